@@ -1,0 +1,174 @@
+//! A case, validated: what the driver executes and the judge quotes. Only `case::file` makes one.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// One case: a YAML file under `cases/<area>/`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// `area/name`, from the file's path: `rolling/surge-25pct`.
+    pub name: String,
+    /// The path as it was given.
+    pub path: String,
+    /// The file's text.
+    pub source: String,
+    /// What the case is about, one sentence.
+    pub description: String,
+    /// Nodes that the pods are bound to in turn; empty: a node of its own for each pod.
+    pub nodes: Vec<String>,
+    /// Who finishes deletions.
+    pub terminations: Terminations,
+    /// Made object by object before the first edge; compared as one block.
+    pub given: Vec<Step>,
+    /// What the world does, one by one.
+    pub edges: Vec<Step>,
+}
+
+/// Who finishes the deletion of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Terminations {
+    /// The driver, at once.
+    #[default]
+    Auto,
+    /// The case, by `terminate` edges.
+    Held,
+}
+
+/// One step of a case and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The line of the case file, from 1.
+    pub line: usize,
+    /// What it does.
+    pub edge: Edge,
+    /// The operation must be refused, with a message that contains this text.
+    pub refused: Option<String>,
+}
+
+/// What the world does in one step. Operations that name no Deployment mean the case's only one; the
+/// parser fills the name in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Edge {
+    /// Create the object or replace its spec, as `kubectl apply` does. The short form
+    /// `deployment: {name: web, replicas: 10, image: "app:1"}` is expanded to a manifest by the parser.
+    Apply(Value),
+    /// Patch an object.
+    Patch {
+        /// Which object.
+        target: Target,
+        /// `strategic`, `merge` or `json`.
+        kind: PatchKind,
+        /// The patch.
+        patch: Value,
+    },
+    /// Delete an object.
+    Delete {
+        /// Which object.
+        target: Target,
+        /// What happens to what it owns.
+        cascade: Cascade,
+    },
+    /// `kubectl set image` / `set env` on the Deployment's containers.
+    Set {
+        /// The Deployment.
+        deployment: String,
+        /// Only this container; else the first.
+        container: Option<String>,
+        /// The new image.
+        image: Option<String>,
+        /// Environment variables to set.
+        env: BTreeMap<String, String>,
+    },
+    /// `kubectl scale`.
+    Scale {
+        /// The Deployment.
+        deployment: String,
+        /// The new number of replicas.
+        replicas: i32,
+    },
+    /// `kubectl rollout pause`.
+    Pause(String),
+    /// `kubectl rollout resume`.
+    Resume(String),
+    /// `kubectl rollout undo`.
+    Undo {
+        /// The Deployment.
+        deployment: String,
+        /// `--to-revision`; 0 is the previous one.
+        to_revision: i64,
+    },
+    /// `kubectl rollout restart`.
+    Restart(String),
+    /// Pods become Running and Ready, one edge each.
+    Ready(Pods),
+    /// Ready pods become not ready, one edge each.
+    Unready(Pods),
+    /// Pods fail: phase Failed.
+    Fail(Pods),
+    /// Pods succeed: phase Succeeded.
+    Succeed(Pods),
+    /// Deletions finish, one edge each; only with held terminations.
+    Terminate(Pods),
+    /// Time passes.
+    Advance(Duration),
+    /// Steps without settling between them; compared by net change.
+    Together(Vec<Step>),
+}
+
+/// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second ReplicaSet by
+/// first appearance), `pod/…`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Singular, lower case: `deployment`, `replicaset`, `configmap`, `secret`, `pod`.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+}
+
+/// The content type of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PatchKind {
+    /// `application/strategic-merge-patch+json`.
+    #[default]
+    Strategic,
+    /// `application/merge-patch+json`.
+    Merge,
+    /// `application/json-patch+json`.
+    Json,
+}
+
+/// What happens to what a deleted object owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cascade {
+    /// Deleted after it, by the garbage collector.
+    #[default]
+    Background,
+    /// Deleted before it.
+    Foreground,
+    /// Left behind without an owner.
+    Orphan,
+}
+
+/// Which pods, and how many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pods {
+    /// Only those of this Deployment.
+    pub deployment: Option<String>,
+    /// Only those whose ReplicaSet carries this revision.
+    pub revision: Option<i64>,
+    /// `all` (repeats until none is left, new ones included) or a number.
+    pub count: Count,
+    /// One edge for all of them instead of one each.
+    pub atomic: bool,
+}
+
+/// How many pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// Until none is left, new ones included.
+    All,
+    /// So many; fewer is an impossible edge.
+    Exactly(u32),
+}

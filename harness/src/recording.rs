@@ -1,0 +1,273 @@
+//! A recording: everything that was seen while one case ran, in one order, as NDJSON.
+//!
+//! The border between the world and the judge. `observe` and `driver` write recordings; `timeline`,
+//! `verdict` and `report` read nothing else, so a stored recording is judged again, offline, with the
+//! same result. The first line is the [`Header`], the last is the [`End`]; a recording without an end
+//! was cut off and proves nothing.
+//!
+//! Order: object versions stand sorted by `resourceVersion` between the mark of their edge and its
+//! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
+//! recorder replaces them by digests.
+
+use std::io::{BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The version of the format that this build writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// One line of a recording.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Entry {
+    /// The first line.
+    Header(Header),
+    /// An edge is about to be made.
+    Edge(EdgeMark),
+    /// One version of one object.
+    Object(Version),
+    /// One request that the subject made about the case's namespace.
+    Request(Request),
+    /// The wait after an edge ended.
+    Settled(Settling),
+    /// Something went wrong; whose fault it is, is said.
+    Trouble(Trouble),
+    /// The last line.
+    End(End),
+}
+
+/// What was run, where and for whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// See [`FORMAT`].
+    pub format: u32,
+    /// `area/name`.
+    pub case: String,
+    /// The case file's path, as it was given.
+    pub path: String,
+    /// The case file's text, so that a recording explains itself.
+    pub source: String,
+    /// The namespace that the case ran in.
+    pub namespace: String,
+    /// Who was judged: `upstream`, `ours`, `command:…`, and what it calls itself.
+    pub subject: Identity,
+    /// Where: `control-plane`, …, and the server's version.
+    pub cluster: Identity,
+    /// When, RFC 3339.
+    pub started: String,
+}
+
+/// A name and a version, as in `kube-controller-manager v1.36.3`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// What the user called it on the command line, e.g. `upstream`.
+    pub name: String,
+    /// The program and version behind the name, e.g. `kube-controller-manager v1.36.3`.
+    pub version: String,
+}
+
+/// The beginning of an edge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EdgeMark {
+    /// 0 for `given`, else the number of the step under `edges`, from 1.
+    pub index: u32,
+    /// 0 when the step is one edge; else 1, 2, … (`ready: {pods: 4}` is four edges).
+    pub part: u32,
+    /// What the edge does, in the words of the case: `set image=app:2`, `ready 1`.
+    pub label: String,
+    /// The line of the case file that the step stands on.
+    pub line: usize,
+    /// Whether a user's operation is part of it (which may itself break a bound until the next settling).
+    pub user: bool,
+    /// Milliseconds since the recording began.
+    pub at: u64,
+}
+
+/// What became of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// It exists now and did not before.
+    Added,
+    /// It changed.
+    Modified,
+    /// It is gone; the object is its last state.
+    Deleted,
+}
+
+/// Who wrote a version, as far as the harness can know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Writer {
+    /// The harness itself: the driver, in a user's or a node's name.
+    Driver,
+    /// Anybody else: the subject or the cluster's own controllers.
+    Other,
+}
+
+/// One version of one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Version {
+    /// `Deployment`, `ReplicaSet`, `Pod`, `Event`, …
+    pub kind: String,
+    /// The object's name.
+    pub name: String,
+    /// What became of it.
+    pub change: Change,
+    /// The resourceVersion; versions of all kinds share one order.
+    pub rv: u64,
+    /// Who wrote it.
+    pub by: Writer,
+    /// Milliseconds since the recording began.
+    pub at: u64,
+    /// The whole object, without managed fields.
+    pub object: Value,
+}
+
+/// One request of the subject's, as the gate saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`.
+    pub verb: String,
+    /// The resource, plural: `replicasets`.
+    pub resource: String,
+    /// `status`, `scale`, … or empty.
+    pub subresource: String,
+    /// The object's name, or empty.
+    pub name: String,
+    /// The HTTP status of the answer; 0 if there was none.
+    pub status: u16,
+    /// Milliseconds since the recording began.
+    pub at: u64,
+}
+
+/// How the wait after an edge ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settling {
+    /// Proved settled, or the budget was spent; then why.
+    pub unsettled: Option<Trouble>,
+    /// Canary rounds made.
+    pub rounds: u32,
+    /// How long it took, in milliseconds.
+    pub took: u64,
+    /// Milliseconds since the recording began.
+    pub at: u64,
+}
+
+/// Whose fault something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Blame {
+    /// The cluster or the harness: the verdict is inconclusive.
+    Lab,
+    /// The controller under test: the verdict is non-conformant.
+    Subject,
+}
+
+/// Something that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trouble {
+    /// Whose fault it is.
+    pub blame: Blame,
+    /// What happened, as a lower-case fragment.
+    pub why: String,
+}
+
+/// The last line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct End {
+    /// Whether every edge was made; else a [`Trouble`] stands before.
+    pub completed: bool,
+    /// Whether the Deployments' events can be compared: an event of the canary's own arrived after them.
+    pub events_complete: bool,
+    /// Milliseconds since the recording began.
+    pub at: u64,
+}
+
+/// A whole recording, in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// What was run, where and for whom.
+    pub header: Header,
+    /// Everything between the header and the end, in order.
+    pub entries: Vec<Entry>,
+    /// The last line; without it the recording was cut off.
+    pub end: Option<End>,
+}
+
+/// Why a recording cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// A line is not an entry of this format.
+    #[error("line {line} is no entry of a recording: {source}")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// The first line is no header.
+    #[error("the first line is no header; is this a recording?")]
+    NoHeader,
+    /// Made by another version.
+    #[error("recording has format {found}, this build reads {FORMAT}; record it again")]
+    Format {
+        /// The format that the header names.
+        found: u32,
+    },
+    /// Reading or writing failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Recording {
+    /// Read NDJSON, as written by [`Recording::write`].
+    pub fn read(input: impl BufRead) -> Result<Self, RecordingError> {
+        let mut header = None;
+        let mut entries = Vec::new();
+        let mut end = None;
+        for (number, line) in input.lines().enumerate() {
+            let line = line?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let entry =
+                serde_json::from_str(&line).map_err(|source| RecordingError::Line { line: number + 1, source })?;
+            match (entry, &header) {
+                (Entry::Header(found), None) if found.format != FORMAT => {
+                    return Err(RecordingError::Format { found: found.format });
+                }
+                (Entry::Header(found), None) => header = Some(found),
+                (_, None) => return Err(RecordingError::NoHeader),
+                (Entry::End(found), _) => end = Some(found),
+                (entry, _) => entries.push(entry),
+            }
+        }
+        Ok(Self { header: header.ok_or(RecordingError::NoHeader)?, entries, end })
+    }
+
+    /// Write NDJSON: one [`Entry`] a line.
+    pub fn write(&self, mut out: impl Write) -> Result<(), RecordingError> {
+        let line = |out: &mut dyn Write, entry: &Entry| -> std::io::Result<()> {
+            serde_json::to_writer(&mut *out, entry)?;
+            out.write_all(b"\n")
+        };
+        line(&mut out, &Entry::Header(self.header.clone()))?;
+        for entry in &self.entries {
+            line(&mut out, entry)?;
+        }
+        if let Some(end) = &self.end {
+            line(&mut out, &Entry::End(end.clone()))?;
+        }
+        Ok(())
+    }
+}
