@@ -1,0 +1,29 @@
+//! The harness's clock: the only place that reads the time or sleeps.
+//!
+//! Everything pure takes the time as an argument; everything that talks to a server takes it from
+//! here, so that one search finds all that depends on it.
+
+use std::time::{Duration, Instant};
+
+/// The wall-clock time.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub fn now() -> jiff::Timestamp {
+    jiff::Timestamp::now()
+}
+
+/// A monotonic point in time, for measuring how long something took.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub fn instant() -> Instant {
+    Instant::now()
+}
+
+/// Wait without holding a thread.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// Wait and hold the thread: outside of async code only.
+pub fn pause_blocking(duration: Duration) {
+    std::thread::sleep(duration);
+}

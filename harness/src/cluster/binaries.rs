@@ -1,0 +1,90 @@
+//! The programs of a control plane: found, downloaded or built by `scripts/control-plane`, which lies inside of this executable.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::ClusterError;
+
+const SCRIPT: &str = include_str!("../../../scripts/control-plane");
+
+/// The version that blessed timelines come from.
+pub const DEFAULT_VERSION: &str = "v1.36.3";
+
+/// The folder that holds them.
+const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "etcd"];
+
+/// A folder with kube-apiserver, kube-controller-manager and etcd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binaries {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Of Kubernetes' own two, as in `v1.36.3`.
+    pub version: String,
+}
+
+impl Binaries {
+    /// The path of one of them.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+/// Find the programs of this version, or make them, which may take minutes the first time. What goes on is told on standard error.
+pub fn binaries(version: &str) -> Result<Binaries, ClusterError> {
+    let failed = |why: String| ClusterError::Binaries {
+        version: version.to_owned(),
+        why,
+    };
+    let mut bash = Command::new("bash")
+        .args(["-s", "--", version])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("bash, which looks for them, does not start ({error})")))?;
+    if let Some(mut input) = bash.stdin.take() {
+        // It reads its script as it goes, and may be done before it has read all of it.
+        let _ = input.write_all(SCRIPT.as_bytes());
+    }
+    let output = bash.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    match output.status.code() {
+        Some(0) if folder.is_absolute() => Ok(Binaries {
+            folder,
+            version: version.to_owned(),
+        }),
+        Some(64) => Err(failed("that is not a version such as v1.36.3".to_owned())),
+        _ => Err(failed(
+            "they were not found and could not be made, as said above".to_owned(),
+        )),
+    }
+}
+
+/// Whether [`binaries`] can succeed, as far as one can tell without running anything; if not, what is missing.
+pub fn available(version: &str) -> Result<(), String> {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    if variable("LOCKSTEP_BIN").is_some_and(|folder| holds(&folder)) {
+        return Ok(());
+    }
+    let cache = variable("LOCKSTEP_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("lockstep")))
+        .or_else(|| variable("HOME").map(|folder| folder.join(".cache/lockstep")));
+    if cache.is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
+        return Ok(());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|folder| holds(&folder) || folder.join("go").is_file()) {
+        return Ok(());
+    }
+    Err(format!(
+        "neither kube-apiserver, kube-controller-manager and etcd of {version}, nor Go to build them"
+    ))
+}
+
+fn holds(folder: &Path) -> bool {
+    PROGRAMS.iter().all(|program| folder.join(program).is_file())
+}

@@ -1,0 +1,153 @@
+//! Certificates and keys: one fresh authority for each cluster, another for each gate.
+//!
+//! Nothing of it is worth stealing for long: it speaks for 127.0.0.1 only, and it is thrown away with
+//! the cluster. Every certificate is valid from yesterday, for clocks that disagree, until next year.
+
+use std::path::Path;
+
+use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::place::write_private;
+use super::{ClusterError, place};
+
+/// Signs certificates for loopback.
+pub(crate) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    today: Date,
+}
+
+/// A certificate with its key.
+pub(crate) struct Leaf {
+    certificate: Certificate,
+    key: KeyPair,
+}
+
+impl Authority {
+    /// An authority that nobody else knows.
+    pub(crate) fn new(name: &str, now: Timestamp) -> Result<Self, rcgen::Error> {
+        let today = now.to_zoned(TimeZone::UTC).date();
+        let mut params = params(name, today);
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        Ok(Self {
+            issuer: CertifiedIssuer::self_signed(params, key()?)?,
+            today,
+        })
+    }
+
+    /// The authority's own certificate, PEM.
+    pub(crate) fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A certificate for a server on 127.0.0.1 and localhost.
+    pub(crate) fn server(&self, name: &str) -> Result<Leaf, rcgen::Error> {
+        self.sign(name, &[ExtendedKeyUsagePurpose::ServerAuth])
+    }
+
+    /// A certificate for a client.
+    pub(crate) fn client(&self, name: &str) -> Result<Leaf, rcgen::Error> {
+        self.sign(name, &[ExtendedKeyUsagePurpose::ClientAuth])
+    }
+
+    /// A certificate for a server that also calls itself, as etcd does.
+    pub(crate) fn peer(&self, name: &str) -> Result<Leaf, rcgen::Error> {
+        self.sign(
+            name,
+            &[ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
+        )
+    }
+
+    fn sign(&self, name: &str, usages: &[ExtendedKeyUsagePurpose]) -> Result<Leaf, rcgen::Error> {
+        let mut params = params(name, self.today);
+        params.subject_alt_names = CertificateParams::new(["127.0.0.1".into(), "localhost".into()])?.subject_alt_names;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = usages.to_vec();
+        params.use_authority_key_identifier_extension = true;
+        let key = key()?;
+        Ok(Leaf {
+            certificate: params.signed_by(&key, &self.issuer)?,
+            key,
+        })
+    }
+}
+
+impl Leaf {
+    /// What a TLS server of our own needs.
+    pub(crate) fn into_der(self) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
+        let key = PrivatePkcs8KeyDer::from(self.key.serialize_der());
+        (self.certificate.der().clone(), key.into())
+    }
+
+    fn write(&self, folder: &Path, name: &str) -> Result<(), ClusterError> {
+        write_private(&folder.join(format!("{name}.crt")), self.certificate.pem().as_bytes())?;
+        write_private(&folder.join(format!("{name}.key")), self.key.serialize_pem().as_bytes())
+    }
+}
+
+/// Write everything that a control plane needs into `folder`, readable by this user only, and return the CA's certificate, PEM.
+pub(super) fn write_all(folder: &Path, now: Timestamp) -> Result<String, ClusterError> {
+    place::make_private(folder)?;
+    let authority = Authority::new("lockstep cluster", now)?;
+    write_private(&folder.join("ca.crt"), authority.pem().as_bytes())?;
+    authority.peer("etcd")?.write(folder, "etcd")?;
+    authority.client("kube-apiserver")?.write(folder, "etcd-client")?;
+    authority.server("kube-apiserver")?.write(folder, "kube-apiserver")?;
+    let accounts = key()?;
+    write_private(&folder.join("service-account.key"), accounts.serialize_pem().as_bytes())?;
+    write_private(
+        &folder.join("service-account.pub"),
+        accounts.public_key_pem().as_bytes(),
+    )?;
+    Ok(authority.pem())
+}
+
+fn key() -> Result<KeyPair, rcgen::Error> {
+    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)
+}
+
+fn params(name: &str, today: Date) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    // A day of the calendar always fits: months and days are below 32.
+    let day = |date: Date| {
+        date_time_ymd(
+            date.year().into(),
+            date.month().unsigned_abs(),
+            date.day().unsigned_abs(),
+        )
+    };
+    params.not_before = day(today.saturating_sub(1.day()));
+    params.not_after = day(today.saturating_add(1.year()));
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_readable_by_their_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("pki");
+        let ca = write_all(&folder, "2026-11-21T10:00:00Z".parse().unwrap()).unwrap();
+        assert!(ca.starts_with("-----BEGIN CERTIFICATE-----"));
+        let files: Vec<_> = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert_eq!(files.len(), 9);
+        for file in files {
+            let mode = file.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+        }
+    }
+}

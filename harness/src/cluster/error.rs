@@ -1,0 +1,91 @@
+use std::path::PathBuf;
+
+use crate::supervise::{Exit, SuperviseError};
+
+/// Why there is no cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The programs are not here and cannot be made.
+    #[error(
+        "no kube-apiserver, kube-controller-manager and etcd of {version}: {why}; \
+         install Go so that they can be built, or put them into a folder and set LOCKSTEP_BIN to it"
+    )]
+    Binaries {
+        /// The version that was asked for.
+        version: String,
+        /// What is missing.
+        why: String,
+    },
+    /// A file or folder of the cluster's cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The folder for state is not this user's alone.
+    #[error("{} is not a folder of this user's alone: remove it, or set TMPDIR to another folder", .0.display())]
+    NotPrivate(PathBuf),
+    /// A certificate or a key cannot be made.
+    #[error("making certificates: {0}")]
+    Certificates(#[from] rcgen::Error),
+    /// No port is free on loopback.
+    #[error("no free port on 127.0.0.1: {0}")]
+    Port(std::io::Error),
+    /// A program does not start.
+    #[error(transparent)]
+    Supervise(#[from] SuperviseError),
+    /// A program ended while the cluster was starting.
+    #[error("{program} ended while the cluster was starting ({exit}); its log is {}, and ends with\n{tail}", log.display())]
+    Exited {
+        /// Which.
+        program: String,
+        /// How.
+        exit: Exit,
+        /// Where its log is kept.
+        log: PathBuf,
+        /// The log's last lines.
+        tail: String,
+    },
+    /// The server does not become ready.
+    #[error("kube-apiserver was not ready after {seconds} s; its log is {}, and ends with\n{tail}", log.display())]
+    NotReady {
+        /// How long it was waited for.
+        seconds: u64,
+        /// Where its log is kept.
+        log: PathBuf,
+        /// The log's last lines.
+        tail: String,
+    },
+    /// A client for the cluster cannot be made.
+    #[error("client for {server}: {why}")]
+    Client {
+        /// The server's address.
+        server: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The server refuses what the harness needs.
+    #[error("{what}: {source}")]
+    Request {
+        /// What was wanted.
+        what: &'static str,
+        /// What the server or the connection says.
+        source: Box<kube::Error>,
+    },
+    /// An earlier attempt in the same run failed, for this reason.
+    #[error("{0} (found by an earlier trial of this run)")]
+    Remembered(String),
+    /// A thread of the harness's own ended early.
+    #[error("the harness stopped while waiting: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
+}
+
+impl ClusterError {
+    /// For `map_err`: name the file that something went wrong with.
+    pub(super) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+}

@@ -1,0 +1,183 @@
+//! What each program of a control plane is told. Pure.
+//!
+//! Only flags that every minor from 1.29 on knows, and the controllers' short names, which they know too.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The lab's half: every controller that a case may need and that is not judged. Never the Deployment controller.
+const LAB: [&str; 7] = [
+    "replicaset",
+    "statefulset",
+    "daemonset",
+    "garbagecollector",
+    "namespace",
+    "serviceaccount",
+    "resourcequota",
+];
+
+/// Where a control plane keeps its files and listens.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    /// The cluster's folder.
+    pub(super) dir: PathBuf,
+    /// The port of the API server.
+    pub(super) api: u16,
+    /// etcd's port for clients.
+    pub(super) etcd: u16,
+    /// etcd's port for other members, of which there are none.
+    pub(super) peer: u16,
+}
+
+impl Layout {
+    /// Certificates and keys.
+    pub(super) fn pki(&self) -> PathBuf {
+        self.dir.join("pki")
+    }
+
+    /// The tokens that the API server knows.
+    pub(super) fn tokens(&self) -> PathBuf {
+        self.dir.join("tokens.csv")
+    }
+
+    /// The harness's kubeconfig, which the lab's half uses as well.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        admin_kubeconfig(&self.dir)
+    }
+
+    /// etcd's data.
+    pub(super) fn data(&self) -> PathBuf {
+        self.dir.join("etcd")
+    }
+
+    /// The API server's address.
+    pub(super) fn server(&self) -> String {
+        format!("https://127.0.0.1:{}", self.api)
+    }
+}
+
+/// The harness's kubeconfig in a cluster's folder.
+pub(super) fn admin_kubeconfig(dir: &Path) -> PathBuf {
+    dir.join("admin.kubeconfig")
+}
+
+/// A program's log in a cluster's folder.
+pub(super) fn log(dir: &Path, program: &str) -> PathBuf {
+    dir.join(format!("{program}.log"))
+}
+
+/// One etcd member that forgets nothing and flushes nothing: its data never outlives the machine's next restart.
+pub(super) fn etcd(layout: &Layout) -> Vec<String> {
+    let pki = |file: &str| layout.pki().join(file).display().to_string();
+    let (client, peer) = (
+        format!("https://127.0.0.1:{}", layout.etcd),
+        format!("https://127.0.0.1:{}", layout.peer),
+    );
+    vec![
+        "--name=lockstep".to_owned(),
+        format!("--data-dir={}", layout.data().display()),
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=warn".to_owned(),
+        format!("--listen-client-urls={client}"),
+        format!("--advertise-client-urls={client}"),
+        format!("--listen-peer-urls={peer}"),
+        format!("--initial-advertise-peer-urls={peer}"),
+        format!("--initial-cluster=lockstep={peer}"),
+        format!("--cert-file={}", pki("etcd.crt")),
+        format!("--key-file={}", pki("etcd.key")),
+        format!("--trusted-ca-file={}", pki("ca.crt")),
+        "--client-cert-auth".to_owned(),
+        format!("--peer-cert-file={}", pki("etcd.crt")),
+        format!("--peer-key-file={}", pki("etcd.key")),
+        format!("--peer-trusted-ca-file={}", pki("ca.crt")),
+        "--peer-client-cert-auth".to_owned(),
+    ]
+}
+
+/// An API server on loopback, with tokens from a file, RBAC, and nobody anonymous.
+///
+/// * It publishes no endpoints of its own (`none`): a loopback address is not allowed there.
+/// * It puts nobody into a queue: who may have how many requests in flight is a matter of big clusters,
+///   and would judge the subject by a thing that no case is about.
+pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
+    let pki = |file: &str| layout.pki().join(file).display().to_string();
+    vec![
+        format!("--etcd-servers=https://127.0.0.1:{}", layout.etcd),
+        format!("--etcd-cafile={}", pki("ca.crt")),
+        format!("--etcd-certfile={}", pki("etcd-client.crt")),
+        format!("--etcd-keyfile={}", pki("etcd-client.key")),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--advertise-address=127.0.0.1".to_owned(),
+        format!("--secure-port={}", layout.api),
+        format!("--tls-cert-file={}", pki("kube-apiserver.crt")),
+        format!("--tls-private-key-file={}", pki("kube-apiserver.key")),
+        format!("--token-auth-file={}", layout.tokens().display()),
+        "--anonymous-auth=false".to_owned(),
+        "--authorization-mode=RBAC".to_owned(),
+        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+        format!("--service-account-key-file={}", pki("service-account.pub")),
+        format!("--service-account-signing-key-file={}", pki("service-account.key")),
+        "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+        "--endpoint-reconciler-type=none".to_owned(),
+        "--enable-priority-and-fairness=false".to_owned(),
+        "--max-requests-inflight=0".to_owned(),
+        "--max-mutating-requests-inflight=0".to_owned(),
+    ]
+}
+
+/// The lab's half, without the controllers that the subject brings.
+///
+/// Its client limits are raised far above upstream's 20 a second with a burst of 30: at those, the lab
+/// would be the slowest part of every case, and a late ReplicaSet status would look like a decision.
+pub(super) fn kube_controller_manager(layout: &Layout, without: &BTreeSet<String>) -> Vec<String> {
+    vec![
+        format!("--kubeconfig={}", layout.kubeconfig().display()),
+        format!("--controllers={}", controllers(without)),
+        "--leader-elect=false".to_owned(),
+        "--kube-api-qps=2000".to_owned(),
+        "--kube-api-burst=4000".to_owned(),
+        "--secure-port=0".to_owned(),
+    ]
+}
+
+/// The value of `--controllers`. With nothing left it must still name something, or it would mean all of them.
+fn controllers(without: &BTreeSet<String>) -> String {
+    let left: Vec<&str> = LAB.into_iter().filter(|name| !without.contains(*name)).collect();
+    if left.is_empty() {
+        "-*".to_owned()
+    } else {
+        left.join(",")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(&[], "replicaset,statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota")]
+    #[case(&["deployment"], "replicaset,statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota")]
+    #[case(&["deployment", "replicaset"], "statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota")]
+    #[case(&LAB, "-*")]
+    fn the_lab_runs_what_the_subject_does_not_bring(#[case] without: &[&str], #[case] expected: &str) {
+        let without = without.iter().map(|&name| name.to_owned()).collect();
+        assert_eq!(controllers(&without), expected);
+    }
+
+    #[test]
+    fn everything_listens_on_loopback() {
+        let layout = Layout {
+            dir: PathBuf::from("plane"),
+            api: 1,
+            etcd: 2,
+            peer: 3,
+        };
+        for argument in etcd(&layout).into_iter().chain(kube_apiserver(&layout)) {
+            if argument.contains("listen-") || argument.contains("bind-address") {
+                assert!(argument.contains("127.0.0.1"), "{argument}");
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! One cluster for all trials of a run.

@@ -1,0 +1,1 @@
+//! The cluster that stands until it is told to go.

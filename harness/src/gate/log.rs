@@ -1,0 +1,199 @@
+//! What passed the gate.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::Request;
+use hyper::header::USER_AGENT;
+use tokio::sync::watch;
+
+use super::route::{Route, Verb};
+use crate::clock;
+
+/// One request that passed the gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateRequest {
+    /// In order of arrival at the gate, from 1.
+    pub seq: u64,
+    /// When it arrived.
+    pub started: Instant,
+    /// How long it took; for a watch, until its answer began.
+    pub took: Duration,
+    /// What it did.
+    pub verb: Verb,
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// Its namespace, or empty.
+    pub namespace: String,
+    /// The resource, plural; empty for a path that names none.
+    pub resource: String,
+    /// `status`, `scale`, … or empty.
+    pub subresource: String,
+    /// The object's name, or empty.
+    pub name: String,
+    /// The path without its query, as it was sent.
+    pub path: String,
+    /// The HTTP status that the server answered with; `None` if its client went away before.
+    pub status: Option<u16>,
+    /// How the client calls itself.
+    pub user_agent: String,
+}
+
+/// The log of a gate; clones share it.
+#[derive(Debug, Clone)]
+pub struct GateLog(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    finished: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    arrived: u64,
+    waiting: Vec<GateRequest>,
+    counts: BTreeMap<Verb, u64>,
+}
+
+impl GateLog {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::default(),
+            finished: watch::Sender::new(0),
+        }))
+    }
+
+    /// Take what was finished since the last time: in order of completion, watches when their answer began.
+    pub fn drain(&self) -> Vec<GateRequest> {
+        std::mem::take(&mut self.state().waiting)
+    }
+
+    /// How many requests were finished in all, by verb.
+    pub fn counts(&self) -> BTreeMap<Verb, u64> {
+        self.state().counts.clone()
+    }
+
+    /// Wait until more than `seen` requests were finished in all, and say how many. Start with 0.
+    pub async fn beyond(&self, seen: u64) -> u64 {
+        let mut finished = self.0.finished.subscribe();
+        // The sender lives as long as this log does.
+        let found = finished.wait_for(|&finished| finished > seen).await;
+        found.map_or(seen, |finished| *finished)
+    }
+
+    /// A request arrived.
+    pub(super) fn open<B>(&self, request: &Request<B>) -> Ticket {
+        let uri = request.uri();
+        let Route {
+            verb,
+            group,
+            namespace,
+            resource,
+            subresource,
+            name,
+        } = Route::parse(request.method(), uri.path(), uri.query());
+        let user_agent = request
+            .headers()
+            .get(USER_AGENT)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let mut state = self.state();
+        state.arrived += 1;
+        Ticket {
+            log: self.clone(),
+            request: Some(GateRequest {
+                seq: state.arrived,
+                started: clock::instant(),
+                took: Duration::ZERO,
+                verb,
+                group,
+                namespace,
+                resource,
+                subresource,
+                name,
+                path: uri.path().to_owned(),
+                status: None,
+                user_agent: user_agent.unwrap_or_default().into_owned(),
+            }),
+        }
+    }
+
+    fn finish(&self, mut request: GateRequest) {
+        request.took = request.started.elapsed();
+        {
+            let mut state = self.state();
+            *state.counts.entry(request.verb).or_default() += 1;
+            state.waiting.push(request);
+        }
+        self.0.finished.send_modify(|finished| *finished += 1);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request on its way. It is in the log when this is dropped, however the request ends.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    log: GateLog,
+    request: Option<GateRequest>,
+}
+
+impl Ticket {
+    /// The server's answer began. A watch is written down now: it has no end of its own.
+    pub(super) fn answered(&mut self, status: u16) {
+        if let Some(request) = &mut self.request {
+            request.status = Some(status);
+        }
+        if self.request.as_ref().is_some_and(|request| request.verb == Verb::Watch) {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(request) = self.request.take() {
+            self.log.finish(request);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(path: &str) -> Request<()> {
+        Request::get(path).header(USER_AGENT, "mine/1").body(()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn requests_are_logged_as_they_finish_and_watches_as_they_begin() {
+        let log = GateLog::new();
+        let first = log.open(&get("/api/v1/pods"));
+        let mut watch = log.open(&get("/api/v1/pods?watch=true"));
+        assert!(log.drain().is_empty());
+        watch.answered(200);
+        assert_eq!(log.beyond(0).await, 1);
+        drop(first);
+        let seen: Vec<_> = log
+            .drain()
+            .into_iter()
+            .map(|r| (r.seq, r.verb, r.status, r.user_agent))
+            .collect();
+        let mine = || "mine/1".to_owned();
+        assert_eq!(
+            seen,
+            [(2, Verb::Watch, Some(200), mine()), (1, Verb::List, None, mine())]
+        );
+        drop(watch);
+        assert!(log.drain().is_empty());
+        assert_eq!(log.counts(), BTreeMap::from([(Verb::List, 1), (Verb::Watch, 1)]));
+    }
+}

@@ -1,0 +1,47 @@
+//! The gate: the only way from a controller under test to the API server.
+//!
+//! A small TLS reverse proxy on loopback, in this process. The subject gets a kubeconfig that names the
+//! gate and the gate's own authority; the gate passes on everything and writes down who asked for what
+//! and what came back. It therefore knows, in any language and on any cluster, which writes are the
+//! subject's.
+//!
+//! What it must not do is to be noticed:
+//!
+//! * HTTP/1.1 and HTTP/2 towards the subject, whichever it prefers; TLS verified against the cluster's
+//!   CA towards the server.
+//! * Every frame goes out as it comes in. A watch may be silent for minutes: nothing here has a
+//!   time-out. Bodies are never decoded, so gzip and protobuf pass unseen.
+//! * Headers that belong to one connection stay on it; all others pass, `Authorization` among them.
+//! * A client that goes away takes its request to the server with it, and the other way round.
+//! * Towards the server the connection's flow-control window is as large as it gets: a stream that
+//!   nobody reads (a watch that is held) must not dam up the others on the same connection.
+//! * A server that cannot be reached is a 502 with a `Status`, as the server itself would say it.
+//! * `Upgrade` does not pass: no controller runs `exec` or `port-forward`.
+//!
+//! # Where to stand in the way
+//!
+//! Every request comes through one function, [`passage::Passage::pass`], which has four moments:
+//!
+//! 1. *arrived*: the request is understood ([`Route`]) and nobody has seen it. Here it can be held,
+//!    delayed, refused with an answer of the gate's own, or be the sign for a hold on a kind: the hold is
+//!    in place **before** the request goes to the server (measured: after it, the event overtakes).
+//! 2. *answered*: the server has acted and its status is known, the subject knows nothing. Here the
+//!    answer can be withheld, or the subject be killed between its write and the answer.
+//! 3. *streaming*: the answer's body, one frame at a time ([`answer::Answer`]). A held watch keeps reading
+//!    from the server into a queue and gives its frames out, in order, on release.
+//! 4. *finished*: the body is through or somebody went away. The log has the request then; a watch it has
+//!    since the moment *answered*, as it ends only when its client does.
+//!
+//! Borders: knows HTTP and the shape of API paths; nothing of objects, cases or verdicts.
+
+mod answer;
+mod error;
+mod log;
+mod passage;
+mod route;
+mod server;
+
+pub use error::GateError;
+pub use log::{GateLog, GateRequest};
+pub use route::{Route, Verb};
+pub use server::Gate;

@@ -1,0 +1,181 @@
+//! The gate's own side: sockets, TLS, and a task for each connection.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, TcpListener as StdListener};
+use std::sync::Arc;
+
+use hyper::Uri;
+use hyper::service::service_fn;
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+
+use super::passage::{Passage, Upstream};
+use super::{GateError, GateLog};
+use crate::clock;
+use crate::cluster::{Access, Authority, User, kubeconfig};
+
+/// HTTP/2's largest window, nearly: what one stream leaves unread must not stop another.
+const CONNECTION_WINDOW: u32 = 1 << 30;
+/// What a single stream may leave unread, which is what a held watch piles up.
+const STREAM_WINDOW: u32 = 16 << 20;
+
+/// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its way.
+#[derive(Debug)]
+pub struct Gate {
+    url: String,
+    ca_pem: String,
+    token: String,
+    log: GateLog,
+    task: AbortHandle,
+}
+
+impl Gate {
+    /// Open a gate to this cluster, on a free port of loopback. To be called inside of a tokio runtime, which it lives on.
+    pub fn start(access: &Access) -> Result<Self, GateError> {
+        let log = GateLog::new();
+        let passage = Arc::new(Passage {
+            server: authority(access)?,
+            upstream: upstream(access)?,
+            log: log.clone(),
+        });
+        let own = Authority::new("lockstep gate", clock::now())?;
+        let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
+        let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let url = format!("https://{}", listener.local_addr()?);
+        let listener = TcpListener::from_std(listener)?;
+        let task = tokio::spawn(accept(listener, tls, passage)).abort_handle();
+        let token = access.token(User::Subject).to_owned();
+        Ok(Self {
+            url,
+            ca_pem: own.pem(),
+            token,
+            log,
+            task,
+        })
+    }
+
+    /// Where it listens, `https://127.0.0.1:PORT`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A kubeconfig file, YAML, that leads the subject through this gate.
+    pub fn kubeconfig(&self) -> String {
+        kubeconfig(&self.url, &self.ca_pem, &self.token)
+    }
+
+    /// How to reach the cluster through this gate; the admin's token is not in it.
+    pub fn access(&self) -> Access {
+        Access {
+            server: self.url.clone(),
+            ca_pem: self.ca_pem.clone(),
+            admin_token: String::new(),
+            subject_token: self.token.clone(),
+        }
+    }
+
+    /// What passed.
+    pub fn log(&self) -> &GateLog {
+        &self.log
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Take connections until aborted; their tasks end with this one.
+async fn accept(listener: TcpListener, tls: TlsAcceptor, passage: Arc<Passage>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((socket, _)) => {
+                    connections.spawn(serve(socket, tls.clone(), Arc::clone(&passage)));
+                }
+                // Out of file descriptors, mostly: others will be closed meanwhile.
+                Err(error) => {
+                    tracing::warn!(%error, "the gate cannot take a connection");
+                    clock::pause(std::time::Duration::from_millis(50)).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
+    // A watch event is one small frame, which must not wait for a second one.
+    let _ = socket.set_nodelay(true);
+    let Ok(stream) = tls.accept(socket).await else { return };
+    let service = service_fn(move |request| {
+        let passage = Arc::clone(&passage);
+        async move { Ok::<_, Infallible>(passage.pass(request).await) }
+    });
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server.http2().max_concurrent_streams(None);
+    // An error here is a client that went away in the middle of something: its requests are logged, and it needs no answer.
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(error, "a connection through the gate ended early");
+    }
+}
+
+fn authority(access: &Access) -> Result<hyper::http::uri::Authority, GateError> {
+    let uri = access
+        .server
+        .parse::<Uri>()
+        .ok()
+        .filter(|uri| uri.scheme_str() == Some("https"));
+    uri.and_then(|uri| uri.authority().cloned())
+        .ok_or_else(|| GateError::Address(access.server.clone()))
+}
+
+fn upstream(access: &Access) -> Result<Upstream, GateError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(access.ca_pem.as_bytes()) {
+        roots.add(certificate.map_err(|error| GateError::Ca(error.to_string()))?)?;
+    }
+    let tls = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let https = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_only()
+        .enable_all_versions()
+        .wrap_connector(tcp);
+    Ok(Client::builder(TokioExecutor::new())
+        .http2_initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .build(https))
+}
+
+fn server_config(own: &Authority) -> Result<ServerConfig, GateError> {
+    let (certificate, key) = own.server("lockstep gate")?.into_der();
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}

@@ -1,0 +1,30 @@
+use std::path::PathBuf;
+
+/// Why a program is not under supervision.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SuperviseError {
+    /// The supervisor's process could not be started or did not answer.
+    #[error("the supervisor did not start: {0}; does `main` call supervise::main_if_asked first?")]
+    Start(String),
+    /// The supervisor is gone.
+    #[error("the supervisor is gone, so {0} cannot be started; see supervisor.log in its folder")]
+    Gone(String),
+    /// There is no such program.
+    #[error("no program {} for {name}: install it, or give its path", program.display())]
+    Missing {
+        /// What the program was wanted for.
+        name: String,
+        /// As it was asked for.
+        program: PathBuf,
+    },
+    /// The program is there, but it did not start.
+    #[error("{name} ({}) did not start: {why}", program.display())]
+    Spawn {
+        /// What the program was wanted for.
+        name: String,
+        /// As it was asked for.
+        program: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+}

@@ -1,0 +1,110 @@
+//! The supervisor's children: starting them, and ending them with their whole groups.
+//!
+//! A leader that exits stays a zombie until its group got SIGKILL: while it is not reaped the kernel
+//! gives its number to nobody else, so the signal can only reach what the program left behind.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::protocol::{Exit, Spec};
+
+/// The programs that run, by the number that the harness gave them.
+#[derive(Default)]
+pub(super) struct Family {
+    members: BTreeMap<u64, Arc<Member>>,
+}
+
+struct Member {
+    pid: Pid,
+    /// Held while a signal is sent and while the leader is reaped, so that never both happen at once.
+    reaped: Mutex<bool>,
+}
+
+impl Family {
+    /// Start a program; when it ends, its number and its end are sent to `ended`.
+    pub(super) fn spawn(&mut self, id: u64, spec: &Spec, ended: UnboundedSender<(u64, Exit)>) -> io::Result<i32> {
+        let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
+        let child = Command::new(&spec.program)
+            .args(&spec.args)
+            .env_clear()
+            .envs(&spec.env)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0)
+            .spawn()?;
+        let pid = Pid::from_child(&child);
+        let member = Arc::new(Member {
+            pid,
+            reaped: Mutex::new(false),
+        });
+        self.members.insert(id, Arc::clone(&member));
+        std::thread::spawn(move || {
+            let exit = member.attend(child);
+            // Nobody listens any more only when the supervisor is ending anyway.
+            let _ = ended.send((id, exit));
+        });
+        Ok(pid.as_raw_nonzero().get())
+    }
+
+    /// A program ended and was reported.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.members.remove(&id);
+    }
+
+    /// Whether no program runs any more.
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Send a signal to one program's group.
+    pub(super) fn signal(&self, id: u64, signal: Signal) {
+        if let Some(member) = self.members.get(&id) {
+            member.signal(signal);
+        }
+    }
+
+    /// Send a signal to every program's group.
+    pub(super) fn signal_all(&self, signal: Signal) {
+        self.members.values().for_each(|member| member.signal(signal));
+    }
+}
+
+impl Member {
+    fn signal(&self, signal: Signal) {
+        let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*reaped {
+            // A group that is only a zombie cannot be signalled everywhere; it needs no signal either.
+            let _ = rustix::process::kill_process_group(self.pid, signal);
+        }
+    }
+
+    /// Wait for the leader's end, end what is left of its group, and only then reap it.
+    fn attend(&self, mut leader: Child) -> Exit {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(
+            rustix::process::waitid(WaitId::Pid(self.pid), options),
+            Err(Errno::INTR)
+        ) {}
+        let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        *reaped = true;
+        leader.wait().map_or(Exit::Unseen, exit_of)
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unseen,
+    }
+}

@@ -1,0 +1,192 @@
+//! The supervisor's process.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::MARK;
+use super::family::Family;
+use super::protocol::{Exit, Order, Report, Until};
+use crate::clock;
+
+/// Between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(1);
+/// After SIGKILL. Only a program stuck in the kernel takes longer.
+const LAST: Duration = Duration::from_secs(5);
+/// Between two looks whether the process that a detached supervisor lives for is still there.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Become a supervisor if this process was started as one; it never returns then.
+///
+/// To be called as the first thing in `main` of every executable that may start a [`super::Supervisor`].
+pub fn main_if_asked() {
+    if std::env::var_os(MARK).is_none() {
+        return;
+    }
+    // On a thread of its own, as a `main` that is async already has a runtime on this one.
+    let outcome = std::thread::spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(supervise())
+    });
+    let code = match outcome.join() {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => complain(&error),
+        Err(_panicked) => 70,
+    };
+    std::process::exit(code);
+}
+
+fn complain(error: &std::io::Error) -> i32 {
+    eprintln!("Error: the supervisor stopped: {error}");
+    70
+}
+
+/// What the supervisor waits for.
+struct Inbox {
+    orders: UnboundedReceiver<Order>,
+    exits: UnboundedReceiver<(u64, Exit)>,
+    terminate: Signals,
+    /// Held so that their default action, which is to end the process, does not happen.
+    _ignored: [Signals; 3],
+}
+
+/// Why the supervisor ends, or what it goes on with.
+enum Next {
+    Order(Order),
+    Exit(u64, Exit),
+    Look,
+    HarnessGone,
+    Terminated,
+}
+
+impl Inbox {
+    async fn next(&mut self, detached: bool) -> Next {
+        tokio::select! {
+            Some((id, exit)) = self.exits.recv() => Next::Exit(id, exit),
+            order = self.orders.recv(), if !detached => order.map_or(Next::HarnessGone, Next::Order),
+            () = clock::pause(LOOK), if detached => Next::Look,
+            _ = self.terminate.recv() => Next::Terminated,
+        }
+    }
+}
+
+async fn supervise() -> std::io::Result<()> {
+    let (ended, exits) = unbounded_channel();
+    let mut inbox = Inbox {
+        terminate: signal(SignalKind::terminate())?,
+        _ignored: [
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::hangup())?,
+            signal(SignalKind::quit())?,
+        ],
+        orders: read_orders(),
+        exits,
+    };
+    let mut family = Family::default();
+    let mut remove = None;
+    let mut until: Option<Until> = None;
+    loop {
+        match inbox.next(until.is_some()).await {
+            Next::Order(Order::Begin { remove: folder }) => {
+                remove = folder;
+                report(&Report::Ready);
+            }
+            Next::Order(Order::Detach { until: wanted }) => {
+                remove = Some(wanted.remove.clone());
+                until = Some(wanted);
+                report(&Report::Detached);
+            }
+            Next::Order(order) => obey(order, &mut family, &ended),
+            Next::Exit(id, exit) => {
+                family.forget(id);
+                report(&Report::Exited { id, exit });
+            }
+            Next::Look => {
+                let gone = until.as_ref().and_then(|until| until.gone.as_ref());
+                if gone.is_some_and(|process| !process.is_alive()) {
+                    break;
+                }
+            }
+            Next::HarnessGone | Next::Terminated => break,
+        }
+    }
+    end(&mut family, &mut inbox).await;
+    remove_folder(remove).await
+}
+
+fn obey(order: Order, family: &mut Family, ended: &UnboundedSender<(u64, Exit)>) {
+    match order {
+        Order::Spawn { id, spec } => report(&match family.spawn(id, &spec, ended.clone()) {
+            Ok(pid) => Report::Spawned { id, pid },
+            Err(error) => Report::Failed {
+                id,
+                missing: error.kind() == std::io::ErrorKind::NotFound,
+                why: error.to_string(),
+            },
+        }),
+        Order::Kill { id } => family.signal(id, Signal::KILL),
+        Order::Terminate { id } => family.signal(id, Signal::TERM),
+        Order::Begin { .. } | Order::Detach { .. } => {}
+    }
+}
+
+/// End every program: SIGTERM, the grace, SIGKILL.
+async fn end(family: &mut Family, inbox: &mut Inbox) {
+    for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, LAST)] {
+        family.signal_all(signal);
+        let deadline = clock::instant() + patience;
+        while !family.is_empty() {
+            let left = deadline.saturating_duration_since(clock::instant());
+            match tokio::time::timeout(left, inbox.exits.recv()).await {
+                Ok(Some((id, exit))) => {
+                    family.forget(id);
+                    report(&Report::Exited { id, exit });
+                }
+                Ok(None) | Err(_) => break,
+            }
+        }
+    }
+}
+
+/// A program that is just dying may still put a file into a folder that is being removed: then again.
+async fn remove_folder(folder: Option<PathBuf>) -> std::io::Result<()> {
+    let Some(folder) = folder else { return Ok(()) };
+    for _ in 0..20 {
+        if std::fs::remove_dir_all(&folder).is_ok() || !folder.exists() {
+            return Ok(());
+        }
+        clock::pause(Duration::from_millis(50)).await;
+    }
+    std::fs::remove_dir_all(folder)
+}
+
+/// Standard input, read by a thread of its own: the channel ends when the harness does.
+fn read_orders() -> UnboundedReceiver<Order> {
+    let (sender, receiver) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            match serde_json::from_str(&line) {
+                Ok(order) => {
+                    if sender.send(order).is_err() {
+                        return;
+                    }
+                }
+                Err(error) => eprintln!("not an order, left out: {error}"),
+            }
+        }
+    });
+    receiver
+}
+
+fn report(report: &Report) {
+    let mut line = serde_json::to_string(report).expect("a report is plain data");
+    line.push('\n');
+    let mut out = std::io::stdout().lock();
+    // A harness that is gone reads no reports; its end arrives as the end of standard input.
+    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+}
