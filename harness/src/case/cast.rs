@@ -1,0 +1,119 @@
+//! Who plays in a case: the Deployments and other workloads that its steps make, and what is known of them on the way from
+//! step to step. Steps that name no Deployment mean the only one.
+
+use std::collections::BTreeSet;
+
+use super::finding::Report;
+use super::nearest::did_you_mean;
+use super::read;
+use super::tree::{Kind, Node};
+
+/// Kinds that a controller can have something to do with.
+const WORKLOADS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"];
+
+/// The cast of one case.
+#[derive(Debug, Default)]
+pub(super) struct Cast {
+    /// Every Deployment that some step makes.
+    deployments: BTreeSet<String>,
+    /// Those that the steps read so far have made.
+    on_stage: BTreeSet<String>,
+    /// Whether any step makes a workload.
+    pub(super) any_workload: bool,
+    /// Whether a step read so far may have given a Deployment a second template.
+    pub(super) retemplated: bool,
+}
+
+impl Cast {
+    /// Look through all steps for the objects that they make.
+    pub(super) fn of(lists: &[Option<&Node>]) -> Self {
+        let mut cast = Self::default();
+        lists.iter().flatten().for_each(|list| cast.look_through(list));
+        cast
+    }
+
+    fn look_through(&mut self, list: &Node) {
+        let Kind::List(steps) = &list.kind else { return };
+        for step in steps.iter().filter(|step| step.get("refused").is_none()) {
+            let short = step.get("deployment").and_then(|deployment| deployment.get("name"));
+            let applied = step.get("apply");
+            let kind = applied
+                .and_then(|manifest| manifest.get("kind"))
+                .and_then(Node::as_text);
+            let name = applied.and_then(|manifest| manifest.get("metadata")?.get("name"));
+            let name = if kind == Some("Deployment") { name } else { None };
+            self.deployments
+                .extend(short.or(name).and_then(Node::as_text).map(str::to_owned));
+            self.any_workload |= short.is_some() || kind.is_some_and(|kind| WORKLOADS.contains(&kind));
+            step.get("together")
+                .into_iter()
+                .for_each(|inner| self.look_through(inner));
+        }
+    }
+
+    /// A step makes this Deployment, or makes it anew.
+    pub(super) fn enter(&mut self, name: &str) {
+        self.retemplated |= !self.on_stage.insert(name.to_owned());
+    }
+
+    /// The Deployment that a step means: the one that it names, else the only one. `step` is where a finding points if
+    /// it names none.
+    pub(super) fn meant(&self, named: Option<&Node>, step: &Node, report: &mut Report) -> Option<String> {
+        match named {
+            Some(node) => self.named(node, report),
+            None => self.only(step, report),
+        }
+    }
+
+    /// A Deployment by its name.
+    pub(super) fn named(&self, node: &Node, report: &mut Report) -> Option<String> {
+        let name = read::text(node, "a Deployment's name", report)?;
+        self.known(name, node, report).then(|| name.to_owned())
+    }
+
+    /// Whether a Deployment of this name has been made; a finding if not.
+    pub(super) fn known(&self, name: &str, node: &Node, report: &mut Report) -> bool {
+        let known = self.on_stage.contains(name);
+        if self.deployments.contains(name) && !known {
+            report.add(
+                node,
+                format!("there is no Deployment `{name}` yet"),
+                "a later step makes it",
+            );
+        } else if !known {
+            let hint = did_you_mean(name, self.deployments.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("the case makes {}", self.list()));
+            report.add(node, format!("there is no Deployment `{name}`"), hint);
+        }
+        known
+    }
+
+    /// Whether there is more than one.
+    pub(super) fn several(&self) -> bool {
+        self.deployments.len() > 1
+    }
+
+    fn only(&self, step: &Node, report: &mut Report) -> Option<String> {
+        let mut names = self.deployments.iter();
+        match (names.next(), names.next()) {
+            (Some(only), None) => self.known(only, step, report).then(|| only.clone()),
+            (None, _) => {
+                report.add(step, "there is no Deployment", "make one under `given` first");
+                None
+            }
+            (Some(_), Some(_)) => {
+                report.add(step, "which Deployment?", format!("name one of {}", self.list()));
+                None
+            }
+        }
+    }
+
+    fn list(&self) -> String {
+        let names: Vec<&str> = self.deployments.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            "no Deployment".to_owned()
+        } else {
+            read::list(&names)
+        }
+    }
+}

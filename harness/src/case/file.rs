@@ -1,0 +1,123 @@
+//! A case file as a whole.
+
+use super::cast::Cast;
+use super::finding::{CaseError, Report};
+use super::model::{Case, Terminations};
+use super::read::{self, Fields};
+use super::step::Reader;
+use super::tree::{Kind, Node};
+
+/// The fields of a case.
+const FIELDS: [&str; 5] = ["description", "nodes", "terminations", "given", "edges"];
+
+/// Read a case: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place.
+pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
+    let mut report = Report::default();
+    let case = match Node::parse(text) {
+        Ok(root) => read_case(&root, &mut report),
+        Err(malformed) => {
+            report.add_at(malformed.span, "this is not YAML", malformed.why);
+            None
+        }
+    };
+    match case {
+        Some(case) if report.is_empty() => Ok(Case {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            source: text.to_owned(),
+            ..case
+        }),
+        _ => Err(report.into_error(path, text)),
+    }
+}
+
+/// The case without its path, name and source. With findings, what is returned is of no use.
+fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
+    if matches!(root.kind, Kind::Null) {
+        report.add(root, "the file is empty", format!("a case has {}", read::list(&FIELDS)));
+        return None;
+    }
+    let fields = Fields::of(root, "a case", &FIELDS, report)?;
+    let description = match fields.get("description") {
+        Some(node) => read::text(node, "the description", report)
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        None => {
+            report.add(
+                root,
+                "the case has no description",
+                "add `description: …`, one sentence on what it is about",
+            );
+            String::new()
+        }
+    };
+    let words = [("auto", Terminations::Auto), ("held", Terminations::Held)];
+    let terminations = fields.get("terminations");
+    let terminations = terminations
+        .and_then(|node| read::word(node, "terminations", &words, report))
+        .unwrap_or_default();
+    let nodes = fields.get("nodes").map(|node| nodes(node, report)).unwrap_or_default();
+
+    let mut cast = Cast::of(&[fields.get("given"), fields.get("edges")]);
+    if !cast.any_workload {
+        let at = fields.entry("given").map_or(root, |(key, _)| key);
+        report.add(
+            at,
+            "the case makes no Deployment",
+            "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`",
+        );
+    }
+    let mut reader = Reader {
+        cast: &mut cast,
+        report,
+        held: terminations == Terminations::Held,
+    };
+    let given = fields
+        .get("given")
+        .map(|node| reader.steps(node, "`given`"))
+        .unwrap_or_default();
+    let edges = match fields.get("edges") {
+        Some(node) if !matches!(&node.kind, Kind::List(list) if list.is_empty()) => reader.steps(node, "`edges`"),
+        found => {
+            let at = found.or(fields.entry("edges").map(|(key, _)| key)).unwrap_or(root);
+            reader
+                .report
+                .add(at, "the case has no edges", "without an edge there is nothing to judge");
+            Vec::new()
+        }
+    };
+    let (path, name, source) = Default::default();
+    Some(Case {
+        name,
+        path,
+        source,
+        description,
+        nodes,
+        terminations,
+        given,
+        edges,
+    })
+}
+
+/// The names of the nodes, each once.
+fn nodes(node: &Node, report: &mut Report) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for item in read::items(node, "`nodes`", report).unwrap_or_default() {
+        let Some(name) = read::name(item, "a node's name", report) else {
+            continue;
+        };
+        if names.contains(&name) {
+            report.add(
+                item,
+                format!("node `{name}` is there already"),
+                "each node has a name of its own",
+            );
+        }
+        names.push(name);
+    }
+    names
+}

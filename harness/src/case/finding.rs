@@ -1,0 +1,167 @@
+//! What is wrong with a case file, and how it is shown: file, line, column, the line itself and a caret.
+
+use std::fmt::{Display, Formatter};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use super::tree::Node;
+
+/// Why there is no case.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// The file says something that no case can mean.
+    #[error("{}", .0.render(false))]
+    Bad(Findings),
+    /// A path that was named does not exist.
+    #[error("{} does not exist; name a case file or a folder of them", .0.display())]
+    Missing(PathBuf),
+    /// The paths hold no case.
+    #[error("no case file (*.yaml) in {}", paths(.0))]
+    NoneFound(Vec<PathBuf>),
+    /// Reading failed.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// What was read.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// Everything that is wrong with one file.
+#[derive(Debug)]
+pub struct Findings {
+    path: String,
+    source: String,
+    all: Vec<Finding>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    span: Range<usize>,
+    what: String,
+    hint: String,
+    help: Option<String>,
+}
+
+/// Collects findings while a file is read.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    all: Vec<Finding>,
+}
+
+impl CaseError {
+    /// The message; for a bad file with its lines, in colour if asked for.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        match self {
+            Self::Bad(findings) => findings.render(colour),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Report {
+    /// Something is wrong at this node; `hint` stands beside the caret.
+    pub(super) fn add(&mut self, at: &Node, what: impl Into<String>, hint: impl Into<String>) {
+        self.add_at(at.span.clone(), what, hint);
+    }
+
+    /// Something is wrong in these bytes.
+    pub(super) fn add_at(&mut self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) {
+        self.all.push(Finding {
+            span,
+            what: what.into(),
+            hint: hint.into(),
+            help: None,
+        });
+    }
+
+    /// A word of help below the finding that was added last.
+    pub(super) fn help(&mut self, help: impl Into<String>) {
+        if let Some(last) = self.all.last_mut() {
+            last.help = Some(help.into());
+        }
+    }
+
+    /// Whether nothing is wrong so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The error that says it all, in the file's order.
+    pub(super) fn into_error(mut self, path: &str, source: &str) -> CaseError {
+        self.all.sort_by_key(|finding| finding.span.start);
+        CaseError::Bad(Findings {
+            path: path.to_owned(),
+            source: source.to_owned(),
+            all: self.all,
+        })
+    }
+}
+
+impl Findings {
+    /// How many there are; at least one.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The messages alone, each after its line: for a list.
+    pub fn brief(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.all
+            .iter()
+            .map(|finding| (self.line(finding), finding.what.as_str()))
+    }
+
+    /// All findings, each with its line and a caret.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let all: Vec<String> = self
+            .all
+            .iter()
+            .map(|finding| self.render_one(finding, &renderer))
+            .collect();
+        all.join("\n\n")
+    }
+
+    fn render_one(&self, finding: &Finding, renderer: &Renderer) -> String {
+        let end = self.source.len();
+        let span = finding.span.start.min(end)..finding.span.end.min(end);
+        let caret = AnnotationKind::Primary.span(span).label(finding.hint.as_str());
+        let snippet = Snippet::source(&self.source).path(&self.path).annotation(caret);
+        let group = Level::ERROR.primary_title(finding.what.as_str()).element(snippet);
+        let group = match &finding.help {
+            Some(help) => group.element(Level::HELP.message(help.as_str())),
+            None => group,
+        };
+        renderer.render(&[group])
+    }
+
+    fn line(&self, finding: &Finding) -> usize {
+        self.source.as_bytes()[..finding.span.start.min(self.source.len())]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count()
+            + 1
+    }
+}
+
+impl Display for Findings {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+fn paths(paths: &[PathBuf]) -> String {
+    let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    if all.is_empty() {
+        "no path at all".to_owned()
+    } else {
+        all.join(", ")
+    }
+}

@@ -1,0 +1,32 @@
+//! Cases: YAML files that say what the world does, edge by edge.
+//!
+//! A case is read in full before anything runs, and everything that is wrong with it is said at once, each with its line
+//! and a caret: an unknown field with the one that was probably meant, two operations in one step, a Deployment that
+//! nothing makes, an edge that cannot happen.
+//!
+//! * `tree` is the YAML, every node with its place; `read` takes typed values out of it; `finding` shows what is wrong.
+//! * `file`, `step`, `pods` and `short` know the format; `cast` knows which Deployments are there at which step.
+//! * [`model`] is the result, and all that the rest of the harness sees.
+//! * [`find`] and [`load`] are the only functions that touch the disk.
+//!
+//! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
+
+mod cast;
+mod file;
+mod find;
+mod finding;
+pub mod model;
+mod nearest;
+mod pods;
+mod read;
+mod short;
+mod step;
+mod tree;
+
+pub use file::parse;
+pub use find::{find, load};
+pub use finding::{CaseError, Findings};
+pub use model::Case;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! "Did you mean": the known word that is nearest to a wrong one.
+
+/// The nearest word, if it is near enough to be a slip: a third of its letters or fewer, or the same but for case.
+pub(super) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = wrong.to_lowercase();
+    let near = |word: &&str| distance(&lower, &word.to_lowercase()) <= (word.chars().count().max(3)) / 3;
+    known
+        .into_iter()
+        .filter(near)
+        .min_by_key(|word| distance(&lower, &word.to_lowercase()))
+}
+
+/// `did you mean `replicas`?`, or nothing.
+pub(super) fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(wrong, known).map(|word| format!("did you mean `{word}`?"))
+}
+
+/// How many letters must be inserted, removed, replaced or swapped with a neighbour to get from one word to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i.max(j)
+            } else {
+                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let swapped = if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    rows[i - 2][j - 2] + 1
+                } else {
+                    usize::MAX
+                };
+                replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(swapped)
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("replica", Some("replicas"))]
+    #[case("repilcas", Some("replicas"))]
+    #[case("maxsurge", Some("maxSurge"))]
+    #[case("Replicas", Some("replicas"))]
+    #[case("colour", None)]
+    #[case("", None)]
+    fn finds_slips(#[case] wrong: &str, #[case] expected: Option<&str>) {
+        assert_eq!(nearest(wrong, ["name", "replicas", "image", "maxSurge"]), expected);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run comes to: the verdict on one case, and the exit code of a whole run.
+//!
+//! | code | outcome |
+//! | --- | --- |
+//! | 0 | conformant |
+//! | 1 | non-conformant |
+//! | 2 | inconclusive |
+//! | 3 | unblessed or changed timelines |
+//! | 4 | no case selected |
+//! | 64 | bad usage or a bad case file |
+//! | 70 | internal error |
+//!
+//! With several outcomes the most telling wins: 70, 64, 1, 2, 3.
+
+use std::fmt::{Display, Formatter};
+
+/// What one case says about a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// The subject did what was expected, and broke no law.
+    Conformant,
+    /// Something broke that is not the subject's: nothing is said about it.
+    Inconclusive,
+    /// The subject did something else, or nothing, or broke a law.
+    NonConformant,
+}
+
+/// How a case, or a whole run, ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every case is conformant.
+    Conformant,
+    /// A case is non-conformant.
+    NonConformant,
+    /// A case is inconclusive.
+    Inconclusive,
+    /// A case has no blessed timeline, or one that belongs to another version of the case.
+    Unblessed,
+    /// Nothing was selected, so nothing was proved.
+    NothingSelected,
+    /// The command line or a case file is wrong; nothing was judged.
+    BadInput,
+    /// A bug of the harness.
+    Internal,
+}
+
+impl Verdict {
+    /// The word that is printed: `conformant`, `inconclusive`, `non-conformant`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conformant => "conformant",
+            Self::Inconclusive => "inconclusive",
+            Self::NonConformant => "non-conformant",
+        }
+    }
+}
+
+impl Display for Verdict {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Conformant => Self::Conformant,
+            Verdict::Inconclusive => Self::Inconclusive,
+            Verdict::NonConformant => Self::NonConformant,
+        }
+    }
+}
+
+impl Outcome {
+    /// The process's exit code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Conformant => 0,
+            Self::NonConformant => 1,
+            Self::Inconclusive => 2,
+            Self::Unblessed => 3,
+            Self::NothingSelected => 4,
+            Self::BadInput => 64,
+            Self::Internal => 70,
+        }
+    }
+
+    /// The outcome of a run with these: the most telling; of none at all, that nothing was selected.
+    #[must_use]
+    pub fn of(all: impl IntoIterator<Item = Self>) -> Self {
+        all.into_iter()
+            .max_by_key(|outcome| outcome.weight())
+            .unwrap_or(Self::NothingSelected)
+    }
+
+    /// Heavier is more telling.
+    const fn weight(self) -> u8 {
+        match self {
+            Self::NothingSelected => 0,
+            Self::Conformant => 1,
+            Self::Unblessed => 2,
+            Self::Inconclusive => 3,
+            Self::NonConformant => 4,
+            Self::BadInput => 5,
+            Self::Internal => 6,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outcome::{
+        self, BadInput, Conformant, Inconclusive, Internal, NonConformant, NothingSelected, Unblessed,
+    };
+    use super::Verdict;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(&[], 4)]
+    #[case(&[Conformant, Conformant], 0)]
+    #[case(&[Conformant, Unblessed], 3)]
+    #[case(&[Inconclusive, Unblessed, Conformant], 2)]
+    #[case(&[Inconclusive, NonConformant, Unblessed], 1)]
+    #[case(&[NonConformant, BadInput, Inconclusive], 64)]
+    #[case(&[BadInput, Internal, NonConformant], 70)]
+    #[case(&[NothingSelected, Conformant], 0)]
+    fn the_most_telling_wins(#[case] all: &[Outcome], #[case] code: u8) {
+        assert_eq!(Outcome::of(all.iter().copied()).code(), code);
+        assert_eq!(Outcome::of(all.iter().rev().copied()).code(), code);
+    }
+
+    #[test]
+    fn a_verdict_is_an_outcome() {
+        let codes =
+            [Verdict::Conformant, Verdict::NonConformant, Verdict::Inconclusive].map(|v| Outcome::from(v).code());
+        assert_eq!(codes, [0, 1, 2]);
+    }
+}

@@ -1,0 +1,98 @@
+//! The judge's own rollout arithmetic: how many pods a Deployment may have, and how many must be available. Written from
+//! the API's documentation of `maxSurge` and `maxUnavailable`; shares nothing with the controller under test.
+
+use serde_json::Value;
+
+use super::object;
+
+/// What a Deployment's strategy allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// At most so many pods may be wanted by all ReplicaSets together.
+    pub(super) most: i64,
+    /// At least so many must stay available; `None` where the strategy promises nothing.
+    pub(super) least: Option<i64>,
+}
+
+impl Bounds {
+    /// The bounds of a Deployment. Defaults are the server's: RollingUpdate, 25% and 25%.
+    pub(super) fn of(deployment: &Value) -> Self {
+        let replicas = i64::from(object::replicas(deployment));
+        if object::text(deployment, "/spec/strategy/type") == Some("Recreate") {
+            return Self {
+                most: replicas,
+                least: None,
+            };
+        }
+        let rolling = |field: &str| deployment.pointer(&format!("/spec/strategy/rollingUpdate/{field}"));
+        let surge = share(rolling("maxSurge"), replicas, Rounding::Up);
+        let unavailable = match share(rolling("maxUnavailable"), replicas, Rounding::Down) {
+            // Both zero would leave no way to move.
+            0 if surge == 0 => 1,
+            some => some,
+        };
+        Self {
+            most: replicas + surge,
+            least: Some((replicas - unavailable).max(0)),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Rounding {
+    Up,
+    Down,
+}
+
+/// A number, or a percentage of the replicas.
+fn share(value: Option<&Value>, replicas: i64, rounding: Rounding) -> i64 {
+    let percent = match value {
+        Some(Value::Number(number)) => return number.as_i64().unwrap_or(0),
+        Some(Value::String(text)) => text.strip_suffix('%').and_then(|n| n.parse::<i64>().ok()).unwrap_or(0),
+        _ => 25,
+    };
+    match rounding {
+        Rounding::Up => (replicas * percent + 99) / 100,
+        Rounding::Down => replicas * percent / 100,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bounds;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    #[rstest]
+    #[case::quarter_of_ten(10, json!("25%"), json!("25%"), 13, 8)]
+    #[case::quarter_of_three(3, json!("25%"), json!("25%"), 4, 3)]
+    #[case::absolute(10, json!(3), json!(2), 13, 8)]
+    #[case::surge_only(3, json!(1), json!(0), 4, 3)]
+    #[case::both_zero_after_rounding(3, json!("0%"), json!("25%"), 3, 2)]
+    #[case::more_unavailable_than_there_are(2, json!(0), json!(5), 2, 0)]
+    #[case::nothing_wanted(0, json!("25%"), json!("25%"), 0, 0)]
+    fn rolling_update(
+        #[case] replicas: i32,
+        #[case] surge: Value,
+        #[case] unavailable: Value,
+        #[case] most: i64,
+        #[case] least: i64,
+    ) {
+        let rolling = json!({"maxSurge": surge, "maxUnavailable": unavailable});
+        let deployment =
+            json!({"spec": {"replicas": replicas, "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}});
+        assert_eq!(
+            Bounds::of(&deployment),
+            Bounds {
+                most,
+                least: Some(least)
+            }
+        );
+    }
+
+    #[test]
+    fn recreate_promises_no_availability() {
+        let deployment = json!({"spec": {"replicas": 3, "strategy": {"type": "Recreate"}}});
+        assert_eq!(Bounds::of(&deployment), Bounds { most: 3, least: None });
+    }
+}

@@ -1,0 +1,192 @@
+//! From a recording to its timeline: one pass over the entries.
+
+use serde_json::Value;
+
+use super::model::{Action, Decision, Edge, EdgeId, Timeline};
+use super::names::Names;
+use super::object;
+use super::order::{self, Made};
+use super::world::{DEPLOYMENT, REPLICA_SET, World};
+use super::{checkpoint, decide, events, laws};
+use crate::recording::{EdgeMark, Entry, Recording, Version, Writer};
+
+impl Timeline {
+    /// What a recording shows, normalised. A recording that was cut off gives the timeline up to there.
+    #[must_use]
+    pub fn from_recording(recording: &Recording) -> Self {
+        let names = Names::of(recording);
+        let mut build = Build {
+            names: &names,
+            world: World::default(),
+            watch: laws::Watch::default(),
+            drafts: vec![],
+        };
+        for entry in &recording.entries {
+            match entry {
+                Entry::Edge(mark) => build.edge(mark),
+                Entry::Object(version) => build.version(version),
+                Entry::Settled(_) => build.settled(),
+                Entry::Header(_) | Entry::Request(_) | Entry::Trouble(_) | Entry::End(_) => {}
+            }
+        }
+        let mut edges: Vec<Edge> = build.drafts.into_iter().map(Draft::finish).collect();
+        if let (Some(edge), Some(breach)) = (edges.last_mut(), laws::silence(recording)) {
+            edge.breaches.push(breach);
+        }
+        Self {
+            provenance: None,
+            edges,
+            events: events::take(recording, &names),
+        }
+    }
+}
+
+/// The pass.
+struct Build<'a> {
+    names: &'a Names,
+    world: World<'a>,
+    watch: laws::Watch,
+    drafts: Vec<Draft>,
+}
+
+/// An edge in the making.
+struct Draft {
+    id: EdgeId,
+    labels: Vec<String>,
+    made: Vec<Made>,
+    breaches: Vec<super::Breach>,
+    checkpoint: Vec<super::State>,
+}
+
+impl<'a> Build<'a> {
+    /// The parts of `given` are one block; every other edge is one of its own.
+    fn edge(&mut self, mark: &EdgeMark) {
+        let id = if mark.index == 0 {
+            EdgeId::GIVEN
+        } else {
+            EdgeId {
+                index: mark.index,
+                part: mark.part,
+            }
+        };
+        let label = one_line(&mark.label);
+        match self.drafts.last_mut() {
+            Some(draft) if draft.id == id => draft.labels.push(label),
+            _ => self.drafts.push(Draft {
+                id,
+                labels: vec![label],
+                made: Vec::new(),
+                breaches: Vec::new(),
+                checkpoint: Vec::new(),
+            }),
+        }
+        self.watch.edge(mark.user, &self.world);
+    }
+
+    fn version(&mut self, version: &'a Version) {
+        let broken = if laws::by_driver(version) {
+            laws::broken(&self.world)
+        } else {
+            Default::default()
+        };
+        let before = self.world.apply(version);
+        if laws::by_driver(version) {
+            self.watch.driver(&broken, &self.world);
+        }
+        if version.by == Writer::Driver {
+            return;
+        }
+        let Some(draft) = self.drafts.last_mut() else { return };
+        let frame = laws::Frame {
+            world: &self.world,
+            before,
+            version,
+            names: self.names,
+        };
+        for breach in self.watch.judge(&frame) {
+            if !draft.breaches.contains(&breach) {
+                draft.breaches.push(breach);
+            }
+        }
+        draft.made.extend(made(before, version, &self.world, self.names));
+    }
+
+    fn settled(&mut self) {
+        self.watch.settled();
+        if let Some(draft) = self.drafts.last_mut() {
+            draft.checkpoint = checkpoint::take(&self.world, self.names);
+        }
+    }
+}
+
+/// The decision in a version, and what orders it.
+fn made(before: Option<&Value>, version: &Version, world: &World<'_>, names: &Names) -> Option<Made> {
+    match version.kind.as_str() {
+        REPLICA_SET => {
+            let decision = decide::replica_set(before, version, world, names)?;
+            let (deployment, number) = names.rank(&version.object);
+            let collected = is_collected(&decision, before, world).then_some(number);
+            Some(Made {
+                deployment: deployment.map(str::to_owned),
+                own: false,
+                collected,
+                decision,
+            })
+        }
+        DEPLOYMENT => {
+            let decision = decide::deployment(before, version)?;
+            Some(Made {
+                deployment: Some(version.name.clone()),
+                own: true,
+                collected: None,
+                decision,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Whether the garbage collector did this: the ReplicaSet goes or is let go, and its Deployment is going or gone.
+fn is_collected(decision: &Decision, before: Option<&Value>, world: &World<'_>) -> bool {
+    let gone = before
+        .is_some_and(|set| object::controller(set).is_some() && world.deployment_of(set).is_none_or(object::deleting));
+    gone && matches!(decision.action, Action::Deleted | Action::Released)
+}
+
+impl Draft {
+    fn finish(self) -> Edge {
+        let label = repeated(&self.labels);
+        let decisions = order::canonical(self.made);
+        let decisions = if order::is_together(&label) {
+            order::net(decisions)
+        } else {
+            decisions
+        };
+        Edge {
+            id: self.id,
+            label,
+            joined: false,
+            decisions,
+            breaches: self.breaches,
+            checkpoint: self.checkpoint,
+        }
+    }
+}
+
+/// A label's blanks and line breaks, each run as one blank: it must fit on a line and survive being read back.
+fn one_line(label: &str) -> String {
+    label.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Labels in a row, equal neighbours counted: `deployment/web; ready 1 ×10`.
+fn repeated(labels: &[String]) -> String {
+    let runs = labels.chunk_by(|a, b| a == b);
+    let run = |run: &[String]| match run {
+        [one] => one.clone(),
+        many => format!("{} ×{}", many[0], many.len()),
+    };
+    runs.map(run)
+        .filter(|label| !label.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
+}

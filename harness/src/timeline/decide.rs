@@ -1,0 +1,236 @@
+//! What one version of an object decided: the difference to the version before, status left out.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::model::{Action, Decision, Field};
+use super::names::Names;
+use super::object::{self, OWN_PREFIX, REVISION};
+use super::shape;
+use super::world::World;
+use crate::recording::{Change, Version};
+
+/// Annotations of the controller's own, by what follows their prefix, and what timelines call them, in print order.
+const SHORT_NAMES: [(&str, &str); 4] = [
+    ("revision", "revision"),
+    ("desired-replicas", "desired"),
+    ("max-replicas", "max"),
+    ("revision-history", "history"),
+];
+
+/// The decision in a version of a ReplicaSet; `world` holds the version already.
+pub(super) fn replica_set(
+    before: Option<&Value>,
+    version: &Version,
+    world: &World<'_>,
+    names: &Names,
+) -> Option<Decision> {
+    let after = &version.object;
+    let decision = |action, details| {
+        Some(Decision {
+            object: names.replica_set(after),
+            action,
+            details,
+        })
+    };
+    match (version.change, before) {
+        (Change::Deleted, _) => decision(Action::Deleted, Vec::new()),
+        (_, None) => {
+            let mut details = own_annotations(None, after);
+            details.extend(min_ready_seconds(after));
+            details.extend(user_annotations(None, after));
+            details.extend(shape::deviations(after, world));
+            decision(Action::Created(object::replicas(after)), details)
+        }
+        (_, Some(before)) => {
+            let annotations = own_annotations(Some(before), after);
+            let renewed = annotations.iter().any(|field| field.key == "revision");
+            let users = user_annotations(Some(before), after);
+            let rest: Vec<Field> = [
+                spec_changes(before, after, &["replicas"], ""),
+                metadata_changes(before, after),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            let annotated = !annotations.is_empty() || users.is_some();
+            let only_annotations = annotated && rest.is_empty() && !renewed;
+            let owner = ownership(before, after, names);
+            let mut details: Vec<Field> = annotations.into_iter().chain(users).chain(rest).collect();
+            let (from, to) = (object::replicas(before), object::replicas(after));
+            let action = match owner {
+                _ if from != to => {
+                    details.extend(owner.map(|(_, field)| field));
+                    Action::Resized { from, to }
+                }
+                Some((action @ (Action::Adopted | Action::Released), _)) => action,
+                Some((action, field)) => {
+                    details.push(field);
+                    action
+                }
+                None if only_annotations => Action::Annotated,
+                None if details.is_empty() => return None,
+                None => Action::Changed,
+            };
+            decision(action, details)
+        }
+    }
+}
+
+/// The decision in a version of a Deployment: everything but its status, of which only collisionCount is one.
+pub(super) fn deployment(before: Option<&Value>, version: &Version) -> Option<Decision> {
+    let after = &version.object;
+    let decision = |action, details| {
+        Some(Decision {
+            object: version.name.clone(),
+            action,
+            details,
+        })
+    };
+    match (version.change, before) {
+        // A deletion that somebody else began is finished by the garbage collector.
+        (Change::Deleted, Some(before)) if object::deleting(before) => None,
+        (Change::Deleted, _) => decision(Action::Deleted, Vec::new()),
+        (_, None) => decision(Action::Created(object::replicas(after)), Vec::new()),
+        (_, Some(before)) => {
+            let collisions = (collision_count(before) != collision_count(after))
+                .then(|| collision_count(after))
+                .flatten();
+            let details: Vec<Field> = own_annotations(Some(before), after)
+                .into_iter()
+                .chain(collisions.map(|n| Field::number("collisionCount", n)))
+                .chain(user_annotations(Some(before), after))
+                .chain(spec_changes(before, after, &[], "spec."))
+                .chain(label_changes(before, after))
+                .collect();
+            if details.is_empty() {
+                None
+            } else {
+                decision(Action::Changed, details)
+            }
+        }
+    }
+}
+
+/// `status.collisionCount`, if it was ever set.
+pub(super) fn collision_count(deployment: &Value) -> Option<i64> {
+    object::int(deployment, "/status/collisionCount")
+}
+
+/// The controller's own annotations under their short names, in a fixed order.
+pub(super) fn own_annotations(before: Option<&Value>, after: &Value) -> Vec<Field> {
+    let changes = annotation_changes(before, after);
+    let short = |key: &str| {
+        let key = key.strip_prefix(OWN_PREFIX)?;
+        let known = SHORT_NAMES.iter().position(|(long, _)| *long == key);
+        Some((
+            known.unwrap_or(SHORT_NAMES.len()),
+            known.map_or(key, |at| SHORT_NAMES[at].1).to_owned(),
+        ))
+    };
+    let mut fields: Vec<_> = changes
+        .iter()
+        .filter_map(|(key, value)| Some((short(key)?, value)))
+        .collect();
+    fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+    fields
+        .into_iter()
+        .map(|((_, key), value)| Field::new(&key, value.as_str().unwrap_or("-")))
+        .collect()
+}
+
+/// The user's annotations, which a Deployment hands down to its ReplicaSets: `annotations={"team":"a"}`; null where one
+/// was removed.
+fn user_annotations(before: Option<&Value>, after: &Value) -> Option<Field> {
+    let mut changes = annotation_changes(before, after);
+    changes.retain(|key, _| !key.starts_with(OWN_PREFIX));
+    (!changes.is_empty()).then(|| Field::json("annotations", &Value::Object(changes)))
+}
+
+/// Every annotation that differs and its new value, null if it is gone.
+fn annotation_changes(before: Option<&Value>, after: &Value) -> Map<String, Value> {
+    let old = before
+        .map(|before| object::strings(before, "/metadata/annotations"))
+        .unwrap_or_default();
+    let new = object::strings(after, "/metadata/annotations");
+    let keys: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let changed = keys.into_iter().filter(|key| old.get(key) != new.get(key));
+    changed
+        .map(|key| {
+            (
+                key.to_owned(),
+                new.get(key).map_or(Value::Null, |value| Value::from(*value)),
+            )
+        })
+        .collect()
+}
+
+/// `minReadySeconds`, unless it is the default.
+pub(super) fn min_ready_seconds(object: &Value) -> Option<Field> {
+    let seconds = object::count(object, "/spec/minReadySeconds");
+    (seconds != 0).then(|| Field::number("minReadySeconds", seconds))
+}
+
+/// The fields of the spec that differ: numbers and words by their value, the rest as `changed`.
+fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) -> Vec<Field> {
+    let empty = Map::new();
+    let spec = |object: &'_ Value| object.get("spec").and_then(Value::as_object).cloned();
+    let (old, new) = (
+        spec(before).unwrap_or_else(|| empty.clone()),
+        spec(after).unwrap_or(empty),
+    );
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let changed = keys
+        .into_iter()
+        .filter(|key| !except.contains(&key.as_str()) && old.get(*key) != new.get(*key));
+    let field = |key: &String| {
+        let key_name = format!("{prefix}{key}");
+        match new.get(key) {
+            None | Some(Value::Null) => Field::new(&key_name, "-"),
+            Some(Value::Object(_) | Value::Array(_)) => Field::new(&key_name, "changed"),
+            Some(Value::String(text)) => Field::new(&key_name, text),
+            Some(scalar) => Field::new(&key_name, &scalar.to_string()),
+        }
+    };
+    changed.map(field).collect()
+}
+
+/// Labels and finalizers that differ. Finalizers of a deletion in progress are the garbage collector's.
+fn metadata_changes(before: &Value, after: &Value) -> Vec<Field> {
+    let finalizers = |object: &Value| object.pointer("/metadata/finalizers").cloned();
+    let finalizers = (!object::deleting(after) && finalizers(before) != finalizers(after))
+        .then(|| Field::new("finalizers", "changed"));
+    label_changes(before, after).into_iter().chain(finalizers).collect()
+}
+
+/// All labels, if any differs.
+fn label_changes(before: &Value, after: &Value) -> Option<Field> {
+    let labels = |object| object::strings(object, "/metadata/labels");
+    (labels(before) != labels(after)).then(|| Field::json("labels", &shape::without_hash(&labels(after))))
+}
+
+/// What became of the controller reference, if anything, and how to say it beside another action.
+fn ownership(before: &Value, after: &Value, names: &Names) -> Option<(Action, Field)> {
+    match (object::controller_uid(before), object::controller_uid(after)) {
+        (None, None) => None,
+        (Some(old), Some(new)) if old == new => None,
+        (_, None) => Some((Action::Released, Field::new("owner", "none"))),
+        (old, Some(new)) => {
+            let owner = Field::new("owner", names.deployment(new).unwrap_or("other"));
+            Some((
+                if old.is_none() {
+                    Action::Adopted
+                } else {
+                    Action::Changed
+                },
+                owner,
+            ))
+        }
+    }
+}
+
+/// The revision annotation, as a field; `-` where it is missing.
+pub(super) fn revision(object: &Value) -> Option<Field> {
+    object::annotation(object, REVISION).map(|revision| Field::new("revision", revision))
+}

@@ -1,0 +1,255 @@
+//! The laws that hold at every frame of every case, one small function each.
+//!
+//! A law is judged where somebody other than the driver wrote. What a user's operation itself breaks is excused until the
+//! next settling; what upstream's own recording breaks stands in the blessed timeline, and is no finding there.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::bounds::Bounds;
+use super::checkpoint::paused;
+use super::model::{Breach, Law};
+use super::names::Names;
+use super::object;
+use super::world::{DEPLOYMENT, REPLICA_SET, World};
+use crate::recording::{Change, Entry, Recording, Request, Version, Writer};
+
+/// One version that was written, with the world after it.
+pub(super) struct Frame<'a> {
+    pub(super) world: &'a World<'a>,
+    pub(super) before: Option<&'a Value>,
+    pub(super) version: &'a Version,
+    pub(super) names: &'a Names,
+}
+
+/// What the laws must remember between frames.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// Bounds that a user's operation broke, by Deployment, until the next settling.
+    excused: BTreeSet<(String, Law)>,
+    /// Deployments that were paused when the edge began.
+    paused: BTreeSet<String>,
+    /// Whether the edge is a user's.
+    user: bool,
+}
+
+impl Watch {
+    /// An edge begins.
+    pub(super) fn edge(&mut self, user: bool, world: &World<'_>) {
+        self.user = user;
+        self.paused = world
+            .all(DEPLOYMENT)
+            .filter(|it| paused(it))
+            .map(|it| object::name(it).to_owned())
+            .collect();
+    }
+
+    /// The namespace has settled: nothing is excused any more.
+    pub(super) fn settled(&mut self) {
+        self.excused.clear();
+    }
+
+    /// A version by the driver: remember the bounds that it broke. `held` are those broken before it.
+    pub(super) fn driver(&mut self, before: &BTreeSet<(String, Law)>, world: &World<'_>) {
+        if self.user {
+            self.excused.extend(broken(world).difference(before).cloned());
+        }
+    }
+
+    /// A version by somebody else: the laws that it breaks.
+    pub(super) fn judge(&self, frame: &Frame<'_>) -> Vec<Breach> {
+        let excused = |law| {
+            let deployment = frame.world.deployment_of(&frame.version.object).map(object::name);
+            deployment.is_some_and(|name| self.excused.contains(&(name.to_owned(), law)))
+        };
+        let laws: [(Law, Option<String>); 6] = [
+            (Law::Surge, surge(frame)),
+            (Law::Availability, availability(frame)),
+            (Law::OneTemplate, one_template(frame)),
+            (Law::Revision, revision(frame)),
+            (Law::Ownership, ownership(frame)),
+            (Law::Paused, while_paused(frame, &self.paused)),
+        ];
+        laws.into_iter()
+            .filter(|(law, _)| !excused(*law))
+            .filter_map(|(law, detail)| Some(Breach { law, detail: detail? }))
+            .collect()
+    }
+}
+
+/// The bounds that are broken in this world, by Deployment.
+pub(super) fn broken(world: &World<'_>) -> BTreeSet<(String, Law)> {
+    let mut broken = BTreeSet::new();
+    for deployment in world.all(DEPLOYMENT) {
+        let bounds = Bounds::of(deployment);
+        let sets: Vec<&Value> = world.controlled(REPLICA_SET, deployment).collect();
+        let name = object::name(deployment).to_owned();
+        if sets.iter().map(|set| i64::from(object::replicas(set))).sum::<i64>() > bounds.most {
+            broken.insert((name.clone(), Law::Surge));
+        }
+        let available: i64 = sets.iter().map(|set| kept(set, object::replicas(set))).sum();
+        if bounds.least.is_some_and(|least| available < least) {
+            broken.insert((name, Law::Availability));
+        }
+    }
+    broken
+}
+
+/// Whoever raises a ReplicaSet must leave the total within replicas + maxSurge (Recreate: within replicas).
+/// Source: the API's documentation of `maxSurge`.
+fn surge(frame: &Frame<'_>) -> Option<String> {
+    let after = frame.replica_set()?;
+    let raised = object::replicas(after) > frame.before.map_or(0, object::replicas);
+    let deployment = frame.world.deployment_of(after).filter(|_| raised)?;
+    let total: i64 = frame
+        .world
+        .controlled(REPLICA_SET, deployment)
+        .map(|set| i64::from(object::replicas(set)))
+        .sum();
+    let most = Bounds::of(deployment).most;
+    let name = object::name(deployment);
+    (total > most).then(|| format!("{name} wants {total} pods in all, at most {most} allowed"))
+}
+
+/// Whoever lowers a ReplicaSet must not thereby take availability below replicas − maxUnavailable, or further below.
+/// What a ReplicaSet keeps available is the lesser of what it has available and what it wants, because a ReplicaSet gives
+/// up pods that are not ready first. Source: the API's documentation of `maxUnavailable`.
+fn availability(frame: &Frame<'_>) -> Option<String> {
+    let (before, after) = (frame.before?, &frame.version.object);
+    if frame.version.kind != REPLICA_SET {
+        return None;
+    }
+    let wanted = if frame.version.change == Change::Deleted {
+        0
+    } else {
+        object::replicas(after)
+    };
+    let deployment = frame.world.deployment_of(before).filter(|it| !object::deleting(it))?;
+    let least = Bounds::of(deployment).least?;
+    let others = frame
+        .world
+        .controlled(REPLICA_SET, deployment)
+        .filter(|set| object::uid(set) != object::uid(before));
+    let others: i64 = others.map(|set| kept(set, object::replicas(set))).sum();
+    let (had, keeps) = (
+        others + kept(before, object::replicas(before)),
+        others + kept(before, wanted),
+    );
+    let name = object::name(deployment);
+    (keeps < had && keeps < least).then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
+}
+
+/// How many of its available pods a ReplicaSet keeps if it wants so many.
+fn kept(set: &Value, wanted: i32) -> i64 {
+    object::count(set, "/status/availableReplicas").min(i64::from(wanted))
+}
+
+/// No ReplicaSet is created for a template that another one of the Deployment has already.
+/// Source: the API's documentation of `pod-template-hash`, which makes the name unique to the template.
+fn one_template(frame: &Frame<'_>) -> Option<String> {
+    let after = frame.replica_set()?;
+    let deployment = frame.world.deployment_of(after).filter(|_| frame.before.is_none())?;
+    let template = object::bare_template(after);
+    let twin = frame.world.controlled(REPLICA_SET, deployment).find(|set| {
+        object::uid(set) != object::uid(after) && !object::deleting(set) && object::bare_template(set) == template
+    })?;
+    let name = |set| frame.names.replica_set(set);
+    Some(format!("{} has the template of {}", name(after), name(twin)))
+}
+
+/// A Deployment's revision annotation never falls and never goes.
+/// Source: the API's documentation of `deployment.kubernetes.io/revision`.
+fn revision(frame: &Frame<'_>) -> Option<String> {
+    if frame.version.kind != DEPLOYMENT || frame.version.change == Change::Deleted {
+        return None;
+    }
+    let old = object::revision(frame.before?)?;
+    let name = &frame.version.name;
+    match object::revision(&frame.version.object) {
+        Some(new) if new >= old => None,
+        Some(new) => Some(format!("{name} went from revision {old} to {new}")),
+        None => Some(format!("{name} lost its revision {old}")),
+    }
+}
+
+/// A ReplicaSet that no Deployment controls is adopted or left alone.
+/// Source: the API's documentation of controller references.
+fn ownership(frame: &Frame<'_>) -> Option<String> {
+    if frame.version.kind != REPLICA_SET {
+        return None;
+    }
+    let (before, after) = (frame.before?, &frame.version.object);
+    let ours = |set| object::controller_uid(set).is_some_and(|uid| frame.names.deployment(uid).is_some());
+    let adopted = object::controller(before).is_none() && ours(after);
+    if ours(before) || adopted {
+        return None;
+    }
+    let decision = super::decide::replica_set(Some(before), frame.version, frame.world, frame.names)?;
+    let whose = if object::controller(before).is_some() {
+        "belongs to another owner"
+    } else {
+        "belongs to nobody"
+    };
+    Some(format!("{decision}: it {whose}"))
+}
+
+/// A Deployment that was paused before the edge began, and still is, gets no new ReplicaSet.
+/// Source: the API's documentation of `paused`.
+fn while_paused(frame: &Frame<'_>, paused_before: &BTreeSet<String>) -> Option<String> {
+    let after = frame.replica_set()?;
+    let deployment = frame
+        .world
+        .deployment_of(after)
+        .filter(|it| frame.before.is_none() && paused(it))?;
+    let name = object::name(deployment);
+    paused_before
+        .contains(name)
+        .then(|| format!("{} created while {name} is paused", frame.names.replica_set(after)))
+}
+
+/// The subject's successful writes after the last settling, Events aside.
+pub(super) fn silence(recording: &Recording) -> Option<Breach> {
+    let last = recording
+        .entries
+        .iter()
+        .rposition(|entry| matches!(entry, Entry::Settled(_)))?;
+    recording.end.as_ref().filter(|end| end.completed)?;
+    let written = recording.entries[last..].iter().find_map(|entry| match entry {
+        Entry::Request(request) if is_write(request) => Some(request),
+        _ => None,
+    })?;
+    let Request {
+        verb,
+        resource,
+        subresource,
+        ..
+    } = written;
+    let slash = if subresource.is_empty() { "" } else { "/" };
+    Some(Breach {
+        law: Law::Silence,
+        detail: format!("{verb} {resource}{slash}{subresource} after the last edge"),
+    })
+}
+
+/// Whether a request changed something that counts.
+fn is_write(request: &Request) -> bool {
+    matches!(
+        request.verb.as_str(),
+        "create" | "update" | "patch" | "delete" | "deletecollection"
+    ) && (200..300).contains(&request.status)
+        && request.resource != "events"
+}
+
+/// Whether a version is of a kind that the laws look at, and by the driver.
+pub(super) fn by_driver(version: &Version) -> bool {
+    version.by == Writer::Driver && [DEPLOYMENT, REPLICA_SET].contains(&version.kind.as_str())
+}
+
+impl<'a> Frame<'a> {
+    /// The ReplicaSet that was written, unless it was deleted.
+    fn replica_set(&self) -> Option<&'a Value> {
+        let alive = self.version.kind == REPLICA_SET && self.version.change != Change::Deleted;
+        alive.then_some(&self.version.object)
+    }
+}

@@ -1,0 +1,260 @@
+//! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
+
+/// What one recording shows, normalised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline {
+    /// Where a blessed timeline comes from; `None` for one made from a recording just now.
+    pub provenance: Option<Provenance>,
+    /// The edges in the order they were made; `given` is the first.
+    pub edges: Vec<Edge>,
+    /// The Deployments' Events over the whole case.
+    pub events: Events,
+}
+
+/// Who was recorded to make a blessed timeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance {
+    /// What the subject was called on the command line: `upstream`.
+    pub name: String,
+    /// The program and its version: `kube-controller-manager v1.36.3`.
+    pub controller: String,
+    /// The API server and its version: `kube-apiserver v1.36.3`.
+    pub server: String,
+    /// How many recordings agreed.
+    pub recordings: u32,
+    /// How many boots of the cluster they come from.
+    pub boots: u32,
+}
+
+/// Which edge: the number of the step under `edges` and the part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct EdgeId {
+    /// 0 for `given`, else the number of the step, from 1.
+    pub index: u32,
+    /// 0 when the step is one edge, else 1, 2, …
+    pub part: u32,
+}
+
+/// One edge: what the world did, and what was decided before the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Which edge.
+    pub id: EdgeId,
+    /// What the world did, in the words of the case: `set image=app:2`.
+    pub label: String,
+    /// Upstream's own recordings differ here by splitting one resize in two: successive resizes of one ReplicaSet in one
+    /// direction are joined before comparing.
+    pub joined: bool,
+    /// What was decided, in canonical order: by Deployment; per Deployment its ReplicaSets' decisions in the order they
+    /// were made, then the Deployment's own.
+    pub decisions: Vec<Decision>,
+    /// The laws that were broken.
+    pub breaches: Vec<Breach>,
+    /// The objects once the namespace had settled; empty if it never did.
+    pub checkpoint: Vec<State>,
+}
+
+/// One change that a controller made to a ReplicaSet or a Deployment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The object's normalised name: `rs1`, `web/rs1`, `-/rs1`, `web`.
+    pub object: String,
+    /// What was done to it.
+    pub action: Action,
+    /// What else changed in the same write.
+    pub details: Vec<Field>,
+}
+
+/// What was done to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// It was created with so many replicas.
+    Created(i32),
+    /// `spec.replicas` changed.
+    Resized {
+        /// Replicas before.
+        from: i32,
+        /// Replicas after.
+        to: i32,
+    },
+    /// It was deleted.
+    Deleted,
+    /// It got a Deployment as its controller.
+    Adopted,
+    /// It lost its controller.
+    Released,
+    /// Only annotations changed, the revision not among them.
+    Annotated,
+    /// Something else changed; the details say what.
+    Changed,
+}
+
+/// A `key=value` of a decision or a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Field {
+    /// The key: neither blanks nor `=`.
+    pub key: String,
+    /// The value as it is written: bare, or JSON if it holds blanks or quotes.
+    pub value: String,
+}
+
+/// One object at a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// The object's normalised name.
+    pub object: String,
+    /// A ReplicaSet's `spec.replicas/status.replicas`; a Deployment's `status.replicas`.
+    pub size: String,
+    /// The rest of its status, in a fixed order; zeros that say nothing are left out.
+    pub fields: Vec<Field>,
+}
+
+/// A broken law.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breach {
+    /// Which law.
+    pub law: Law,
+    /// In numbers and normalised names, so that two recordings of one behaviour say the same.
+    pub detail: String,
+}
+
+/// The laws that hold at every frame, whatever the case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Law {
+    /// All ReplicaSets together want at most replicas + maxSurge pods.
+    Surge,
+    /// The controller never takes availability below replicas − maxUnavailable itself.
+    Availability,
+    /// No two ReplicaSets of a Deployment have the same template.
+    OneTemplate,
+    /// A Deployment's revision never falls.
+    Revision,
+    /// Nothing that belongs to somebody else is touched.
+    Ownership,
+    /// A paused Deployment gets no new ReplicaSet.
+    Paused,
+    /// Nothing is written after the last edge has settled.
+    Silence,
+}
+
+/// The Deployments' Events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Events {
+    /// All of them, sorted.
+    All(Vec<EventLine>),
+    /// They cannot be compared; why.
+    NotCompared(String),
+}
+
+/// One Event and how often it was reported.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventLine {
+    /// `Normal ScalingReplicaSet "Scaled up replica set rs1 from 0 to 10"`.
+    pub text: String,
+    /// How often.
+    pub count: u64,
+}
+
+impl Timeline {
+    /// Whether any decision was made at all. A timeline without one agrees with every subject that does nothing.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.edges.iter().all(|edge| edge.decisions.is_empty())
+    }
+
+    /// The edge with this id.
+    #[must_use]
+    pub fn edge(&self, id: EdgeId) -> Option<&Edge> {
+        self.edges.iter().find(|edge| edge.id == id)
+    }
+
+    /// The same with a word about where it comes from, as `lockstep bless` stores it.
+    #[must_use]
+    pub fn with_provenance(mut self, provenance: Provenance) -> Self {
+        self.provenance = Some(provenance);
+        self
+    }
+}
+
+impl Events {
+    /// Why they are not compared when there are more than repeat.
+    pub(super) const TEN_OR_MORE: &'static str = "ten or more";
+
+    /// Whether they are not compared because they are too many.
+    #[must_use]
+    pub fn too_many(&self) -> bool {
+        matches!(self, Self::NotCompared(why) if why == Self::TEN_OR_MORE)
+    }
+}
+
+impl EdgeId {
+    /// The block of everything that was made before the first edge.
+    pub const GIVEN: Self = Self { index: 0, part: 0 };
+}
+
+impl Field {
+    /// A field whose value is written bare if it can be, else as JSON.
+    pub(super) fn new(key: &str, value: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            value: super::token::quote(value),
+        }
+    }
+
+    /// A number.
+    pub(super) fn number(key: &str, value: i64) -> Self {
+        Self {
+            key: key.to_owned(),
+            value: value.to_string(),
+        }
+    }
+
+    /// A field whose value is JSON already.
+    pub(super) fn json(key: &str, value: &serde_json::Value) -> Self {
+        Self {
+            key: key.to_owned(),
+            value: value.to_string(),
+        }
+    }
+}
+
+impl Law {
+    /// All laws, in the order they are explained.
+    pub const ALL: [Self; 7] = [
+        Self::Surge,
+        Self::Availability,
+        Self::OneTemplate,
+        Self::Revision,
+        Self::Ownership,
+        Self::Paused,
+        Self::Silence,
+    ];
+
+    /// The name that timelines use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Surge => "surge",
+            Self::Availability => "availability",
+            Self::OneTemplate => "one-template",
+            Self::Revision => "revision",
+            Self::Ownership => "ownership",
+            Self::Paused => "paused",
+            Self::Silence => "silence",
+        }
+    }
+
+    /// The law in one sentence.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Surge => "all ReplicaSets together want at most replicas + maxSurge pods",
+            Self::Availability => "the controller never takes availability below replicas - maxUnavailable",
+            Self::OneTemplate => "no two ReplicaSets of a Deployment have the same template",
+            Self::Revision => "a Deployment's revision never falls",
+            Self::Ownership => "nothing that belongs to somebody else is touched",
+            Self::Paused => "a paused Deployment gets no new ReplicaSet",
+            Self::Silence => "nothing is written after the last edge has settled",
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The order of decisions that upstream repeats: per Deployment, never across Deployments; a Deployment's own changes are
+//! a stream beside its ReplicaSets'; what the garbage collector does has no order.
+
+use super::model::{Action, Decision, Edge, Field};
+
+/// What the label of an edge of several steps begins with.
+const TOGETHER: &str = "together";
+
+/// A decision and what orders it.
+#[derive(Debug)]
+pub(super) struct Made {
+    /// The Deployment; `None` for what never had one.
+    pub(super) deployment: Option<String>,
+    /// Whether it changed the Deployment itself.
+    pub(super) own: bool,
+    /// The ReplicaSet's number, where its Deployment is going or gone: then the garbage collector did it.
+    pub(super) collected: Option<u32>,
+    /// The decision.
+    pub(super) decision: Decision,
+}
+
+/// Decisions in canonical order.
+pub(super) fn canonical(mut made: Vec<Made>) -> Vec<Decision> {
+    made.sort_by(|a, b| {
+        let key = |made: &Made| (made.deployment.clone(), made.own, made.collected);
+        key(a).cmp(&key(b))
+    });
+    made.into_iter().map(|made| made.decision).collect()
+}
+
+/// Whether the steps of this edge were made without settling between them, so that only their net effect repeats.
+pub(super) fn is_together(label: &str) -> bool {
+    label == TOGETHER
+        || label
+            .strip_prefix(TOGETHER)
+            .is_some_and(|rest| rest.starts_with([' ', ':']))
+}
+
+/// One line an object: what all its decisions together come to. Objects in the order of their names' numbers, because
+/// which was first is what does not repeat.
+pub(super) fn net(decisions: Vec<Decision>) -> Vec<Decision> {
+    let mut merged: Vec<Decision> = Vec::new();
+    for decision in decisions {
+        match merged.iter_mut().find(|earlier| earlier.object == decision.object) {
+            Some(earlier) => *earlier = then(earlier.clone(), decision),
+            None => merged.push(decision),
+        }
+    }
+    merged.retain(|decision| match decision.action {
+        Action::Resized { from, to } => from != to || !decision.details.is_empty(),
+        _ => true,
+    });
+    merged.sort_by_key(|decision| by_number(&decision.object));
+    merged
+}
+
+/// Successive resizes of one ReplicaSet in one direction as one: `rs1 0 -> 9`, `rs1 9 -> 11` is `rs1 0 -> 11`.
+#[must_use]
+pub fn joined(decisions: &[Decision]) -> Vec<Decision> {
+    let mut all: Vec<Decision> = Vec::new();
+    for decision in decisions {
+        match all.last_mut() {
+            Some(last) if continues(last, decision) => *last = then(last.clone(), decision.clone()),
+            _ => all.push(decision.clone()),
+        }
+    }
+    all
+}
+
+impl Edge {
+    /// The edge with successive resizes joined, and marked so.
+    #[must_use]
+    pub fn to_joined(&self) -> Self {
+        Self {
+            joined: true,
+            decisions: joined(&self.decisions),
+            ..self.clone()
+        }
+    }
+}
+
+/// Whether `next` goes on where `last` ended, in the same direction.
+fn continues(last: &Decision, next: &Decision) -> bool {
+    match (last.action, next.action) {
+        (Action::Resized { from, to: middle }, Action::Resized { from: start, to }) => {
+            last.object == next.object && middle == start && (middle > from) == (to > middle)
+        }
+        _ => false,
+    }
+}
+
+/// Two decisions about one object as one.
+fn then(first: Decision, second: Decision) -> Decision {
+    let action = match (first.action, second.action) {
+        (Action::Created(_), Action::Resized { to, .. }) => Action::Created(to),
+        (Action::Resized { from, .. }, Action::Resized { to, .. }) => Action::Resized { from, to },
+        (Action::Created(replicas), Action::Annotated | Action::Changed) => Action::Created(replicas),
+        (Action::Annotated | Action::Changed, later) if later != Action::Annotated => later,
+        (earlier, Action::Annotated | Action::Changed) => earlier,
+        (_, later) => later,
+    };
+    Decision {
+        object: first.object,
+        action,
+        details: merge(first.details, second.details),
+    }
+}
+
+/// The fields of both; where both name a key, the later value.
+fn merge(mut first: Vec<Field>, second: Vec<Field>) -> Vec<Field> {
+    for field in second {
+        match first.iter_mut().find(|earlier| earlier.key == field.key) {
+            Some(earlier) => *earlier = field,
+            None => first.push(field),
+        }
+    }
+    first
+}
+
+/// `web/rs10` after `web/rs9`; a Deployment after its ReplicaSets.
+fn by_number(object: &str) -> (String, u32) {
+    let (deployment, set) = object
+        .rsplit_once('/')
+        .map_or((None, object), |(owner, set)| (Some(owner), set));
+    match set.strip_prefix("rs").and_then(|number| number.parse().ok()) {
+        Some(number) => (deployment.unwrap_or_default().to_owned(), number),
+        None if deployment.is_none() => (object.to_owned(), u32::MAX),
+        None => (deployment.unwrap_or_default().to_owned(), u32::MAX),
+    }
+}

@@ -1,0 +1,210 @@
+//! Reads the text of a timeline back; the counterpart of `text`.
+
+use super::model::{
+    Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline,
+};
+use super::text::{JOINED, WRITTEN_BY};
+use super::token::words;
+
+/// Why a file is no timeline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}; bless the case again instead of editing its timeline")]
+pub struct TimelineError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Timeline {
+    /// Read what `Display` wrote.
+    ///
+    /// # Errors
+    /// The first line that `Display` never writes.
+    pub fn parse(text: &str) -> Result<Self, TimelineError> {
+        let mut timeline = Self {
+            provenance: None,
+            edges: Vec::new(),
+            events: Events::NotCompared("not recorded".to_owned()),
+        };
+        let mut in_events = false;
+        for (number, line) in text.lines().enumerate() {
+            let wrong = |why: String| TimelineError { line: number + 1, why };
+            let content = line.trim();
+            if content.is_empty() {
+                continue;
+            } else if let Some(comment) = content.strip_prefix('#') {
+                timeline.provenance = timeline.provenance.or_else(|| provenance(comment));
+            } else if !line.starts_with(' ') {
+                in_events = content.split(' ').next() == Some("events");
+                if in_events {
+                    timeline.events = events_heading(content).map_err(wrong)?;
+                } else {
+                    timeline.edges.push(heading(content).map_err(wrong)?);
+                }
+            } else if in_events {
+                let Events::All(all) = &mut timeline.events else {
+                    return Err(wrong("an event where events are not compared".to_owned()));
+                };
+                all.push(event(content).map_err(wrong)?);
+            } else {
+                let edge = timeline
+                    .edges
+                    .last_mut()
+                    .ok_or_else(|| wrong("nothing stands above it".to_owned()))?;
+                edge_line(edge, content).map_err(wrong)?;
+            }
+        }
+        Ok(timeline)
+    }
+}
+
+/// One line under an edge: `= state`, `! breach`, or a decision.
+fn edge_line(edge: &mut Edge, content: &str) -> Result<(), String> {
+    if let Some(rest) = content.strip_prefix("= ") {
+        edge.checkpoint.push(state(rest)?);
+    } else if let Some(rest) = content.strip_prefix("! ") {
+        edge.breaches.push(breach(rest)?);
+    } else {
+        edge.decisions.push(decision(content)?);
+    }
+    Ok(())
+}
+
+/// `# upstream: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3; 5 recordings, 2 boots. Written by …`; any
+/// other comment says nothing.
+fn provenance(comment: &str) -> Option<Provenance> {
+    let (name, rest) = comment.trim().strip_suffix(WRITTEN_BY)?.split_once(": ")?;
+    let (programs, counts) = rest.trim().strip_suffix('.')?.rsplit_once("; ")?;
+    let (controller, server) = programs.split_once(" on ")?;
+    let (recordings, boots) = counts.split_once(", ")?;
+    let count = |text: &str| text.split(' ').next()?.parse().ok();
+    Some(Provenance {
+        name: name.to_owned(),
+        controller: controller.to_owned(),
+        server: server.to_owned(),
+        recordings: count(recordings)?,
+        boots: count(boots)?,
+    })
+}
+
+/// `given   label`, `edge 1  label`, `edge 2.3  label (joined)`.
+fn heading(content: &str) -> Result<Edge, String> {
+    let (id, label) = content.split_once("  ").unwrap_or((content, ""));
+    let id = edge_id(id).ok_or_else(|| format!("neither `given`, `edge N` nor `events`: `{id}`"))?;
+    let (label, joined) = match label.trim().strip_suffix(JOINED) {
+        Some(label) => (label, true),
+        None => (label.trim(), false),
+    };
+    let label = label.to_owned();
+    Ok(Edge {
+        id,
+        label,
+        joined,
+        decisions: Vec::new(),
+        breaches: Vec::new(),
+        checkpoint: Vec::new(),
+    })
+}
+
+fn edge_id(text: &str) -> Option<EdgeId> {
+    if text == "given" {
+        return Some(EdgeId::GIVEN);
+    }
+    let number = text.strip_prefix("edge ")?;
+    let (index, part) = number.split_once('.').unwrap_or((number, "0"));
+    Some(EdgeId {
+        index: index.parse().ok()?,
+        part: part.parse().ok()?,
+    })
+}
+
+/// `rs1 10 -> 8  desired=12 max=15`.
+fn decision(content: &str) -> Result<Decision, String> {
+    let all = words(content);
+    let number = |text: &str| {
+        text.parse::<i32>()
+            .map_err(|_| format!("`{text}` is no number of replicas"))
+    };
+    let (object, action, rest) = match all.as_slice() {
+        [object, "created", replicas, rest @ ..] => (object, Action::Created(number(replicas)?), rest),
+        [object, from, "->", to, rest @ ..] => (
+            object,
+            Action::Resized {
+                from: number(from)?,
+                to: number(to)?,
+            },
+            rest,
+        ),
+        [object, "deleted", rest @ ..] => (object, Action::Deleted, rest),
+        [object, "adopted", rest @ ..] => (object, Action::Adopted, rest),
+        [object, "released", rest @ ..] => (object, Action::Released, rest),
+        [object, "annotated", rest @ ..] => (object, Action::Annotated, rest),
+        [object, rest @ ..] => (object, Action::Changed, rest),
+        [] => return Err("empty".to_owned()),
+    };
+    Ok(Decision {
+        object: (*object).to_owned(),
+        action,
+        details: fields(rest)?,
+    })
+}
+
+/// `rs1 8/8 ready=8 …`.
+fn state(content: &str) -> Result<State, String> {
+    match words(content).as_slice() {
+        [object, size, rest @ ..] => Ok(State {
+            object: (*object).to_owned(),
+            size: (*size).to_owned(),
+            fields: fields(rest)?,
+        }),
+        _ => Err("a checkpoint without numbers".to_owned()),
+    }
+}
+
+fn fields(words: &[&str]) -> Result<Vec<Field>, String> {
+    let field = |word: &&str| {
+        let (key, value) = word
+            .split_once('=')
+            .ok_or_else(|| format!("`{word}` is no key=value"))?;
+        Ok(Field {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
+    };
+    words.iter().map(field).collect()
+}
+
+/// `surge: 14 wanted, at most 13 allowed`.
+fn breach(content: &str) -> Result<Breach, String> {
+    let (name, detail) = content.split_once(": ").ok_or("a breach without a detail")?;
+    let law = Law::ALL
+        .into_iter()
+        .find(|law| law.name() == name)
+        .ok_or_else(|| format!("no law `{name}`"))?;
+    Ok(Breach {
+        law,
+        detail: detail.to_owned(),
+    })
+}
+
+fn events_heading(content: &str) -> Result<Events, String> {
+    match content.strip_prefix("events").map(str::trim) {
+        Some("" | "none") => Ok(Events::All(Vec::new())),
+        Some(rest) => match rest.strip_prefix("not compared: ") {
+            Some(why) => Ok(Events::NotCompared(why.to_owned())),
+            None => Err(format!("`{rest}` says nothing about events")),
+        },
+        None => Err("no events".to_owned()),
+    }
+}
+
+/// `Normal ScalingReplicaSet "…"  ×1`.
+fn event(content: &str) -> Result<EventLine, String> {
+    let (text, count) = content.rsplit_once("  ×").ok_or("an event without `×` and how often")?;
+    let count = count.parse().map_err(|_| format!("`{count}` is no count"))?;
+    Ok(EventLine {
+        text: text.to_owned(),
+        count,
+    })
+}

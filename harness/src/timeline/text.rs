@@ -1,0 +1,169 @@
+//! A timeline as text: one decision a line, one object a line, so that a diff reads the same everywhere.
+//!
+//! ```text
+//! edge 1  set image=app:2
+//!         rs2 created 3  revision=2 desired=10 max=13
+//!         rs1 10 -> 8
+//!       ! surge: 14 wanted, at most 13 allowed
+//!       = rs1 8/8 ready=8 available=8 revision=1 desired=10 max=13 pods=8
+//!       = web 13 updated=5 ready=8 …
+//! ```
+
+use std::fmt::{Display, Formatter, Result};
+
+use super::model::{
+    Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline,
+};
+
+/// What stands after the label of an edge whose resizes are joined.
+pub(super) const JOINED: &str = " (joined)";
+/// The sentence that ends the first line of a blessed file.
+pub(super) const WRITTEN_BY: &str = "Written by `lockstep bless`; do not edit.";
+
+impl Display for Timeline {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        if let Some(provenance) = &self.provenance {
+            writeln!(f, "{provenance}")?;
+        }
+        for edge in &self.edges {
+            writeln!(f, "{}", edge.heading())?;
+            for line in edge.lines() {
+                writeln!(f, "{line}")?;
+            }
+        }
+        write!(f, "{}", self.events)
+    }
+}
+
+impl Display for Provenance {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let Self {
+            name,
+            controller,
+            server,
+            recordings,
+            boots,
+        } = self;
+        let s = |n: &u32| if *n == 1 { "" } else { "s" };
+        let (rs, bs) = (s(recordings), s(boots));
+        write!(
+            f,
+            "# {name}: {controller} on {server}; {recordings} recording{rs}, {boots} boot{bs}. {WRITTEN_BY}"
+        )
+    }
+}
+
+impl Edge {
+    /// The line that opens the edge: `edge 1  set image=app:2`.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        let joined = if self.joined { JOINED } else { "" };
+        // Padded without a blank at the end when there is no label.
+        format!("{:<6}  {}{joined}", self.id.to_string(), self.label)
+            .trim_end()
+            .to_owned()
+    }
+
+    /// The lines under the heading: decisions, breaches, then the checkpoint.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let decisions = self.decisions.iter().map(|decision| format!("        {decision}"));
+        let breaches = self.breaches.iter().map(|breach| format!("      ! {breach}"));
+        let states = self.checkpoint.iter().map(|state| format!("      = {state}"));
+        decisions.chain(breaches).chain(states).collect()
+    }
+}
+
+impl Events {
+    /// The lines of the block, heading included.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::NotCompared(why) => vec![format!("events  not compared: {why}")],
+            Self::All(all) if all.is_empty() => vec!["events  none".to_owned()],
+            Self::All(all) => std::iter::once("events".to_owned())
+                .chain(all.iter().map(|line| format!("        {line}")))
+                .collect(),
+        }
+    }
+}
+
+impl Display for Events {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl Display for EventLine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{}  ×{}", self.text, self.count)
+    }
+}
+
+impl Display for EdgeId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self { index: 0, .. } => f.write_str("given"),
+            Self { index, part: 0 } => write!(f, "edge {index}"),
+            Self { index, part } => write!(f, "edge {index}.{part}"),
+        }
+    }
+}
+
+impl Display for Decision {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let gap = match self.action {
+            Action::Changed | Action::Annotated => " ",
+            _ => "  ",
+        };
+        write!(f, "{}{}", self.object, self.action)?;
+        write_fields(f, gap, &self.details)
+    }
+}
+
+impl Display for Action {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Created(replicas) => write!(f, " created {replicas}"),
+            Self::Resized { from, to } => write!(f, " {from} -> {to}"),
+            Self::Deleted => f.write_str(" deleted"),
+            Self::Adopted => f.write_str(" adopted"),
+            Self::Released => f.write_str(" released"),
+            Self::Annotated => f.write_str(" annotated"),
+            Self::Changed => Ok(()),
+        }
+    }
+}
+
+impl Display for State {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{} {}", self.object, self.size)?;
+        write_fields(f, " ", &self.fields)
+    }
+}
+
+impl Display for Field {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{}={}", self.key, self.value)
+    }
+}
+
+impl Display for Breach {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{}: {}", self.law, self.detail)
+    }
+}
+
+impl Display for Law {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The fields, separated by blanks, the first by `gap`.
+fn write_fields(f: &mut Formatter<'_>, gap: &str, fields: &[Field]) -> Result {
+    for (at, field) in fields.iter().enumerate() {
+        write!(f, "{}{field}", if at == 0 { gap } else { " " })?;
+    }
+    Ok(())
+}

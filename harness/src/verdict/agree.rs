@@ -1,0 +1,141 @@
+//! One timeline of several recordings of one behaviour, for `lockstep bless`.
+
+use super::compare::{Difference, Place, difference};
+use crate::timeline::{Edge, EdgeId, Events, Timeline};
+
+/// Why recordings do not make one timeline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Disagreement {
+    /// There is nothing to agree.
+    #[error("no recording at all; record the case first")]
+    Nothing,
+    /// None of them holds a decision.
+    #[error("no recording holds a decision; is the controller running?")]
+    Idle,
+    /// Two of them differ.
+    #[error("recordings {first} and {other} differ at {}: {difference}", difference.place)]
+    Differ {
+        /// The number of the recording that was expected to be followed, from 1.
+        first: usize,
+        /// The number of the one that differs, from 1.
+        other: usize,
+        /// Where and how.
+        difference: Box<Difference>,
+    },
+}
+
+/// The timeline that all of these show. Edges that differ only in how resizes were split are joined and marked.
+///
+/// # Errors
+/// The first disagreement.
+pub fn agree(timelines: &[Timeline]) -> Result<Timeline, Disagreement> {
+    let (first, others) = timelines.split_first().ok_or(Disagreement::Nothing)?;
+    if timelines.iter().all(Timeline::is_idle) {
+        return Err(Disagreement::Idle);
+    }
+    for (at, other) in others.iter().enumerate() {
+        same_edges(first, other).map_err(|difference| differ(at, difference))?;
+    }
+    let mut edges = Vec::new();
+    for edge in &first.edges {
+        let rivals: Vec<&Edge> = others.iter().filter_map(|other| other.edge(edge.id)).collect();
+        edges.push(agree_edge(edge, &rivals).map_err(|(at, difference)| differ(at, difference))?);
+    }
+    let events = agree_events(timelines)?;
+    Ok(Timeline {
+        provenance: None,
+        edges,
+        events,
+    })
+}
+
+/// The recordings are numbered from 1, and the first is never the other.
+fn differ(other: usize, difference: Difference) -> Disagreement {
+    Disagreement::Differ {
+        first: 1,
+        other: other + 2,
+        difference: Box::new(difference),
+    }
+}
+
+/// The edges must be the same ones, under the same labels.
+fn same_edges(first: &Timeline, other: &Timeline) -> Result<(), Difference> {
+    let headings = |timeline: &Timeline| {
+        timeline
+            .edges
+            .iter()
+            .map(|edge| (edge.id, edge.heading()))
+            .collect::<Vec<_>>()
+    };
+    let (expected, actual) = (headings(first), headings(other));
+    let Some(at) = (0..expected.len().max(actual.len())).find(|at| expected.get(*at) != actual.get(*at)) else {
+        return Ok(());
+    };
+    let side = |all: &[(EdgeId, String)]| all.get(at).map(|(_, heading)| vec![heading.clone()]);
+    let id = expected.get(at).or(actual.get(at)).map_or(EdgeId::GIVEN, |(id, _)| *id);
+    let (expected, actual) = (side(&expected), side(&actual));
+    Err(Difference {
+        place: Place::Edge(id),
+        label: String::new(),
+        expected,
+        actual,
+        at: 0,
+    })
+}
+
+/// The edge as all show it, or joined; else which of the others differs.
+fn agree_edge(edge: &Edge, others: &[&Edge]) -> Result<Edge, (usize, Difference)> {
+    if others.iter().all(|other| *other == edge) {
+        return Ok(edge.clone());
+    }
+    let joined = edge.to_joined();
+    for (at, other) in others.iter().enumerate() {
+        if let Some((expected, actual, line)) = difference(joined.lines(), other.to_joined().lines()) {
+            let (expected, actual) = (Some(expected), Some(actual));
+            let label = edge.label.clone();
+            return Err((
+                at,
+                Difference {
+                    place: Place::Edge(edge.id),
+                    label,
+                    expected,
+                    actual,
+                    at: line,
+                },
+            ));
+        }
+    }
+    Ok(joined)
+}
+
+/// Too many in one are too many; where a recording may lack some, the others speak for it.
+fn agree_events(timelines: &[Timeline]) -> Result<Events, Disagreement> {
+    if let Some(many) = timelines.iter().find(|timeline| timeline.events.too_many()) {
+        return Ok(many.events.clone());
+    }
+    let mut complete = timelines
+        .iter()
+        .enumerate()
+        .filter(|(_, timeline)| matches!(timeline.events, Events::All(_)));
+    let Some((first, Timeline { events, .. })) = complete.next() else {
+        return Ok(timelines[0].events.clone());
+    };
+    for (other, timeline) in complete {
+        if let Some((expected, actual, at)) = difference(events.lines(), timeline.events.lines()) {
+            let (expected, actual) = (Some(expected), Some(actual));
+            let difference = Difference {
+                place: Place::Events,
+                label: String::new(),
+                expected,
+                actual,
+                at,
+            };
+            return Err(Disagreement::Differ {
+                first: first + 1,
+                other: other + 1,
+                difference: Box::new(difference),
+            });
+        }
+    }
+    Ok(events.clone())
+}

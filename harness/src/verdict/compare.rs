@@ -1,0 +1,229 @@
+//! Where two timelines differ.
+//!
+//! Edges are paired by their ids, and within an edge decisions and checkpoint are compared line by line, as they are
+//! printed: what a reader sees is what was judged. Broken laws are left to `judge`: they are no expectation.
+
+use std::collections::BTreeSet;
+use std::fmt::{Display, Formatter};
+
+use crate::timeline::{Edge, EdgeId, Events, Timeline};
+
+/// What two timelines come to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// Every difference, in the order of the edges; events last.
+    pub differences: Vec<Difference>,
+    /// Edges that are the same only once successive resizes of one ReplicaSet are joined. A note, not a difference.
+    pub joined: Vec<EdgeId>,
+    /// The first edge whose label differs: the timelines belong to two versions of the case.
+    pub relabelled: Option<Relabelled>,
+}
+
+/// An edge that the two timelines call by different names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relabelled {
+    /// Which edge.
+    pub edge: EdgeId,
+    /// Its label in the expected timeline.
+    pub expected: String,
+    /// Its label in the actual one.
+    pub actual: String,
+}
+
+/// One edge, or the events, in which two timelines differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Where.
+    pub place: Place,
+    /// What the edge does; empty for events.
+    pub label: String,
+    /// All the lines that were expected, as printed; `None` if the edge was not expected at all.
+    pub expected: Option<Vec<String>>,
+    /// All the lines that there are; `None` if the edge was never made.
+    pub actual: Option<Vec<String>>,
+    /// The first line that differs, from 0; the number of lines of the shorter side if it just ends.
+    pub at: usize,
+}
+
+/// Where in a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// At an edge.
+    Edge(EdgeId),
+    /// In the events at the end.
+    Events,
+}
+
+/// Neither timeline holds a decision: that two did nothing proves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("neither timeline holds a decision; two controllers that do nothing agree about nothing")]
+pub struct BothIdle;
+
+/// Compare with a blessed timeline: resizes are joined where the expected timeline is marked so.
+///
+/// # Errors
+/// [`BothIdle`].
+pub fn compare(expected: &Timeline, actual: &Timeline) -> Result<Comparison, BothIdle> {
+    compare_by(expected, actual, |expected, actual, _| {
+        let join = expected.joined;
+        difference(lines(expected, join), lines(actual, join))
+    })
+}
+
+/// Compare two live runs: strictly; edges that differ only in how a resize was split are noted as joined.
+///
+/// # Errors
+/// [`BothIdle`].
+pub fn compare_live(expected: &Timeline, actual: &Timeline) -> Result<Comparison, BothIdle> {
+    compare_by(expected, actual, |expected, actual, joined| {
+        let strict = difference(lines(expected, false), lines(actual, false))?;
+        if difference(lines(expected, true), lines(actual, true)).is_some() {
+            return Some(strict);
+        }
+        joined.push(expected.id);
+        None
+    })
+}
+
+/// What differs in an edge: both sides' lines, and the first that differs.
+type Lines = (Vec<String>, Vec<String>, usize);
+
+fn compare_by(
+    expected: &Timeline,
+    actual: &Timeline,
+    differ: impl Fn(&Edge, &Edge, &mut Vec<EdgeId>) -> Option<Lines>,
+) -> Result<Comparison, BothIdle> {
+    if expected.is_idle() && actual.is_idle() {
+        return Err(BothIdle);
+    }
+    let mut comparison = Comparison::default();
+    let ids: BTreeSet<EdgeId> = expected.edges.iter().chain(&actual.edges).map(|edge| edge.id).collect();
+    for id in ids {
+        let whole = |edge: &Edge| Some(lines(edge, false));
+        let (label, sides) = match (expected.edge(id), actual.edge(id)) {
+            (Some(expected), Some(actual)) => {
+                comparison.note_label(expected, actual);
+                let differs = differ(expected, actual, &mut comparison.joined);
+                (
+                    &actual.label,
+                    differs.map(|(expected, actual, at)| (Some(expected), Some(actual), at)),
+                )
+            }
+            (Some(expected), None) => (&expected.label, Some((whole(expected), None, 0))),
+            (None, Some(actual)) => (&actual.label, Some((None, whole(actual), 0))),
+            (None, None) => continue,
+        };
+        comparison
+            .differences
+            .extend(sides.map(|(expected, actual, at)| Difference {
+                place: Place::Edge(id),
+                label: label.clone(),
+                expected,
+                actual,
+                at,
+            }));
+    }
+    comparison.differences.extend(events(&expected.events, &actual.events));
+    Ok(comparison)
+}
+
+/// The lines of an edge that are compared.
+fn lines(edge: &Edge, join: bool) -> Vec<String> {
+    let edge = if join { edge.to_joined() } else { edge.clone() };
+    Edge {
+        breaches: Vec::new(),
+        ..edge
+    }
+    .lines()
+}
+
+/// Both sides and the first line that differs, if any does.
+pub(super) fn difference(expected: Vec<String>, actual: Vec<String>) -> Option<Lines> {
+    if expected == actual {
+        return None;
+    }
+    let at = expected.iter().zip(&actual).take_while(|(a, b)| a == b).count();
+    Some((expected, actual, at))
+}
+
+/// Events are compared where both sides have all of theirs; too many where few were expected differ as well.
+fn events(expected: &Events, actual: &Events) -> Option<Difference> {
+    match (expected, actual) {
+        (Events::NotCompared(_), _) => return None,
+        (Events::All(_), Events::NotCompared(_)) if !actual.too_many() => return None,
+        (Events::All(_), _) => {}
+    }
+    let (expected, actual, at) = difference(expected.lines(), actual.lines())?;
+    let (expected, actual) = (Some(expected), Some(actual));
+    Some(Difference {
+        place: Place::Events,
+        label: String::new(),
+        expected,
+        actual,
+        at,
+    })
+}
+
+impl Comparison {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty() && self.relabelled.is_none()
+    }
+
+    /// The first difference.
+    #[must_use]
+    pub fn first(&self) -> Option<&Difference> {
+        self.differences.first()
+    }
+
+    /// `given` is named by its parts, whose number is the subject's doing; the other edges by the case alone.
+    fn note_label(&mut self, expected: &Edge, actual: &Edge) {
+        let differs = expected.label != actual.label && expected.id != EdgeId::GIVEN;
+        if differs && self.relabelled.is_none() {
+            let (was, is) = (expected.label.clone(), actual.label.clone());
+            self.relabelled = Some(Relabelled {
+                edge: expected.id,
+                expected: was,
+                actual: is,
+            });
+        }
+    }
+}
+
+impl Difference {
+    /// The first expected line that differs; `None` where nothing more was expected.
+    #[must_use]
+    pub fn expected_line(&self) -> Option<&str> {
+        self.expected.as_ref()?.get(self.at).map(|line| line.trim())
+    }
+
+    /// The line that stands in its place; `None` where nothing more came.
+    #[must_use]
+    pub fn actual_line(&self) -> Option<&str> {
+        self.actual.as_ref()?.get(self.at).map(|line| line.trim())
+    }
+}
+
+impl Display for Difference {
+    /// `rs2 7 -> 9 instead of rs2 7 -> 8`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match (self.expected_line(), self.actual_line(), &self.expected, &self.actual) {
+            (_, _, _, None) => f.write_str("the edge was never made"),
+            (_, _, None, _) => f.write_str("the edge was not expected"),
+            (Some(expected), Some(actual), ..) => write!(f, "{actual} instead of {expected}"),
+            (Some(expected), None, ..) => write!(f, "nothing instead of {expected}"),
+            (None, Some(actual), ..) => write!(f, "{actual} was not expected"),
+            (None, None, ..) => f.write_str("nothing differs"),
+        }
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Edge(id) => id.fmt(f),
+            Self::Events => f.write_str("events"),
+        }
+    }
+}

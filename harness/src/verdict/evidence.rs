@@ -1,0 +1,164 @@
+//! What a recording itself says about trouble: whose, at which edge, and from where on it proves nothing.
+
+use std::collections::BTreeMap;
+
+use crate::recording::{Blame, EdgeMark, Entry, Recording, Trouble};
+use crate::timeline::EdgeId;
+
+/// The trouble that a recording tells of.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    /// Each edge's line in the case file, and what it does.
+    marks: BTreeMap<EdgeId, (usize, String)>,
+    /// All trouble, in order.
+    pub(super) troubles: Vec<At>,
+    /// Whether the run got to its end.
+    pub(super) completed: bool,
+}
+
+/// Trouble and where.
+#[derive(Debug, Clone)]
+pub(super) struct At {
+    /// The edge that was being made, or settled.
+    pub(super) edge: EdgeId,
+    /// Its line in the case file; 0 before the first.
+    pub(super) line: usize,
+    /// Its label.
+    pub(super) label: String,
+    /// Whose fault, and what.
+    pub(super) trouble: Trouble,
+    /// Whether it is that the edge never settled.
+    pub(super) unsettled: bool,
+}
+
+impl Evidence {
+    /// Read a recording through.
+    pub(super) fn of(recording: &Recording) -> Self {
+        let mut evidence = Self::default();
+        let mut now = Now::default();
+        for entry in &recording.entries {
+            match entry {
+                Entry::Edge(mark) => {
+                    evidence.unfinished(&now);
+                    now = Now::at(mark);
+                    evidence
+                        .marks
+                        .entry(now.edge)
+                        .or_insert_with(|| (now.line, now.label.clone()));
+                }
+                Entry::Settled(settling) => {
+                    now.open = false;
+                    if let Some(trouble) = &settling.unsettled {
+                        evidence.add(&now, trouble.clone(), true);
+                    }
+                }
+                Entry::Trouble(trouble) => {
+                    now.open = false;
+                    evidence.add(&now, trouble.clone(), false);
+                }
+                Entry::Header(_) | Entry::Object(_) | Entry::Request(_) | Entry::End(_) => {}
+            }
+        }
+        evidence.end(recording, &now);
+        evidence
+    }
+
+    /// The first trouble of the lab's: from its edge on, nothing is evidence.
+    pub(super) fn lab(&self) -> Option<&At> {
+        self.troubles.iter().find(|at| at.trouble.blame == Blame::Lab)
+    }
+
+    /// Whether what was recorded at this edge says something about the subject.
+    pub(super) fn covers(&self, edge: EdgeId) -> bool {
+        self.lab().is_none_or(|lab| edge < lab.edge)
+    }
+
+    /// The edge's line in the case file.
+    pub(super) fn line(&self, edge: EdgeId) -> Option<usize> {
+        self.marks.get(&edge).map(|(line, _)| *line)
+    }
+
+    /// What the edge does.
+    pub(super) fn label(&self, edge: EdgeId) -> String {
+        self.marks
+            .get(&edge)
+            .map(|(_, label)| label.clone())
+            .unwrap_or_default()
+    }
+
+    /// The last edge that was begun.
+    pub(super) fn last(&self) -> Option<EdgeId> {
+        self.marks.keys().next_back().copied()
+    }
+
+    fn add(&mut self, now: &Now, trouble: Trouble, unsettled: bool) {
+        let (edge, line, label) = (now.edge, now.line, now.label.clone());
+        self.troubles.push(At {
+            edge,
+            line,
+            label,
+            trouble,
+            unsettled,
+        });
+    }
+
+    fn lab_broke(&mut self, now: &Now, why: &str) {
+        self.add(
+            now,
+            Trouble {
+                blame: Blame::Lab,
+                why: why.to_owned(),
+            },
+            false,
+        );
+    }
+
+    /// An edge that was begun and whose settling is not recorded.
+    fn unfinished(&mut self, now: &Now) {
+        if now.open {
+            self.lab_broke(now, "the recording does not say how the edge settled");
+        }
+    }
+
+    fn end(&mut self, recording: &Recording, now: &Now) {
+        match &recording.end {
+            None => self.lab_broke(now, "the recording was cut off"),
+            Some(end) => {
+                self.completed = end.completed;
+                self.unfinished(now);
+                if !end.completed && self.troubles.is_empty() {
+                    self.lab_broke(now, "the run ended before its last edge and does not say why");
+                }
+            }
+        }
+    }
+}
+
+/// The edge that is being read.
+#[derive(Debug, Default)]
+struct Now {
+    edge: EdgeId,
+    line: usize,
+    label: String,
+    /// Begun, and not settled yet.
+    open: bool,
+}
+
+impl Now {
+    fn at(mark: &EdgeMark) -> Self {
+        let edge = if mark.index == 0 {
+            EdgeId::GIVEN
+        } else {
+            EdgeId {
+                index: mark.index,
+                part: mark.part,
+            }
+        };
+        Self {
+            edge,
+            line: mark.line,
+            label: mark.label.clone(),
+            open: true,
+        }
+    }
+}

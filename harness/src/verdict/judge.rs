@@ -1,0 +1,194 @@
+//! Weighs a recording: its trouble, the laws, and how it compares with what was expected.
+
+use super::compare::{BothIdle, Comparison, Difference, Place, compare, compare_live};
+use super::evidence::{At, Evidence};
+use super::judgement::{Blessing, Finding, Judgement, What};
+use crate::outcome::Verdict;
+use crate::recording::{Blame, Recording};
+use crate::timeline::{EdgeId, Metrics, Timeline};
+
+/// Judge a recording by its blessed timeline, or by the laws alone if there is none.
+#[must_use]
+pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
+    let timeline = Timeline::from_recording(recording);
+    let evidence = Evidence::of(recording);
+    let mut findings = troubles(&evidence);
+    let mut blessing = match blessed {
+        Some(blessed) => Blessing::Blessed(blessed.provenance.clone()),
+        None => Blessing::Unblessed,
+    };
+    let mut comparison = None;
+    match blessed.map(|blessed| compare(blessed, &timeline)) {
+        None => {}
+        Some(Err(BothIdle)) => findings.push(idle()),
+        Some(Ok(found)) => {
+            if let Some(relabelled) = &found.relabelled {
+                blessing = Blessing::Changed(relabelled.clone());
+            } else {
+                findings.extend(divergences(&found, &evidence));
+                comparison = Some(found);
+            }
+        }
+    }
+    let exceptions = if matches!(blessing, Blessing::Changed(_)) {
+        None
+    } else {
+        blessed
+    };
+    findings.extend(breaches(&timeline, exceptions, &evidence));
+    finish(recording, timeline, blessing, findings, comparison)
+}
+
+/// Judge a recording by another run of the same case: strictly, resizes that were merely split differently aside.
+/// Where the other run's lab broke, what comes after is not held against anybody.
+#[must_use]
+pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
+    let timeline = Timeline::from_recording(recording);
+    let expected = Timeline::from_recording(other);
+    let (evidence, others) = (Evidence::of(recording), Evidence::of(other));
+    let mut findings = troubles(&evidence);
+    let mut comparison = None;
+    match compare_live(&expected, &timeline) {
+        Err(BothIdle) => findings.push(idle()),
+        Ok(found) => {
+            let covered = |difference: &Difference| match difference.place {
+                Place::Edge(edge) => others.covers(edge) && !after_end(&others, edge, difference.expected.is_none()),
+                Place::Events => others.lab().is_none() && others.completed,
+            };
+            let mut found = found;
+            found.differences.retain(covered);
+            findings.extend(divergences(&found, &evidence));
+            comparison = Some(found);
+        }
+    }
+    if let Some(lab) = others.lab() {
+        findings.push(finding(lab, What::OtherRun(lab.trouble.why.clone())));
+    }
+    findings.extend(breaches(&timeline, Some(&expected), &evidence));
+    finish(
+        recording,
+        timeline,
+        Blessing::Live(other.header.subject.clone()),
+        findings,
+        comparison,
+    )
+}
+
+/// Put the findings in order and draw the verdict.
+fn finish(
+    recording: &Recording,
+    timeline: Timeline,
+    blessing: Blessing,
+    mut findings: Vec<Finding>,
+    comparison: Option<Comparison>,
+) -> Judgement {
+    findings.sort_by_key(|finding| finding.place);
+    let against = |blame| findings.iter().any(|finding| finding.what.blame() == blame);
+    let verdict = if against(Blame::Subject) {
+        Verdict::NonConformant
+    } else if against(Blame::Lab) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Conformant
+    };
+    let header = &recording.header;
+    Judgement {
+        case: header.case.clone(),
+        path: header.path.clone(),
+        subject: header.subject.clone(),
+        cluster: header.cluster.clone(),
+        verdict,
+        blessing,
+        findings,
+        comparison,
+        timeline,
+        metrics: Metrics::from_recording(recording),
+    }
+}
+
+/// The trouble that counts: the lab's first, and the subject's before it.
+fn troubles(evidence: &Evidence) -> Vec<Finding> {
+    let lab = evidence.lab().into_iter();
+    let subject = evidence
+        .troubles
+        .iter()
+        .filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.edge));
+    let what = |at: &At| match (at.unsettled, at.trouble.blame, at.trouble.why.clone()) {
+        (true, blame, why) => What::Unsettled(blame, why),
+        (false, blame, why) => What::Trouble(blame, why),
+    };
+    lab.chain(subject).map(|at| finding(at, what(at))).collect()
+}
+
+/// The first difference of the edges, and the events', as far as they are evidence. Later edges follow from the first.
+fn divergences(comparison: &Comparison, evidence: &Evidence) -> Vec<Finding> {
+    let counts = |difference: &&Difference| match difference.place {
+        Place::Edge(edge) => evidence.covers(edge) && !after_end(evidence, edge, difference.actual.is_none()),
+        Place::Events => evidence.lab().is_none() && evidence.completed,
+    };
+    let first = comparison.differences.iter().find(counts);
+    first
+        .map(|difference| Finding {
+            place: difference.place,
+            label: difference.label.clone(),
+            line: match difference.place {
+                Place::Edge(edge) => evidence.line(edge).or_else(|| line_of_step(evidence, edge)),
+                Place::Events => None,
+            },
+            what: What::Divergence(difference.clone()),
+        })
+        .into_iter()
+        .collect()
+}
+
+/// Whether an edge is missing only because the run had ended before.
+fn after_end(evidence: &Evidence, edge: EdgeId, missing: bool) -> bool {
+    missing && !evidence.completed && evidence.last().is_none_or(|last| edge > last)
+}
+
+/// The line of another part of the same step: a part that was never made has no line of its own.
+fn line_of_step(evidence: &Evidence, edge: EdgeId) -> Option<usize> {
+    (0..=edge.part)
+        .rev()
+        .find_map(|part| evidence.line(EdgeId { part, ..edge }))
+}
+
+/// The broken laws that upstream's recording does not break at the same edge.
+fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for edge in timeline.edges.iter().filter(|edge| evidence.covers(edge.id)) {
+        let excepted = blessed
+            .and_then(|blessed| blessed.edge(edge.id))
+            .map(|edge| edge.breaches.as_slice());
+        let news = edge
+            .breaches
+            .iter()
+            .filter(|breach| !excepted.unwrap_or_default().contains(breach));
+        findings.extend(news.map(|breach| Finding {
+            place: Place::Edge(edge.id),
+            label: evidence.label(edge.id),
+            line: evidence.line(edge.id),
+            what: What::Breach(breach.clone()),
+        }));
+    }
+    findings
+}
+
+fn finding(at: &At, what: What) -> Finding {
+    let line = (at.line > 0).then_some(at.line);
+    Finding {
+        place: Place::Edge(at.edge),
+        label: at.label.clone(),
+        line,
+        what,
+    }
+}
+
+fn idle() -> Finding {
+    Finding {
+        place: Place::Events,
+        label: String::new(),
+        line: None,
+        what: What::BothIdle,
+    }
+}

@@ -1,0 +1,110 @@
+//! The shape of a judgement: plain data that reports are made of.
+
+use super::compare::{Comparison, Difference, Place, Relabelled};
+use crate::outcome::{Outcome, Verdict};
+use crate::recording::{Blame, Identity};
+use crate::timeline::{Breach, Metrics, Provenance, Timeline};
+
+/// What one recording says about its subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// `area/name`.
+    pub case: String,
+    /// The case file's path.
+    pub path: String,
+    /// Who was judged.
+    pub subject: Identity,
+    /// Where.
+    pub cluster: Identity,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What the subject was held against.
+    pub blessing: Blessing,
+    /// Everything that speaks against the subject or the lab, in the order of the edges. The first is what a report shows.
+    pub findings: Vec<Finding>,
+    /// Every difference to what was expected, evidence or not.
+    pub comparison: Option<Comparison>,
+    /// What the subject did.
+    pub timeline: Timeline,
+    /// What it cost.
+    pub metrics: Metrics,
+}
+
+/// What a subject was held against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blessing {
+    /// A blessed timeline.
+    Blessed(Option<Provenance>),
+    /// Another run, of this subject.
+    Live(Identity),
+    /// Nothing but the laws: the case was never blessed.
+    Unblessed,
+    /// Nothing but the laws: the blessed timeline is of another version of the case.
+    Changed(Relabelled),
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Where in the timeline.
+    pub place: Place,
+    /// What the edge does; empty for events.
+    pub label: String,
+    /// The line of the case file, where there is one.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: What,
+}
+
+/// What can be wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// The subject did something else than was expected.
+    Divergence(Difference),
+    /// The namespace never came to rest; whose fault and why.
+    Unsettled(Blame, String),
+    /// The edge could not be made, or something broke; whose fault and why.
+    Trouble(Blame, String),
+    /// A law was broken.
+    Breach(Breach),
+    /// The run that this one is held against broke here; why.
+    OtherRun(String),
+    /// Neither side holds a decision.
+    BothIdle,
+}
+
+impl What {
+    /// Whom it speaks against.
+    #[must_use]
+    pub const fn blame(&self) -> Blame {
+        match self {
+            Self::Divergence(_) | Self::Breach(_) => Blame::Subject,
+            Self::Unsettled(blame, _) | Self::Trouble(blame, _) => *blame,
+            Self::OtherRun(_) | Self::BothIdle => Blame::Lab,
+        }
+    }
+}
+
+impl Judgement {
+    /// The outcome for the exit code: a case without a blessed timeline that is otherwise in order is unblessed.
+    #[must_use]
+    pub const fn outcome(&self) -> Outcome {
+        match (self.verdict, &self.blessing) {
+            (Verdict::NonConformant, _) => Outcome::NonConformant,
+            (Verdict::Inconclusive, _) => Outcome::Inconclusive,
+            (Verdict::Conformant, Blessing::Blessed(_) | Blessing::Live(_)) => Outcome::Conformant,
+            (Verdict::Conformant, Blessing::Unblessed | Blessing::Changed(_)) => Outcome::Unblessed,
+        }
+    }
+
+    /// The finding that decided the verdict: the first against whom it speaks.
+    #[must_use]
+    pub fn decisive(&self) -> Option<&Finding> {
+        let blame = if self.verdict == Verdict::NonConformant {
+            Blame::Subject
+        } else {
+            Blame::Lab
+        };
+        self.findings.iter().find(|finding| finding.what.blame() == blame)
+    }
+}

@@ -1,0 +1,25 @@
+//! Verdicts: what a recording says about its subject.
+//!
+//! Three are possible. *Conformant*: the subject did what the blessed timeline says and broke no law. *Non-conformant*: it
+//! did something else, wrote what a law forbids, never came to rest, or left the next edge impossible. *Inconclusive*: the
+//! lab broke first, so nothing is said about the subject. What was recorded and settled before the lab broke is still
+//! evidence; what came after it is not. Doing nothing is never a pass.
+//!
+//! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are the same.
+//! * `evidence` reads from a recording who got into trouble, and where.
+//! * `judge` weighs both.
+//!
+//! Pure: a stored recording is judged again, offline, with the same result.
+
+mod agree;
+mod compare;
+mod evidence;
+mod judge;
+mod judgement;
+
+pub use agree::{Disagreement, agree};
+pub use compare::{BothIdle, Comparison, Difference, Place, Relabelled, compare, compare_live};
+pub use judge::{judge, judge_live};
+pub use judgement::{Blessing, Finding, Judgement, What};
+
+pub use crate::outcome::Verdict;
