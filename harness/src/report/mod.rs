@@ -1,1 +1,23 @@
-//! placeholder
+//! Reports: judgements as text that a stranger understands at a glance.
+//!
+//! Every function here takes judgements or timelines and returns a string. Nothing is printed, nothing is measured, and
+//! colour appears only where the caller asks for it.
+//!
+//! * [`failure`] shows one case: the first wrong step, its lines as a small diff, where it stands in the case file, and
+//!   the command that repeats it.
+//! * [`table`] and [`summary`] show many cases; [`json`] is one object a case, for machines.
+//! * [`side_by_side`] shows two timelines in two columns, the first difference marked.
+
+mod failure;
+mod json;
+mod paint;
+mod rows;
+mod side_by_side;
+mod summary;
+mod table;
+
+pub use failure::failure;
+pub use json::json;
+pub use side_by_side::{Side, side_by_side};
+pub use summary::summary;
+pub use table::table;

@@ -95,6 +95,7 @@ fn finish(
     Judgement {
         case: header.case.clone(),
         path: header.path.clone(),
+        source: header.source.clone(),
         subject: header.subject.clone(),
         cluster: header.cluster.clone(),
         verdict,

@@ -12,6 +12,8 @@ pub struct Judgement {
     pub case: String,
     /// The case file's path.
     pub path: String,
+    /// The case file's text.
+    pub source: String,
     /// Who was judged.
     pub subject: Identity,
     /// Where.

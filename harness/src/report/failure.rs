@@ -1,0 +1,207 @@
+//! One case that did not pass: what went wrong first, in the lines of the timeline and of the case file.
+
+use super::paint::Paint;
+use super::rows::{Row, rows, what_differs};
+use crate::outcome::{Outcome, Verdict};
+use crate::recording::Blame;
+use crate::verdict::{Blessing, Difference, Finding, Judgement, Place, What};
+
+/// Everything a reader needs to see what went wrong; `repeat` is the command that runs the case again.
+#[must_use]
+pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let mut out = vec![heading(judgement, paint)];
+    let decisive = judgement.decisive();
+    if let Some(finding) = decisive {
+        out.push(String::new());
+        out.extend(place(judgement, finding, paint));
+        out.push(String::new());
+        out.extend(explain(judgement, finding, paint));
+    } else if judgement.outcome() == Outcome::Unblessed {
+        out.push(String::new());
+        out.extend(unblessed(judgement));
+    }
+    let others: Vec<&Finding> = judgement
+        .findings
+        .iter()
+        .filter(|it| decisive.is_none_or(|one| *it != one))
+        .collect();
+    if !others.is_empty() {
+        out.push(String::new());
+        out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
+    }
+    out.extend(later_differences(judgement));
+    if !repeat.is_empty() {
+        out.push(String::new());
+        out.push(format!("  repeat: {}", paint.strong(repeat)));
+    }
+    out.join("\n") + "\n"
+}
+
+/// A finding in one line: `edge 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
+pub(super) fn brief(finding: &Finding) -> String {
+    let label = if finding.label.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", finding.label)
+    };
+    format!("{}{label}: {}", finding.place, sentence(&finding.what))
+}
+
+/// What is wrong, in a few words.
+pub(super) fn sentence(what: &What) -> String {
+    match what {
+        What::Divergence(difference) => difference.to_string(),
+        What::Unsettled(Blame::Subject, why) => format!("the subject never came to rest: {why}"),
+        What::Unsettled(Blame::Lab, why) => format!("it cannot be said whether the namespace settled: {why}"),
+        What::Trouble(Blame::Subject, why) => format!("the subject left this step impossible: {why}"),
+        What::Trouble(Blame::Lab, why) => format!("the lab broke: {why}"),
+        What::Breach(breach) => format!("law `{}` broken: {}", breach.law, breach.detail),
+        What::OtherRun(why) => format!("the run that this one is held against broke: {why}"),
+        What::BothIdle => "no decision was made, and none was expected; that two do nothing proves nothing".to_owned(),
+    }
+}
+
+/// `NON-CONFORMANT  rolling/quarter-on-ten  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)`.
+fn heading(judgement: &Judgement, paint: Paint) -> String {
+    let word = match judgement.outcome() {
+        Outcome::Unblessed if matches!(judgement.blessing, Blessing::Changed(_)) => "CHANGED".to_owned(),
+        Outcome::Unblessed => "UNBLESSED".to_owned(),
+        _ => judgement.verdict.name().to_uppercase(),
+    };
+    let word = paint.outcome(judgement.outcome(), &word);
+    let (subject, cluster) = (&judgement.subject, &judgement.cluster);
+    let who = format!(
+        "{} ({}) on {} ({})",
+        subject.name, subject.version, cluster.name, cluster.version
+    );
+    format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
+}
+
+/// Where: the edge, and the line of the case file with its text.
+fn place(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
+    let mut out = vec![format!(
+        "  {}  {}",
+        paint.strong(&finding.place.to_string()),
+        finding.label
+    )];
+    if let Some(line) = finding.line {
+        let text = judgement
+            .source
+            .lines()
+            .nth(line - 1)
+            .map(|text| format!("  |  {}", text.trim_end()));
+        out.push(paint.faint(&format!("  {}:{line}{}", judgement.path, text.unwrap_or_default())));
+    }
+    out
+}
+
+/// What is wrong there, at length.
+fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
+    match &finding.what {
+        What::Divergence(difference) => {
+            let mut out = diff(difference, paint);
+            out.push(String::new());
+            out.extend(legend(judgement, paint));
+            out
+        }
+        What::Breach(breach) => {
+            let mut out = vec![format!("  {}", paint.bad(&sentence(&finding.what)))];
+            out.push(format!("  the law: {}", breach.law.says()));
+            if let Place::Edge(id) = finding.place
+                && let Some(edge) = judgement.timeline.edge(id)
+            {
+                out.push(String::new());
+                out.extend(edge.lines().into_iter().map(|line| format!("  {line}")));
+            }
+            out
+        }
+        what => {
+            let text = sentence(what);
+            let text = if what.blame() == Blame::Subject {
+                paint.bad(&text)
+            } else {
+                paint.doubtful(&text)
+            };
+            vec![format!("  {text}")]
+        }
+    }
+}
+
+/// The lines of the edge, expected ones with `-`, those that came instead with `+`.
+fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
+    let none = Vec::new();
+    let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
+    let minus = |line: &str| paint.good(&format!("  - {line}"));
+    let plus = |line: &str| paint.bad(&format!("  + {line}"));
+    let mut out = Vec::new();
+    for row in rows(expected.unwrap_or(&none), actual.unwrap_or(&none)) {
+        match row {
+            Row::Same(line) => out.push(format!("    {line}")),
+            Row::Expected(line) => out.push(minus(line)),
+            Row::Actual(line) => out.push(plus(line)),
+            Row::Changed(expected, actual) => {
+                out.push(minus(expected));
+                out.push(plus(actual));
+                out.extend(what_differs(expected, actual).map(|words| paint.strong(&format!("            ^ {words}"))));
+            }
+        }
+    }
+    match (expected, actual) {
+        (None, _) => out.push("    the edge was not expected at all".to_owned()),
+        (_, None) => out.push("    the edge was never made".to_owned()),
+        _ if out.is_empty() => out.push("    nothing".to_owned()),
+        _ => {}
+    }
+    out
+}
+
+/// Who stands behind `-` and `+`.
+fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
+    let expected = match &judgement.blessing {
+        Blessing::Blessed(Some(from)) => format!("{} on {}", from.controller, from.server),
+        Blessing::Live(other) => format!("{} ({})", other.name, other.version),
+        Blessing::Blessed(None) | Blessing::Unblessed | Blessing::Changed(_) => "the blessed timeline".to_owned(),
+    };
+    let actual = format!("{} ({})", judgement.subject.name, judgement.subject.version);
+    vec![
+        paint.good(&format!("  - expected: {expected}")),
+        paint.bad(&format!("  + happened: {actual}")),
+    ]
+}
+
+/// Why an otherwise good case is not conformant.
+fn unblessed(judgement: &Judgement) -> Vec<String> {
+    match &judgement.blessing {
+        Blessing::Changed(changed) => vec![
+            format!("  the case has changed since it was blessed: {} is now", changed.edge),
+            format!("    {}", changed.actual),
+            "  and was".to_owned(),
+            format!("    {}", changed.expected),
+            format!("  record it from upstream again: lockstep bless {}", judgement.path),
+        ],
+        _ => vec![
+            "  no law was broken, but there is no blessed timeline to hold it against".to_owned(),
+            format!("  record one from upstream: lockstep bless {}", judgement.path),
+        ],
+    }
+}
+
+/// How many edges differ after the first; they follow from it.
+fn later_differences(judgement: &Judgement) -> Option<String> {
+    let differences = judgement.comparison.as_ref()?.differences.len();
+    let shown = judgement
+        .findings
+        .iter()
+        .any(|finding| matches!(finding.what, What::Divergence(_)));
+    let later = differences.checked_sub(1).filter(|later| *later > 0 && shown)?;
+    let place = if judgement.verdict == Verdict::NonConformant {
+        "later"
+    } else {
+        "other"
+    };
+    Some(match later {
+        1 => format!("\n  one {place} step differs as well"),
+        _ => format!("\n  {later} {place} steps differ as well"),
+    })
+}

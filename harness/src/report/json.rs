@@ -1,0 +1,84 @@
+//! Judgements for machines: one JSON object a case, one line each.
+
+use serde_json::{Value, json as object};
+
+use super::failure::sentence;
+use super::table::word;
+use crate::recording::Blame;
+use crate::verdict::{Blessing, Finding, Judgement, Place, What};
+
+/// One line, without the line break. Fields are only ever added.
+#[must_use]
+pub fn json(judgement: &Judgement) -> String {
+    let metrics = &judgement.metrics;
+    let value = object!({
+        "case": judgement.case,
+        "path": judgement.path,
+        "subject": judgement.subject,
+        "cluster": judgement.cluster,
+        "verdict": judgement.verdict.name(),
+        "outcome": word(judgement.outcome()),
+        "exitCode": judgement.outcome().code(),
+        "expectation": expectation(&judgement.blessing),
+        "findings": judgement.findings.iter().map(finding).collect::<Vec<_>>(),
+        "differences": judgement.comparison.as_ref().map_or(0, |comparison| comparison.differences.len()),
+        "metrics": {
+            "requests": metrics.requests,
+            "conflicts": metrics.conflicts,
+            "errors": metrics.errors,
+            "wallMilliseconds": metrics.wall,
+            "settlingMilliseconds": metrics.settling,
+        },
+    });
+    value.to_string()
+}
+
+fn expectation(blessing: &Blessing) -> Value {
+    match blessing {
+        Blessing::Blessed(None) => object!({"kind": "blessed"}),
+        Blessing::Blessed(Some(from)) => object!({
+            "kind": "blessed",
+            "controller": from.controller,
+            "server": from.server,
+            "recordings": from.recordings,
+            "boots": from.boots,
+        }),
+        Blessing::Live(other) => object!({"kind": "live", "subject": other}),
+        Blessing::Unblessed => object!({"kind": "unblessed"}),
+        Blessing::Changed(changed) => {
+            object!({"kind": "changed", "edge": changed.edge.to_string(), "was": changed.expected, "is": changed.actual})
+        }
+    }
+}
+
+fn finding(finding: &Finding) -> Value {
+    let (kind, law) = match &finding.what {
+        What::Divergence(_) => ("divergence", None),
+        What::Unsettled(..) => ("unsettled", None),
+        What::Trouble(..) => ("trouble", None),
+        What::Breach(breach) => ("law", Some(breach.law.name())),
+        What::OtherRun(_) => ("other-run", None),
+        What::BothIdle => ("both-idle", None),
+    };
+    let (expected, actual) = match &finding.what {
+        What::Divergence(difference) => (&difference.expected, &difference.actual),
+        _ => (&None, &None),
+    };
+    let (index, part) = match finding.place {
+        Place::Edge(id) => (Some(id.index), Some(id.part)),
+        Place::Events => (None, None),
+    };
+    object!({
+        "place": finding.place.to_string(),
+        "index": index,
+        "part": part,
+        "label": finding.label,
+        "line": finding.line,
+        "kind": kind,
+        "against": if finding.what.blame() == Blame::Subject { "subject" } else { "lab" },
+        "law": law,
+        "message": sentence(&finding.what),
+        "expected": expected,
+        "actual": actual,
+    })
+}

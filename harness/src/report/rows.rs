@@ -1,0 +1,92 @@
+//! Two lists of lines, row by row: what is the same, what changed, what stands on one side only.
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// One row of a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Row<'a> {
+    /// On both sides.
+    Same(&'a str),
+    /// About the same object, but not the same.
+    Changed(&'a str, &'a str),
+    /// Expected only.
+    Expected(&'a str),
+    /// There only.
+    Actual(&'a str),
+}
+
+/// The rows of two lists. Changed lines about one object are paired.
+pub(super) fn rows<'a>(expected: &'a [String], actual: &'a [String]) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    for op in capture_diff_slices(Algorithm::Myers, expected, actual) {
+        let (tag, old, new) = op.as_tag_tuple();
+        let (old, new) = (&expected[old], &actual[new]);
+        match tag {
+            DiffTag::Equal => rows.extend(old.iter().map(|line| Row::Same(line))),
+            DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => pair(old, new, &mut rows),
+        }
+    }
+    rows
+}
+
+/// Pair the lines of a changed stretch by what they are about, keeping the order of both sides.
+fn pair<'a>(old: &'a [String], mut new: &'a [String], rows: &mut Vec<Row<'a>>) {
+    for line in old {
+        if let Some(at) = new.iter().position(|other| about(other) == about(line)) {
+            rows.extend(new[..at].iter().map(|other| Row::Actual(other)));
+            rows.push(Row::Changed(line, &new[at]));
+            new = &new[at + 1..];
+        } else {
+            rows.push(Row::Expected(line));
+        }
+    }
+    rows.extend(new.iter().map(|other| Row::Actual(other)));
+}
+
+/// What a line is about: `= rs1`, `rs1`.
+fn about(line: &str) -> (bool, &str) {
+    let line = line.trim();
+    let state = line.strip_prefix("= ");
+    (
+        state.is_some(),
+        state.unwrap_or(line).split(' ').next().unwrap_or_default(),
+    )
+}
+
+/// The words in which two lines about one object differ: `ready=7 instead of 8`. Nothing if a glance at the lines is
+/// quicker.
+pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
+    if expected.chars().count() < LONG && actual.chars().count() < LONG {
+        return None;
+    }
+    let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (old, new) = (words(expected), words(actual));
+    let key = |word: &str| {
+        word.split_once('=')
+            .map(|(key, _)| key.to_owned())
+            .filter(|key| !key.is_empty())
+    };
+    let mut differences = Vec::new();
+    for (at, word) in new.iter().enumerate() {
+        let counterpart = match key(word) {
+            Some(wanted) => old.iter().find(|other| key(other).as_deref() == Some(&wanted)),
+            None => old.get(at).filter(|other| key(other).is_none()),
+        };
+        match counterpart {
+            Some(same) if same == word => {}
+            Some(other) => {
+                let bare = other.split_once('=').map_or(other.as_str(), |(_, value)| value);
+                differences.push(format!("{word} instead of {bare}"));
+            }
+            None => differences.push(format!("{word} was not expected")),
+        }
+    }
+    let gone = old
+        .iter()
+        .filter(|word| key(word).is_some_and(|name| !new.iter().any(|it| key(it) == Some(name.clone()))));
+    differences.extend(gone.map(|word| format!("{word} is missing")));
+    (!differences.is_empty()).then(|| differences.join(", "))
+}
+
+/// Lines shorter than this are compared by eye.
+const LONG: usize = 40;

@@ -1,0 +1,92 @@
+//! Cases by subjects: who passed what, and where the others first went another way.
+
+use std::collections::BTreeMap;
+
+use super::failure::brief;
+use super::paint::Paint;
+use crate::outcome::Outcome;
+use crate::verdict::Judgement;
+
+/// A table of all judgements: a row a case, a column a subject, both in the order in which they first come; below each row
+/// what went wrong first.
+#[must_use]
+pub fn table(judgements: &[Judgement], colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let cases = distinct(judgements.iter().map(|judgement| judgement.case.as_str()));
+    let subjects = distinct(judgements.iter().map(|judgement| judgement.subject.name.as_str()));
+    let cells: BTreeMap<(&str, &str), &Judgement> = judgements
+        .iter()
+        .map(|it| ((it.case.as_str(), it.subject.name.as_str()), it))
+        .collect();
+
+    let first = width(cases.iter().copied().chain(["case"]));
+    let widths: Vec<usize> = subjects
+        .iter()
+        .map(|subject| width([*subject, "non-conformant"]))
+        .collect();
+    let mut heads = pad("case", first);
+    for (subject, wide) in subjects.iter().zip(&widths) {
+        heads += &format!("  {}", pad(subject, *wide));
+    }
+    let mut out = vec![paint.strong(heads.trim_end())];
+    for case in cases {
+        let mut line = pad(case, first);
+        let mut wrong = Vec::new();
+        for (subject, wide) in subjects.iter().zip(&widths) {
+            let Some(judgement) = cells.get(&(case, *subject)) else {
+                line += &format!("  {}", pad("-", *wide));
+                continue;
+            };
+            line += &format!(
+                "  {}",
+                paint.outcome(judgement.outcome(), &pad(word(judgement.outcome()), *wide))
+            );
+            let whose = if subjects.len() > 1 {
+                format!("{subject}: ")
+            } else {
+                String::new()
+            };
+            wrong.extend(
+                judgement
+                    .decisive()
+                    .map(|finding| format!("    {whose}{}", brief(finding))),
+            );
+        }
+        out.push(line.trim_end().to_owned());
+        out.extend(wrong.iter().map(|line| paint.faint(line)));
+    }
+    out.join("\n") + "\n"
+}
+
+/// An outcome as a table says it.
+pub(super) const fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Conformant => "conformant",
+        Outcome::NonConformant => "non-conformant",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::Unblessed => "unblessed",
+        Outcome::NothingSelected => "not selected",
+        Outcome::BadInput => "bad case",
+        Outcome::Internal => "internal error",
+    }
+}
+
+fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
+fn width<'a>(all: impl IntoIterator<Item = &'a str>) -> usize {
+    all.into_iter().map(|text| text.chars().count()).max().unwrap_or(0)
+}
+
+/// Padded with blanks to so many columns.
+pub(super) fn pad(text: &str, wide: usize) -> String {
+    let missing = wide.saturating_sub(text.chars().count());
+    format!("{text}{}", " ".repeat(missing))
+}
