@@ -1,1 +1,77 @@
-//! placeholder
+//! A Deployment controller that equals kube-controller-manager's, decision for decision.
+//!
+//! ```text
+//!              watches                 keys                  Observed              Plan
+//!  API server ────────► cache ─triggers────► queue ─workers─► observe ─► plan ─► apply ────► API server
+//!              (runtime)                                              (deployment)  │          writes
+//!                                                                                   └► events
+//! ```
+//!
+//! The middle is the point: [`plan`] is a pure function from what the caches hold, the time, and the settings, to a list of
+//! actions as plain data. Every rule of a roll-out is in there (`deployment/`), over views of the API's JSON that lose no field
+//! (`model/`). Left and right of it is a shell (`runtime/`) that knows no rule.
+//!
+//! Like upstream's, this controller does not wait to read its own writes. A cache may lag; every write carries the
+//! resourceVersion that the decision was made on, the server refuses it if that is the past, and the Deployment is looked at
+//! again.
+//!
+//! Arrows: `model ◄ deployment ◄ runtime ◄ main`, and time enters only through `clock`.
+//!
+//! Run it with [`run`], or with [`run_with`] to put another planner in its middle: that is how a controller that is wrong on
+//! purpose is made.
+
+mod clock;
+pub mod deployment;
+mod hash;
+pub mod model;
+mod runtime;
+mod settings;
+
+use std::future::Future;
+use std::sync::Arc;
+
+pub use clock::Clock;
+pub use deployment::{Observed, Plan, plan};
+pub use hash::pod_template_hash;
+use jiff::Timestamp;
+use kube::Client;
+pub use runtime::RunError;
+use runtime::{ApiServer, Controller, run_controller};
+pub use settings::{Compatibility, Settings};
+
+/// What decides; [`plan`], unless a test wants a wrong one.
+pub type Planner = Arc<dyn Fn(&Observed, Timestamp, &Settings) -> Plan + Send + Sync>;
+
+/// Runs the controller until `shutdown` completes.
+///
+/// Installs neither signal handlers nor a subscriber, so it can run as one task among others. Every task that it spawns has ended
+/// when it returns, and is ended when its future is dropped. Use a client whose configuration has `default_retry = false`: what
+/// is to be tried again, and when, is decided here.
+///
+/// # Errors
+/// [`RunError::Task`] if one of its tasks panicked. An API server that cannot be reached is waited for; see [`check`].
+pub async fn run(client: Client, settings: Settings, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+    run_with(client, settings, Arc::new(plan), shutdown).await
+}
+
+/// Runs the controller with another planner; else as [`run`].
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_with(
+    client: Client,
+    settings: Settings,
+    planner: Planner,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let (controller, reports) = Controller::new(ApiServer::new(client), settings, planner);
+    run_controller(controller, reports, shutdown).await
+}
+
+/// Takes a first look at an API server: whether it answers, and serves what this controller needs.
+///
+/// # Errors
+/// [`RunError::Unreachable`], [`RunError::Refused`] or [`RunError::NotServed`].
+pub async fn check(client: &Client) -> Result<(), RunError> {
+    runtime::check(&ApiServer::new(client.clone())).await
+}

@@ -1,0 +1,87 @@
+//! What goes over the wire: whole objects with a few fields changed, and the two ownership patches.
+//!
+//! Every PUT starts from the object as it came, with its resourceVersion, so the server refuses it if anything has changed since,
+//! and no field that this program does not know is lost.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::plan::{Claim, DeploymentChange, ReplicaSetChange, StatusChange};
+use crate::model::{Meta, names, omit_zero};
+
+pub(super) fn replica_set(raw: &Value, change: &ReplicaSetChange) -> Value {
+    // Without `..`: a new field does not compile until it is written.
+    let ReplicaSetChange {
+        name: _,
+        replicas,
+        min_ready_seconds,
+        annotations,
+    } = change;
+    let mut body = typed(raw, "ReplicaSet");
+    if let Some(replicas) = replicas {
+        body["spec"]["replicas"] = (*replicas).into();
+    }
+    if let Some(seconds) = min_ready_seconds {
+        omit_zero(&mut body["spec"], "minReadySeconds", (*seconds).into());
+    }
+    for (name, value) in annotations {
+        body["metadata"]["annotations"][name] = value.as_str().into();
+    }
+    body
+}
+
+pub(super) fn deployment(raw: &Value, change: &DeploymentChange) -> Value {
+    let DeploymentChange { template, annotations } = change;
+    let mut body = typed(raw, "Deployment");
+    if let Some(template) = template {
+        body["spec"]["template"] = template.clone();
+    }
+    set_annotations(&mut body, annotations);
+    body
+}
+
+pub(super) fn status(raw: &Value, change: &StatusChange) -> Value {
+    let StatusChange { revision, status } = change;
+    let mut body = typed(raw, "Deployment");
+    if let Some(revision) = revision {
+        body["metadata"]["annotations"][names::REVISION] = revision.as_str().into();
+    }
+    status.write_over(&mut body["status"]);
+    body
+}
+
+/// A strategic merge patch. The UID in it makes the server refuse it where the name has come to mean another object.
+pub(super) fn claim(deployment: &Meta, claim: &Claim) -> Value {
+    match claim {
+        Claim::Adopt { name: _, uid } => json!({"metadata": {"uid": uid, "ownerReferences": [{
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "name": deployment.name,
+            "uid": deployment.uid,
+            "controller": true,
+            "blockOwnerDeletion": true,
+        }]}}),
+        Claim::Release { name: _, uid } => {
+            json!({"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": deployment.uid}]}})
+        }
+    }
+}
+
+/// Objects in lists come without their type; a body needs it.
+fn typed(raw: &Value, kind: &str) -> Value {
+    let mut body = raw.clone();
+    body["apiVersion"] = "apps/v1".into();
+    body["kind"] = kind.into();
+    body
+}
+
+fn set_annotations(body: &mut Value, annotations: &BTreeMap<String, String>) {
+    if annotations.is_empty() {
+        if let Some(metadata) = body["metadata"].as_object_mut() {
+            metadata.remove("annotations");
+        }
+    } else {
+        body["metadata"]["annotations"] = json!(annotations);
+    }
+}

@@ -1,0 +1,62 @@
+//! What can go wrong with one Deployment.
+
+use thiserror::Error;
+
+use crate::model::ModelError;
+
+/// Why a Deployment cannot be planned further.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// The strategy is none that this controller knows.
+    #[error("unexpected deployment strategy type: {0:?}; set spec.strategy.type to RollingUpdate or Recreate")]
+    Strategy(String),
+    /// A part of it has no meaning.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// Why a plan could not be carried out to its end. The Deployment is looked at again after a while.
+#[derive(Debug, Error)]
+pub enum ApplyError {
+    /// An object has changed since it was observed: the ordinary consequence of a cache that lags, and no one's fault.
+    #[error("{what} has changed since it was observed")]
+    OutOfDate {
+        /// The write.
+        what: String,
+    },
+    /// The namespace is going away, so nothing can be made in it any more.
+    #[error("the namespace is being deleted")]
+    NamespaceTerminating,
+    /// The name of a new ReplicaSet is taken; the next one will have another.
+    #[error("replica set {name} exists already")]
+    Collision {
+        /// The name.
+        name: String,
+    },
+    /// Adoption needs a Deployment that is alive, and it is not, or not the same.
+    #[error("cannot adopt replica sets: {reason}")]
+    NotAlive {
+        /// What a live look showed.
+        reason: String,
+    },
+    /// The API server did not answer in time.
+    #[error("no answer to {what} within {seconds} s; the API server may be overloaded or cut off")]
+    NoAnswer {
+        /// The request.
+        what: String,
+        /// How long the answer was waited for.
+        seconds: u64,
+    },
+    /// The API server refused a request, or could not be reached.
+    #[error("{what} failed: {source}")]
+    Request {
+        /// The request.
+        what: String,
+        /// The answer.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// The plan itself ends in an error.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}

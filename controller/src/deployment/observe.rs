@@ -1,0 +1,19 @@
+//! Takes from the caches what one sync looks at: no request, no waiting.
+
+use super::plan::Observed;
+use crate::runtime::{Cache, Key};
+
+/// One Deployment with its surroundings; `None` if the cache knows it no more.
+pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<Observed> {
+    let deployment = cache.deployment(key)?;
+    let replica_sets = cache.claimable(&key.namespace, &deployment.meta.uid);
+    let mut pods = Vec::new();
+    for rs in &replica_sets {
+        pods.extend(cache.pods_of(&rs.meta.uid).cloned());
+    }
+    Some(Observed {
+        deployment,
+        replica_sets,
+        pods,
+    })
+}

@@ -1,0 +1,72 @@
+//! Rolling back by annotation, what is left of `extensions/v1beta1`'s rollback.
+//!
+//! Upstream: `rollback`, `getRollbackTo`. The annotation asks for a revision, 0 for the one before; it is removed whether or not
+//! it could be served. kubectl's undo does not use it.
+
+use std::sync::Arc;
+
+use super::plan::{Action, DeploymentChange, EventKind};
+use super::revision;
+use super::sync::{Flow, Sync};
+use crate::model::{ReplicaSet, names, same_template, without_label};
+
+impl Sync<'_> {
+    /// The revision asked for; what is not a number asks for nothing.
+    pub(super) fn rollback_request(&self) -> Option<i64> {
+        self.deployment.meta.annotations.get(names::ROLLBACK_TO)?.parse().ok()
+    }
+
+    pub(super) fn roll_back(&mut self, owned: &[Arc<ReplicaSet>], asked: i64) -> Flow<()> {
+        let sets = self.find_sets(owned, true)?;
+        let revision = if asked == 0 {
+            revision::second_highest(sets.all())
+        } else {
+            asked
+        };
+        if asked == 0 && revision == 0 {
+            return self.give_up(
+                names::event::ROLLBACK_NOT_FOUND,
+                "Unable to find last revision.".to_owned(),
+            );
+        }
+        let Some(target) = sets.all().find(|rs| rs.revision() == Some(revision)) else {
+            let message = "Unable to find the revision to rollback to.".to_owned();
+            return self.give_up(names::event::ROLLBACK_NOT_FOUND, message);
+        };
+        let name = self.deployment.meta.name.clone();
+        if same_template(self.deployment.template(), target.template()) {
+            let message = format!("The rollback revision contains the same template as current deployment {name:?}");
+            return self.give_up(names::event::ROLLBACK_UNCHANGED, message);
+        }
+        // The Deployment takes the ReplicaSet's user annotations, or else the ReplicaSet would be given the Deployment's.
+        let never_copied = |key: &str| names::NOT_COPIED.contains(&key);
+        let annotations = &mut self.deployment.meta.annotations;
+        annotations.retain(|key, _| never_copied(key));
+        annotations.extend(
+            target
+                .meta
+                .annotations
+                .clone()
+                .into_iter()
+                .filter(|(key, _)| !never_copied(key)),
+        );
+        let template = without_label(target.template(), names::POD_TEMPLATE_HASH);
+        self.write_deployment(Some(template))?;
+        let message = format!("Rolled back deployment {name:?} to revision {revision}");
+        self.event(EventKind::Normal, names::event::ROLLBACK, message);
+        Ok(())
+    }
+
+    fn give_up(&mut self, reason: &'static str, message: String) -> Flow<()> {
+        self.event(EventKind::Warning, reason, message);
+        self.write_deployment(None)
+    }
+
+    fn write_deployment(&mut self, template: Option<serde_json::Value>) -> Flow<()> {
+        self.claim_deployment_write()?;
+        let mut annotations = self.deployment.meta.annotations.clone();
+        annotations.remove(names::ROLLBACK_TO);
+        self.push(Action::UpdateDeployment(DeploymentChange { template, annotations }));
+        Ok(())
+    }
+}

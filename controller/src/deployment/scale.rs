@@ -1,0 +1,172 @@
+//! Scaling: when what is asked for changes, or a paused Deployment is not the size it should be.
+//!
+//! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. A roll-out that is under way grows and shrinks in proportion, so
+//! that scaling does not speed it up. Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `pause/template-and-scale`.
+
+use std::sync::Arc;
+
+use super::create::sizes_annotations;
+use super::plan::{EventKind, ReplicaSetChange};
+use super::select::Sets;
+use super::sizes;
+use super::sync::{Flow, Sync};
+use crate::model::{Deployment, ReplicaSet, names};
+
+impl Sync<'_> {
+    /// Whether some ReplicaSet with pods was last sized for another number than is asked for now.
+    pub(super) fn is_scaling_event(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<bool> {
+        let sets = self.find_sets(owned, false)?;
+        let replicas = self.deployment.replicas();
+        Ok(sets
+            .all()
+            .filter(|rs| rs.is_active())
+            .filter_map(|rs| rs.count_annotation(names::DESIRED_REPLICAS))
+            .any(|desired| desired != replicas))
+    }
+
+    /// Scales, cleans up if paused, and reports, without judging progress (upstream: `sync`).
+    pub(super) fn scale_and_report(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<()> {
+        let sets = self.find_sets(owned, false)?;
+        self.scale(&sets)?;
+        if self.deployment.spec.paused && self.rollback_request().is_none() {
+            self.clean_up(&sets.old);
+        }
+        self.write_counts(&sets)
+    }
+
+    fn scale(&mut self, sets: &Sets) -> Flow<()> {
+        let replicas = self.deployment.replicas();
+        let mut newest_first = sets.old.clone();
+        newest_first.reverse();
+        let active: Vec<_> = newest_first
+            .iter()
+            .chain(&sets.new)
+            .filter(|rs| rs.is_active())
+            .cloned()
+            .collect();
+        if active.len() < 2 {
+            // The only one with pods, or else the new one, or else the newest: to the full size. If it has that already, its
+            // annotations stay as they are, which can leave a scaling event standing for ever (issue 102551).
+            if let Some(rs) = active.first().or(sets.new.as_ref()).or(newest_first.first()) {
+                self.resize(rs, replicas)?;
+            }
+            return Ok(());
+        }
+        if sets.new.as_ref().is_some_and(|new| is_saturated(&self.deployment, new)) {
+            for rs in newest_first.iter().filter(|rs| rs.is_active()) {
+                self.resize(rs, 0)?;
+            }
+            return Ok(());
+        }
+        if self.deployment.spec.strategy.is_rolling() {
+            for (rs, size) in proportions(&self.deployment, active) {
+                self.resize_and_annotate(&rs, size, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sizes a ReplicaSet, unless it has that size. Whether it was sized, and how it is afterwards.
+    pub(super) fn resize(&mut self, rs: &Arc<ReplicaSet>, size: i32) -> Flow<(bool, Arc<ReplicaSet>)> {
+        self.resize_and_annotate(rs, size, false)
+    }
+
+    /// The same; with `refresh`, also writes one whose annotations alone are behind (upstream: `scaleReplicaSet`).
+    fn resize_and_annotate(&mut self, rs: &Arc<ReplicaSet>, size: i32, refresh: bool) -> Flow<(bool, Arc<ReplicaSet>)> {
+        let current = rs.spec.replicas;
+        let resized = current != size;
+        let mut annotations = std::collections::BTreeMap::from(sizes_annotations(&self.deployment));
+        annotations.retain(|name, value| rs.annotation(name) != Some(value));
+        if !resized && (!refresh || annotations.is_empty()) {
+            return Ok((false, rs.clone()));
+        }
+        let change = ReplicaSetChange {
+            replicas: resized.then_some(size),
+            annotations,
+            ..Default::default()
+        };
+        let answer = self.update_replica_set(rs, change)?;
+        if resized {
+            let direction = if current < size { "up" } else { "down" };
+            let name = &rs.meta.name;
+            let message = format!("Scaled {direction} replica set {name} from {current} to {size}");
+            self.event(EventKind::Normal, names::event::SCALING, message);
+        }
+        Ok((resized, answer))
+    }
+}
+
+/// Whether the new ReplicaSet has all pods, knows that it should, and all are available (upstream: `IsSaturated`).
+fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
+    let replicas = deployment.replicas();
+    let desired = new
+        .annotation(names::DESIRED_REPLICAS)
+        .and_then(|text| text.parse::<i64>().ok());
+    new.spec.replicas == replicas
+        && desired.is_some_and(|desired| desired as i32 == replicas)
+        && new.status.available_replicas == replicas
+}
+
+/// New sizes of all active ReplicaSets, in the order in which they are written: the largest first; among equals the newest
+/// grows and the oldest shrinks first. What rounding leaves over goes to the first.
+fn proportions(deployment: &Deployment, mut active: Vec<Arc<ReplicaSet>>) -> Vec<(Arc<ReplicaSet>, i32)> {
+    let allowed = if deployment.replicas() > 0 {
+        sizes::max_replicas(deployment)
+    } else {
+        0
+    };
+    let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
+    active.sort_by(|a, b| {
+        let by_age = a.meta.age_order().cmp(&b.meta.age_order());
+        let by_age = if to_add > 0 { by_age.reverse() } else { by_age };
+        b.spec.replicas.cmp(&a.spec.replicas).then(by_age)
+    });
+    let mut added = 0_i32;
+    let mut sized: Vec<_> = active
+        .into_iter()
+        .map(|rs| {
+            let share = share(deployment, &rs, to_add, added);
+            added = added.wrapping_add(share);
+            let size = rs.spec.replicas.wrapping_add(share);
+            (rs, size)
+        })
+        .collect();
+    if to_add != 0
+        && let Some((_, size)) = sized.first_mut()
+    {
+        *size = size.wrapping_add(to_add.wrapping_sub(added)).max(0);
+    }
+    sized
+}
+
+/// What one ReplicaSet gains or loses, within what is left (upstream: `GetReplicaSetProportion`).
+fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32) -> i32 {
+    if rs.spec.replicas == 0 || to_add == 0 || to_add == added {
+        return 0;
+    }
+    let left = to_add.wrapping_sub(added);
+    let fraction = fraction(deployment, rs);
+    if to_add > 0 {
+        fraction.min(left)
+    } else {
+        fraction.max(left)
+    }
+}
+
+/// What one ReplicaSet would gain or lose if only its own share of the old total counted (upstream: `getReplicaSetFraction`).
+pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet) -> i32 {
+    let size = rs.spec.replicas;
+    if deployment.replicas() == 0 {
+        return size.wrapping_neg();
+    }
+    // Without a usable annotation, the pods that there are stand in for the old total.
+    let before = rs.count_annotation(names::MAX_REPLICAS).filter(|before| *before != 0);
+    let before = before.unwrap_or(deployment.status.replicas);
+    if before == 0 {
+        return 0;
+    }
+    // The product is a 32-bit one upstream too; it overflows in the same way.
+    let scaled = f64::from(size.wrapping_mul(sizes::max_replicas(deployment))) / f64::from(before);
+    let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
+    (rounded as i32).wrapping_sub(size)
+}

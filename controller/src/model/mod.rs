@@ -1,0 +1,30 @@
+//! Views over the API's JSON: what the rules read, and nothing that talks.
+//!
+//! An object arrives as a [`serde_json::Value`] and is kept as one. The few fields that rules compute on are read out once, into
+//! plain structs; everything else (above all the pod template) stays raw, so that a field from a newer server survives each
+//! write and takes part in each comparison.
+//!
+//! Borders: no client, no async, no clock. Whatever needs "now" is told.
+
+mod condition;
+mod deployment;
+mod error;
+mod int_or_percent;
+mod meta;
+pub mod names;
+mod pod;
+mod quantity;
+mod replica_set;
+mod selector;
+mod template;
+
+pub use condition::Condition;
+pub(crate) use deployment::omit_zero;
+pub use deployment::{Deployment, DeploymentSpec, DeploymentStatus, RollingUpdate, Strategy};
+pub use error::ModelError;
+pub use int_or_percent::{IntOrPercent, Round};
+pub use meta::{Meta, OwnerReference};
+pub use pod::Pod;
+pub use replica_set::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
+pub use selector::{LabelSelector, Requirement};
+pub use template::{canonical, same_template, with_label, without_label};

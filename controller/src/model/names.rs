@@ -1,0 +1,85 @@
+//! The names that users and other programs see: labels, annotations, condition types, reasons. They are the API, letter by letter.
+
+/// Label on ReplicaSets and pods that tells the templates of one Deployment apart.
+pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
+
+/// Revision of a ReplicaSet, and of the Deployment whose template it has.
+pub const REVISION: &str = "deployment.kubernetes.io/revision";
+/// Revisions that a ReplicaSet had before it was used again, comma separated, oldest first.
+pub const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
+/// `spec.replicas` of the Deployment when the ReplicaSet was last sized.
+pub const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
+/// `spec.replicas` plus maxSurge of the Deployment when the ReplicaSet was last sized.
+pub const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
+/// A request to roll back, kept from the days of `extensions/v1beta1`.
+pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
+/// What `kubectl apply` remembers.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Annotations that never travel between a Deployment and its ReplicaSets (upstream: `annotationsToSkip`).
+pub const NOT_COPIED: [&str; 6] = [
+    LAST_APPLIED,
+    REVISION,
+    REVISION_HISTORY,
+    DESIRED_REPLICAS,
+    MAX_REPLICAS,
+    ROLLBACK_TO,
+];
+
+/// Condition types.
+pub mod condition {
+    /// Enough pods are available.
+    pub const AVAILABLE: &str = "Available";
+    /// The roll-out moves, is done, is paused, or has stalled.
+    pub const PROGRESSING: &str = "Progressing";
+    /// A ReplicaSet cannot make or delete pods.
+    pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+}
+
+/// Condition reasons.
+pub mod reason {
+    /// A ReplicaSet was created.
+    pub const NEW_REPLICA_SET: &str = "NewReplicaSetCreated";
+    /// A ReplicaSet with the template was there already.
+    pub const FOUND_NEW_REPLICA_SET: &str = "FoundNewReplicaSet";
+    /// Pods came or went as they should.
+    pub const REPLICA_SET_UPDATED: &str = "ReplicaSetUpdated";
+    /// The roll-out is complete.
+    pub const NEW_REPLICA_SET_AVAILABLE: &str = "NewReplicaSetAvailable";
+    /// Nothing moved within the deadline.
+    pub const TIMED_OUT: &str = "ProgressDeadlineExceeded";
+    /// `spec.paused` was set.
+    pub const PAUSED: &str = "DeploymentPaused";
+    /// `spec.paused` was cleared.
+    pub const RESUMED: &str = "DeploymentResumed";
+    /// A ReplicaSet could not be created; also the reason of the event.
+    pub const FAILED_CREATE: &str = "ReplicaSetCreateError";
+    /// At least replicas − maxUnavailable are available.
+    pub const MINIMUM_AVAILABLE: &str = "MinimumReplicasAvailable";
+    /// Fewer than that are.
+    pub const MINIMUM_UNAVAILABLE: &str = "MinimumReplicasUnavailable";
+}
+
+/// Condition statuses.
+pub mod status {
+    /// It holds.
+    pub const TRUE: &str = "True";
+    /// It does not hold.
+    pub const FALSE: &str = "False";
+    /// Nobody can tell.
+    pub const UNKNOWN: &str = "Unknown";
+}
+
+/// Event reasons.
+pub mod event {
+    /// A ReplicaSet was sized.
+    pub const SCALING: &str = "ScalingReplicaSet";
+    /// The selector is empty.
+    pub const SELECTING_ALL: &str = "SelectingAll";
+    /// A rollback was done.
+    pub const ROLLBACK: &str = "DeploymentRollback";
+    /// No ReplicaSet has the revision asked for.
+    pub const ROLLBACK_NOT_FOUND: &str = "DeploymentRollbackRevisionNotFound";
+    /// The revision asked for has the template that is there already.
+    pub const ROLLBACK_UNCHANGED: &str = "DeploymentRollbackTemplateUnchanged";
+}

@@ -1,0 +1,117 @@
+//! ReplicaSets.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::meta::{null_as_default, part};
+use super::{Condition, Meta, ModelError, names};
+
+/// A ReplicaSet: the fields that rules read, and all of it as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplicaSet {
+    /// Metadata.
+    pub meta: Meta,
+    /// What is asked for.
+    pub spec: ReplicaSetSpec,
+    /// What its controller last said.
+    pub status: ReplicaSetStatus,
+    raw: Arc<Value>,
+}
+
+/// What is asked of a ReplicaSet, the template left out: see [`ReplicaSet::template`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicaSetSpec {
+    /// Pods wanted.
+    #[serde(deserialize_with = "replicas")]
+    pub replicas: i32,
+    /// Seconds a pod must be ready to be available.
+    #[serde(deserialize_with = "null_as_default")]
+    pub min_ready_seconds: i32,
+}
+
+impl Default for ReplicaSetSpec {
+    fn default() -> Self {
+        Self {
+            replicas: 1,
+            min_ready_seconds: 0,
+        }
+    }
+}
+
+/// What a ReplicaSet's controller last said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicaSetStatus {
+    /// Pods that exist and are not on their way out.
+    #[serde(deserialize_with = "null_as_default")]
+    pub replicas: i32,
+    /// Those of them that are ready.
+    #[serde(deserialize_with = "null_as_default")]
+    pub ready_replicas: i32,
+    /// Those of them that have been ready for `minReadySeconds`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub available_replicas: i32,
+    /// Pods on their way out; absent where that is not reported.
+    pub terminating_replicas: Option<i32>,
+    /// Generation that these numbers are about; 0 before the first report.
+    #[serde(deserialize_with = "null_as_default")]
+    pub observed_generation: i64,
+    /// Conditions.
+    #[serde(deserialize_with = "null_as_default")]
+    pub conditions: Vec<Condition>,
+}
+
+impl ReplicaSet {
+    /// Reads a ReplicaSet.
+    pub fn read(raw: Value) -> Result<Self, ModelError> {
+        Ok(Self {
+            meta: Meta::read(&raw, "ReplicaSet")?,
+            spec: part(&raw, "spec", "ReplicaSet")?,
+            status: part(&raw, "status", "ReplicaSet")?,
+            raw: Arc::new(raw),
+        })
+    }
+
+    /// The object as it came.
+    pub fn raw(&self) -> &Value {
+        &self.raw
+    }
+
+    /// Its pod template, with the hash label.
+    pub fn template(&self) -> &Value {
+        self.raw.pointer("/spec/template").unwrap_or(&Value::Null)
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.meta.annotations.get(name).map(String::as_str)
+    }
+
+    /// Its revision; 0 without one, `None` if it is not a number (upstream: `Revision`).
+    pub fn revision(&self) -> Option<i64> {
+        match self.annotation(names::REVISION) {
+            None => Some(0),
+            Some(text) => text.parse().ok(),
+        }
+    }
+
+    /// An annotation that is a count; absent also when it is no whole number of 0 and more
+    /// (upstream: `getNonNegativeInt32FromAnnotation`).
+    pub fn count_annotation(&self, name: &str) -> Option<i32> {
+        let text = self.annotation(name)?;
+        let digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits_only { text.parse().ok() } else { None }
+    }
+
+    /// Whether pods are asked for.
+    pub fn is_active(&self) -> bool {
+        self.spec.replicas > 0
+    }
+}
+
+fn replicas<'de, D: serde::Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
+    Ok(Option::<i32>::deserialize(from)?.unwrap_or(1))
+}

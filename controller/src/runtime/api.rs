@@ -1,0 +1,213 @@
+//! The API server, as raw JSON: the few requests that this controller makes.
+//!
+//! Raw, because a typed client drops the fields that it does not know. No retries: what a failure means is the caller's to say.
+
+use std::time::Duration;
+
+use futures::Stream;
+use kube::Client;
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::core::Request;
+use serde_json::Value;
+
+use super::RequestError;
+use crate::clock;
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the server keeps one watch open.
+const WATCH_SECONDS: u32 = 290;
+
+/// What this controller reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Resource {
+    Deployments,
+    ReplicaSets,
+    Pods,
+    Events,
+}
+
+impl Resource {
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            Self::Deployments => "deployments",
+            Self::ReplicaSets => "replicasets",
+            Self::Pods => "pods",
+            Self::Events => "events",
+        }
+    }
+
+    fn group(self) -> &'static str {
+        match self {
+            Self::Deployments | Self::ReplicaSets => "/apis/apps/v1",
+            Self::Pods | Self::Events => "/api/v1",
+        }
+    }
+
+    fn everywhere(self) -> Request {
+        Request::new(format!("{}/{}", self.group(), self.plural()))
+    }
+
+    fn within(self, namespace: &str) -> Request {
+        Request::new(format!("{}/namespaces/{namespace}/{}", self.group(), self.plural()))
+    }
+}
+
+/// An API server.
+#[derive(Clone)]
+pub(crate) struct ApiServer {
+    client: Client,
+}
+
+type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+
+impl ApiServer {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    pub(crate) async fn get(&self, resource: Resource, namespace: &str, name: &str) -> Result<Value, RequestError> {
+        let request = resource.within(namespace).get(name, &GetParams::default());
+        self.send(what("GET", resource, namespace, name), request).await
+    }
+
+    pub(crate) async fn create(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        body: &Value,
+    ) -> Result<Value, RequestError> {
+        let request = resource.within(namespace).create(&PostParams::default(), bytes(body));
+        let name = body
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        self.send(what("POST", resource, namespace, name), request).await
+    }
+
+    pub(crate) async fn replace(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        body: &Value,
+    ) -> Result<Value, RequestError> {
+        let request = resource
+            .within(namespace)
+            .replace(name, &PostParams::default(), bytes(body));
+        self.send(what("PUT", resource, namespace, name), request).await
+    }
+
+    pub(crate) async fn replace_status(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        body: &Value,
+    ) -> Result<Value, RequestError> {
+        let post = PostParams::default();
+        let request = resource
+            .within(namespace)
+            .replace_subresource("status", name, &post, bytes(body));
+        self.send(what("PUT status of", resource, namespace, name), request)
+            .await
+    }
+
+    /// A strategic merge patch.
+    pub(crate) async fn patch(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Value, RequestError> {
+        let request = resource
+            .within(namespace)
+            .patch(name, &PatchParams::default(), &Patch::Strategic(patch));
+        self.send(what("PATCH", resource, namespace, name), request).await
+    }
+
+    pub(crate) async fn delete(&self, resource: Resource, namespace: &str, name: &str) -> Result<Value, RequestError> {
+        let request = resource.within(namespace).delete(name, &DeleteParams::default());
+        self.send(what("DELETE", resource, namespace, name), request).await
+    }
+
+    /// One page of all objects of a kind, in all namespaces.
+    pub(crate) async fn list(&self, resource: Resource, page: Option<String>) -> Result<Value, RequestError> {
+        let params = ListParams {
+            limit: Some(500),
+            continue_token: page,
+            ..ListParams::default()
+        };
+        self.send(
+            format!("LIST {}", resource.plural()),
+            resource.everywhere().list(&params),
+        )
+        .await
+    }
+
+    /// All changes of a kind after a resourceVersion.
+    pub(crate) async fn watch(
+        &self,
+        resource: Resource,
+        version: &str,
+    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>, RequestError> {
+        let params = WatchParams {
+            timeout: Some(WATCH_SECONDS),
+            bookmarks: true,
+            ..WatchParams::default()
+        };
+        let what = format!("WATCH {}", resource.plural());
+        let request = resource
+            .everywhere()
+            .watch(&params, version)
+            .map_err(|error| refused(&what, error))?;
+        match clock::within(PATIENCE, self.client.request_events::<Value>(request)).await {
+            Some(Ok(events)) => Ok(events),
+            Some(Err(source)) => Err(RequestError::Server {
+                what,
+                source: Box::new(source),
+            }),
+            None => Err(RequestError::NoAnswer {
+                what,
+                seconds: PATIENCE.as_secs(),
+            }),
+        }
+    }
+
+    /// What a group and version serves.
+    pub(crate) async fn discover(&self) -> Result<Vec<String>, kube::Error> {
+        let list = self.client.list_api_group_resources("apps/v1").await?;
+        Ok(list.resources.into_iter().map(|resource| resource.name).collect())
+    }
+
+    async fn send(&self, what: String, request: Built) -> Result<Value, RequestError> {
+        let request = request.map_err(|error| refused(&what, error))?;
+        match clock::within(PATIENCE, self.client.request::<Value>(request)).await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(source)) => Err(RequestError::Server {
+                what,
+                source: Box::new(source),
+            }),
+            None => Err(RequestError::NoAnswer {
+                what,
+                seconds: PATIENCE.as_secs(),
+            }),
+        }
+    }
+}
+
+fn refused(what: &str, error: kube::core::request::Error) -> RequestError {
+    RequestError::Server {
+        what: what.to_owned(),
+        source: Box::new(kube::Error::BuildRequest(error)),
+    }
+}
+
+fn what(verb: &str, resource: Resource, namespace: &str, name: &str) -> String {
+    format!("{verb} {} {namespace}/{name}", resource.plural())
+}
+
+fn bytes(body: &Value) -> Vec<u8> {
+    body.to_string().into_bytes()
+}

@@ -1,0 +1,117 @@
+//! What can go wrong between this program and an API server.
+
+use thiserror::Error;
+
+use crate::deployment::ApplyError;
+
+/// Why the controller stopped, or did not start.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// No answer.
+    #[error("cannot reach the API server: {source}; is it running, and does KUBECONFIG point at it?")]
+    Unreachable {
+        /// What went wrong.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// An answer, and a refusal.
+    #[error(
+        "the API server refused a first look: {source}; do the credentials allow to get, list and watch deployments?"
+    )]
+    Refused {
+        /// What it said.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// Deployments are not served.
+    #[error("this API server does not serve apps/v1 deployments and replicasets; is it a Kubernetes API server?")]
+    NotServed,
+    /// A task ended that must not end.
+    #[error("a task of the controller ended: {0}; this is a bug")]
+    Task(String),
+}
+
+/// Why one request failed.
+#[derive(Debug)]
+pub(crate) enum RequestError {
+    Server { what: String, source: Box<kube::Error> },
+    NoAnswer { what: String, seconds: u64 },
+}
+
+impl RequestError {
+    fn status(&self) -> Option<&kube::core::Status> {
+        match self {
+            Self::Server { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) => Some(status),
+                _ => None,
+            },
+            Self::NoAnswer { .. } => None,
+        }
+    }
+
+    fn is(&self, code: u16, reason: &str) -> bool {
+        self.status()
+            .is_some_and(|status| status.code == code && (status.reason == reason || status.reason.is_empty()))
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.is(404, "NotFound")
+    }
+
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.is(409, "Conflict")
+    }
+
+    pub(crate) fn is_already_exists(&self) -> bool {
+        self.is(409, "AlreadyExists")
+    }
+
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.is(422, "Invalid")
+    }
+
+    /// Whether the server has forgotten the version that was asked for.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 410)
+    }
+
+    pub(crate) fn is_namespace_terminating(&self) -> bool {
+        let details = self.status().and_then(|status| status.details.as_ref());
+        details.is_some_and(|details| {
+            details
+                .causes
+                .iter()
+                .any(|cause| cause.reason == "NamespaceTerminating")
+        })
+    }
+
+    /// Whether the server understood the request and refused it, so that asking again is no use.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.status().is_some()
+    }
+
+    /// What the server said, word for word; conditions and events quote it.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Server { source, .. } => match self.status() {
+                Some(status) if !status.message.is_empty() => status.message.clone(),
+                _ => source.to_string(),
+            },
+            Self::NoAnswer { what, seconds } => format!("no answer to {what} within {seconds} s"),
+        }
+    }
+}
+
+impl From<RequestError> for ApplyError {
+    fn from(error: RequestError) -> Self {
+        let conflict = error.is_conflict();
+        if error.is_namespace_terminating() {
+            return Self::NamespaceTerminating;
+        }
+        match error {
+            RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
+            RequestError::Server { what, source } => Self::Request { what, source },
+            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { what, seconds },
+        }
+    }
+}

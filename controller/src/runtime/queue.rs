@@ -1,0 +1,244 @@
+//! The work queue: which Deployment is looked at next.
+//!
+//! Upstream's rules: a key is in the queue once, however often it is added; it is never with two workers; added while a worker
+//! has it, it comes back when that worker is done. A key that failed waits 5 ms, then twice as long each time, fifteen times;
+//! then it is dropped until something changes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::Key;
+use crate::clock;
+
+/// First wait after a failure.
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+/// Longest wait after a failure.
+const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+/// Failures in a row after which a key is dropped.
+const MAX_RETRIES: u32 = 15;
+
+/// A queue of keys.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    /// Someone waits for work.
+    work: Notify,
+    /// Someone waits for the next delayed key.
+    timer: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: VecDeque<Key>,
+    /// Keys that must be looked at: those in `ready`, and those to come back when their worker is done.
+    dirty: BTreeSet<Key>,
+    working: BTreeSet<Key>,
+    delayed: BTreeMap<Key, Instant>,
+    failures: BTreeMap<Key, u32>,
+    closed: bool,
+}
+
+impl Queue {
+    /// Adds a key.
+    pub(crate) fn add(&self, key: Key) {
+        if self.lock().add(key) {
+            self.work.notify_one();
+        }
+    }
+
+    /// Adds a key after a while; of two such times the earlier one counts.
+    pub(crate) fn add_after(&self, key: Key, wait: Duration) {
+        let due = clock::instant() + wait;
+        let mut state = self.lock();
+        let earliest = state.delayed.get(&key).map_or(due, |other| due.min(*other));
+        state.delayed.insert(key, earliest);
+        drop(state);
+        self.timer.notify_one();
+    }
+
+    /// Adds a key that failed; `false` if it failed too often and is dropped.
+    pub(crate) fn retry(&self, key: Key) -> bool {
+        let failures = {
+            let mut state = self.lock();
+            let failures = state.failures.entry(key.clone()).or_insert(0);
+            let before = *failures;
+            *failures += 1;
+            if before >= MAX_RETRIES {
+                state.failures.remove(&key);
+                return false;
+            }
+            before
+        };
+        self.add_after(key, wait_after(failures));
+        true
+    }
+
+    /// Forgets that a key ever failed.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.lock().failures.remove(key);
+    }
+
+    /// The next key, which the caller must hand back with [`Queue::done`]; `None` once the queue is closed.
+    pub(crate) async fn next(&self) -> Option<Key> {
+        loop {
+            {
+                let mut state = self.lock();
+                if state.closed {
+                    self.work.notify_one();
+                    return None;
+                }
+                if let Some(key) = state.ready.pop_front() {
+                    state.dirty.remove(&key);
+                    state.working.insert(key.clone());
+                    if !state.ready.is_empty() {
+                        self.work.notify_one();
+                    }
+                    return Some(key);
+                }
+            }
+            self.work.notified().await;
+        }
+    }
+
+    /// Hands a key back.
+    pub(crate) fn done(&self, key: &Key) {
+        let mut state = self.lock();
+        state.working.remove(key);
+        if state.dirty.contains(key) {
+            state.ready.push_back(key.clone());
+            self.work.notify_one();
+        }
+    }
+
+    /// Lets no more keys out.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.work.notify_one();
+    }
+
+    /// Moves delayed keys into the queue when they are due; never returns.
+    pub(crate) async fn run_timer(&self) {
+        loop {
+            let next = {
+                let mut state = self.lock();
+                if state.move_due(clock::instant()) {
+                    self.work.notify_one();
+                }
+                state.delayed.values().min().copied()
+            };
+            tokio::select! {
+                () = clock::sleep_until(next) => {}
+                () = self.timer.notified() => {}
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code panics while it holds the lock, so what is behind it is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add(&mut self, key: Key) -> bool {
+        if !self.dirty.insert(key.clone()) || self.working.contains(&key) {
+            return false;
+        }
+        self.ready.push_back(key);
+        true
+    }
+
+    fn move_due(&mut self, now: Instant) -> bool {
+        let mut due: Vec<(Instant, Key)> = self
+            .delayed
+            .iter()
+            .filter(|(_, time)| **time <= now)
+            .map(|(key, time)| (*time, key.clone()))
+            .collect();
+        due.sort();
+        let mut added = false;
+        for (_, key) in due {
+            self.delayed.remove(&key);
+            added |= self.add(key);
+        }
+        added
+    }
+}
+
+/// The wait after so many failures before this one.
+fn wait_after(failures: u32) -> Duration {
+    FIRST_WAIT
+        .saturating_mul(2_u32.saturating_pow(failures))
+        .min(LONGEST_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::new("ns", name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_queued_once_and_never_with_two_workers() {
+        let queue = Queue::default();
+        queue.add(key("a"));
+        queue.add(key("a"));
+        assert_eq!(queue.next().await, Some(key("a")));
+        queue.add(key("a"));
+        assert_eq!(queue.next().now_or_never(), None);
+        queue.done(&key("a"));
+        assert_eq!(queue.next().await, Some(key("a")));
+        queue.done(&key("a"));
+        assert_eq!(queue.next().now_or_never(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_wait_twice_as_long_each_time_and_are_dropped_after_fifteen() {
+        assert_eq!(wait_after(0), Duration::from_millis(5));
+        assert_eq!(wait_after(14), Duration::from_millis(5 << 14));
+        assert_eq!(wait_after(40), LONGEST_WAIT);
+        let queue = Queue::default();
+        for _ in 0..MAX_RETRIES {
+            assert!(queue.retry(key("a")));
+        }
+        assert!(!queue.retry(key("a")));
+        assert!(queue.retry(key("a")), "a dropped key starts anew");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn delayed_keys_come_when_due() {
+        let queue = std::sync::Arc::new(Queue::default());
+        let timer = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.run_timer().await }
+        });
+        let start = clock::instant();
+        queue.add_after(key("late"), Duration::from_secs(5));
+        queue.add_after(key("soon"), Duration::from_secs(2));
+        queue.add_after(key("late"), Duration::from_secs(9));
+        assert_eq!(queue.next().await, Some(key("soon")));
+        assert_eq!(clock::instant() - start, Duration::from_secs(2));
+        assert_eq!(queue.next().await, Some(key("late")));
+        assert_eq!(clock::instant() - start, Duration::from_secs(5));
+        timer.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closing_sends_every_worker_home() {
+        let queue = Queue::default();
+        queue.add(key("a"));
+        queue.close();
+        assert_eq!(
+            futures::join!(queue.next(), queue.next(), queue.next()),
+            (None, None, None)
+        );
+    }
+}
