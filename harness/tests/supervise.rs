@@ -1,0 +1,326 @@
+//! Nothing outlives the harness: real processes, killed in every way.
+//!
+//! The harness's part is played by this executable itself, started again in the role of [`VICTIM`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::clock;
+use lockstep::supervise::{self, Exit, ProcessId, Spec, SuperviseError, Supervisor, Until};
+use rustix::process::{Pid, Signal};
+
+/// The environment variable that makes this executable a harness that waits to be killed.
+const VICTIM: &str = "LOCKSTEP_TEST_VICTIM";
+
+type Outcome = Result<(), Failed>;
+
+fn main() -> ExitCode {
+    supervise::main_if_asked();
+    if let Some(dir) = std::env::var_os(VICTIM) {
+        victim(Path::new(&dir));
+    }
+    let trials = vec![
+        trial("a_program_runs_with_its_own_environment_and_log", environment),
+        trial("exit_codes_and_signals_are_told", exits),
+        trial("a_missing_program_is_named", missing),
+        trial("kill_ends_the_whole_group", kill_group),
+        trial("a_leader_that_exits_takes_its_group_along", orphan),
+        trial("shutdown_leaves_no_process_and_no_folder", shutdown),
+        trial("a_program_that_ignores_sigterm_gets_a_second", stubborn),
+        trial("sigkill_of_the_harness_leaves_nothing", || after(Signal::KILL)),
+        trial("sigterm_of_the_harness_leaves_nothing", || after(Signal::TERM)),
+        trial("the_supervisor_shrugs_off_ctrl_c", ctrl_c),
+        trial("the_supervisor_ends_on_sigterm", terminated),
+        trial("programs_end_with_a_killed_supervisor", decapitated),
+        trial("a_detached_supervisor_ends_with_the_process_it_is_for", detached),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trial(name: &str, run: impl FnOnce() -> Outcome + Send + 'static) -> Trial {
+    Trial::test(format!("supervise::{name}"), run)
+}
+
+/// A folder of this test's, and a supervisor that removes it.
+fn start() -> Result<(PathBuf, Supervisor), Failed> {
+    let dir = tempfile::Builder::new().prefix("lockstep-supervise-").tempdir()?.keep();
+    let supervisor = Supervisor::start(&dir, true)?;
+    Ok((dir, supervisor))
+}
+
+fn sh(dir: &Path, script: &str) -> Spec {
+    Spec {
+        name: "script".to_owned(),
+        program: "sh".into(),
+        args: vec!["-c".to_owned(), script.to_owned()],
+        env: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
+        log: dir.join("script.log"),
+    }
+}
+
+/// A script whose group has a second member; the log names both.
+const FAMILY: &str = "sleep 600 & echo $!; echo $$; wait";
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> bool) -> Outcome {
+    let started = clock::instant();
+    while !holds() {
+        if started.elapsed() > patience {
+            return Err(format!("after {patience:?} still not: {what}").into());
+        }
+        clock::pause_blocking(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// The processes whose numbers a log names, once there are `count`.
+fn processes(log: &Path, count: usize) -> Result<Vec<ProcessId>, Failed> {
+    let read = || -> Vec<ProcessId> {
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| line.parse().ok())
+            .map(ProcessId::of)
+            .collect()
+    };
+    until("the script said who it is", Duration::from_secs(10), || {
+        read().len() == count
+    })?;
+    Ok(read())
+}
+
+fn all_gone(processes: &[ProcessId], dir: &Path) -> Outcome {
+    let gone = || !processes.iter().any(ProcessId::is_alive);
+    until("its processes are gone", Duration::from_secs(5), gone)?;
+    until("its folder is gone", Duration::from_secs(5), || !dir.exists())
+}
+
+fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+fn environment() -> Outcome {
+    // What this process was given and must pass on, as it cannot be closed without unsafe code.
+    let foreign = pipes();
+    let (dir, supervisor) = start()?;
+    let mut spec = sh(
+        &dir,
+        "env; echo to stderr >&2; for fd in /proc/$$/fd/*; do readlink $fd; done; true",
+    );
+    spec.env.insert("MINE".to_owned(), "1".to_owned());
+    let child = supervisor.spawn(spec)?;
+    check(block_on(child.wait_exit()).success(), "it ended well")?;
+    let log = std::fs::read_to_string(dir.join("script.log"))?;
+    check(log.contains("MINE=1") && log.contains("to stderr"), log.clone())?;
+    check(!log.contains(supervise::MARK) && !log.contains("HOME="), log.clone())?;
+    let pipe = log
+        .lines()
+        .find(|line| line.starts_with("pipe:") && !foreign.contains(Path::new(line)));
+    check(pipe.is_none(), format!("it has a pipe of ours: {pipe:?}"))?;
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+/// The pipes that this process holds; none where there is no `/proc`.
+fn pipes() -> BTreeSet<PathBuf> {
+    let files = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    files
+        .filter_map(|file| std::fs::read_link(file.path()).ok())
+        .filter(|to| to.to_string_lossy().starts_with("pipe:"))
+        .collect()
+}
+
+fn exits() -> Outcome {
+    let (dir, supervisor) = start()?;
+    for (script, expected) in [
+        ("true", Exit::Code(0)),
+        ("exit 7", Exit::Code(7)),
+        ("kill -9 $$", Exit::Signal(9)),
+    ] {
+        let child = supervisor.spawn(sh(&dir, script))?;
+        let exit = block_on(child.wait_exit());
+        check(
+            exit == expected && child.exited() == Some(expected),
+            format!("{script}: {exit}"),
+        )?;
+    }
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+fn missing() -> Outcome {
+    let (dir, supervisor) = start()?;
+    for program in ["no-such-program-anywhere", "/no/such/program"] {
+        match supervisor.spawn(Spec {
+            program: program.into(),
+            ..sh(&dir, "")
+        }) {
+            Err(SuperviseError::Missing { program: found, .. }) if found == Path::new(program) => {}
+            other => return Err(format!("{program}: {other:?}").into()),
+        }
+    }
+    match supervisor.spawn(Spec {
+        program: dir.join("supervisor.log"),
+        ..sh(&dir, "")
+    }) {
+        Err(SuperviseError::Spawn { .. }) => {}
+        other => return Err(format!("a file that is no program: {other:?}").into()),
+    }
+    check(
+        block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(),
+        "the next one runs",
+    )?;
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+fn kill_group() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let child = supervisor.spawn(sh(&dir, FAMILY))?;
+    let family = processes(&dir.join("script.log"), 2)?;
+    check(family[1].pid == child.pid, "the leader is the program itself")?;
+    child.kill();
+    check(block_on(child.wait_exit()) == Exit::Signal(9), "it was killed")?;
+    until("the group is gone", Duration::from_secs(5), || {
+        !family.iter().any(ProcessId::is_alive)
+    })?;
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+fn orphan() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let child = supervisor.spawn(sh(&dir, "sleep 600 & echo $!"))?;
+    check(block_on(child.wait_exit()).success(), "the leader ended well")?;
+    let left = processes(&dir.join("script.log"), 1)?;
+    until("the rest of the group is gone", Duration::from_secs(5), || {
+        !left[0].is_alive()
+    })?;
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+fn shutdown() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let child = supervisor.spawn(sh(&dir, FAMILY))?;
+    let mut all = processes(&dir.join("script.log"), 2)?;
+    all.push(supervisor.process());
+    block_on(supervisor.shutdown());
+    // Gone by now, not only soon.
+    check(
+        !all.iter().any(ProcessId::is_alive) && !dir.exists(),
+        "something is left",
+    )?;
+    check(
+        child.exited() == Some(Exit::Signal(15)),
+        format!("{:?}", child.exited()),
+    )
+}
+
+fn stubborn() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let child = supervisor.spawn(sh(&dir, "trap '' TERM; echo $$; while :; do sleep 0.1; done"))?;
+    processes(&dir.join("script.log"), 1)?;
+    let started = clock::instant();
+    block_on(supervisor.shutdown());
+    check(started.elapsed() >= Duration::from_secs(1), "it had its grace")?;
+    check(
+        started.elapsed() < Duration::from_secs(5),
+        "it did not have more than that",
+    )?;
+    check(child.exited() == Some(Exit::Signal(9)), format!("{:?}", child.exited()))
+}
+
+/// Runs a family, says who it is, and waits.
+fn victim(dir: &Path) -> ! {
+    let supervisor = Supervisor::start(dir, true).expect("a supervisor");
+    let _child = supervisor.spawn(sh(dir, FAMILY)).expect("a child");
+    println!("{}", supervisor.process().pid);
+    loop {
+        clock::pause_blocking(Duration::from_secs(60));
+    }
+}
+
+fn after(signal: Signal) -> Outcome {
+    let dir = tempfile::Builder::new().prefix("lockstep-supervise-").tempdir()?.keep();
+    let mut harness = Command::new(std::env::current_exe()?)
+        .env(VICTIM, &dir)
+        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()?;
+    let mut line = String::new();
+    BufReader::new(harness.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+    let mut all = processes(&dir.join("script.log"), 2)?;
+    all.push(ProcessId::of(line.trim().parse()?));
+    check(all.iter().all(ProcessId::is_alive), "all of it runs")?;
+    rustix::process::kill_process(Pid::from_child(&harness), signal)?;
+    harness.wait()?;
+    all_gone(&all, &dir)
+}
+
+fn ctrl_c() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let pid = Pid::from_raw(supervisor.process().pid).ok_or("a supervisor has a number")?;
+    for signal in [Signal::INT, Signal::HUP, Signal::QUIT] {
+        rustix::process::kill_process(pid, signal)?;
+    }
+    check(
+        block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(),
+        "it works on",
+    )?;
+    block_on(supervisor.shutdown());
+    Ok(())
+}
+
+fn terminated() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let child = supervisor.spawn(sh(&dir, FAMILY))?;
+    let mut all = processes(&dir.join("script.log"), 2)?;
+    all.push(supervisor.process());
+    check(supervisor.process().terminate(Duration::from_secs(5)), "it ends")?;
+    all_gone(&all, &dir)?;
+    check(block_on(child.wait_exit()) == Exit::Signal(15), "its end was told")?;
+    match supervisor.spawn(sh(&dir, "true")) {
+        Err(SuperviseError::Gone(_)) => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+fn decapitated() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let child = supervisor.spawn(sh(&dir, FAMILY))?;
+    let family = processes(&dir.join("script.log"), 2)?;
+    let pid = Pid::from_raw(supervisor.process().pid).ok_or("a supervisor has a number")?;
+    rustix::process::kill_process(pid, Signal::KILL)?;
+    until("its programs are gone", Duration::from_secs(5), || {
+        !family.iter().any(ProcessId::is_alive)
+    })?;
+    check(block_on(child.wait_exit()) == Exit::Unseen, "nobody saw it")?;
+    std::fs::remove_dir_all(dir)?;
+    Ok(())
+}
+
+fn detached() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let _child = supervisor.spawn(sh(&dir, FAMILY))?;
+    let mut all = processes(&dir.join("script.log"), 2)?;
+    let mut lives_for = Command::new("sleep").arg("600").spawn()?;
+    let gone = Some(ProcessId::of(i32::try_from(lives_for.id())?));
+    all.push(supervisor.detach(Until {
+        gone,
+        remove: dir.clone(),
+    })?);
+    // Two looks: the harness's end of the pipe is closed by now.
+    clock::pause_blocking(Duration::from_millis(500));
+    check(all.iter().all(ProcessId::is_alive), "all of it lives on")?;
+    lives_for.kill()?;
+    lives_for.wait()?;
+    all_gone(&all, &dir)
+}
