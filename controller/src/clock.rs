@@ -27,10 +27,7 @@ impl Clock {
 
     /// It is `epoch` now, and time goes on as the async runtime's does. Must be called within a runtime if its clock is paused.
     pub fn starting_at(epoch: Timestamp) -> Self {
-        Self(Source::Runtime {
-            epoch,
-            start: instant(),
-        })
+        Self(Source::Runtime { epoch, start: instant() })
     }
 
     /// The time of day.

@@ -17,11 +17,7 @@ pub fn pod_template_hash(template: &Value, collision_count: Option<i32>) -> Stri
     if let Some(count) = collision_count {
         sum.write(&count.to_le_bytes());
     }
-    sum.0
-        .to_string()
-        .bytes()
-        .map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()]))
-        .collect()
+    sum.0.to_string().bytes().map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()])).collect()
 }
 
 /// FNV-1a, 32 bits.
@@ -86,9 +82,8 @@ mod tests {
     /// Upstream: util/hash_test.go, a thousand image tags.
     #[test]
     fn a_thousand_images_give_a_thousand_hashes() {
-        let all: BTreeSet<String> = (0..1000)
-            .map(|n| pod_template_hash(&template(&format!("app:v0.{n}")), None))
-            .collect();
+        let all: BTreeSet<String> =
+            (0..1000).map(|n| pod_template_hash(&template(&format!("app:v0.{n}")), None)).collect();
         assert_eq!(all.len(), 1000);
     }
 

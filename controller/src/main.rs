@@ -51,10 +51,7 @@ fn main() -> ExitCode {
         _ => "debug",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -78,9 +75,7 @@ async fn start(flags: Flags) -> anyhow::Result<()> {
                 .await
                 .context("cannot use kubeconfig")?
         }
-        None => Config::infer()
-            .await
-            .context("no usable kubeconfig; set KUBECONFIG or --kubeconfig")?,
+        None => Config::infer().await.context("no usable kubeconfig; set KUBECONFIG or --kubeconfig")?,
     };
     // What is to be tried again, and when, is the controller's decision.
     config.default_retry = false;

@@ -11,10 +11,25 @@ pub fn now() -> jiff::Timestamp {
     jiff::Timestamp::now()
 }
 
+/// The wall-clock time as Kubernetes writes it: RFC 3339, UTC, whole seconds.
+pub fn rfc3339() -> String {
+    to_rfc3339(now())
+}
+
+/// A time as Kubernetes writes it: RFC 3339, UTC, whole seconds.
+pub fn to_rfc3339(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// A monotonic point in time, for measuring how long something took.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub fn instant() -> Instant {
     Instant::now()
+}
+
+/// Milliseconds since a point in time.
+pub fn millis_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Wait without holding a thread.

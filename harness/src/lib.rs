@@ -1,12 +1,52 @@
-//! Runs one case against Deployment controllers, edge by edge, and diffs what the ReplicaSets did.
+//! Lockstep runs one YAML case against upstream's `kube-controller-manager` and against another Deployment controller,
+//! moves the pods of both by hand, one edge at a time, and diffs what the ReplicaSets did.
+//!
+//! # The picture
+//!
+//! ```text
+//!            case ──► driver ──edges──► API server ◄──gate──── subject        (what is judged)
+//!                        │                  │    ▲
+//!                        │                  │    └── the lab's own controllers (ReplicaSets, namespaces, garbage)
+//!                     settle ◄──watches── observe
+//!                        │                  │
+//!                        └──────────────► recording ──► timeline ──► verdict ──► report
+//!                                             (a file)     └──── compared with the blessed timeline of upstream
+//! ```
+//!
+//! * **Lockstep.** A [`case`] is a list of edges: one thing that the world does each. Between two edges the world stands still;
+//!   after each the runner waits until the namespace has *settled*, which is proved ([`observe::settle`]), not timed.
+//! * **History first.** Watches keep every version of every object ([`observe`]); judging reads the [`recording`] and never a cluster.
+//! * **Upstream is the oracle.** Expected [`timeline`]s are recorded from upstream, never written by hand.
+//! * **Three verdicts.** A lab that broke is never the subject's failure, a subject that did nothing is never a pass ([`verdict`]).
+//! * **The gate.** Every [`subject`] reaches the API server through a proxy of the harness's own ([`gate`]).
+//! * **The judge shares no code with the accused.** One file, `subject/ours.rs`, names the controller crate.
+//!
+//! # Where things are
+//!
+//! `case`, `recording`, `timeline`, `verdict`, `report` and `outcome` are pure: no clock, no network, no runtime. `supervise`, `cluster`,
+//! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
+//!
+//! # Where this differs from the first picture of it
+//!
+//! * A checkpoint is one object a line, not one line in all: diffs of it read better.
+//! * The lab's kube-controller-manager runs the controllers that cases can see, by name, rather than all but one: it needs half
+//!   the time to start and disturbs the measured half less.
+//! * A Deployment's own decisions stand after its ReplicaSets' in an edge: they travel in a status write that conflicts and is
+//!   repeated, so their place between the others is not repeatable on upstream itself.
 
 pub mod case;
+pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod driver;
 pub mod gate;
+pub mod observe;
 pub mod outcome;
 pub mod recording;
 pub mod report;
+pub mod runner;
+pub mod subject;
 pub mod supervise;
 pub mod timeline;
+pub mod trials;
 pub mod verdict;

@@ -90,9 +90,7 @@ impl Outcome {
     /// The outcome of a run with these: the most telling; of none at all, that nothing was selected.
     #[must_use]
     pub fn of(all: impl IntoIterator<Item = Self>) -> Self {
-        all.into_iter()
-            .max_by_key(|outcome| outcome.weight())
-            .unwrap_or(Self::NothingSelected)
+        all.into_iter().max_by_key(|outcome| outcome.weight()).unwrap_or(Self::NothingSelected)
     }
 
     /// Heavier is more telling.

@@ -240,10 +240,8 @@ impl Recording {
             if line.trim().is_empty() {
                 continue;
             }
-            let entry = serde_json::from_str(&line).map_err(|source| RecordingError::Line {
-                line: number + 1,
-                source,
-            })?;
+            let entry =
+                serde_json::from_str(&line).map_err(|source| RecordingError::Line { line: number + 1, source })?;
             match (entry, &header) {
                 (Entry::Header(found), None) if found.format != FORMAT => {
                     return Err(RecordingError::Format { found: found.format });
@@ -254,11 +252,7 @@ impl Recording {
                 (entry, _) => entries.push(entry),
             }
         }
-        Ok(Self {
-            header: header.ok_or(RecordingError::NoHeader)?,
-            entries,
-            end,
-        })
+        Ok(Self { header: header.ok_or(RecordingError::NoHeader)?, entries, end })
     }
 
     /// Write NDJSON: one [`Entry`] a line.

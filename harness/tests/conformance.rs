@@ -1,1 +1,35 @@
-fn main() {}
+//! Every case as a trial `<cluster>::<subject>::<area>::<case>`, for `cargo nextest run` and `cargo test`.
+//!
+//! What cannot run here is listed as ignored; nothing is skipped at run time, and an inconclusive trial fails. See
+//! `lockstep::trials`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::trials::{Trials, Wish};
+
+fn main() -> ExitCode {
+    lockstep::supervise::main_if_asked();
+    let arguments = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let wish = match (&arguments.filter, arguments.exact) {
+        // A runner that starts a process for each trial should not make each of them read every case.
+        (Some(name), true) => Wish::One(name.clone()),
+        _ => Wish::All,
+    };
+    let trials = Trials::find(&root.join("../cases"), &root.join("tests/known-failures.yaml"), &wish);
+    let trials = match trials {
+        Ok(trials) => trials,
+        Err(error) => {
+            eprintln!("Error: {error}");
+            return ExitCode::from(64);
+        }
+    };
+    let tests = trials.list().into_iter().map(|trial| {
+        let ignored = trial.ignored.is_some();
+        Trial::test(trial.name.clone(), move || trial.run().map_err(Failed::from)).with_ignored_flag(ignored)
+    });
+    let conclusion = libtest_mimic::run(&arguments, tests.collect());
+    conclusion.exit_code()
+}

@@ -85,14 +85,9 @@ fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> bool) -> Out
 fn processes(log: &Path, count: usize) -> Result<Vec<ProcessId>, Failed> {
     let read = || -> Vec<ProcessId> {
         let text = std::fs::read_to_string(log).unwrap_or_default();
-        text.lines()
-            .filter_map(|line| line.parse().ok())
-            .map(ProcessId::of)
-            .collect()
+        text.lines().filter_map(|line| line.parse().ok()).map(ProcessId::of).collect()
     };
-    until("the script said who it is", Duration::from_secs(10), || {
-        read().len() == count
-    })?;
+    until("the script said who it is", Duration::from_secs(10), || read().len() == count)?;
     Ok(read())
 }
 
@@ -110,19 +105,14 @@ fn environment() -> Outcome {
     // What this process was given and must pass on, as it cannot be closed without unsafe code.
     let foreign = pipes();
     let (dir, supervisor) = start()?;
-    let mut spec = sh(
-        &dir,
-        "env; echo to stderr >&2; for fd in /proc/$$/fd/*; do readlink $fd; done; true",
-    );
+    let mut spec = sh(&dir, "env; echo to stderr >&2; for fd in /proc/$$/fd/*; do readlink $fd; done; true");
     spec.env.insert("MINE".to_owned(), "1".to_owned());
     let child = supervisor.spawn(spec)?;
     check(block_on(child.wait_exit()).success(), "it ended well")?;
     let log = std::fs::read_to_string(dir.join("script.log"))?;
     check(log.contains("MINE=1") && log.contains("to stderr"), log.clone())?;
     check(!log.contains(supervise::MARK) && !log.contains("HOME="), log.clone())?;
-    let pipe = log
-        .lines()
-        .find(|line| line.starts_with("pipe:") && !foreign.contains(Path::new(line)));
+    let pipe = log.lines().find(|line| line.starts_with("pipe:") && !foreign.contains(Path::new(line)));
     check(pipe.is_none(), format!("it has a pipe of ours: {pipe:?}"))?;
     block_on(supervisor.shutdown());
     Ok(())
@@ -139,17 +129,10 @@ fn pipes() -> BTreeSet<PathBuf> {
 
 fn exits() -> Outcome {
     let (dir, supervisor) = start()?;
-    for (script, expected) in [
-        ("true", Exit::Code(0)),
-        ("exit 7", Exit::Code(7)),
-        ("kill -9 $$", Exit::Signal(9)),
-    ] {
+    for (script, expected) in [("true", Exit::Code(0)), ("exit 7", Exit::Code(7)), ("kill -9 $$", Exit::Signal(9))] {
         let child = supervisor.spawn(sh(&dir, script))?;
         let exit = block_on(child.wait_exit());
-        check(
-            exit == expected && child.exited() == Some(expected),
-            format!("{script}: {exit}"),
-        )?;
+        check(exit == expected && child.exited() == Some(expected), format!("{script}: {exit}"))?;
     }
     block_on(supervisor.shutdown());
     Ok(())
@@ -158,25 +141,16 @@ fn exits() -> Outcome {
 fn missing() -> Outcome {
     let (dir, supervisor) = start()?;
     for program in ["no-such-program-anywhere", "/no/such/program"] {
-        match supervisor.spawn(Spec {
-            program: program.into(),
-            ..sh(&dir, "")
-        }) {
+        match supervisor.spawn(Spec { program: program.into(), ..sh(&dir, "") }) {
             Err(SuperviseError::Missing { program: found, .. }) if found == Path::new(program) => {}
             other => return Err(format!("{program}: {other:?}").into()),
         }
     }
-    match supervisor.spawn(Spec {
-        program: dir.join("supervisor.log"),
-        ..sh(&dir, "")
-    }) {
+    match supervisor.spawn(Spec { program: dir.join("supervisor.log"), ..sh(&dir, "") }) {
         Err(SuperviseError::Spawn { .. }) => {}
         other => return Err(format!("a file that is no program: {other:?}").into()),
     }
-    check(
-        block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(),
-        "the next one runs",
-    )?;
+    check(block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(), "the next one runs")?;
     block_on(supervisor.shutdown());
     Ok(())
 }
@@ -188,9 +162,7 @@ fn kill_group() -> Outcome {
     check(family[1].pid == child.pid, "the leader is the program itself")?;
     child.kill();
     check(block_on(child.wait_exit()) == Exit::Signal(9), "it was killed")?;
-    until("the group is gone", Duration::from_secs(5), || {
-        !family.iter().any(ProcessId::is_alive)
-    })?;
+    until("the group is gone", Duration::from_secs(5), || !family.iter().any(ProcessId::is_alive))?;
     block_on(supervisor.shutdown());
     Ok(())
 }
@@ -200,9 +172,7 @@ fn orphan() -> Outcome {
     let child = supervisor.spawn(sh(&dir, "sleep 600 & echo $!"))?;
     check(block_on(child.wait_exit()).success(), "the leader ended well")?;
     let left = processes(&dir.join("script.log"), 1)?;
-    until("the rest of the group is gone", Duration::from_secs(5), || {
-        !left[0].is_alive()
-    })?;
+    until("the rest of the group is gone", Duration::from_secs(5), || !left[0].is_alive())?;
     block_on(supervisor.shutdown());
     Ok(())
 }
@@ -214,14 +184,8 @@ fn shutdown() -> Outcome {
     all.push(supervisor.process());
     block_on(supervisor.shutdown());
     // Gone by now, not only soon.
-    check(
-        !all.iter().any(ProcessId::is_alive) && !dir.exists(),
-        "something is left",
-    )?;
-    check(
-        child.exited() == Some(Exit::Signal(15)),
-        format!("{:?}", child.exited()),
-    )
+    check(!all.iter().any(ProcessId::is_alive) && !dir.exists(), "something is left")?;
+    check(child.exited() == Some(Exit::Signal(15)), format!("{:?}", child.exited()))
 }
 
 fn stubborn() -> Outcome {
@@ -231,10 +195,7 @@ fn stubborn() -> Outcome {
     let started = clock::instant();
     block_on(supervisor.shutdown());
     check(started.elapsed() >= Duration::from_secs(1), "it had its grace")?;
-    check(
-        started.elapsed() < Duration::from_secs(5),
-        "it did not have more than that",
-    )?;
+    check(started.elapsed() < Duration::from_secs(5), "it did not have more than that")?;
     check(child.exited() == Some(Exit::Signal(9)), format!("{:?}", child.exited()))
 }
 
@@ -250,11 +211,8 @@ fn victim(dir: &Path) -> ! {
 
 fn after(signal: Signal) -> Outcome {
     let dir = tempfile::Builder::new().prefix("lockstep-supervise-").tempdir()?.keep();
-    let mut harness = Command::new(std::env::current_exe()?)
-        .env(VICTIM, &dir)
-        .stdout(Stdio::piped())
-        .stdin(Stdio::null())
-        .spawn()?;
+    let mut harness =
+        Command::new(std::env::current_exe()?).env(VICTIM, &dir).stdout(Stdio::piped()).stdin(Stdio::null()).spawn()?;
     let mut line = String::new();
     BufReader::new(harness.stdout.take().ok_or("no output")?).read_line(&mut line)?;
     let mut all = processes(&dir.join("script.log"), 2)?;
@@ -271,10 +229,7 @@ fn ctrl_c() -> Outcome {
     for signal in [Signal::INT, Signal::HUP, Signal::QUIT] {
         rustix::process::kill_process(pid, signal)?;
     }
-    check(
-        block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(),
-        "it works on",
-    )?;
+    check(block_on(supervisor.spawn(sh(&dir, "true"))?.wait_exit()).success(), "it works on")?;
     block_on(supervisor.shutdown());
     Ok(())
 }
@@ -299,9 +254,7 @@ fn decapitated() -> Outcome {
     let family = processes(&dir.join("script.log"), 2)?;
     let pid = Pid::from_raw(supervisor.process().pid).ok_or("a supervisor has a number")?;
     rustix::process::kill_process(pid, Signal::KILL)?;
-    until("its programs are gone", Duration::from_secs(5), || {
-        !family.iter().any(ProcessId::is_alive)
-    })?;
+    until("its programs are gone", Duration::from_secs(5), || !family.iter().any(ProcessId::is_alive))?;
     check(block_on(child.wait_exit()) == Exit::Unseen, "nobody saw it")?;
     std::fs::remove_dir_all(dir)?;
     Ok(())
@@ -313,10 +266,7 @@ fn detached() -> Outcome {
     let mut all = processes(&dir.join("script.log"), 2)?;
     let mut lives_for = Command::new("sleep").arg("600").spawn()?;
     let gone = Some(ProcessId::of(i32::try_from(lives_for.id())?));
-    all.push(supervisor.detach(Until {
-        gone,
-        remove: dir.clone(),
-    })?);
+    all.push(supervisor.detach(Until { gone, remove: dir.clone() })?);
     // Two looks: the harness's end of the pipe is closed by now.
     clock::pause_blocking(Duration::from_millis(500));
     check(all.iter().all(ProcessId::is_alive), "all of it lives on")?;

@@ -28,18 +28,8 @@ pub(crate) struct Tools<'a> {
 /// The first failure that the plan does not forgive; everything before it has been done.
 pub(crate) async fn apply(tools: Tools<'_>, observed: &Observed, plan: &Plan) -> Result<(), ApplyError> {
     // Without `..`: a new field does not compile until it is handled. The queue sees to `requeue`.
-    let Plan {
-        claims,
-        steps,
-        requeue: _,
-        failure,
-    } = plan;
-    let mut run = Run {
-        tools,
-        observed,
-        meta: &observed.deployment.meta,
-        answers: BTreeMap::new(),
-    };
+    let Plan { claims, steps, requeue: _, failure } = plan;
+    let mut run = Run { tools, observed, meta: &observed.deployment.meta, answers: BTreeMap::new() };
     run.claims(claims).await?;
     run.steps(steps).await?;
     failure.clone().map_or(Ok(()), |error| Err(error.into()))
@@ -73,12 +63,7 @@ impl Run<'_> {
             Claim::Release { name, .. } => (name, true),
         };
         let patch = body::claim(self.meta, claim);
-        match self
-            .tools
-            .api
-            .patch(Resource::ReplicaSets, &self.meta.namespace, name, &patch)
-            .await
-        {
+        match self.tools.api.patch(Resource::ReplicaSets, &self.meta.namespace, name, &patch).await {
             Ok(_) => Ok(()),
             // Gone, or no longer ours in the first place: nothing is left to let go.
             Err(error) if releasing && (error.is_not_found() || error.is_invalid()) => Ok(()),
@@ -88,15 +73,8 @@ impl Run<'_> {
 
     /// A live look, so that nothing is adopted by a Deployment whose deletion the cache has not seen (issue 42639).
     async fn confirm_alive(&self) -> Result<(), ApplyError> {
-        let fresh = self
-            .tools
-            .api
-            .get(Resource::Deployments, &self.meta.namespace, &self.meta.name)
-            .await?;
-        let uid = fresh
-            .pointer("/metadata/uid")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let fresh = self.tools.api.get(Resource::Deployments, &self.meta.namespace, &self.meta.name).await?;
+        let uid = fresh.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
         let path = self.meta.path();
         if uid != self.meta.uid {
             return Err(ApplyError::NotAlive {
@@ -104,9 +82,9 @@ impl Run<'_> {
             });
         }
         match fresh.pointer("/metadata/deletionTimestamp").and_then(Value::as_str) {
-            Some(time) => Err(ApplyError::NotAlive {
-                reason: format!("deployment {path} is being deleted since {time}"),
-            }),
+            Some(time) => {
+                Err(ApplyError::NotAlive { reason: format!("deployment {path} is being deleted since {time}") })
+            }
             None => Ok(()),
         }
     }
@@ -137,9 +115,7 @@ impl Run<'_> {
             Action::CreateReplicaSet(new) => self.create(new).await?,
             Action::UpdateReplicaSet(change) => {
                 let body = body::replica_set(self.latest(&change.name), change);
-                let answer = api
-                    .replace(Resource::ReplicaSets, namespace, &change.name, &body)
-                    .await?;
+                let answer = api.replace(Resource::ReplicaSets, namespace, &change.name, &body).await?;
                 self.answers.insert(change.name.clone(), answer);
             }
             Action::DeleteReplicaSet { name } => match api.delete(Resource::ReplicaSets, namespace, name).await {
@@ -147,22 +123,11 @@ impl Run<'_> {
                 _ => {}
             },
             Action::UpdateDeployment(change) => {
-                api.replace(
-                    Resource::Deployments,
-                    namespace,
-                    &self.meta.name,
-                    &body::deployment(raw, change),
-                )
-                .await?;
+                api.replace(Resource::Deployments, namespace, &self.meta.name, &body::deployment(raw, change)).await?;
             }
             Action::UpdateStatus(change) => {
-                api.replace_status(
-                    Resource::Deployments,
-                    namespace,
-                    &self.meta.name,
-                    &body::status(raw, change),
-                )
-                .await?;
+                api.replace_status(Resource::Deployments, namespace, &self.meta.name, &body::status(raw, change))
+                    .await?;
             }
             Action::Event(event) => self.tools.recorder.record(self.meta, event),
         }
@@ -171,24 +136,13 @@ impl Run<'_> {
 
     /// A ReplicaSet as this run last saw it.
     fn latest(&self, name: &str) -> &Value {
-        let observed = || {
-            self.observed
-                .replica_sets
-                .iter()
-                .find(|rs| rs.meta.name == name)
-                .map(|rs| rs.raw())
-        };
+        let observed = || self.observed.replica_sets.iter().find(|rs| rs.meta.name == name).map(|rs| rs.raw());
         self.answers.get(name).or_else(observed).unwrap_or(&Value::Null)
     }
 
     async fn create(&mut self, new: &NewReplicaSet) -> Result<(), ApplyError> {
         let namespace = self.meta.namespace.as_str();
-        let error = match self
-            .tools
-            .api
-            .create(Resource::ReplicaSets, namespace, &new.object)
-            .await
-        {
+        let error = match self.tools.api.create(Resource::ReplicaSets, namespace, &new.object).await {
             Ok(answer) => {
                 self.answers.insert(new.name.clone(), answer);
                 return Ok(());
@@ -207,14 +161,7 @@ impl Run<'_> {
         if error.is_namespace_terminating() {
             return Err(ApplyError::NamespaceTerminating);
         }
-        self.follow(&plan_after_refusal(
-            self.observed,
-            &new.name,
-            &error.message(),
-            now,
-            settings,
-        ))
-        .await;
+        self.follow(&plan_after_refusal(self.observed, &new.name, &error.message(), now, settings)).await;
         Err(error.into())
     }
 

@@ -12,12 +12,7 @@ use crate::model::{Meta, names, omit_zero};
 
 pub(super) fn replica_set(raw: &Value, change: &ReplicaSetChange) -> Value {
     // Without `..`: a new field does not compile until it is written.
-    let ReplicaSetChange {
-        name: _,
-        replicas,
-        min_ready_seconds,
-        annotations,
-    } = change;
+    let ReplicaSetChange { name: _, replicas, min_ready_seconds, annotations } = change;
     let mut body = typed(raw, "ReplicaSet");
     if let Some(replicas) = replicas {
         body["spec"]["replicas"] = (*replicas).into();

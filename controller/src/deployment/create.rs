@@ -68,10 +68,7 @@ pub fn plan_after_conflict(
         return Taken::LookAgain;
     };
     let deployment = &observed.deployment;
-    let own = existing
-        .meta
-        .controller()
-        .is_some_and(|owner| owner.uid == deployment.meta.uid);
+    let own = existing.meta.controller().is_some_and(|owner| owner.uid == deployment.meta.uid);
     if own && same_template(existing.template(), deployment.template()) {
         return Taken::LookAgain;
     }
@@ -92,10 +89,7 @@ pub fn plan_after_refusal(observed: &Observed, name: &str, error: &str, now: Tim
     if observed.deployment.progress_deadline().is_some() {
         let mut status = observed.deployment.status.clone();
         let kind = names::condition::PROGRESSING;
-        Condition::set(
-            &mut status.conditions,
-            Condition::new(kind, names::status::FALSE, reason, &*message, now),
-        );
+        Condition::set(&mut status.conditions, Condition::new(kind, names::status::FALSE, reason, &*message, now));
         let _ = sync.write_status(status);
     }
     sync.event(EventKind::Warning, reason, message);
@@ -110,11 +104,7 @@ fn new_replica_set(deployment: &Deployment, next_revision: i64) -> Result<NewRep
     let hash = pod_template_hash(deployment.template(), deployment.status.collision_count);
     let name = replica_set_name(&deployment.meta.name, &hash);
     let template = with_label(deployment.template(), names::POD_TEMPLATE_HASH, &hash);
-    let mut selector = deployment
-        .raw()
-        .pointer("/spec/selector")
-        .cloned()
-        .unwrap_or(Value::Null);
+    let mut selector = deployment.raw().pointer("/spec/selector").cloned().unwrap_or(Value::Null);
     selector["matchLabels"][names::POD_TEMPLATE_HASH] = hash.into();
     let mut annotations = revision::update(deployment, &Default::default(), next_revision).set;
     annotations.extend(sizes_annotations(deployment));
@@ -137,37 +127,21 @@ fn new_replica_set(deployment: &Deployment, next_revision: i64) -> Result<NewRep
         },
         "spec": {"replicas": 0, "selector": selector, "template": template},
     });
-    omit_zero(
-        &mut object["spec"],
-        "minReadySeconds",
-        deployment.spec.min_ready_seconds.into(),
-    );
-    Ok(NewReplicaSet {
-        name,
-        replicas: 0,
-        annotations,
-        object,
-    })
+    omit_zero(&mut object["spec"], "minReadySeconds", deployment.spec.min_ready_seconds.into());
+    Ok(NewReplicaSet { name, replicas: 0, annotations, object })
 }
 
 /// The two annotations that say what a ReplicaSet was last sized for (upstream: `SetReplicasAnnotations`).
 pub(super) fn sizes_annotations(deployment: &Deployment) -> [(String, String); 2] {
     [
         (names::DESIRED_REPLICAS.to_owned(), deployment.replicas().to_string()),
-        (
-            names::MAX_REPLICAS.to_owned(),
-            sizes::max_replicas(deployment).to_string(),
-        ),
+        (names::MAX_REPLICAS.to_owned(), sizes::max_replicas(deployment).to_string()),
     ]
 }
 
 /// The Deployment's name, cut if need be, and the hash (upstream: `generateReplicaSetName`, issue 116447).
 pub(super) fn replica_set_name(deployment: &str, hash: &str) -> String {
     let room = NAME_LIMIT.saturating_sub(1 + hash.len());
-    let kept = if room > 0 {
-        &deployment[..deployment.len().min(room)]
-    } else {
-        deployment
-    };
+    let kept = if room > 0 { &deployment[..deployment.len().min(room)] } else { deployment };
     format!("{kept}-{hash}")
 }

@@ -29,9 +29,7 @@ impl Sync<'_> {
         for rs in candidates.into_iter().take(excess) {
             let done = rs.status.replicas == 0 && rs.spec.replicas == 0;
             if done && rs.meta.generation <= rs.status.observed_generation {
-                self.push(Action::DeleteReplicaSet {
-                    name: rs.meta.name.clone(),
-                });
+                self.push(Action::DeleteReplicaSet { name: rs.meta.name.clone() });
             }
         }
     }

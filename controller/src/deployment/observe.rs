@@ -11,9 +11,5 @@ pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<Observed> {
     for rs in &replica_sets {
         pods.extend(cache.pods_of(&rs.meta.uid).cloned());
     }
-    Some(Observed {
-        deployment,
-        replica_sets,
-        pods,
-    })
+    Some(Observed { deployment, replica_sets, pods })
 }

@@ -116,19 +116,12 @@ impl Sync<'_> {
 /// A ReplicaSet that cannot make pods makes its Deployment say so: the new one first, then the oldest.
 fn copy_failure(status: &mut DeploymentStatus, sets: &Sets) {
     let kind = names::condition::REPLICA_FAILURE;
-    let failure = sets
-        .new
-        .as_deref()
-        .into_iter()
-        .chain(sets.all())
-        .find_map(|rs| Condition::find(&rs.status.conditions, kind));
+    let failure =
+        sets.new.as_deref().into_iter().chain(sets.all()).find_map(|rs| Condition::find(&rs.status.conditions, kind));
     match failure {
         None => Condition::remove(&mut status.conditions, kind),
         Some(failure) => {
-            let condition = Condition {
-                last_update_time: failure.last_transition_time,
-                ..failure.clone()
-            };
+            let condition = Condition { last_update_time: failure.last_transition_time, ..failure.clone() };
             Condition::set(&mut status.conditions, condition);
         }
     }

@@ -67,10 +67,7 @@ fn update_within(deployment: &Deployment, current: &BTreeMap<String, String>, ne
             set.insert(names::REVISION_HISTORY.to_owned(), history);
         }
     }
-    Update {
-        counts: !set.is_empty(),
-        set,
-    }
+    Update { counts: !set.is_empty(), set }
 }
 
 /// The history with one more revision at its end; the oldest go where it would be too long.

@@ -18,16 +18,9 @@ impl Sync<'_> {
 
     pub(super) fn roll_back(&mut self, owned: &[Arc<ReplicaSet>], asked: i64) -> Flow<()> {
         let sets = self.find_sets(owned, true)?;
-        let revision = if asked == 0 {
-            revision::second_highest(sets.all())
-        } else {
-            asked
-        };
+        let revision = if asked == 0 { revision::second_highest(sets.all()) } else { asked };
         if asked == 0 && revision == 0 {
-            return self.give_up(
-                names::event::ROLLBACK_NOT_FOUND,
-                "Unable to find last revision.".to_owned(),
-            );
+            return self.give_up(names::event::ROLLBACK_NOT_FOUND, "Unable to find last revision.".to_owned());
         }
         let Some(target) = sets.all().find(|rs| rs.revision() == Some(revision)) else {
             let message = "Unable to find the revision to rollback to.".to_owned();
@@ -42,14 +35,7 @@ impl Sync<'_> {
         let never_copied = |key: &str| names::NOT_COPIED.contains(&key);
         let annotations = &mut self.deployment.meta.annotations;
         annotations.retain(|key, _| never_copied(key));
-        annotations.extend(
-            target
-                .meta
-                .annotations
-                .clone()
-                .into_iter()
-                .filter(|(key, _)| !never_copied(key)),
-        );
+        annotations.extend(target.meta.annotations.clone().into_iter().filter(|(key, _)| !never_copied(key)));
         let template = without_label(target.template(), names::POD_TEMPLATE_HASH);
         self.write_deployment(Some(template))?;
         let message = format!("Rolled back deployment {name:?} to revision {revision}");

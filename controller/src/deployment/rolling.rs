@@ -27,11 +27,8 @@ impl Sync<'_> {
     /// Brings the new ReplicaSet as far up as the surge allows, or down to what is asked for.
     fn size_new(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
         let (current, wanted) = (new.spec.replicas, self.deployment.replicas());
-        let size = if current >= wanted {
-            wanted
-        } else {
-            new_size(&self.deployment, sizes::wanted(sets.all()), current)?
-        };
+        let size =
+            if current >= wanted { wanted } else { new_size(&self.deployment, sizes::wanted(sets.all()), current)? };
         Ok(self.resize(new, size)?.0)
     }
 
@@ -116,12 +113,7 @@ pub(super) fn new_size(deployment: &Deployment, all: i32, current: i32) -> Resul
         return Err(PlanError::Strategy(strategy.kind.clone()));
     }
     // The surge alone, not both bounds: here nothing is rounded up to one.
-    let surge = strategy
-        .rolling_update
-        .max_surge
-        .as_ref()
-        .ok_or(ModelError::NoBound)?
-        .of(replicas, Round::Up)?;
+    let surge = strategy.rolling_update.max_surge.as_ref().ok_or(ModelError::NoBound)?.of(replicas, Round::Up)?;
     let most = replicas.wrapping_add(surge);
     if all >= most {
         return Ok(current);

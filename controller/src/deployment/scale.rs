@@ -38,12 +38,7 @@ impl Sync<'_> {
         let replicas = self.deployment.replicas();
         let mut newest_first = sets.old.clone();
         newest_first.reverse();
-        let active: Vec<_> = newest_first
-            .iter()
-            .chain(&sets.new)
-            .filter(|rs| rs.is_active())
-            .cloned()
-            .collect();
+        let active: Vec<_> = newest_first.iter().chain(&sets.new).filter(|rs| rs.is_active()).cloned().collect();
         if active.len() < 2 {
             // The only one with pods, or else the new one, or else the newest: to the full size. If it has that already, its
             // annotations stay as they are, which can leave a scaling event standing for ever (issue 102551).
@@ -80,11 +75,7 @@ impl Sync<'_> {
         if !resized && (!refresh || annotations.is_empty()) {
             return Ok((false, rs.clone()));
         }
-        let change = ReplicaSetChange {
-            replicas: resized.then_some(size),
-            annotations,
-            ..Default::default()
-        };
+        let change = ReplicaSetChange { replicas: resized.then_some(size), annotations, ..Default::default() };
         let answer = self.update_replica_set(rs, change)?;
         if resized {
             let direction = if current < size { "up" } else { "down" };
@@ -99,9 +90,7 @@ impl Sync<'_> {
 /// Whether the new ReplicaSet has all pods, knows that it should, and all are available (upstream: `IsSaturated`).
 fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
     let replicas = deployment.replicas();
-    let desired = new
-        .annotation(names::DESIRED_REPLICAS)
-        .and_then(|text| text.parse::<i64>().ok());
+    let desired = new.annotation(names::DESIRED_REPLICAS).and_then(|text| text.parse::<i64>().ok());
     new.spec.replicas == replicas
         && desired.is_some_and(|desired| desired as i32 == replicas)
         && new.status.available_replicas == replicas
@@ -110,11 +99,7 @@ fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
 /// New sizes of all active ReplicaSets, in the order in which they are written: the largest first; among equals the newest
 /// grows and the oldest shrinks first. What rounding leaves over goes to the first.
 fn proportions(deployment: &Deployment, mut active: Vec<Arc<ReplicaSet>>) -> Vec<(Arc<ReplicaSet>, i32)> {
-    let allowed = if deployment.replicas() > 0 {
-        sizes::max_replicas(deployment)
-    } else {
-        0
-    };
+    let allowed = if deployment.replicas() > 0 { sizes::max_replicas(deployment) } else { 0 };
     let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
     active.sort_by(|a, b| {
         let by_age = a.meta.age_order().cmp(&b.meta.age_order());
@@ -146,11 +131,7 @@ fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32) -> i
     }
     let left = to_add.wrapping_sub(added);
     let fraction = fraction(deployment, rs);
-    if to_add > 0 {
-        fraction.min(left)
-    } else {
-        fraction.max(left)
-    }
+    if to_add > 0 { fraction.min(left) } else { fraction.max(left) }
 }
 
 /// What one ReplicaSet would gain or lose if only its own share of the old total counted (upstream: `getReplicaSetFraction`).

@@ -39,11 +39,8 @@ impl Sync<'_> {
     pub(super) fn find_sets(&mut self, owned: &[Arc<ReplicaSet>], create: bool) -> Flow<Sets> {
         let template = self.deployment.template();
         let new = owned.iter().find(|rs| same_template(rs.template(), template)).cloned();
-        let old: Vec<_> = owned
-            .iter()
-            .filter(|rs| new.as_ref().is_none_or(|new| new.meta.uid != rs.meta.uid))
-            .cloned()
-            .collect();
+        let old: Vec<_> =
+            owned.iter().filter(|rs| new.as_ref().is_none_or(|new| new.meta.uid != rs.meta.uid)).cloned().collect();
         let next_revision = revision::highest(old.iter().map(Arc::as_ref)).wrapping_add(1);
         let new = match new {
             Some(rs) => Some(self.refresh_new(&rs, next_revision)?),
@@ -58,11 +55,8 @@ impl Sync<'_> {
         let wanted = self.deployment.spec.min_ready_seconds;
         let ready_seconds = (rs.spec.min_ready_seconds != wanted).then_some(wanted);
         if update.counts || ready_seconds.is_some() {
-            let change = ReplicaSetChange {
-                min_ready_seconds: ready_seconds,
-                annotations: update.set,
-                ..Default::default()
-            };
+            let change =
+                ReplicaSetChange { min_ready_seconds: ready_seconds, annotations: update.set, ..Default::default() };
             return self.update_replica_set(rs, change);
         }
         let mut changed = self.set_revision(rs.annotation(names::REVISION).unwrap_or_default());
@@ -71,10 +65,7 @@ impl Sync<'_> {
         if deadline && Condition::find(conditions, names::condition::PROGRESSING).is_none() {
             let message = format!("Found new replica set {:?}", rs.meta.name);
             let (kind, reason) = (names::condition::PROGRESSING, names::reason::FOUND_NEW_REPLICA_SET);
-            Condition::set(
-                conditions,
-                Condition::new(kind, names::status::TRUE, reason, message, self.now),
-            );
+            Condition::set(conditions, Condition::new(kind, names::status::TRUE, reason, message, self.now));
             changed = true;
         }
         if changed {

@@ -23,17 +23,9 @@ impl Sync<'_> {
         let available = sizes::available(sets.all());
         let mut conditions = deployment.status.conditions.clone();
         let (status, reason, message) = if available >= sizes::min_available(deployment) {
-            (
-                names::status::TRUE,
-                names::reason::MINIMUM_AVAILABLE,
-                "Deployment has minimum availability.",
-            )
+            (names::status::TRUE, names::reason::MINIMUM_AVAILABLE, "Deployment has minimum availability.")
         } else {
-            (
-                names::status::FALSE,
-                names::reason::MINIMUM_UNAVAILABLE,
-                "Deployment does not have minimum availability.",
-            )
+            (names::status::FALSE, names::reason::MINIMUM_UNAVAILABLE, "Deployment does not have minimum availability.")
         };
         let kind = names::condition::AVAILABLE;
         Condition::set(&mut conditions, Condition::new(kind, status, reason, message, self.now));
@@ -44,11 +36,7 @@ impl Sync<'_> {
             ready_replicas: sizes::ready(sets.all()),
             available_replicas: available,
             unavailable_replicas: sizes::wanted(sets.all()).wrapping_sub(available).max(0),
-            terminating_replicas: if self.settings.terminating_replicas {
-                terminating(sets.all())
-            } else {
-                None
-            },
+            terminating_replicas: if self.settings.terminating_replicas { terminating(sets.all()) } else { None },
             collision_count: deployment.status.collision_count,
             conditions,
         }
@@ -67,10 +55,9 @@ impl Sync<'_> {
 /// Pods on their way out; unknown if a ReplicaSet that has reported at all does not say (upstream:
 /// `GetTerminatingReplicaCountForReplicaSets`).
 pub(super) fn terminating<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) -> Option<i32> {
-    all.into_iter()
-        .try_fold(0_i32, |sum, rs| match rs.status.terminating_replicas {
-            Some(number) => Some(sum.wrapping_add(number)),
-            None if rs.status.observed_generation == 0 => Some(sum),
-            None => None,
-        })
+    all.into_iter().try_fold(0_i32, |sum, rs| match rs.status.terminating_replicas {
+        Some(number) => Some(sum.wrapping_add(number)),
+        None if rs.status.observed_generation == 0 => Some(sum),
+        None => None,
+    })
 }

@@ -91,11 +91,7 @@ impl<'a> Sync<'a> {
     }
 
     fn selects_all(&self) -> bool {
-        self.deployment
-            .spec
-            .selector
-            .as_ref()
-            .is_some_and(|selector| selector.is_empty())
+        self.deployment.spec.selector.as_ref().is_some_and(|selector| selector.is_empty())
     }
 
     /// API validation lets no such Deployment in; a cluster older than the rule may hold one
@@ -121,10 +117,7 @@ impl<'a> Sync<'a> {
     }
 
     pub(super) fn push(&mut self, action: Action) {
-        self.plan.steps.push(Step {
-            action,
-            on_error: self.on_error,
-        });
+        self.plan.steps.push(Step { action, on_error: self.on_error });
     }
 
     pub(super) fn event(&mut self, kind: EventKind, reason: &'static str, message: String) {

@@ -106,9 +106,6 @@ mod tests {
     fn fields_of_a_newer_api_survive() {
         let text = r#"{"type":"A","status":"True","observedGeneration":7}"#;
         let condition: Condition = serde_json::from_str(text).unwrap();
-        assert_eq!(
-            serde_json::to_value(&condition).unwrap(),
-            serde_json::from_str::<Value>(text).unwrap()
-        );
+        assert_eq!(serde_json::to_value(&condition).unwrap(), serde_json::from_str::<Value>(text).unwrap());
     }
 }

@@ -123,9 +123,7 @@ impl Deployment {
 
     /// The deadline in seconds, if there is one (upstream: `HasProgressDeadline`).
     pub fn progress_deadline(&self) -> Option<i32> {
-        self.spec
-            .progress_deadline_seconds
-            .filter(|seconds| *seconds != i32::MAX)
+        self.spec.progress_deadline_seconds.filter(|seconds| *seconds != i32::MAX)
     }
 
     /// How many old ReplicaSets to keep, if there is a limit (upstream: `HasRevisionHistoryLimit`).
@@ -199,16 +197,9 @@ mod tests {
     #[test]
     fn a_status_is_written_over_what_is_there() {
         let mut raw = json!({"replicas": 3, "unavailableReplicas": 1, "ofTheFuture": true});
-        let status = DeploymentStatus {
-            replicas: 4,
-            terminating_replicas: Some(0),
-            ..Default::default()
-        };
+        let status = DeploymentStatus { replicas: 4, terminating_replicas: Some(0), ..Default::default() };
         status.write_over(&mut raw);
-        assert_eq!(
-            raw,
-            json!({"replicas": 4, "terminatingReplicas": 0, "ofTheFuture": true})
-        );
+        assert_eq!(raw, json!({"replicas": 4, "terminatingReplicas": 0, "ofTheFuture": true}));
     }
 
     #[test]

@@ -100,11 +100,7 @@ pub(super) fn part<T: Default + for<'a> Deserialize<'a>>(
         None | Some(Value::Null) => Ok(T::default()),
         Some(value) => T::deserialize(value).map_err(|error| ModelError::Shape {
             kind,
-            name: raw
-                .pointer("/metadata/name")
-                .and_then(Value::as_str)
-                .unwrap_or("?")
-                .to_owned(),
+            name: raw.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("?").to_owned(),
             part,
             reason: error.to_string(),
         }),

@@ -17,14 +17,8 @@ pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Annotations that never travel between a Deployment and its ReplicaSets (upstream: `annotationsToSkip`).
-pub const NOT_COPIED: [&str; 6] = [
-    LAST_APPLIED,
-    REVISION,
-    REVISION_HISTORY,
-    DESIRED_REPLICAS,
-    MAX_REPLICAS,
-    ROLLBACK_TO,
-];
+pub const NOT_COPIED: [&str; 6] =
+    [LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO];
 
 /// Condition types.
 pub mod condition {

@@ -25,11 +25,7 @@ impl Pod {
             controller: meta.controller().cloned(),
             namespace: meta.namespace,
             name: meta.name,
-            phase: raw
-                .pointer("/status/phase")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned(),
+            phase: raw.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default().to_owned(),
         })
     }
 

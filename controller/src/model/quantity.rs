@@ -10,9 +10,7 @@ pub(super) struct Amount {
 impl Amount {
     /// Reads a quantity; `None` for what is none, and for amounts beyond any machine.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let end = text
-            .find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-'))
-            .unwrap_or(text.len());
+        let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
         let (number, suffix) = text.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -45,10 +43,7 @@ impl Amount {
             digits /= 10;
             exponent = exponent.checked_add(1)?;
         }
-        Some(Self {
-            digits,
-            exponent: if digits == 0 { 0 } else { exponent },
-        })
+        Some(Self { digits, exponent: if digits == 0 { 0 } else { exponent } })
     }
 
     /// One text for one amount.

@@ -34,10 +34,7 @@ pub struct ReplicaSetSpec {
 
 impl Default for ReplicaSetSpec {
     fn default() -> Self {
-        Self {
-            replicas: 1,
-            min_ready_seconds: 0,
-        }
+        Self { replicas: 1, min_ready_seconds: 0 }
     }
 }
 

@@ -40,10 +40,7 @@ impl LabelSelector {
 
     /// Whether labels satisfy it; the empty selector is satisfied by all.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> Result<bool, ModelError> {
-        let mut all = self
-            .match_labels
-            .iter()
-            .all(|(key, value)| labels.get(key) == Some(value));
+        let mut all = self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value));
         for requirement in &self.match_expressions {
             all &= requirement.matches(labels)?;
         }

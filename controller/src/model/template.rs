@@ -62,22 +62,16 @@ fn walk(field: &str, value: &Value) -> Option<Value> {
         Value::Null => None,
         Value::Array(items) if items.is_empty() => None,
         // An item of a list keeps its place even if it says nothing.
-        Value::Array(items) => Some(
-            items
-                .iter()
-                .map(|item| walk("", item).unwrap_or_else(|| Value::Object(Map::new())))
-                .collect(),
-        ),
+        Value::Array(items) => {
+            Some(items.iter().map(|item| walk("", item).unwrap_or_else(|| Value::Object(Map::new()))).collect())
+        }
         Value::Object(map) => {
             let amounts = AMOUNT_MAPS.contains(&field);
             let map: Map<String, Value> = map
                 .iter()
                 .filter_map(|(key, value)| {
-                    let value = if amounts || AMOUNTS.contains(&key.as_str()) {
-                        amount(value)
-                    } else {
-                        walk(key, value)
-                    };
+                    let value =
+                        if amounts || AMOUNTS.contains(&key.as_str()) { amount(value) } else { walk(key, value) };
                     Some((key.clone(), value?))
                 })
                 .collect();

@@ -78,10 +78,7 @@ impl ApiServer {
         body: &Value,
     ) -> Result<Value, RequestError> {
         let request = resource.within(namespace).create(&PostParams::default(), bytes(body));
-        let name = body
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         self.send(what("POST", resource, namespace, name), request).await
     }
 
@@ -92,9 +89,7 @@ impl ApiServer {
         name: &str,
         body: &Value,
     ) -> Result<Value, RequestError> {
-        let request = resource
-            .within(namespace)
-            .replace(name, &PostParams::default(), bytes(body));
+        let request = resource.within(namespace).replace(name, &PostParams::default(), bytes(body));
         self.send(what("PUT", resource, namespace, name), request).await
     }
 
@@ -106,11 +101,8 @@ impl ApiServer {
         body: &Value,
     ) -> Result<Value, RequestError> {
         let post = PostParams::default();
-        let request = resource
-            .within(namespace)
-            .replace_subresource("status", name, &post, bytes(body));
-        self.send(what("PUT status of", resource, namespace, name), request)
-            .await
+        let request = resource.within(namespace).replace_subresource("status", name, &post, bytes(body));
+        self.send(what("PUT status of", resource, namespace, name), request).await
     }
 
     /// A strategic merge patch.
@@ -121,9 +113,7 @@ impl ApiServer {
         name: &str,
         patch: &Value,
     ) -> Result<Value, RequestError> {
-        let request = resource
-            .within(namespace)
-            .patch(name, &PatchParams::default(), &Patch::Strategic(patch));
+        let request = resource.within(namespace).patch(name, &PatchParams::default(), &Patch::Strategic(patch));
         self.send(what("PATCH", resource, namespace, name), request).await
     }
 
@@ -134,16 +124,8 @@ impl ApiServer {
 
     /// One page of all objects of a kind, in all namespaces.
     pub(crate) async fn list(&self, resource: Resource, page: Option<String>) -> Result<Value, RequestError> {
-        let params = ListParams {
-            limit: Some(500),
-            continue_token: page,
-            ..ListParams::default()
-        };
-        self.send(
-            format!("LIST {}", resource.plural()),
-            resource.everywhere().list(&params),
-        )
-        .await
+        let params = ListParams { limit: Some(500), continue_token: page, ..ListParams::default() };
+        self.send(format!("LIST {}", resource.plural()), resource.everywhere().list(&params)).await
     }
 
     /// All changes of a kind after a resourceVersion.
@@ -152,26 +134,13 @@ impl ApiServer {
         resource: Resource,
         version: &str,
     ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>, RequestError> {
-        let params = WatchParams {
-            timeout: Some(WATCH_SECONDS),
-            bookmarks: true,
-            ..WatchParams::default()
-        };
+        let params = WatchParams { timeout: Some(WATCH_SECONDS), bookmarks: true, ..WatchParams::default() };
         let what = format!("WATCH {}", resource.plural());
-        let request = resource
-            .everywhere()
-            .watch(&params, version)
-            .map_err(|error| refused(&what, error))?;
+        let request = resource.everywhere().watch(&params, version).map_err(|error| refused(&what, error))?;
         match clock::within(PATIENCE, self.client.request_events::<Value>(request)).await {
             Some(Ok(events)) => Ok(events),
-            Some(Err(source)) => Err(RequestError::Server {
-                what,
-                source: Box::new(source),
-            }),
-            None => Err(RequestError::NoAnswer {
-                what,
-                seconds: PATIENCE.as_secs(),
-            }),
+            Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
+            None => Err(RequestError::NoAnswer { what, seconds: PATIENCE.as_secs() }),
         }
     }
 
@@ -185,23 +154,14 @@ impl ApiServer {
         let request = request.map_err(|error| refused(&what, error))?;
         match clock::within(PATIENCE, self.client.request::<Value>(request)).await {
             Some(Ok(answer)) => Ok(answer),
-            Some(Err(source)) => Err(RequestError::Server {
-                what,
-                source: Box::new(source),
-            }),
-            None => Err(RequestError::NoAnswer {
-                what,
-                seconds: PATIENCE.as_secs(),
-            }),
+            Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
+            None => Err(RequestError::NoAnswer { what, seconds: PATIENCE.as_secs() }),
         }
     }
 }
 
 fn refused(what: &str, error: kube::core::request::Error) -> RequestError {
-    RequestError::Server {
-        what: what.to_owned(),
-        source: Box::new(kube::Error::BuildRequest(error)),
-    }
+    RequestError::Server { what: what.to_owned(), source: Box::new(kube::Error::BuildRequest(error)) }
 }
 
 fn what(verb: &str, resource: Resource, namespace: &str, name: &str) -> String {

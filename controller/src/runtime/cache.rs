@@ -16,10 +16,7 @@ pub(crate) struct Key {
 
 impl Key {
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        }
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
 
@@ -69,20 +66,12 @@ impl Cache {
     /// ReplicaSets that one Deployment owns, by name.
     pub(crate) fn owned_by(&self, namespace: &str, uid: &str) -> Vec<Arc<ReplicaSet>> {
         let names = self.by_owner.get(&(namespace.to_owned(), uid.to_owned()));
-        names
-            .into_iter()
-            .flatten()
-            .filter_map(|name| self.replica_set(&Key::new(namespace, name)))
-            .collect()
+        names.into_iter().flatten().filter_map(|name| self.replica_set(&Key::new(namespace, name))).collect()
     }
 
     /// Pods that a ReplicaSet owns, by name.
     pub(crate) fn pods_of(&self, uid: &str) -> impl Iterator<Item = &Pod> {
-        self.pods_by_owner
-            .get(uid)
-            .into_iter()
-            .flatten()
-            .filter_map(|key| self.pods.get(key))
+        self.pods_by_owner.get(uid).into_iter().flatten().filter_map(|key| self.pods.get(key))
     }
 
     /// Puts in what a watch showed, or takes out what it showed gone; returns what was there before.
@@ -132,10 +121,7 @@ impl Cache {
 }
 
 fn owner_of(rs: &ReplicaSet) -> (String, String) {
-    (
-        rs.meta.namespace.clone(),
-        rs.meta.controller().map_or(String::new(), |owner| owner.uid.clone()),
-    )
+    (rs.meta.namespace.clone(), rs.meta.controller().map_or(String::new(), |owner| owner.uid.clone()))
 }
 
 fn remove<K: Ord, V: Ord>(index: &mut BTreeMap<K, BTreeSet<V>>, key: &K, value: &V) {

@@ -78,11 +78,7 @@ impl Correlator {
         let (count, first_time, event_name) = self.seen.entry(key, (0, now, report.name.clone()));
         *count += 1;
         report.name.clone_from(event_name);
-        let correlated = Correlated {
-            report,
-            first_time: *first_time,
-            count: *count,
-        };
+        let correlated = Correlated { report, first_time: *first_time, count: *count };
         self.let_through(object, now).then_some(correlated)
     }
 
@@ -108,11 +104,7 @@ struct Memory<K, V> {
 
 impl<K, V> Default for Memory<K, V> {
     fn default() -> Self {
-        Self {
-            entries: BTreeMap::new(),
-            order: BTreeMap::new(),
-            clock: 0,
-        }
+        Self { entries: BTreeMap::new(), order: BTreeMap::new(), clock: 0 }
     }
 }
 
@@ -165,20 +157,10 @@ mod tests {
     fn the_tenth_different_message_is_combined_until_ten_minutes_pass() {
         let mut correlator = Correlator::default();
         for n in 0..9 {
-            assert!(
-                !correlator
-                    .correlate(report(&n.to_string(), n))
-                    .unwrap()
-                    .report
-                    .message
-                    .starts_with('(')
-            );
+            assert!(!correlator.correlate(report(&n.to_string(), n)).unwrap().report.message.starts_with('('));
         }
         let tenth = correlator.correlate(report("9", 9)).unwrap();
-        assert_eq!(
-            (tenth.count, tenth.report.message.as_str()),
-            (1, "(combined from similar events): 9")
-        );
+        assert_eq!((tenth.count, tenth.report.message.as_str()), (1, "(combined from similar events): 9"));
         assert_eq!(correlator.correlate(report("10", 10)).unwrap().count, 2);
         assert_eq!(correlator.correlate(report("11", 700)).unwrap().report.message, "11");
     }
@@ -186,9 +168,7 @@ mod tests {
     #[test]
     fn a_flood_is_cut_off_and_trickles_later() {
         let mut correlator = Correlator::default();
-        let passed = (0..100)
-            .filter(|_| correlator.correlate(report("a", 1)).is_some())
-            .count();
+        let passed = (0..100).filter(|_| correlator.correlate(report("a", 1)).is_some()).count();
         assert_eq!(passed, 25);
         assert!(correlator.correlate(report("a", 302)).is_some());
         assert!(correlator.correlate(report("a", 303)).is_none());

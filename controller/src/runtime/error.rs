@@ -50,8 +50,7 @@ impl RequestError {
     }
 
     fn is(&self, code: u16, reason: &str) -> bool {
-        self.status()
-            .is_some_and(|status| status.code == code && (status.reason == reason || status.reason.is_empty()))
+        self.status().is_some_and(|status| status.code == code && (status.reason == reason || status.reason.is_empty()))
     }
 
     pub(crate) fn is_not_found(&self) -> bool {
@@ -77,12 +76,7 @@ impl RequestError {
 
     pub(crate) fn is_namespace_terminating(&self) -> bool {
         let details = self.status().and_then(|status| status.details.as_ref());
-        details.is_some_and(|details| {
-            details
-                .causes
-                .iter()
-                .any(|cause| cause.reason == "NamespaceTerminating")
-        })
+        details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"))
     }
 
     /// Whether the server understood the request and refused it, so that asking again is no use.

@@ -43,10 +43,7 @@ pub(crate) type Reports = mpsc::Receiver<Report>;
 impl Recorder {
     pub(crate) fn new(clock: Clock) -> (Self, Reports) {
         let (sender, reports) = mpsc::channel(QUEUED);
-        let state = Mutex::new(State {
-            sender: Some(sender),
-            last: 0,
-        });
+        let state = Mutex::new(State { sender: Some(sender), last: 0 });
         (Self { clock, state }, reports)
     }
 
@@ -81,11 +78,7 @@ impl Recorder {
 /// A name of its own for each event; where the object's leaves no room, its UID stands in.
 fn event_name(about: &Meta, nanosecond: i128) -> String {
     let name = format!("{}.{nanosecond:x}", about.name);
-    if name.len() > NAME_LIMIT {
-        format!("{}.{nanosecond:x}", about.uid)
-    } else {
-        name
-    }
+    if name.len() > NAME_LIMIT { format!("{}.{nanosecond:x}", about.uid) } else { name }
 }
 
 /// Writes events until the recorder is closed.
@@ -129,11 +122,7 @@ async fn write(api: &ApiServer, event: &Correlated) -> Result<(), super::Request
 }
 
 fn body(event: &Correlated) -> Value {
-    let Correlated {
-        report,
-        first_time,
-        count,
-    } = event;
+    let Correlated { report, first_time, count } = event;
     let (namespace, name, uid) = &report.about;
     json!({
         "apiVersion": "v1",

@@ -153,12 +153,8 @@ impl State {
     }
 
     fn move_due(&mut self, now: Instant) -> bool {
-        let mut due: Vec<(Instant, Key)> = self
-            .delayed
-            .iter()
-            .filter(|(_, time)| **time <= now)
-            .map(|(key, time)| (*time, key.clone()))
-            .collect();
+        let mut due: Vec<(Instant, Key)> =
+            self.delayed.iter().filter(|(_, time)| **time <= now).map(|(key, time)| (*time, key.clone())).collect();
         due.sort();
         let mut added = false;
         for (_, key) in due {
@@ -171,9 +167,7 @@ impl State {
 
 /// The wait after so many failures before this one.
 fn wait_after(failures: u32) -> Duration {
-    FIRST_WAIT
-        .saturating_mul(2_u32.saturating_pow(failures))
-        .min(LONGEST_WAIT)
+    FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_WAIT)
 }
 
 #[cfg(test)]
@@ -236,9 +230,6 @@ mod tests {
         let queue = Queue::default();
         queue.add(key("a"));
         queue.close();
-        assert_eq!(
-            futures::join!(queue.next(), queue.next(), queue.next()),
-            (None, None, None)
-        );
+        assert_eq!(futures::join!(queue.next(), queue.next(), queue.next()), (None, None, None));
     }
 }

@@ -34,11 +34,7 @@ enum End {
 
 /// Runs for ever; calls `synced` when the first list is in the cache.
 pub(super) async fn reflect(controller: Arc<Controller>, resource: Resource, synced: impl FnOnce()) {
-    let mut reflector = Reflector {
-        controller,
-        resource,
-        known: BTreeSet::new(),
-    };
+    let mut reflector = Reflector { controller, resource, known: BTreeSet::new() };
     let mut synced = Some(synced);
     let mut wait = FIRST_WAIT;
     loop {
@@ -126,10 +122,7 @@ impl Reflector {
                 Some(Some(Ok(event))) => event,
                 Some(Some(Err(source))) => {
                     let what = format!("WATCH {}", self.resource.plural());
-                    return Err(RequestError::Server {
-                        what,
-                        source: Box::new(source),
-                    });
+                    return Err(RequestError::Server { what, source: Box::new(source) });
                 }
             };
             match event {
@@ -145,10 +138,7 @@ impl Reflector {
                 WatchEvent::Error(status) if status.code == 410 => return Ok(End::Expired),
                 WatchEvent::Error(status) => {
                     let what = format!("WATCH {}", self.resource.plural());
-                    return Err(RequestError::Server {
-                        what,
-                        source: Box::new(kube::Error::Api(status)),
-                    });
+                    return Err(RequestError::Server { what, source: Box::new(kube::Error::Api(status)) });
                 }
             }
         }
@@ -194,16 +184,9 @@ fn read(resource: Resource, key: &Key, mut object: Value) -> Result<Change, Mode
 }
 
 fn key_of(object: &Value) -> Key {
-    Key {
-        namespace: text(object, "/metadata/namespace"),
-        name: text(object, "/metadata/name"),
-    }
+    Key { namespace: text(object, "/metadata/namespace"), name: text(object, "/metadata/name") }
 }
 
 fn text(object: &Value, pointer: &str) -> String {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -33,10 +33,7 @@ impl Cache {
             }
             Change::Pod(key, None) => {
                 let before = self.put_pod(&key, None);
-                before
-                    .and_then(|pod| self.woken_by_deleted_pod(&pod))
-                    .into_iter()
-                    .collect()
+                before.and_then(|pod| self.woken_by_deleted_pod(&pod)).into_iter().collect()
             }
         }
     }
@@ -76,13 +73,9 @@ impl Cache {
     /// hold the wake-up back, issue 128798).
     fn woken_by_deleted_pod(&self, pod: &Pod) -> Option<Key> {
         let owner = pod.controller.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
-        let rs = self
-            .replica_set(&Key::new(&pod.namespace, &owner.name))
-            .filter(|rs| rs.meta.uid == owner.uid)?;
+        let rs = self.replica_set(&Key::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;
         let key = self.owner(&pod.namespace, rs.meta.controller()?)?;
-        let deployment = self
-            .deployment(&key)
-            .filter(|deployment| deployment.spec.strategy.is_recreate())?;
+        let deployment = self.deployment(&key).filter(|deployment| deployment.spec.strategy.is_recreate())?;
         let mut owned = self.owned_by(&key.namespace, &deployment.meta.uid);
         owned.retain(|rs| selects(&deployment, rs));
         let alone = owned.iter().all(|rs| self.pods_of(&rs.meta.uid).next().is_none());
@@ -95,9 +88,7 @@ impl Cache {
             return None;
         }
         let key = Key::new(namespace, &owner.name);
-        self.deployment(&key)
-            .filter(|deployment| deployment.meta.uid == owner.uid)
-            .map(|_| key)
+        self.deployment(&key).filter(|deployment| deployment.meta.uid == owner.uid).map(|_| key)
     }
 
     fn matching(&self, rs: &ReplicaSet) -> Vec<Key> {
@@ -113,10 +104,6 @@ impl Cache {
 
 /// An empty or invalid selector selects nothing.
 fn selects(deployment: &Deployment, rs: &ReplicaSet) -> bool {
-    let selector = deployment
-        .spec
-        .selector
-        .as_ref()
-        .filter(|selector| !selector.is_empty());
+    let selector = deployment.spec.selector.as_ref().filter(|selector| !selector.is_empty());
     selector.is_some_and(|selector| selector.matches(&rs.meta.labels).unwrap_or(false))
 }

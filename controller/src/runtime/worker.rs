@@ -35,17 +35,7 @@ impl Controller {
     pub(crate) fn new(api: ApiServer, settings: Settings, planner: Planner) -> (Arc<Self>, Reports) {
         let (recorder, reports) = Recorder::new(settings.clock);
         let (cache, queue) = (Mutex::new(Cache::default()), Queue::default());
-        (
-            Arc::new(Self {
-                api,
-                cache,
-                queue,
-                recorder,
-                settings,
-                planner,
-            }),
-            reports,
-        )
+        (Arc::new(Self { api, cache, queue, recorder, settings, planner }), reports)
     }
 
     /// Takes a change into the cache and wakes whom it concerns.
@@ -96,12 +86,7 @@ impl Controller {
             return Ok(());
         }
         let cached = |namespace: &str, name: &str| self.cache().replica_set(&Key::new(namespace, name));
-        let tools = Tools {
-            api: &self.api,
-            recorder: &self.recorder,
-            settings: &self.settings,
-            cached: &cached,
-        };
+        let tools = Tools { api: &self.api, recorder: &self.recorder, settings: &self.settings, cached: &cached };
         apply(tools, observed, plan).await
     }
 
@@ -167,20 +152,12 @@ pub(crate) async fn check(api: &ApiServer) -> Result<(), RunError> {
         Ok(served) => served,
         Err(kube::Error::Api(status)) if status.code == 404 => return Err(RunError::NotServed),
         Err(source @ kube::Error::Api(_)) => {
-            return Err(RunError::Refused {
-                source: Box::new(source),
-            });
+            return Err(RunError::Refused { source: Box::new(source) });
         }
         Err(source) => {
-            return Err(RunError::Unreachable {
-                source: Box::new(source),
-            });
+            return Err(RunError::Unreachable { source: Box::new(source) });
         }
     };
     let needed = [Resource::Deployments.plural(), Resource::ReplicaSets.plural()];
-    if needed.iter().all(|plural| served.iter().any(|name| name == plural)) {
-        Ok(())
-    } else {
-        Err(RunError::NotServed)
-    }
+    if needed.iter().all(|plural| served.iter().any(|name| name == plural)) { Ok(()) } else { Err(RunError::NotServed) }
 }

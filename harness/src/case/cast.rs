@@ -37,17 +37,12 @@ impl Cast {
         for step in steps.iter().filter(|step| step.get("refused").is_none()) {
             let short = step.get("deployment").and_then(|deployment| deployment.get("name"));
             let applied = step.get("apply");
-            let kind = applied
-                .and_then(|manifest| manifest.get("kind"))
-                .and_then(Node::as_text);
+            let kind = applied.and_then(|manifest| manifest.get("kind")).and_then(Node::as_text);
             let name = applied.and_then(|manifest| manifest.get("metadata")?.get("name"));
             let name = if kind == Some("Deployment") { name } else { None };
-            self.deployments
-                .extend(short.or(name).and_then(Node::as_text).map(str::to_owned));
+            self.deployments.extend(short.or(name).and_then(Node::as_text).map(str::to_owned));
             self.any_workload |= short.is_some() || kind.is_some_and(|kind| WORKLOADS.contains(&kind));
-            step.get("together")
-                .into_iter()
-                .for_each(|inner| self.look_through(inner));
+            step.get("together").into_iter().for_each(|inner| self.look_through(inner));
         }
     }
 
@@ -75,11 +70,7 @@ impl Cast {
     pub(super) fn known(&self, name: &str, node: &Node, report: &mut Report) -> bool {
         let known = self.on_stage.contains(name);
         if self.deployments.contains(name) && !known {
-            report.add(
-                node,
-                format!("there is no Deployment `{name}` yet"),
-                "a later step makes it",
-            );
+            report.add(node, format!("there is no Deployment `{name}` yet"), "a later step makes it");
         } else if !known {
             let hint = did_you_mean(name, self.deployments.iter().map(String::as_str))
                 .unwrap_or_else(|| format!("the case makes {}", self.list()));
@@ -110,10 +101,6 @@ impl Cast {
 
     fn list(&self) -> String {
         let names: Vec<&str> = self.deployments.iter().map(String::as_str).collect();
-        if names.is_empty() {
-            "no Deployment".to_owned()
-        } else {
-            read::list(&names)
-        }
+        if names.is_empty() { "no Deployment".to_owned() } else { read::list(&names) }
     }
 }

@@ -24,12 +24,9 @@ pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
         }
     };
     match case {
-        Some(case) if report.is_empty() => Ok(Case {
-            path: path.to_owned(),
-            name: name.to_owned(),
-            source: text.to_owned(),
-            ..case
-        }),
+        Some(case) if report.is_empty() => {
+            Ok(Case { path: path.to_owned(), name: name.to_owned(), source: text.to_owned(), ..case })
+        }
         _ => Err(report.into_error(path, text)),
     }
 }
@@ -42,65 +39,35 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
     }
     let fields = Fields::of(root, "a case", &FIELDS, report)?;
     let description = match fields.get("description") {
-        Some(node) => read::text(node, "the description", report)
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        Some(node) => read::text(node, "the description", report).unwrap_or_default().trim().to_owned(),
         None => {
-            report.add(
-                root,
-                "the case has no description",
-                "add `description: …`, one sentence on what it is about",
-            );
+            report.add(root, "the case has no description", "add `description: …`, one sentence on what it is about");
             String::new()
         }
     };
     let words = [("auto", Terminations::Auto), ("held", Terminations::Held)];
     let terminations = fields.get("terminations");
-    let terminations = terminations
-        .and_then(|node| read::word(node, "terminations", &words, report))
-        .unwrap_or_default();
+    let terminations =
+        terminations.and_then(|node| read::word(node, "terminations", &words, report)).unwrap_or_default();
     let nodes = fields.get("nodes").map(|node| nodes(node, report)).unwrap_or_default();
 
     let mut cast = Cast::of(&[fields.get("given"), fields.get("edges")]);
     if !cast.any_workload {
         let at = fields.entry("given").map_or(root, |(key, _)| key);
-        report.add(
-            at,
-            "the case makes no Deployment",
-            "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`",
-        );
+        report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
     }
-    let mut reader = Reader {
-        cast: &mut cast,
-        report,
-        held: terminations == Terminations::Held,
-    };
-    let given = fields
-        .get("given")
-        .map(|node| reader.steps(node, "`given`"))
-        .unwrap_or_default();
+    let mut reader = Reader { cast: &mut cast, report, held: terminations == Terminations::Held };
+    let given = fields.get("given").map(|node| reader.steps(node, "`given`")).unwrap_or_default();
     let edges = match fields.get("edges") {
         Some(node) if !matches!(&node.kind, Kind::List(list) if list.is_empty()) => reader.steps(node, "`edges`"),
         found => {
             let at = found.or(fields.entry("edges").map(|(key, _)| key)).unwrap_or(root);
-            reader
-                .report
-                .add(at, "the case has no edges", "without an edge there is nothing to judge");
+            reader.report.add(at, "the case has no edges", "without an edge there is nothing to judge");
             Vec::new()
         }
     };
     let (path, name, source) = Default::default();
-    Some(Case {
-        name,
-        path,
-        source,
-        description,
-        nodes,
-        terminations,
-        given,
-        edges,
-    })
+    Some(Case { name, path, source, description, nodes, terminations, given, edges })
 }
 
 /// The names of the nodes, each once.
@@ -111,11 +78,7 @@ fn nodes(node: &Node, report: &mut Report) -> Vec<String> {
             continue;
         };
         if names.contains(&name) {
-            report.add(
-                item,
-                format!("node `{name}` is there already"),
-                "each node has a name of its own",
-            );
+            report.add(item, format!("node `{name}` is there already"), "each node has a name of its own");
         }
         names.push(name);
     }

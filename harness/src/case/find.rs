@@ -21,10 +21,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
             continue;
         }
         for entry in walkdir::WalkDir::new(path).sort_by_file_name() {
-            let entry = entry.map_err(|error| CaseError::Io {
-                path: path.clone(),
-                source: error.into(),
-            })?;
+            let entry = entry.map_err(|error| CaseError::Io { path: path.clone(), source: error.into() })?;
             let is_case = entry.path().extension().is_some_and(|extension| extension == "yaml");
             if entry.file_type().is_file() && is_case {
                 found.push(entry.into_path());
@@ -33,11 +30,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
     }
     found.sort();
     found.dedup();
-    if found.is_empty() {
-        Err(CaseError::NoneFound(paths.to_vec()))
-    } else {
-        Ok(found)
-    }
+    if found.is_empty() { Err(CaseError::NoneFound(paths.to_vec())) } else { Ok(found) }
 }
 
 /// Read a case file.
@@ -45,10 +38,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
 /// # Errors
 /// The file cannot be read, or is no case.
 pub fn load(path: &Path) -> Result<Case, CaseError> {
-    let text = std::fs::read_to_string(path).map_err(|source| CaseError::Io {
-        path: path.to_path_buf(),
-        source,
-    })?;
+    let text = std::fs::read_to_string(path).map_err(|source| CaseError::Io { path: path.to_path_buf(), source })?;
     parse(&path.display().to_string(), &name(path), &text)
 }
 
@@ -56,9 +46,5 @@ pub fn load(path: &Path) -> Result<Case, CaseError> {
 fn name(path: &Path) -> String {
     let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
     let area = part(path.parent().and_then(Path::file_name));
-    [area, part(path.file_stem())]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join("/")
+    [area, part(path.file_stem())].into_iter().flatten().collect::<Vec<_>>().join("/")
 }

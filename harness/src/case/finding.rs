@@ -72,12 +72,7 @@ impl Report {
 
     /// Something is wrong in these bytes.
     pub(super) fn add_at(&mut self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) {
-        self.all.push(Finding {
-            span,
-            what: what.into(),
-            hint: hint.into(),
-            help: None,
-        });
+        self.all.push(Finding { span, what: what.into(), hint: hint.into(), help: None });
     }
 
     /// A word of help below the finding that was added last.
@@ -95,11 +90,7 @@ impl Report {
     /// The error that says it all, in the file's order.
     pub(super) fn into_error(mut self, path: &str, source: &str) -> CaseError {
         self.all.sort_by_key(|finding| finding.span.start);
-        CaseError::Bad(Findings {
-            path: path.to_owned(),
-            source: source.to_owned(),
-            all: self.all,
-        })
+        CaseError::Bad(Findings { path: path.to_owned(), source: source.to_owned(), all: self.all })
     }
 }
 
@@ -112,20 +103,14 @@ impl Findings {
 
     /// The messages alone, each after its line: for a list.
     pub fn brief(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.all
-            .iter()
-            .map(|finding| (self.line(finding), finding.what.as_str()))
+        self.all.iter().map(|finding| (self.line(finding), finding.what.as_str()))
     }
 
     /// All findings, each with its line and a caret.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let all: Vec<String> = self
-            .all
-            .iter()
-            .map(|finding| self.render_one(finding, &renderer))
-            .collect();
+        let all: Vec<String> = self.all.iter().map(|finding| self.render_one(finding, &renderer)).collect();
         all.join("\n\n")
     }
 
@@ -143,11 +128,7 @@ impl Findings {
     }
 
     fn line(&self, finding: &Finding) -> usize {
-        self.source.as_bytes()[..finding.span.start.min(self.source.len())]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count()
-            + 1
+        self.source.as_bytes()[..finding.span.start.min(self.source.len())].iter().filter(|b| **b == b'\n').count() + 1
     }
 }
 
@@ -159,9 +140,5 @@ impl Display for Findings {
 
 fn paths(paths: &[PathBuf]) -> String {
     let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    if all.is_empty() {
-        "no path at all".to_owned()
-    } else {
-        all.join(", ")
-    }
+    if all.is_empty() { "no path at all".to_owned() } else { all.join(", ") }
 }

@@ -4,10 +4,7 @@
 pub(super) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
     let near = |word: &&str| distance(&lower, &word.to_lowercase()) <= (word.chars().count().max(3)) / 3;
-    known
-        .into_iter()
-        .filter(near)
-        .min_by_key(|word| distance(&lower, &word.to_lowercase()))
+    known.into_iter().filter(near).min_by_key(|word| distance(&lower, &word.to_lowercase()))
 }
 
 /// `did you mean `replicas`?`, or nothing.

@@ -10,19 +10,13 @@ pub(super) fn read(node: &Node, name: &str, reader: &mut Reader<'_>) -> Option<P
     let what = format!("`{name}`");
     if matches!(node.kind, Kind::Int(_) | Kind::Text(_)) {
         let written = node.as_key();
-        reader.report.add(
-            node,
-            format!("{what} is a mapping"),
-            format!("write `{name}: {{pods: {written}}}`"),
-        );
+        reader.report.add(node, format!("{what} is a mapping"), format!("write `{name}: {{pods: {written}}}`"));
         return None;
     }
     let fields = Fields::of(node, &what, &["pods", "of", "atomic"], reader.report)?;
     let count = fields.get("pods");
     if count.is_none() {
-        reader
-            .report
-            .add(node, format!("{what} without `pods`"), "how many: a number, or `all`");
+        reader.report.add(node, format!("{what} without `pods`"), "how many: a number, or `all`");
     }
     let count = count.and_then(|count| read_count(count, reader));
     let (deployment, revision) = of(fields.get("of"), reader)?;
@@ -31,21 +25,12 @@ pub(super) fn read(node: &Node, name: &str, reader: &mut Reader<'_>) -> Option<P
         None => false,
     };
     if let (true, Some((key, _))) = (atomic && name != "ready", fields.entry("atomic")) {
-        reader
-            .report
-            .add(key, format!("{what} is never atomic"), "only `ready` is");
+        reader.report.add(key, format!("{what} is never atomic"), "only `ready` is");
         return None;
     }
-    let pods = Pods {
-        deployment,
-        revision,
-        count: count?,
-        atomic,
-    };
+    let pods = Pods { deployment, revision, count: count?, atomic };
     if reader.cast.several() && pods.deployment.is_none() && pods.count != Count::All {
-        reader
-            .report
-            .add(node, "the pods of which Deployment?", "add `of: {deployment: …}`");
+        reader.report.add(node, "the pods of which Deployment?", "add `of: {deployment: …}`");
         return None;
     }
     Some(pods)
@@ -56,15 +41,11 @@ fn read_count(node: &Node, reader: &mut Reader<'_>) -> Option<Count> {
     match &node.kind {
         Kind::Text(text) if text == "all" => Some(Count::All),
         Kind::Text(text) => {
-            reader
-                .report
-                .add(node, format!("`{text}` is no number of pods"), "a number, or `all`");
+            reader.report.add(node, format!("`{text}` is no number of pods"), "a number, or `all`");
             None
         }
         Kind::Int(0) => {
-            reader
-                .report
-                .add(node, "no pod at all", "a step that does nothing proves nothing");
+            reader.report.add(node, "no pod at all", "a step that does nothing proves nothing");
             None
         }
         _ => {
@@ -83,12 +64,7 @@ fn of(node: Option<&Node>, reader: &mut Reader<'_>) -> Option<(Option<String>, O
         None => None,
     };
     let revision = match fields.get("revision") {
-        Some(revision) => Some(read::integer(
-            revision,
-            "a revision",
-            1..=i64::from(i32::MAX),
-            reader.report,
-        )?),
+        Some(revision) => Some(read::integer(revision, "a revision", 1..=i64::from(i32::MAX), reader.report)?),
         None => None,
     };
     Some((deployment, revision))

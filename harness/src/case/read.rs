@@ -20,11 +20,7 @@ impl<'n> Fields<'n> {
     /// The mapping at this node. Unknown fields are findings; so is a node that is no mapping.
     pub(super) fn of(node: &'n Node, what: &str, known: &[&str], report: &mut Report) -> Option<Self> {
         let Kind::Map(map) = &node.kind else {
-            report.add(
-                node,
-                format!("{what} is a mapping"),
-                format!("this is {}", node.describe()),
-            );
+            report.add(node, format!("{what} is a mapping"), format!("this is {}", node.describe()));
             report.help(format!("its fields are {}", list(known)));
             return None;
         };
@@ -38,17 +34,12 @@ impl<'n> Fields<'n> {
 
     /// A field's value, unless it is absent or null.
     pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
-        self.entry(key)
-            .map(|(_, value)| value)
-            .filter(|value| !matches!(value.kind, Kind::Null))
+        self.entry(key).map(|(_, value)| value).filter(|value| !matches!(value.kind, Kind::Null))
     }
 
     /// A field's key and value, null or not.
     pub(super) fn entry(&self, key: &str) -> Option<(&'n Node, &'n Node)> {
-        self.map
-            .iter()
-            .find(|(name, _)| name.as_key() == key)
-            .map(|(key, value)| (key, value))
+        self.map.iter().find(|(name, _)| name.as_key() == key).map(|(key, value)| (key, value))
     }
 }
 
@@ -56,11 +47,7 @@ impl<'n> Fields<'n> {
 pub(super) fn unknown(key: &Node, what: &str, known: &[&str], report: &mut Report) {
     let name = key.as_key();
     if NOT_YET.contains(&name.as_str()) {
-        report.add(
-            key,
-            format!("`{name}` is not supported yet"),
-            "a later version will know it",
-        );
+        report.add(key, format!("`{name}` is not supported yet"), "a later version will know it");
         return;
     }
     let hint = did_you_mean(&name, known.iter().copied()).unwrap_or_else(|| format!("{what} has no such field"));
@@ -77,19 +64,11 @@ pub(super) fn text<'n>(node: &'n Node, what: &str, report: &mut Report) -> Optio
             None
         }
         Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) => {
-            report.add(
-                node,
-                format!("{what} is a text"),
-                format!("this is {}; put it into quotes", node.describe()),
-            );
+            report.add(node, format!("{what} is a text"), format!("this is {}; put it into quotes", node.describe()));
             None
         }
         _ => {
-            report.add(
-                node,
-                format!("{what} is a text"),
-                format!("this is {}", node.describe()),
-            );
+            report.add(node, format!("{what} is a text"), format!("this is {}", node.describe()));
             None
         }
     }
@@ -103,11 +82,7 @@ pub(super) fn name(node: &Node, what: &str, report: &mut Report) -> Option<Strin
     if text.chars().all(inner) && edge(text.chars().next()) && edge(text.chars().last()) && text.len() <= 63 {
         return Some(text.to_owned());
     }
-    report.add(
-        node,
-        format!("`{text}` is no name"),
-        "lower-case letters, digits, `-` and `.`, at most 63",
-    );
+    report.add(node, format!("`{text}` is no name"), "lower-case letters, digits, `-` and `.`, at most 63");
     None
 }
 
@@ -124,11 +99,7 @@ pub(super) fn integer(node: &Node, what: &str, range: RangeInclusive<i64>, repor
     if range.contains(&number) {
         return Some(number);
     }
-    report.add(
-        node,
-        format!("{what} cannot be {number}"),
-        format!("from {} to {}", range.start(), range.end()),
-    );
+    report.add(node, format!("{what} cannot be {number}"), format!("from {} to {}", range.start(), range.end()));
     None
 }
 
@@ -137,11 +108,7 @@ pub(super) fn boolean(node: &Node, what: &str, report: &mut Report) -> Option<bo
     if let Kind::Bool(value) = node.kind {
         return Some(value);
     }
-    report.add(
-        node,
-        format!("{what} is true or false"),
-        format!("this is {}", node.describe()),
-    );
+    report.add(node, format!("{what} is true or false"), format!("this is {}", node.describe()));
     None
 }
 
@@ -162,22 +129,14 @@ pub(super) fn items<'n>(node: &'n Node, what: &str, report: &mut Report) -> Opti
     if let Kind::List(list) = &node.kind {
         return Some(list);
     }
-    report.add(
-        node,
-        format!("{what} is a list"),
-        format!("this is {}", node.describe()),
-    );
+    report.add(node, format!("{what} is a list"), format!("this is {}", node.describe()));
     None
 }
 
 /// A mapping from texts to texts: labels, annotations, environment variables.
 pub(super) fn texts(node: &Node, what: &str, report: &mut Report) -> Option<BTreeMap<String, String>> {
     let Kind::Map(map) = &node.kind else {
-        report.add(
-            node,
-            format!("{what} is a mapping"),
-            format!("this is {}", node.describe()),
-        );
+        report.add(node, format!("{what} is a mapping"), format!("this is {}", node.describe()));
         return None;
     };
     let mut texts = BTreeMap::new();
@@ -200,11 +159,7 @@ pub(super) fn number_or_percent(
     match &node.kind {
         Kind::Int(number) if refused || (0..=MOST_PODS).contains(number) => Some((*number).into()),
         Kind::Int(number) => {
-            report.add(
-                node,
-                format!("{what} cannot be {number}"),
-                format!("from 0 to {MOST_PODS}, or a percentage"),
-            );
+            report.add(node, format!("{what} cannot be {number}"), format!("from 0 to {MOST_PODS}, or a percentage"));
             None
         }
         Kind::Text(text) if refused => Some(text.as_str().into()),
@@ -212,11 +167,7 @@ pub(super) fn number_or_percent(
             Some(text.as_str().into())
         }
         _ => {
-            report.add(
-                node,
-                format!("{what} is a number or a percentage"),
-                "such as `3` or `25%`",
-            );
+            report.add(node, format!("{what} is a number or a percentage"), "such as `3` or `25%`");
             None
         }
     }

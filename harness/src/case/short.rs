@@ -28,11 +28,7 @@ pub(super) fn deployment(node: &Node, refused: bool, report: &mut Report) -> Opt
     let required = |key: &str, report: &mut Report| {
         let found = fields.get(key);
         if found.is_none() {
-            report.add(
-                node,
-                format!("the deployment has no `{key}`"),
-                format!("add `{key}: …`"),
-            );
+            report.add(node, format!("the deployment has no `{key}`"), format!("add `{key}: …`"));
         }
         found
     };
@@ -56,19 +52,12 @@ pub(super) fn deployment(node: &Node, refused: bool, report: &mut Report) -> Opt
         ("progressDeadlineSeconds", i64::from(i32::MAX)),
         ("revisionHistoryLimit", MOST_PODS),
     ] {
-        let range = if refused {
-            i64::from(i32::MIN)..=i64::from(i32::MAX)
-        } else {
-            0..=most
-        };
+        let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=most };
         if let Some(number) = fields.get(key).and_then(|node| read::integer(node, key, range, report)) {
             spec[key] = number.into();
         }
     }
-    if let Some(paused) = fields
-        .get("paused")
-        .and_then(|node| read::boolean(node, "paused", report))
-    {
+    if let Some(paused) = fields.get("paused").and_then(|node| read::boolean(node, "paused", report)) {
         spec["paused"] = paused.into();
     }
     if let Some(strategy) = strategy(&fields, refused, report) {
@@ -80,35 +69,21 @@ pub(super) fn deployment(node: &Node, refused: bool, report: &mut Report) -> Opt
 /// The strategy, if any of its fields is there; combinations that the server refuses are findings.
 fn strategy(fields: &Fields<'_>, refused: bool, report: &mut Report) -> Option<Value> {
     let kinds = [("RollingUpdate", false), ("Recreate", true)];
-    let recreate = fields
-        .get("strategy")
-        .and_then(|node| read::word(node, "the strategy", &kinds, report));
+    let recreate = fields.get("strategy").and_then(|node| read::word(node, "the strategy", &kinds, report));
     let mut rolling = Map::new();
     for key in ["maxSurge", "maxUnavailable"] {
-        let value = fields
-            .get(key)
-            .and_then(|node| read::number_or_percent(node, key, refused, report));
+        let value = fields.get(key).and_then(|node| read::number_or_percent(node, key, refused, report));
         rolling.extend(value.map(|value| (key.to_owned(), value)));
     }
-    if let (Some(true), false, Some((key, _))) = (
-        recreate,
-        refused,
-        fields.entry("maxSurge").or(fields.entry("maxUnavailable")),
-    ) {
-        report.add(
-            key,
-            format!("Recreate has no `{}`", key.as_key()),
-            "the server will refuse this",
-        );
+    if let (Some(true), false, Some((key, _))) =
+        (recreate, refused, fields.entry("maxSurge").or(fields.entry("maxUnavailable")))
+    {
+        report.add(key, format!("Recreate has no `{}`", key.as_key()), "the server will refuse this");
     }
     let none = |value: Option<&Value>| value.is_some_and(|value| value == &json!(0) || value == &json!("0%"));
     if none(rolling.get("maxSurge")) && none(rolling.get("maxUnavailable")) && !refused {
         let (key, _) = fields.entry("maxUnavailable")?;
-        report.add(
-            key,
-            "maxSurge and maxUnavailable cannot both be 0",
-            "the server will refuse this",
-        );
+        report.add(key, "maxSurge and maxUnavailable cannot both be 0", "the server will refuse this");
     }
     let kind = match recreate {
         None if rolling.is_empty() => return None,

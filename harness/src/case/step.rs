@@ -32,15 +32,7 @@ const OPERATIONS: [&str; 17] = [
 ];
 
 /// Operations that no server takes part in, or not as one request.
-const NOT_REFUSABLE: [&str; 7] = [
-    "ready",
-    "unready",
-    "fail",
-    "succeed",
-    "terminate",
-    "advance",
-    "together",
-];
+const NOT_REFUSABLE: [&str; 7] = ["ready", "unready", "fail", "succeed", "terminate", "advance", "together"];
 
 /// The kinds of object that `patch` and `delete` know.
 const KINDS: [(&str, &str); 5] = [
@@ -73,18 +65,14 @@ impl Reader<'_> {
     /// One step.
     fn step(&mut self, node: &Node, top: bool) -> Option<Step> {
         if let Some(word) = node.as_text().filter(|word| OPERATIONS.contains(word)) {
-            self.report
-                .add(node, "a step is a mapping", format!("write `{word}: …`"));
+            self.report.add(node, "a step is a mapping", format!("write `{word}: …`"));
             return None;
         }
         let mut known = OPERATIONS.to_vec();
         known.push("refused");
         let fields = Fields::of(node, "a step", &known, self.report)?;
         let refused = self.refused(&fields);
-        let mut found = OPERATIONS
-            .iter()
-            .filter_map(|name| Some((*name, fields.entry(name)?)))
-            .collect::<Vec<_>>();
+        let mut found = OPERATIONS.iter().filter_map(|name| Some((*name, fields.entry(name)?))).collect::<Vec<_>>();
         found.sort_by_key(|(_, (key, _))| key.span.start);
         let (name, (key, value)) = match found.as_slice() {
             [] => {
@@ -92,11 +80,7 @@ impl Reader<'_> {
                 let only_refused =
                     matches!(&node.kind, Kind::Map(map) if map.iter().all(|(key, _)| key.as_key() == "refused"));
                 if only_refused {
-                    self.report.add(
-                        node,
-                        "a step without an operation",
-                        format!("one of {}", read::list(&OPERATIONS)),
-                    );
+                    self.report.add(node, "a step without an operation", format!("one of {}", read::list(&OPERATIONS)));
                 }
                 return None;
             }
@@ -107,27 +91,18 @@ impl Reader<'_> {
                     format!("two operations in one step: `{first}` and `{second}`"),
                     "a step does one thing",
                 );
-                self.report
-                    .help("make them two steps, or `together: [{…}, {…}]` for no settling between them");
+                self.report.help("make them two steps, or `together: [{…}, {…}]` for no settling between them");
                 return None;
             }
         };
         if let (Some(_), true) = (&refused, NOT_REFUSABLE.contains(&name))
             && let Some((at, _)) = fields.entry("refused")
         {
-            self.report.add(
-                at,
-                format!("`{name}` cannot be refused"),
-                "only an operation of a user's can",
-            );
+            self.report.add(at, format!("`{name}` cannot be refused"), "only an operation of a user's can");
             return None;
         }
         if !top && ["together", "advance"].contains(&name) {
-            self.report.add(
-                key,
-                format!("`{name}` cannot stand inside `together`"),
-                "make it a step of its own",
-            );
+            self.report.add(key, format!("`{name}` cannot stand inside `together`"), "make it a step of its own");
             return None;
         }
         let edge = self.operation(name, key, value, refused.is_some())?;
@@ -140,11 +115,7 @@ impl Reader<'_> {
         let (key, value) = fields.entry("refused")?;
         let inner = Fields::of(value, "`refused`", &["message"], self.report)?;
         let Some(message) = inner.get("message") else {
-            self.report.add(
-                key,
-                "refused without a message",
-                "add `{message: \"…\"}`, a part of what the server says",
-            );
+            self.report.add(key, "refused without a message", "add `{message: \"…\"}`, a part of what the server says");
             return None;
         };
         read::text(message, "the message", self.report).map(str::to_owned)
@@ -174,11 +145,7 @@ impl Reader<'_> {
             "fail" => pods::read(value, name, self).map(Edge::Fail),
             "succeed" => pods::read(value, name, self).map(Edge::Succeed),
             "terminate" if !self.held => {
-                self.report.add(
-                    key,
-                    "`terminate` without held terminations",
-                    "deletions finish by themselves here",
-                );
+                self.report.add(key, "`terminate` without held terminations", "deletions finish by themselves here");
                 self.report.help("add `terminations: held` at the top of the case");
                 None
             }
@@ -191,8 +158,7 @@ impl Reader<'_> {
     /// Any manifest: one object with a kind and a name.
     fn manifest(&mut self, node: &Node, refused: bool) -> Option<Edge> {
         let Kind::Map(_) = node.kind else {
-            self.report
-                .add(node, "`apply` takes a manifest", format!("this is {}", node.describe()));
+            self.report.add(node, "`apply` takes a manifest", format!("this is {}", node.describe()));
             return None;
         };
         let metadata = node.get("metadata");
@@ -205,21 +171,15 @@ impl Reader<'_> {
         for (what, found) in required {
             let found = found.map(|found| read::text(found, what, self.report).is_some());
             if found.is_none() {
-                self.report
-                    .add(node, format!("the manifest has no `{what}`"), "an object needs it");
+                self.report.add(node, format!("the manifest has no `{what}`"), "an object needs it");
             }
             complete &= found == Some(true);
         }
         if let Some(namespace) = metadata.and_then(|it| it.get("namespace")) {
-            self.report
-                .add(namespace, "a case does not choose its namespace", "leave this out");
+            self.report.add(namespace, "a case does not choose its namespace", "leave this out");
             complete = false;
         }
-        if complete {
-            self.apply(node.to_json(), refused)
-        } else {
-            None
-        }
+        if complete { self.apply(node.to_json(), refused) } else { None }
     }
 
     fn apply(&mut self, manifest: serde_json::Value, refused: bool) -> Option<Edge> {
@@ -234,11 +194,7 @@ impl Reader<'_> {
     fn patch(&mut self, node: &Node, refused: bool) -> Option<Edge> {
         let fields = Fields::of(node, "`patch`", &["target", "type", "patch"], self.report)?;
         let target = self.target(fields.get("target"), node);
-        let kinds = [
-            ("strategic", PatchKind::Strategic),
-            ("merge", PatchKind::Merge),
-            ("json", PatchKind::Json),
-        ];
+        let kinds = [("strategic", PatchKind::Strategic), ("merge", PatchKind::Merge), ("json", PatchKind::Json)];
         let kind = match fields.get("type") {
             Some(kind) => read::word(kind, "the type of a patch", &kinds, self.report)?,
             None => PatchKind::default(),
@@ -252,50 +208,29 @@ impl Reader<'_> {
             PatchKind::Strategic | PatchKind::Merge => matches!(patch.kind, Kind::Map(_)),
         };
         if !fits {
-            let shape = if kind == PatchKind::Json {
-                "a list of operations"
-            } else {
-                "a mapping"
-            };
-            self.report.add(
-                patch,
-                format!("this patch is {shape}"),
-                format!("this is {}", patch.describe()),
-            );
+            let shape = if kind == PatchKind::Json { "a list of operations" } else { "a mapping" };
+            self.report.add(patch, format!("this patch is {shape}"), format!("this is {}", patch.describe()));
             return None;
         }
         let target = target?;
         self.cast.retemplated |= target.kind == "deployment" && !refused;
-        Some(Edge::Patch {
-            target,
-            kind,
-            patch: patch.to_json(),
-        })
+        Some(Edge::Patch { target, kind, patch: patch.to_json() })
     }
 
     /// `delete: deployment/web`, `delete: {target: deployment/web, cascade: orphan}`.
     fn delete(&mut self, node: &Node) -> Option<Edge> {
         if node.as_text().is_some() {
-            return Some(Edge::Delete {
-                target: self.target(Some(node), node)?,
-                cascade: Cascade::default(),
-            });
+            return Some(Edge::Delete { target: self.target(Some(node), node)?, cascade: Cascade::default() });
         }
         let fields = Fields::of(node, "`delete`", &["target", "cascade"], self.report)?;
-        let words = [
-            ("background", Cascade::Background),
-            ("foreground", Cascade::Foreground),
-            ("orphan", Cascade::Orphan),
-        ];
+        let words =
+            [("background", Cascade::Background), ("foreground", Cascade::Foreground), ("orphan", Cascade::Orphan)];
         let target = self.target(fields.get("target"), node);
         let cascade = match fields.get("cascade") {
             Some(cascade) => read::word(cascade, "the cascade", &words, self.report)?,
             None => Cascade::default(),
         };
-        Some(Edge::Delete {
-            target: target?,
-            cascade,
-        })
+        Some(Edge::Delete { target: target?, cascade })
     }
 
     /// `deployment/web`.
@@ -306,11 +241,7 @@ impl Reader<'_> {
         };
         let text = read::text(node, "a target", self.report)?;
         let Some((kind, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty()) else {
-            self.report.add(
-                node,
-                format!("`{text}` is no target"),
-                "write `kind/name`, such as `deployment/web`",
-            );
+            self.report.add(node, format!("`{text}` is no target"), "write `kind/name`, such as `deployment/web`");
             return None;
         };
         if !KINDS.iter().any(|(known, _)| *known == kind) {
@@ -323,10 +254,7 @@ impl Reader<'_> {
         if kind == "deployment" && !self.cast.known(name, node, self.report) {
             return None;
         }
-        Some(Target {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-        })
+        Some(Target { kind: kind.to_owned(), name: name.to_owned() })
     }
 
     /// `set: {image: "app:2"}`, with `container`, `env` and `deployment`.
@@ -349,12 +277,7 @@ impl Reader<'_> {
             return None;
         }
         self.cast.retemplated |= !refused;
-        Some(Edge::Set {
-            deployment: deployment?,
-            container,
-            image,
-            env,
-        })
+        Some(Edge::Set { deployment: deployment?, container, image, env })
     }
 
     /// `scale: 12`, `scale: {deployment: web, replicas: 12}`.
@@ -369,17 +292,10 @@ impl Reader<'_> {
         } else {
             (None, node)
         };
-        let range = if refused {
-            i64::from(i32::MIN)..=i64::from(i32::MAX)
-        } else {
-            0..=MOST_PODS
-        };
+        let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=MOST_PODS };
         let replicas = read::integer(number, "the number of replicas", range, self.report);
         let deployment = self.cast.meant(named, key, self.report)?;
-        Some(Edge::Scale {
-            deployment,
-            replicas: i32::try_from(replicas?).ok()?,
-        })
+        Some(Edge::Scale { deployment, replicas: i32::try_from(replicas?).ok()? })
     }
 
     /// `pause: web`, `pause: {deployment: web}`, `pause: {}`, `pause:`.
@@ -410,34 +326,21 @@ impl Reader<'_> {
         };
         let deployment = deployment?;
         if !refused && !self.cast.retemplated {
-            self.report.add(
-                key,
-                "there is nothing to undo",
-                "no step before it changes the template",
-            );
-            self.report
-                .help("if the server must say so, add `refused: {message: \"…\"}`");
+            self.report.add(key, "there is nothing to undo", "no step before it changes the template");
+            self.report.help("if the server must say so, add `refused: {message: \"…\"}`");
             return None;
         }
-        Some(Edge::Undo {
-            deployment,
-            to_revision,
-        })
+        Some(Edge::Undo { deployment, to_revision })
     }
 
     /// `advance: 10m`.
     fn advance(&mut self, node: &Node) -> Option<Duration> {
         if let Kind::Map(_) = node.kind {
-            self.report.add(
-                node,
-                "`advance: {to, since}` is not supported yet",
-                "give a duration: `10m`",
-            );
+            self.report.add(node, "`advance: {to, since}` is not supported yet", "give a duration: `10m`");
             return None;
         }
         if let Kind::Int(number) = node.kind {
-            self.report
-                .add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
+            self.report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
             return None;
         }
         let text = read::text(node, "a duration", self.report)?;
@@ -445,11 +348,9 @@ impl Reader<'_> {
             Ok(Duration::ZERO) => self.report.add(node, "no time passes", "more than `0s`, please"),
             Ok(duration) if duration > LONGEST => self.report.add(node, "that is too long", "at most ten years"),
             Ok(duration) => return Some(duration),
-            Err(error) => self.report.add(
-                node,
-                format!("`{text}` is no duration"),
-                format!("{error}; try `90s` or `10m`"),
-            ),
+            Err(error) => {
+                self.report.add(node, format!("`{text}` is no duration"), format!("{error}; try `90s` or `10m`"))
+            }
         }
         None
     }
@@ -458,11 +359,7 @@ impl Reader<'_> {
     fn together(&mut self, node: &Node) -> Option<Vec<Step>> {
         let items = read::items(node, "`together`", self.report)?;
         if items.len() < 2 {
-            self.report.add(
-                node,
-                "`together` takes two steps or more",
-                "a single step needs no `together`",
-            );
+            self.report.add(node, "`together` takes two steps or more", "a single step needs no `together`");
             return None;
         }
         let steps: Vec<Step> = items.iter().filter_map(|step| self.step(step, false)).collect();

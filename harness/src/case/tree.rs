@@ -43,10 +43,7 @@ impl Node {
         let options = serde_saphyr::options! { with_snippet: false, legacy_octal_numbers: true };
         let node = serde_saphyr::from_str_with_options::<Self>(text, options).map_err(|error| {
             let span = error.location().map_or(0..0, |location| place(text, &location));
-            Malformed {
-                span,
-                why: without_advice(&error.to_string()),
-            }
+            Malformed { span, why: without_advice(&error.to_string()) }
         })?;
         Ok(node)
     }
@@ -67,10 +64,7 @@ impl Node {
     /// The value of a key, if this is a map.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match &self.kind {
-            Kind::Map(map) => map
-                .iter()
-                .find(|(name, _)| name.as_key() == key)
-                .map(|(_, value)| value),
+            Kind::Map(map) => map.iter().find(|(name, _)| name.as_key() == key).map(|(_, value)| value),
             _ => None,
         }
     }
@@ -121,15 +115,8 @@ fn place(text: &str, location: &Location) -> Range<usize> {
         return bytes(location);
     }
     let before = |n: u64| usize::try_from(n).unwrap_or(1).saturating_sub(1);
-    let line_start: usize = text
-        .split_inclusive('\n')
-        .take(before(location.line()))
-        .map(str::len)
-        .sum();
-    let in_line = text[line_start..]
-        .char_indices()
-        .nth(before(location.column()))
-        .map_or(0, |(at, _)| at);
+    let line_start: usize = text.split_inclusive('\n').take(before(location.line())).map(str::len).sum();
+    let in_line = text[line_start..].char_indices().nth(before(location.column())).map_or(0, |(at, _)| at);
     line_start + in_line..line_start + in_line
 }
 
@@ -143,11 +130,7 @@ impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Kind>::deserialize(deserializer)?;
         let line = usize::try_from(spanned.referenced.line()).unwrap_or(0);
-        Ok(Self {
-            span: bytes(&spanned.referenced),
-            line,
-            kind: spanned.value,
-        })
+        Ok(Self { span: bytes(&spanned.referenced), line, kind: spanned.value })
     }
 }
 
@@ -175,9 +158,7 @@ impl<'de> Visitor<'de> for KindVisitor {
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Kind, E> {
-        i64::try_from(value)
-            .map(Kind::Int)
-            .map_err(|_| E::custom("number is too large"))
+        i64::try_from(value).map(Kind::Int).map_err(|_| E::custom("number is too large"))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Kind, E> {
@@ -233,9 +214,7 @@ mod tests {
     #[case::quoted("x: {image: \"app:2\"}", "image", "\"app:2\"")]
     fn knows_where_a_value_stands(#[case] text: &str, #[case] key: &str, #[case] expected: &str) {
         let node = Node::parse(text).unwrap();
-        let super::Kind::Map(map) = &node.kind else {
-            panic!("no map")
-        };
+        let super::Kind::Map(map) = &node.kind else { panic!("no map") };
         assert_eq!(&text[map[0].1.get(key).unwrap().span.clone()], expected);
     }
 

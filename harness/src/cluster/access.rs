@@ -56,10 +56,7 @@ impl Access {
 
     /// A client that repeats nothing by itself and lets a watch be silent for as long as it likes. Needs a tokio runtime.
     pub fn client(&self, user: User) -> Result<kube::Client, ClusterError> {
-        let failed = |why: String| ClusterError::Client {
-            server: self.server.clone(),
-            why,
-        };
+        let failed = |why: String| ClusterError::Client { server: self.server.clone(), why };
         let uri = self.server.parse().map_err(|error| failed(format!("{error}")))?;
         let ca = CertificateDer::from_pem_slice(self.ca_pem.as_bytes()).map_err(|error| failed(error.to_string()))?;
         let mut config = kube::Config::new(uri);
@@ -87,9 +84,7 @@ impl Access {
 /// Tokens do not belong in logs.
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access")
-            .field("server", &self.server)
-            .finish_non_exhaustive()
+        f.debug_struct("Access").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
@@ -128,10 +123,7 @@ mod tests {
         let read = Kubeconfig::from_yaml(&access().kubeconfig(User::Subject)).unwrap();
         let cluster = read.clusters[0].cluster.as_ref().unwrap();
         assert_eq!(cluster.server.as_deref(), Some("https://127.0.0.1:6443"));
-        assert_eq!(
-            cluster.certificate_authority_data.as_deref(),
-            Some("LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==")
-        );
+        assert_eq!(cluster.certificate_authority_data.as_deref(), Some("LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="));
         assert!(read.auth_infos[0].auth_info.as_ref().unwrap().token.is_some());
     }
 

@@ -32,10 +32,7 @@ impl Binaries {
 
 /// Find the programs of this version, or make them, which may take minutes the first time. What goes on is told on standard error.
 pub fn binaries(version: &str) -> Result<Binaries, ClusterError> {
-    let failed = |why: String| ClusterError::Binaries {
-        version: version.to_owned(),
-        why,
-    };
+    let failed = |why: String| ClusterError::Binaries { version: version.to_owned(), why };
     let mut bash = Command::new("bash")
         .args(["-s", "--", version])
         .stdin(Stdio::piped())
@@ -49,24 +46,15 @@ pub fn binaries(version: &str) -> Result<Binaries, ClusterError> {
     let output = bash.wait_with_output().map_err(|error| failed(error.to_string()))?;
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     match output.status.code() {
-        Some(0) if folder.is_absolute() => Ok(Binaries {
-            folder,
-            version: version.to_owned(),
-        }),
+        Some(0) if folder.is_absolute() => Ok(Binaries { folder, version: version.to_owned() }),
         Some(64) => Err(failed("that is not a version such as v1.36.3".to_owned())),
-        _ => Err(failed(
-            "they were not found and could not be made, as said above".to_owned(),
-        )),
+        _ => Err(failed("they were not found and could not be made, as said above".to_owned())),
     }
 }
 
 /// Whether [`binaries`] can succeed, as far as one can tell without running anything; if not, what is missing.
 pub fn available(version: &str) -> Result<(), String> {
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if variable("LOCKSTEP_BIN").is_some_and(|folder| holds(&folder)) {
         return Ok(());
     }
@@ -80,9 +68,7 @@ pub fn available(version: &str) -> Result<(), String> {
     if std::env::split_paths(&path).any(|folder| holds(&folder) || folder.join("go").is_file()) {
         return Ok(());
     }
-    Err(format!(
-        "neither kube-apiserver, kube-controller-manager and etcd of {version}, nor Go to build them"
-    ))
+    Err(format!("neither kube-apiserver, kube-controller-manager and etcd of {version}, nor Go to build them"))
 }
 
 fn holds(folder: &Path) -> bool {

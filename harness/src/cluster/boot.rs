@@ -39,10 +39,7 @@ pub struct Plan {
 impl Plan {
     /// The lab's half whole, which never has the Deployment controller.
     pub fn new(version: &str) -> Self {
-        Self {
-            version: version.to_owned(),
-            without: BTreeSet::new(),
-        }
+        Self { version: version.to_owned(), without: BTreeSet::new() }
     }
 
     /// Leave out what the subject brings.
@@ -95,18 +92,8 @@ struct Starting<'a> {
 impl<'a> Starting<'a> {
     fn new(supervisor: &'a Supervisor, binaries: &'a Binaries, dir: &Path) -> Result<Self, ClusterError> {
         let [api, etcd, peer] = ports::free()?;
-        let layout = Layout {
-            dir: dir.to_owned(),
-            api,
-            etcd,
-            peer,
-        };
-        Ok(Self {
-            supervisor,
-            binaries,
-            layout,
-            children: Vec::new(),
-        })
+        let layout = Layout { dir: dir.to_owned(), api, etcd, peer };
+        Ok(Self { supervisor, binaries, layout, children: Vec::new() })
     }
 
     async fn run(&mut self, plan: &Plan) -> Result<Cluster, ClusterError> {
@@ -123,11 +110,7 @@ impl<'a> Starting<'a> {
             },
             access,
             dir: self.layout.dir.clone(),
-            programs: self
-                .children
-                .iter()
-                .map(|child| (child.name.clone(), ProcessId::of(child.pid)))
-                .collect(),
+            programs: self.children.iter().map(|child| (child.name.clone(), ProcessId::of(child.pid))).collect(),
             supervisor: self.supervisor.process(),
             owned: None,
         })
@@ -143,12 +126,7 @@ impl<'a> Starting<'a> {
             User::Subject.name()
         );
         write_private(&self.layout.tokens(), tokens.as_bytes())?;
-        let access = Access {
-            server: self.layout.server(),
-            ca_pem,
-            admin_token,
-            subject_token,
-        };
+        let access = Access { server: self.layout.server(), ca_pem, admin_token, subject_token };
         write_private(&self.layout.kubeconfig(), access.kubeconfig(User::Admin).as_bytes())?;
         Ok(access)
     }
@@ -171,31 +149,19 @@ impl<'a> Starting<'a> {
         loop {
             let answer = client.request_text(readyz()).await;
             if !lab && matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
-                self.start(
-                    "kube-controller-manager",
-                    programs::kube_controller_manager(&self.layout, &plan.without),
-                )?;
+                self.start("kube-controller-manager", programs::kube_controller_manager(&self.layout, &plan.without))?;
                 lab = true;
             }
             if let Some((child, exit)) = self.children.iter().find_map(|child| Some((child, child.exited()?))) {
                 let (log, tail) = self.keep_log(&child.name);
-                return Err(ClusterError::Exited {
-                    program: child.name.clone(),
-                    exit,
-                    log,
-                    tail,
-                });
+                return Err(ClusterError::Exited { program: child.name.clone(), exit, log, tail });
             }
             if answer.is_ok() {
                 return Ok(());
             }
             if started.elapsed() > PATIENCE {
                 let (log, tail) = self.keep_log("kube-apiserver");
-                return Err(ClusterError::NotReady {
-                    seconds: PATIENCE.as_secs(),
-                    log,
-                    tail,
-                });
+                return Err(ClusterError::NotReady { seconds: PATIENCE.as_secs(), log, tail });
             }
             clock::pause(LOOK).await;
         }
@@ -235,19 +201,14 @@ impl<'a> Starting<'a> {
 }
 
 fn readyz() -> hyper::Request<Vec<u8>> {
-    hyper::Request::get("/readyz")
-        .body(Vec::new())
-        .expect("a constant request is well-formed")
+    hyper::Request::get("/readyz").body(Vec::new()).expect("a constant request is well-formed")
 }
 
 /// Bind the subject's user to `cluster-admin`: the server is thrown away, and rights are not what is judged on it.
 async fn admit_subject(client: kube::Client) -> Result<(), ClusterError> {
     let group = "rbac.authorization.k8s.io".to_owned();
     let binding = ClusterRoleBinding {
-        metadata: ObjectMeta {
-            name: Some(User::Subject.name().to_owned()),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some(User::Subject.name().to_owned()), ..ObjectMeta::default() },
         role_ref: RoleRef {
             api_group: Some(group.clone()),
             kind: "ClusterRole".to_owned(),
@@ -260,12 +221,7 @@ async fn admit_subject(client: kube::Client) -> Result<(), ClusterError> {
             namespace: None,
         }]),
     };
-    let created = Api::<ClusterRoleBinding>::all(client)
-        .create(&PostParams::default(), &binding)
-        .await;
-    created.map_err(|source| ClusterError::Request {
-        what: "binding the subject's user",
-        source: Box::new(source),
-    })?;
+    let created = Api::<ClusterRoleBinding>::all(client).create(&PostParams::default(), &binding).await;
+    created.map_err(|source| ClusterError::Request { what: "binding the subject's user", source: Box::new(source) })?;
     Ok(())
 }

@@ -34,10 +34,7 @@ impl Authority {
         let mut params = params(name, today);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        Ok(Self {
-            issuer: CertifiedIssuer::self_signed(params, key()?)?,
-            today,
-        })
+        Ok(Self { issuer: CertifiedIssuer::self_signed(params, key()?)?, today })
     }
 
     /// The authority's own certificate, PEM.
@@ -57,10 +54,7 @@ impl Authority {
 
     /// A certificate for a server that also calls itself, as etcd does.
     pub(crate) fn peer(&self, name: &str) -> Result<Leaf, rcgen::Error> {
-        self.sign(
-            name,
-            &[ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
-        )
+        self.sign(name, &[ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth])
     }
 
     fn sign(&self, name: &str, usages: &[ExtendedKeyUsagePurpose]) -> Result<Leaf, rcgen::Error> {
@@ -70,10 +64,7 @@ impl Authority {
         params.extended_key_usages = usages.to_vec();
         params.use_authority_key_identifier_extension = true;
         let key = key()?;
-        Ok(Leaf {
-            certificate: params.signed_by(&key, &self.issuer)?,
-            key,
-        })
+        Ok(Leaf { certificate: params.signed_by(&key, &self.issuer)?, key })
     }
 }
 
@@ -100,10 +91,7 @@ pub(super) fn write_all(folder: &Path, now: Timestamp) -> Result<String, Cluster
     authority.server("kube-apiserver")?.write(folder, "kube-apiserver")?;
     let accounts = key()?;
     write_private(&folder.join("service-account.key"), accounts.serialize_pem().as_bytes())?;
-    write_private(
-        &folder.join("service-account.pub"),
-        accounts.public_key_pem().as_bytes(),
-    )?;
+    write_private(&folder.join("service-account.pub"), accounts.public_key_pem().as_bytes())?;
     Ok(authority.pem())
 }
 
@@ -116,13 +104,7 @@ fn params(name: &str, today: Date) -> CertificateParams {
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
     // A day of the calendar always fits: months and days are below 32.
-    let day = |date: Date| {
-        date_time_ymd(
-            date.year().into(),
-            date.month().unsigned_abs(),
-            date.day().unsigned_abs(),
-        )
-    };
+    let day = |date: Date| date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs());
     params.not_before = day(today.saturating_sub(1.day()));
     params.not_after = day(today.saturating_add(1.year()));
     params
@@ -140,10 +122,7 @@ mod tests {
         let folder = folder.path().join("pki");
         let ca = write_all(&folder, "2026-11-21T10:00:00Z".parse().unwrap()).unwrap();
         assert!(ca.starts_with("-----BEGIN CERTIFICATE-----"));
-        let files: Vec<_> = std::fs::read_dir(&folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
+        let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(files.len(), 9);
         for file in files {
             let mode = file.metadata().unwrap().permissions().mode();

@@ -36,10 +36,7 @@ fn lock_blocking(path: &Path) -> io::Result<Guard> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
         file.lock()?;
         let held = file.metadata()?;
-        if path
-            .metadata()
-            .is_ok_and(|found| (found.dev(), found.ino()) == (held.dev(), held.ino()))
-        {
+        if path.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (held.dev(), held.ino())) {
             return Ok(Guard { _file: file });
         }
     }
@@ -62,10 +59,7 @@ mod tests {
         drop(first);
         let second = second.join().unwrap();
         let third = OpenOptions::new().append(true).open(&path).unwrap();
-        assert!(
-            third.try_lock().is_err(),
-            "the second holder has the file that is there now"
-        );
+        assert!(third.try_lock().is_err(), "the second holder has the file that is there now");
         drop(second);
         third.try_lock().unwrap();
     }

@@ -48,12 +48,7 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), ClusterEr
     part.push(".part");
     let part = PathBuf::from(part);
     let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&part)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
         file.write_all(content)?;
         std::fs::rename(&part, path)
     };

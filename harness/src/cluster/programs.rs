@@ -6,15 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The lab's half: every controller that a case may need and that is not judged. Never the Deployment controller.
-const LAB: [&str; 7] = [
-    "replicaset",
-    "statefulset",
-    "daemonset",
-    "garbagecollector",
-    "namespace",
-    "serviceaccount",
-    "resourcequota",
-];
+const LAB: [&str; 7] =
+    ["replicaset", "statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
 
 /// Where a control plane keeps its files and listens.
 #[derive(Debug, Clone)]
@@ -69,10 +62,7 @@ pub(super) fn log(dir: &Path, program: &str) -> PathBuf {
 /// One etcd member that forgets nothing and flushes nothing: its data never outlives the machine's next restart.
 pub(super) fn etcd(layout: &Layout) -> Vec<String> {
     let pki = |file: &str| layout.pki().join(file).display().to_string();
-    let (client, peer) = (
-        format!("https://127.0.0.1:{}", layout.etcd),
-        format!("https://127.0.0.1:{}", layout.peer),
-    );
+    let (client, peer) = (format!("https://127.0.0.1:{}", layout.etcd), format!("https://127.0.0.1:{}", layout.peer));
     vec![
         "--name=lockstep".to_owned(),
         format!("--data-dir={}", layout.data().display()),
@@ -143,11 +133,7 @@ pub(super) fn kube_controller_manager(layout: &Layout, without: &BTreeSet<String
 /// The value of `--controllers`. With nothing left it must still name something, or it would mean all of them.
 fn controllers(without: &BTreeSet<String>) -> String {
     let left: Vec<&str> = LAB.into_iter().filter(|name| !without.contains(*name)).collect();
-    if left.is_empty() {
-        "-*".to_owned()
-    } else {
-        left.join(",")
-    }
+    if left.is_empty() { "-*".to_owned() } else { left.join(",") }
 }
 
 #[cfg(test)]
@@ -168,12 +154,7 @@ mod tests {
 
     #[test]
     fn everything_listens_on_loopback() {
-        let layout = Layout {
-            dir: PathBuf::from("plane"),
-            api: 1,
-            etcd: 2,
-            peer: 3,
-        };
+        let layout = Layout { dir: PathBuf::from("plane"), api: 1, etcd: 2, peer: 3 };
         for argument in etcd(&layout).into_iter().chain(kube_apiserver(&layout)) {
             if argument.contains("listen-") || argument.contains("bind-address") {
                 assert!(argument.contains("127.0.0.1"), "{argument}");

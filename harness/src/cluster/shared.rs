@@ -119,30 +119,17 @@ fn remember(run: &Run, folder: &Path, failure: &Path, error: &ClusterError) {
 }
 
 fn until(run: &Run, folder: &Path) -> Until {
-    Until {
-        gone: Some(run.process),
-        remove: PathBuf::from(folder),
-    }
+    Until { gone: Some(run.process), remove: PathBuf::from(folder) }
 }
 
 /// What tells the clusters of one run apart.
 fn key(plan: &Plan) -> String {
-    plan.without.iter().fold(plain(&plan.version), |key, left_out| {
-        format!("{key}-no-{}", plain(left_out))
-    })
+    plan.without.iter().fold(plain(&plan.version), |key, left_out| format!("{key}-no-{}", plain(left_out)))
 }
 
 /// Fit for a file's name.
 fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect()
 }
 
 #[cfg(test)]
@@ -152,9 +139,6 @@ mod tests {
     #[test]
     fn plans_have_folders_of_their_own() {
         assert_eq!(key(&Plan::new("v1.36.3")), "v1.36.3");
-        assert_eq!(
-            key(&Plan::new("../v1").without(["replicaset", "a/b"])),
-            ".._v1-no-a_b-no-replicaset"
-        );
+        assert_eq!(key(&Plan::new("../v1").without(["replicaset", "a/b"])), ".._v1-no-a_b-no-replicaset");
     }
 }

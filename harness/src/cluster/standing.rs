@@ -50,9 +50,7 @@ impl Standing {
 
     /// Another one, kept in this folder, which need not exist but whose parent must.
     pub fn at(folder: &Path) -> Self {
-        Self {
-            folder: folder.to_owned(),
-        }
+        Self { folder: folder.to_owned() }
     }
 
     /// Boot a cluster that outlives this process, unless one stands already.
@@ -66,14 +64,8 @@ impl Standing {
                 None => {
                     let (cluster, supervisor) = boot_in(&self.folder, plan).await?;
                     cluster.save(&self.state())?;
-                    supervisor.detach(Until {
-                        gone: None,
-                        remove: self.folder.clone(),
-                    })?;
-                    return Ok(Raised {
-                        cluster,
-                        already: false,
-                    });
+                    supervisor.detach(Until { gone: None, remove: self.folder.clone() })?;
+                    return Ok(Raised { cluster, already: false });
                 }
             }
         }

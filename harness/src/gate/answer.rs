@@ -23,18 +23,12 @@ enum Content {
 impl Answer {
     /// What the server sends.
     pub(super) fn stream(body: Incoming, ticket: Ticket) -> Self {
-        Self {
-            content: Content::Stream(body),
-            _ticket: ticket,
-        }
+        Self { content: Content::Stream(body), _ticket: ticket }
     }
 
     /// What the gate itself says.
     pub(super) fn words(text: String, ticket: Ticket) -> Self {
-        Self {
-            content: Content::Words(Some(text.into())),
-            _ticket: ticket,
-        }
+        Self { content: Content::Words(Some(text.into())), _ticket: ticket }
     }
 }
 

@@ -59,10 +59,7 @@ struct State {
 
 impl GateLog {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Shared {
-            state: Mutex::default(),
-            finished: watch::Sender::new(0),
-        }))
+        Self(Arc::new(Shared { state: Mutex::default(), finished: watch::Sender::new(0) }))
     }
 
     /// Take what was finished since the last time: in order of completion, watches when their answer began.
@@ -86,18 +83,9 @@ impl GateLog {
     /// A request arrived.
     pub(super) fn open<B>(&self, request: &Request<B>) -> Ticket {
         let uri = request.uri();
-        let Route {
-            verb,
-            group,
-            namespace,
-            resource,
-            subresource,
-            name,
-        } = Route::parse(request.method(), uri.path(), uri.query());
-        let user_agent = request
-            .headers()
-            .get(USER_AGENT)
-            .map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let Route { verb, group, namespace, resource, subresource, name } =
+            Route::parse(request.method(), uri.path(), uri.query());
+        let user_agent = request.headers().get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let mut state = self.state();
         state.arrived += 1;
         Ticket {
@@ -182,16 +170,9 @@ mod tests {
         watch.answered(200);
         assert_eq!(log.beyond(0).await, 1);
         drop(first);
-        let seen: Vec<_> = log
-            .drain()
-            .into_iter()
-            .map(|r| (r.seq, r.verb, r.status, r.user_agent))
-            .collect();
+        let seen: Vec<_> = log.drain().into_iter().map(|r| (r.seq, r.verb, r.status, r.user_agent)).collect();
         let mine = || "mine/1".to_owned();
-        assert_eq!(
-            seen,
-            [(2, Verb::Watch, Some(200), mine()), (1, Verb::List, None, mine())]
-        );
+        assert_eq!(seen, [(2, Verb::Watch, Some(200), mine()), (1, Verb::List, None, mine())]);
         drop(watch);
         assert!(log.drain().is_empty());
         assert_eq!(log.counts(), BTreeMap::from([(Verb::List, 1), (Verb::Watch, 1)]));

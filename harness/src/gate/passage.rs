@@ -54,12 +54,7 @@ impl Passage {
         let mut uri = hyper::http::uri::Parts::default();
         uri.scheme = Some(Scheme::HTTPS);
         uri.authority = Some(self.server.clone());
-        uri.path_and_query = Some(
-            head.uri
-                .path_and_query()
-                .cloned()
-                .unwrap_or_else(|| PathAndQuery::from_static("/")),
-        );
+        uri.path_and_query = Some(head.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
         *passed.method_mut() = head.method;
         *passed.uri_mut() = Uri::from_parts(uri).expect("scheme, authority and path make a whole URI");
         *passed.headers_mut() = head.headers;
@@ -79,15 +74,7 @@ fn strip(headers: &mut HeaderMap) {
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    let always = [
-        CONNECTION,
-        PROXY_AUTHENTICATE,
-        PROXY_AUTHORIZATION,
-        TE,
-        TRAILER,
-        TRANSFER_ENCODING,
-        UPGRADE,
-    ];
+    let always = [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
     let odd = ["keep-alive", "proxy-connection"].map(HeaderName::from_static);
     for name in named.into_iter().chain(always).chain(odd) {
         headers.remove(name);
@@ -109,9 +96,7 @@ fn unreachable_server(error: &Error, mut ticket: Ticket) -> Response<Answer> {
     ticket.answered(code.as_u16());
     let mut response = Response::new(Answer::words(status.to_string(), ticket));
     *response.status_mut() = code;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

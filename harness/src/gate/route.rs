@@ -130,9 +130,7 @@ fn verb(method: &Method, route: &Route, query: &str) -> Verb {
 
 /// The API server takes `watch`, `watch=true` and `watch=1`.
 fn watches(query: &str) -> bool {
-    query
-        .split('&')
-        .any(|pair| matches!(pair, "watch" | "watch=" | "watch=true" | "watch=1" | "watch=True"))
+    query.split('&').any(|pair| matches!(pair, "watch" | "watch=" | "watch=true" | "watch=1" | "watch=True"))
 }
 
 #[cfg(test)]
@@ -142,10 +140,10 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("GET /version", "get  / /")]
-    #[case("GET /", "get  / /")]
-    #[case("GET /api", "get  / /")]
-    #[case("GET /apis/apps/v1", "get apps / /")]
+    #[case("GET /version", "get  // /")]
+    #[case("GET /", "get  // /")]
+    #[case("GET /api", "get  // /")]
+    #[case("GET /apis/apps/v1", "get apps // /")]
     #[case("GET /api/v1/pods", "list  /pods/ /")]
     #[case("GET /api/v1/pods?limit=500", "list  /pods/ /")]
     #[case("GET /api/v1/pods?limit=500&watch=true&resourceVersion=1", "watch  /pods/ /")]
@@ -163,37 +161,17 @@ mod tests {
     #[case("DELETE /api/v1/namespaces/a/pods/p", "delete  a/pods/p /")]
     #[case("POST /api/v1/namespaces/a/pods/p/binding", "create  a/pods/p /binding")]
     #[case("GET /api/v1/namespaces/a/pods/p/proxy/x/y", "get  a/pods/p /proxy")]
-    #[case(
-        "PUT /apis/apps/v1/namespaces/a/replicasets/web-1",
-        "update apps a/replicasets/web-1 /"
-    )]
-    #[case(
-        "PUT /apis/apps/v1/namespaces/a/deployments/web/status",
-        "update apps a/deployments/web /status"
-    )]
+    #[case("PUT /apis/apps/v1/namespaces/a/replicasets/web-1", "update apps a/replicasets/web-1 /")]
+    #[case("PUT /apis/apps/v1/namespaces/a/deployments/web/status", "update apps a/deployments/web /status")]
     #[case("GET /apis/apps/v1/deployments?watch=true", "watch apps /deployments/ /")]
-    #[case(
-        "PATCH /apis/apps/v1/namespaces/a/deployments/web/scale",
-        "patch apps a/deployments/web /scale"
-    )]
+    #[case("PATCH /apis/apps/v1/namespaces/a/deployments/web/scale", "patch apps a/deployments/web /scale")]
     #[case("GET /api/v1/nodes/n1/", "get  /nodes/n1 /")]
     #[case("OPTIONS /api/v1/nodes", "other  /nodes/ /")]
     fn routes(#[case] request: &str, #[case] expected: &str) {
         let (method, target) = request.split_once(' ').unwrap();
-        let (path, query) = target
-            .split_once('?')
-            .map_or((target, None), |(path, query)| (path, Some(query)));
-        let Route {
-            verb,
-            group,
-            namespace,
-            resource,
-            subresource,
-            name,
-        } = Route::parse(&method.parse().unwrap(), path, query);
-        assert_eq!(
-            format!("{verb} {group} {namespace}/{resource}/{name} /{subresource}"),
-            expected
-        );
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let Route { verb, group, namespace, resource, subresource, name } =
+            Route::parse(&method.parse().unwrap(), path, query);
+        assert_eq!(format!("{verb} {group} {namespace}/{resource}/{name} /{subresource}"), expected);
     }
 }

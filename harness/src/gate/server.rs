@@ -43,11 +43,7 @@ impl Gate {
     /// Open a gate to this cluster, on a free port of loopback. To be called inside of a tokio runtime, which it lives on.
     pub fn start(access: &Access) -> Result<Self, GateError> {
         let log = GateLog::new();
-        let passage = Arc::new(Passage {
-            server: authority(access)?,
-            upstream: upstream(access)?,
-            log: log.clone(),
-        });
+        let passage = Arc::new(Passage { server: authority(access)?, upstream: upstream(access)?, log: log.clone() });
         let own = Authority::new("lockstep gate", clock::now())?;
         let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -56,13 +52,7 @@ impl Gate {
         let listener = TcpListener::from_std(listener)?;
         let task = tokio::spawn(accept(listener, tls, passage)).abort_handle();
         let token = access.token(User::Subject).to_owned();
-        Ok(Self {
-            url,
-            ca_pem: own.pem(),
-            token,
-            log,
-            task,
-        })
+        Ok(Self { url, ca_pem: own.pem(), token, log, task })
     }
 
     /// Where it listens, `https://127.0.0.1:PORT`.
@@ -134,13 +124,8 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
 }
 
 fn authority(access: &Access) -> Result<hyper::http::uri::Authority, GateError> {
-    let uri = access
-        .server
-        .parse::<Uri>()
-        .ok()
-        .filter(|uri| uri.scheme_str() == Some("https"));
-    uri.and_then(|uri| uri.authority().cloned())
-        .ok_or_else(|| GateError::Address(access.server.clone()))
+    let uri = access.server.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
+    uri.and_then(|uri| uri.authority().cloned()).ok_or_else(|| GateError::Address(access.server.clone()))
 }
 
 fn upstream(access: &Access) -> Result<Upstream, GateError> {
@@ -155,11 +140,8 @@ fn upstream(access: &Access) -> Result<Upstream, GateError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    let https = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_only()
-        .enable_all_versions()
-        .wrap_connector(tcp);
+    let https =
+        HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_all_versions().wrap_connector(tcp);
     Ok(Client::builder(TokioExecutor::new())
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .http2_initial_stream_window_size(STREAM_WINDOW)

@@ -21,11 +21,7 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
         out.push(String::new());
         out.extend(unblessed(judgement));
     }
-    let others: Vec<&Finding> = judgement
-        .findings
-        .iter()
-        .filter(|it| decisive.is_none_or(|one| *it != one))
-        .collect();
+    let others: Vec<&Finding> = judgement.findings.iter().filter(|it| decisive.is_none_or(|one| *it != one)).collect();
     if !others.is_empty() {
         out.push(String::new());
         out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
@@ -38,13 +34,16 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
     out.join("\n") + "\n"
 }
 
+/// The verdict and what decided it, in one line: `non-conformant: edge 1 (set image=app:2): rs1 10 -> 8 instead of …`.
+#[must_use]
+pub fn headline(judgement: &Judgement) -> String {
+    let why = judgement.decisive().map(|finding| format!(": {}", brief(finding)));
+    format!("{}{}", judgement.verdict, why.unwrap_or_default())
+}
+
 /// A finding in one line: `edge 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
 pub(super) fn brief(finding: &Finding) -> String {
-    let label = if finding.label.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", finding.label)
-    };
+    let label = if finding.label.is_empty() { String::new() } else { format!(" ({})", finding.label) };
     format!("{}{label}: {}", finding.place, sentence(&finding.what))
 }
 
@@ -71,26 +70,15 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
     };
     let word = paint.outcome(judgement.outcome(), &word);
     let (subject, cluster) = (&judgement.subject, &judgement.cluster);
-    let who = format!(
-        "{} ({}) on {} ({})",
-        subject.name, subject.version, cluster.name, cluster.version
-    );
+    let who = format!("{} ({}) on {} ({})", subject.name, subject.version, cluster.name, cluster.version);
     format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
 }
 
 /// Where: the edge, and the line of the case file with its text.
 fn place(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
-    let mut out = vec![format!(
-        "  {}  {}",
-        paint.strong(&finding.place.to_string()),
-        finding.label
-    )];
+    let mut out = vec![format!("  {}  {}", paint.strong(&finding.place.to_string()), finding.label)];
     if let Some(line) = finding.line {
-        let text = judgement
-            .source
-            .lines()
-            .nth(line - 1)
-            .map(|text| format!("  |  {}", text.trim_end()));
+        let text = judgement.source.lines().nth(line - 1).map(|text| format!("  |  {}", text.trim_end()));
         out.push(paint.faint(&format!("  {}:{line}{}", judgement.path, text.unwrap_or_default())));
     }
     out
@@ -118,11 +106,7 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
         }
         what => {
             let text = sentence(what);
-            let text = if what.blame() == Blame::Subject {
-                paint.bad(&text)
-            } else {
-                paint.doubtful(&text)
-            };
+            let text = if what.blame() == Blame::Subject { paint.bad(&text) } else { paint.doubtful(&text) };
             vec![format!("  {text}")]
         }
     }
@@ -164,10 +148,7 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
         Blessing::Blessed(None) | Blessing::Unblessed | Blessing::Changed(_) => "the blessed timeline".to_owned(),
     };
     let actual = format!("{} ({})", judgement.subject.name, judgement.subject.version);
-    vec![
-        paint.good(&format!("  - expected: {expected}")),
-        paint.bad(&format!("  + happened: {actual}")),
-    ]
+    vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]
 }
 
 /// Why an otherwise good case is not conformant.
@@ -190,16 +171,9 @@ fn unblessed(judgement: &Judgement) -> Vec<String> {
 /// How many edges differ after the first; they follow from it.
 fn later_differences(judgement: &Judgement) -> Option<String> {
     let differences = judgement.comparison.as_ref()?.differences.len();
-    let shown = judgement
-        .findings
-        .iter()
-        .any(|finding| matches!(finding.what, What::Divergence(_)));
+    let shown = judgement.findings.iter().any(|finding| matches!(finding.what, What::Divergence(_)));
     let later = differences.checked_sub(1).filter(|later| *later > 0 && shown)?;
-    let place = if judgement.verdict == Verdict::NonConformant {
-        "later"
-    } else {
-        "other"
-    };
+    let place = if judgement.verdict == Verdict::NonConformant { "later" } else { "other" };
     Some(match later {
         1 => format!("\n  one {place} step differs as well"),
         _ => format!("\n  {later} {place} steps differ as well"),

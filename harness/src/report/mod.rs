@@ -16,7 +16,7 @@ mod side_by_side;
 mod summary;
 mod table;
 
-pub use failure::failure;
+pub use failure::{failure, headline};
 pub use json::json;
 pub use side_by_side::{Side, side_by_side};
 pub use summary::summary;

@@ -50,10 +50,6 @@ impl Paint {
     }
 
     fn with(self, style: Style, text: &str) -> String {
-        if self.colour && !text.is_empty() {
-            format!("{style}{text}{style:#}")
-        } else {
-            text.to_owned()
-        }
+        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }

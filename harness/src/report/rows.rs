@@ -47,10 +47,7 @@ fn pair<'a>(old: &'a [String], mut new: &'a [String], rows: &mut Vec<Row<'a>>) {
 fn about(line: &str) -> (bool, &str) {
     let line = line.trim();
     let state = line.strip_prefix("= ");
-    (
-        state.is_some(),
-        state.unwrap_or(line).split(' ').next().unwrap_or_default(),
-    )
+    (state.is_some(), state.unwrap_or(line).split(' ').next().unwrap_or_default())
 }
 
 /// The words in which two lines about one object differ: `ready=7 instead of 8`. Nothing if a glance at the lines is
@@ -61,11 +58,7 @@ pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
     }
     let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (old, new) = (words(expected), words(actual));
-    let key = |word: &str| {
-        word.split_once('=')
-            .map(|(key, _)| key.to_owned())
-            .filter(|key| !key.is_empty())
-    };
+    let key = |word: &str| word.split_once('=').map(|(key, _)| key.to_owned()).filter(|key| !key.is_empty());
     let mut differences = Vec::new();
     for (at, word) in new.iter().enumerate() {
         let counterpart = match key(word) {
@@ -81,9 +74,8 @@ pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
             None => differences.push(format!("{word} was not expected")),
         }
     }
-    let gone = old
-        .iter()
-        .filter(|word| key(word).is_some_and(|name| !new.iter().any(|it| key(it) == Some(name.clone()))));
+    let gone =
+        old.iter().filter(|word| key(word).is_some_and(|name| !new.iter().any(|it| key(it) == Some(name.clone()))));
     differences.extend(gone.map(|word| format!("{word} is missing")));
     (!differences.is_empty()).then(|| differences.join(", "))
 }

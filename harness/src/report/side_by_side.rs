@@ -28,11 +28,7 @@ pub struct Side<'a> {
 #[must_use]
 pub fn side_by_side(left: Side<'_>, right: Side<'_>, width: usize, colour: bool) -> String {
     let paint = Paint::new(colour);
-    let mut sheet = if width < NARROW {
-        Sheet::sequential(paint)
-    } else {
-        Sheet::columns(width, paint)
-    };
+    let mut sheet = if width < NARROW { Sheet::sequential(paint) } else { Sheet::columns(width, paint) };
     sheet.titles(left.title, right.title);
     let edges = left.timeline.edges.iter().chain(&right.timeline.edges);
     for id in edges.map(|edge| edge.id).collect::<BTreeSet<EdgeId>>() {
@@ -63,28 +59,17 @@ struct Sheet {
 
 impl Sheet {
     fn sequential(paint: Paint) -> Self {
-        Self {
-            paint,
-            column: None,
-            out: Vec::new(),
-            marked: false,
-        }
+        Self { paint, column: None, out: Vec::new(), marked: false }
     }
 
     fn columns(width: usize, paint: Paint) -> Self {
-        Self {
-            paint,
-            column: Some((width - 3) / 2),
-            out: Vec::new(),
-            marked: false,
-        }
+        Self { paint, column: Some((width - 3) / 2), out: Vec::new(), marked: false }
     }
 
     fn titles(&mut self, left: &str, right: &str) {
         match self.column {
             Some(wide) => {
-                self.out
-                    .push(self.paint.strong(&format!("{}   {right}", pad(left, wide))));
+                self.out.push(self.paint.strong(&format!("{}   {right}", pad(left, wide))));
                 self.out.push(format!("{}─┬─{}", "─".repeat(wide), "─".repeat(wide)));
             }
             None => {
@@ -179,11 +164,7 @@ fn wrap(line: &str, wide: usize) -> Vec<String> {
     while rest.chars().count() > wide {
         let limit = rest.char_indices().nth(wide).map_or(rest.len(), |(at, _)| at);
         let text_starts = rest.len() - rest.trim_start().len();
-        let blank = if rest[limit..].starts_with(' ') {
-            Some(limit)
-        } else {
-            rest[..limit].rfind(' ')
-        };
+        let blank = if rest[limit..].starts_with(' ') { Some(limit) } else { rest[..limit].rfind(' ') };
         let at = blank.filter(|at| *at > text_starts).unwrap_or(limit);
         pieces.push(rest[..at].trim_end().to_owned());
         rest = format!("{}{}", " ".repeat(HANGING), rest[at..].trim_start());

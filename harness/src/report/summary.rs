@@ -23,14 +23,8 @@ pub fn summary(outcomes: &[Outcome], took: Duration, colour: bool) -> String {
     ];
     let count = |kind: Outcome| outcomes.iter().filter(|outcome| **outcome == kind).count();
     let parts = kinds.into_iter().filter(|kind| count(*kind) > 0);
-    let parts: Vec<String> = parts
-        .map(|kind| paint.outcome(kind, &format!("{} {}", count(kind), word(kind))))
-        .collect();
+    let parts: Vec<String> =
+        parts.map(|kind| paint.outcome(kind, &format!("{} {}", count(kind), word(kind)))).collect();
     let s = if outcomes.len() == 1 { "" } else { "s" };
-    format!(
-        "{} case{s} in {:.1} s: {}",
-        outcomes.len(),
-        took.as_secs_f64(),
-        parts.join(", ")
-    )
+    format!("{} case{s} in {:.1} s: {}", outcomes.len(), took.as_secs_f64(), parts.join(", "))
 }

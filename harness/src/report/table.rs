@@ -14,16 +14,11 @@ pub fn table(judgements: &[Judgement], colour: bool) -> String {
     let paint = Paint::new(colour);
     let cases = distinct(judgements.iter().map(|judgement| judgement.case.as_str()));
     let subjects = distinct(judgements.iter().map(|judgement| judgement.subject.name.as_str()));
-    let cells: BTreeMap<(&str, &str), &Judgement> = judgements
-        .iter()
-        .map(|it| ((it.case.as_str(), it.subject.name.as_str()), it))
-        .collect();
+    let cells: BTreeMap<(&str, &str), &Judgement> =
+        judgements.iter().map(|it| ((it.case.as_str(), it.subject.name.as_str()), it)).collect();
 
     let first = width(cases.iter().copied().chain(["case"]));
-    let widths: Vec<usize> = subjects
-        .iter()
-        .map(|subject| width([*subject, "non-conformant"]))
-        .collect();
+    let widths: Vec<usize> = subjects.iter().map(|subject| width([*subject, "non-conformant"])).collect();
     let mut heads = pad("case", first);
     for (subject, wide) in subjects.iter().zip(&widths) {
         heads += &format!("  {}", pad(subject, *wide));
@@ -37,20 +32,9 @@ pub fn table(judgements: &[Judgement], colour: bool) -> String {
                 line += &format!("  {}", pad("-", *wide));
                 continue;
             };
-            line += &format!(
-                "  {}",
-                paint.outcome(judgement.outcome(), &pad(word(judgement.outcome()), *wide))
-            );
-            let whose = if subjects.len() > 1 {
-                format!("{subject}: ")
-            } else {
-                String::new()
-            };
-            wrong.extend(
-                judgement
-                    .decisive()
-                    .map(|finding| format!("    {whose}{}", brief(finding))),
-            );
+            line += &format!("  {}", paint.outcome(judgement.outcome(), &pad(word(judgement.outcome()), *wide)));
+            let whose = if subjects.len() > 1 { format!("{subject}: ") } else { String::new() };
+            wrong.extend(judgement.decisive().map(|finding| format!("    {whose}{}", brief(finding))));
         }
         out.push(line.trim_end().to_owned());
         out.extend(wrong.iter().map(|line| paint.faint(line)));

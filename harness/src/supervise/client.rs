@@ -59,16 +59,10 @@ impl Supervisor {
     /// Start a supervisor. Its own log stands in `dir`; with `remove_dir` it removes `dir` when it ends.
     pub fn start(dir: &Path, remove_dir: bool) -> Result<Self, SuperviseError> {
         if std::env::var_os(MARK).is_some() {
-            return Err(SuperviseError::Start(format!(
-                "{MARK} is set, so this process was to be one itself"
-            )));
+            return Err(SuperviseError::Start(format!("{MARK} is set, so this process was to be one itself")));
         }
         let failed = |error: std::io::Error| SuperviseError::Start(error.to_string());
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(dir.join("supervisor.log"))
-            .map_err(failed)?;
+        let log = OpenOptions::new().create(true).append(true).open(dir.join("supervisor.log")).map_err(failed)?;
         let mut process = Command::new(own_executable().map_err(failed)?)
             .arg0("lockstep")
             .arg("--supervisor") // for whoever reads a list of processes; and a program that does not know it stops here
@@ -97,9 +91,7 @@ impl Supervisor {
             let _ = process.wait();
             sign_off.send_replace(true);
         });
-        match supervisor.ask(&Order::Begin {
-            remove: remove_dir.then(|| dir.to_owned()),
-        }) {
+        match supervisor.ask(&Order::Begin { remove: remove_dir.then(|| dir.to_owned()) }) {
             Some(Report::Ready) => Ok(supervisor),
             _ => Err(SuperviseError::Start("it gave no sign of life".to_owned())),
         }
@@ -118,23 +110,12 @@ impl Supervisor {
         lock(&self.programs).insert(id, Program { process: None, exit });
         let name = spec.name.clone();
         let asked = spec.program.clone();
-        match self.ask(&Order::Spawn {
-            id,
-            spec: Spec { program, ..spec },
-        }) {
-            Some(Report::Spawned { pid, .. }) => Ok(Child {
-                name,
-                pid,
-                id,
-                exit: exited,
-                input: Arc::downgrade(&self.input),
-            }),
+        match self.ask(&Order::Spawn { id, spec: Spec { program, ..spec } }) {
+            Some(Report::Spawned { pid, .. }) => {
+                Ok(Child { name, pid, id, exit: exited, input: Arc::downgrade(&self.input) })
+            }
             Some(Report::Failed { missing: true, .. }) => Err(SuperviseError::Missing { name, program: asked }),
-            Some(Report::Failed { why, .. }) => Err(SuperviseError::Spawn {
-                name,
-                program: asked,
-                why,
-            }),
+            Some(Report::Failed { why, .. }) => Err(SuperviseError::Spawn { name, program: asked, why }),
             _ => Err(SuperviseError::Gone(name)),
         }
     }
@@ -170,9 +151,7 @@ impl Supervisor {
 
 impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Supervisor")
-            .field("process", &self.process)
-            .finish_non_exhaustive()
+        f.debug_struct("Supervisor").field("process", &self.process).finish_non_exhaustive()
     }
 }
 
@@ -247,27 +226,17 @@ fn listen(output: ChildStdout, programs: &Mutex<Programs>, answer: &Sender<Repor
 /// On Linux this finds the executable even after it was replaced on disk.
 fn own_executable() -> std::io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
-    if running.exists() {
-        Ok(running.to_owned())
-    } else {
-        std::env::current_exe()
-    }
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
 /// A name without a slash is looked up on this process's `PATH`, whatever `PATH` the program will have.
 fn find(spec: &Spec) -> Result<PathBuf, SuperviseError> {
-    let missing = || SuperviseError::Missing {
-        name: spec.name.clone(),
-        program: spec.program.clone(),
-    };
+    let missing = || SuperviseError::Missing { name: spec.name.clone(), program: spec.program.clone() };
     if spec.program.components().count() > 1 {
         return spec.program.is_file().then(|| spec.program.clone()).ok_or_else(missing);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|dir| dir.join(&spec.program))
-        .find(|file| file.is_file())
-        .ok_or_else(missing)
+    std::env::split_paths(&path).map(|dir| dir.join(&spec.program)).find(|file| file.is_file()).ok_or_else(missing)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

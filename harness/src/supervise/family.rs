@@ -42,10 +42,7 @@ impl Family {
             .process_group(0)
             .spawn()?;
         let pid = Pid::from_child(&child);
-        let member = Arc::new(Member {
-            pid,
-            reaped: Mutex::new(false),
-        });
+        let member = Arc::new(Member { pid, reaped: Mutex::new(false) });
         self.members.insert(id, Arc::clone(&member));
         std::thread::spawn(move || {
             let exit = member.attend(child);
@@ -90,10 +87,7 @@ impl Member {
     /// Wait for the leader's end, end what is left of its group, and only then reap it.
     fn attend(&self, mut leader: Child) -> Exit {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while matches!(
-            rustix::process::waitid(WaitId::Pid(self.pid), options),
-            Err(Errno::INTR)
-        ) {}
+        while matches!(rustix::process::waitid(WaitId::Pid(self.pid), options), Err(Errno::INTR)) {}
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         *reaped = true;

@@ -29,10 +29,7 @@ struct Stat {
 impl ProcessId {
     /// The process that has this number now.
     pub fn of(pid: i32) -> Self {
-        Self {
-            pid,
-            start: stat(pid).map(|found| found.start),
-        }
+        Self { pid, start: stat(pid).map(|found| found.start) }
     }
 
     /// The process that started this one.
@@ -45,10 +42,7 @@ impl ProcessId {
         let mut pid = rustix::process::getppid()?.as_raw_nonzero().get();
         while pid > 1 {
             let executable = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-            let name = executable
-                .as_deref()
-                .and_then(Path::file_name)
-                .and_then(|name| name.to_str());
+            let name = executable.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
             if name.is_some_and(|name| name.starts_with(prefix)) {
                 return Some(Self::of(pid));
             }
@@ -116,14 +110,7 @@ mod tests {
     #[test]
     fn stat_survives_any_process_name() {
         let line = "4321 (a) b (c)) S 17 4321 4321 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2 3\n";
-        assert_eq!(
-            parse(line),
-            Some(Stat {
-                state: 'S',
-                parent: 17,
-                start: 987_654
-            })
-        );
+        assert_eq!(parse(line), Some(Stat { state: 'S', parent: 17, start: 987_654 }));
         assert_eq!(parse("nonsense"), None);
         assert_eq!(parse("1 (x) S"), None);
     }
@@ -133,13 +120,7 @@ mod tests {
         let own = ProcessId::of(i32::try_from(std::process::id()).unwrap());
         assert!(own.is_alive());
         if let Some(start) = own.start {
-            assert!(
-                !ProcessId {
-                    start: Some(start + 1),
-                    ..own
-                }
-                .is_alive()
-            );
+            assert!(!ProcessId { start: Some(start + 1), ..own }.is_alive());
         }
     }
 }

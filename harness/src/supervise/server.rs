@@ -78,11 +78,7 @@ async fn supervise() -> std::io::Result<()> {
     let (ended, exits) = unbounded_channel();
     let mut inbox = Inbox {
         terminate: signal(SignalKind::terminate())?,
-        _ignored: [
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::hangup())?,
-            signal(SignalKind::quit())?,
-        ],
+        _ignored: [signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?, signal(SignalKind::quit())?],
         orders: read_orders(),
         exits,
     };
@@ -122,11 +118,9 @@ fn obey(order: Order, family: &mut Family, ended: &UnboundedSender<(u64, Exit)>)
     match order {
         Order::Spawn { id, spec } => report(&match family.spawn(id, &spec, ended.clone()) {
             Ok(pid) => Report::Spawned { id, pid },
-            Err(error) => Report::Failed {
-                id,
-                missing: error.kind() == std::io::ErrorKind::NotFound,
-                why: error.to_string(),
-            },
+            Err(error) => {
+                Report::Failed { id, missing: error.kind() == std::io::ErrorKind::NotFound, why: error.to_string() }
+            }
         }),
         Order::Kill { id } => family.signal(id, Signal::KILL),
         Order::Terminate { id } => family.signal(id, Signal::TERM),

@@ -19,10 +19,7 @@ impl Bounds {
     pub(super) fn of(deployment: &Value) -> Self {
         let replicas = i64::from(object::replicas(deployment));
         if object::text(deployment, "/spec/strategy/type") == Some("Recreate") {
-            return Self {
-                most: replicas,
-                least: None,
-            };
+            return Self { most: replicas, least: None };
         }
         let rolling = |field: &str| deployment.pointer(&format!("/spec/strategy/rollingUpdate/{field}"));
         let surge = share(rolling("maxSurge"), replicas, Rounding::Up);
@@ -31,10 +28,7 @@ impl Bounds {
             0 if surge == 0 => 1,
             some => some,
         };
-        Self {
-            most: replicas + surge,
-            least: Some((replicas - unavailable).max(0)),
-        }
+        Self { most: replicas + surge, least: Some((replicas - unavailable).max(0)) }
     }
 }
 
@@ -81,13 +75,7 @@ mod tests {
         let rolling = json!({"maxSurge": surge, "maxUnavailable": unavailable});
         let deployment =
             json!({"spec": {"replicas": replicas, "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}});
-        assert_eq!(
-            Bounds::of(&deployment),
-            Bounds {
-                most,
-                least: Some(least)
-            }
-        );
+        assert_eq!(Bounds::of(&deployment), Bounds { most, least: Some(least) });
     }
 
     #[test]

@@ -15,12 +15,7 @@ impl Timeline {
     #[must_use]
     pub fn from_recording(recording: &Recording) -> Self {
         let names = Names::of(recording);
-        let mut build = Build {
-            names: &names,
-            world: World::default(),
-            watch: laws::Watch::default(),
-            drafts: vec![],
-        };
+        let mut build = Build { names: &names, world: World::default(), watch: laws::Watch::default(), drafts: vec![] };
         for entry in &recording.entries {
             match entry {
                 Entry::Edge(mark) => build.edge(mark),
@@ -33,11 +28,7 @@ impl Timeline {
         if let (Some(edge), Some(breach)) = (edges.last_mut(), laws::silence(recording)) {
             edge.breaches.push(breach);
         }
-        Self {
-            provenance: None,
-            edges,
-            events: events::take(recording, &names),
-        }
+        Self { provenance: None, edges, events: events::take(recording, &names) }
     }
 }
 
@@ -61,14 +52,7 @@ struct Draft {
 impl<'a> Build<'a> {
     /// The parts of `given` are one block; every other edge is one of its own.
     fn edge(&mut self, mark: &EdgeMark) {
-        let id = if mark.index == 0 {
-            EdgeId::GIVEN
-        } else {
-            EdgeId {
-                index: mark.index,
-                part: mark.part,
-            }
-        };
+        let id = if mark.index == 0 { EdgeId::GIVEN } else { EdgeId { index: mark.index, part: mark.part } };
         let label = one_line(&mark.label);
         match self.drafts.last_mut() {
             Some(draft) if draft.id == id => draft.labels.push(label),
@@ -84,11 +68,7 @@ impl<'a> Build<'a> {
     }
 
     fn version(&mut self, version: &'a Version) {
-        let broken = if laws::by_driver(version) {
-            laws::broken(&self.world)
-        } else {
-            Default::default()
-        };
+        let broken = if laws::by_driver(version) { laws::broken(&self.world) } else { Default::default() };
         let before = self.world.apply(version);
         if laws::by_driver(version) {
             self.watch.driver(&broken, &self.world);
@@ -97,12 +77,7 @@ impl<'a> Build<'a> {
             return;
         }
         let Some(draft) = self.drafts.last_mut() else { return };
-        let frame = laws::Frame {
-            world: &self.world,
-            before,
-            version,
-            names: self.names,
-        };
+        let frame = laws::Frame { world: &self.world, before, version, names: self.names };
         for breach in self.watch.judge(&frame) {
             if !draft.breaches.contains(&breach) {
                 draft.breaches.push(breach);
@@ -126,21 +101,11 @@ fn made(before: Option<&Value>, version: &Version, world: &World<'_>, names: &Na
             let decision = decide::replica_set(before, version, world, names)?;
             let (deployment, number) = names.rank(&version.object);
             let collected = is_collected(&decision, before, world).then_some(number);
-            Some(Made {
-                deployment: deployment.map(str::to_owned),
-                own: false,
-                collected,
-                decision,
-            })
+            Some(Made { deployment: deployment.map(str::to_owned), own: false, collected, decision })
         }
         DEPLOYMENT => {
             let decision = decide::deployment(before, version)?;
-            Some(Made {
-                deployment: Some(version.name.clone()),
-                own: true,
-                collected: None,
-                decision,
-            })
+            Some(Made { deployment: Some(version.name.clone()), own: true, collected: None, decision })
         }
         _ => None,
     }
@@ -157,19 +122,8 @@ impl Draft {
     fn finish(self) -> Edge {
         let label = repeated(&self.labels);
         let decisions = order::canonical(self.made);
-        let decisions = if order::is_together(&label) {
-            order::net(decisions)
-        } else {
-            decisions
-        };
-        Edge {
-            id: self.id,
-            label,
-            joined: false,
-            decisions,
-            breaches: self.breaches,
-            checkpoint: self.checkpoint,
-        }
+        let decisions = if order::is_together(&label) { order::net(decisions) } else { decisions };
+        Edge { id: self.id, label, joined: false, decisions, breaches: self.breaches, checkpoint: self.checkpoint }
     }
 }
 
@@ -185,8 +139,5 @@ fn repeated(labels: &[String]) -> String {
         [one] => one.clone(),
         many => format!("{} ×{}", many[0], many.len()),
     };
-    runs.map(run)
-        .filter(|label| !label.is_empty())
-        .collect::<Vec<_>>()
-        .join("; ")
+    runs.map(run).filter(|label| !label.is_empty()).collect::<Vec<_>>().join("; ")
 }

@@ -12,28 +12,21 @@ use super::world::{DEPLOYMENT, POD, REPLICA_SET, World};
 
 /// Reasons of Progressing that mean "on its way". Which of them is written depends on a race between upstream's own status
 /// writes, so they are one class while the Deployment is not complete.
-const ON_ITS_WAY: [&str; 4] = [
-    "NewReplicaSetCreated",
-    "FoundNewReplicaSet",
-    "ReplicaSetUpdated",
-    "NewReplicaSetAvailable",
-];
+const ON_ITS_WAY: [&str; 4] =
+    ["NewReplicaSetCreated", "FoundNewReplicaSet", "ReplicaSetUpdated", "NewReplicaSetAvailable"];
 
 /// Every ReplicaSet and Deployment that exists: by Deployment its ReplicaSets, then itself.
 pub(super) fn take(world: &World<'_>, names: &Names) -> Vec<State> {
     let mut sets: Vec<&Value> = world.all(REPLICA_SET).collect();
     sets.sort_by_key(|set| names.rank(set));
     let owners = sets.iter().map(|set| names.rank(set).0);
-    let groups: BTreeSet<Option<&str>> = owners
-        .chain(world.all(DEPLOYMENT).map(|deployment| Some(object::name(deployment))))
-        .collect();
+    let groups: BTreeSet<Option<&str>> =
+        owners.chain(world.all(DEPLOYMENT).map(|deployment| Some(object::name(deployment)))).collect();
     let mut states = Vec::new();
     for group in groups {
         let own = sets.iter().filter(|set| names.rank(set).0 == group);
         states.extend(own.map(|set| replica_set(set, world, names)));
-        let deployment = world
-            .all(DEPLOYMENT)
-            .find(|deployment| Some(object::name(deployment)) == group);
+        let deployment = world.all(DEPLOYMENT).find(|deployment| Some(object::name(deployment)) == group);
         states.extend(deployment.map(deployment_state));
     }
     states
@@ -47,14 +40,8 @@ fn replica_set(set: &Value, world: &World<'_>, names: &Names) -> State {
         fields.push(Field::number("fullyLabeled", labelled));
     }
     fields.push(Field::number("ready", object::count(set, "/status/readyReplicas")));
-    fields.push(Field::number(
-        "available",
-        object::count(set, "/status/availableReplicas"),
-    ));
-    fields.extend(unless_zero(
-        "terminating",
-        object::count(set, "/status/terminatingReplicas"),
-    ));
+    fields.push(Field::number("available", object::count(set, "/status/availableReplicas")));
+    fields.extend(unless_zero("terminating", object::count(set, "/status/terminatingReplicas")));
     fields.extend(decide::own_annotations(None, set));
     fields.extend(decide::min_ready_seconds(set));
     let (alive, terminating) = pods(set, world);
@@ -64,11 +51,7 @@ fn replica_set(set: &Value, world: &World<'_>, names: &Names) -> State {
     fields.extend((names.rank(set).0.is_some() && !is_owned).then(|| Field::new("owner", "none")));
     fields.extend(object::deleting(set).then(|| Field::new("deleting", "true")));
     fields.extend(conditions(set, |_, _| false));
-    State {
-        object: names.replica_set(set),
-        size: format!("{}/{replicas}", object::replicas(set)),
-        fields,
-    }
+    State { object: names.replica_set(set), size: format!("{}/{replicas}", object::replicas(set)), fields }
 }
 
 fn deployment_state(deployment: &Value) -> State {
@@ -81,10 +64,7 @@ fn deployment_state(deployment: &Value) -> State {
     fields.extend(unless_zero("unavailable", status("unavailableReplicas")));
     fields.extend(unless_zero("terminating", status("terminatingReplicas")));
     let generation = object::count(deployment, "/metadata/generation");
-    fields.push(Field::new(
-        "generation",
-        &format!("{}/{generation}", status("observedGeneration")),
-    ));
+    fields.push(Field::new("generation", &format!("{}/{generation}", status("observedGeneration"))));
     fields.extend(decide::revision(deployment));
     fields.extend(paused(deployment).then(|| Field::new("paused", "true")));
     fields.extend(decide::collision_count(deployment).and_then(|n| unless_zero("collisionCount", n)));
@@ -93,11 +73,7 @@ fn deployment_state(deployment: &Value) -> State {
     fields.extend(conditions(deployment, |kind, reason| {
         incomplete && kind == "Progressing" && ON_ITS_WAY.contains(&reason)
     }));
-    State {
-        object: object::name(deployment).to_owned(),
-        size: status("replicas").to_string(),
-        fields,
-    }
+    State { object: object::name(deployment).to_owned(), size: status("replicas").to_string(), fields }
 }
 
 /// Whether `spec.paused` is set.
@@ -118,19 +94,11 @@ fn complete(deployment: &Value) -> bool {
 
 /// Conditions by type: `Available=True(MinimumReplicasAvailable)`; the reason is `incomplete` where `on_its_way` says so.
 fn conditions(object: &Value, on_its_way: impl Fn(&str, &str) -> bool) -> Vec<Field> {
-    let all = object
-        .pointer("/status/conditions")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let all = object.pointer("/status/conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let field = |condition: &Value| {
         let text = |key: &str| object::text(condition, key).unwrap_or_default().to_owned();
         let (kind, reason) = (text("/type"), text("/reason"));
-        let reason = if on_its_way(&kind, &reason) {
-            "incomplete"
-        } else {
-            &reason
-        };
+        let reason = if on_its_way(&kind, &reason) { "incomplete" } else { &reason };
         Field::new(&kind, &format!("{}({reason})", text("/status")))
     };
     let mut fields: Vec<Field> = all.iter().map(field).collect();

@@ -27,13 +27,7 @@ pub(super) fn replica_set(
     names: &Names,
 ) -> Option<Decision> {
     let after = &version.object;
-    let decision = |action, details| {
-        Some(Decision {
-            object: names.replica_set(after),
-            action,
-            details,
-        })
-    };
+    let decision = |action, details| Some(Decision { object: names.replica_set(after), action, details });
     match (version.change, before) {
         (Change::Deleted, _) => decision(Action::Deleted, Vec::new()),
         (_, None) => {
@@ -47,13 +41,10 @@ pub(super) fn replica_set(
             let annotations = own_annotations(Some(before), after);
             let renewed = annotations.iter().any(|field| field.key == "revision");
             let users = user_annotations(Some(before), after);
-            let rest: Vec<Field> = [
-                spec_changes(before, after, &["replicas"], ""),
-                metadata_changes(before, after),
-            ]
-            .into_iter()
-            .flatten()
-            .collect();
+            let rest: Vec<Field> = [spec_changes(before, after, &["replicas"], ""), metadata_changes(before, after)]
+                .into_iter()
+                .flatten()
+                .collect();
             let annotated = !annotations.is_empty() || users.is_some();
             let only_annotations = annotated && rest.is_empty() && !renewed;
             let owner = ownership(before, after, names);
@@ -81,22 +72,15 @@ pub(super) fn replica_set(
 /// The decision in a version of a Deployment: everything but its status, of which only collisionCount is one.
 pub(super) fn deployment(before: Option<&Value>, version: &Version) -> Option<Decision> {
     let after = &version.object;
-    let decision = |action, details| {
-        Some(Decision {
-            object: version.name.clone(),
-            action,
-            details,
-        })
-    };
+    let decision = |action, details| Some(Decision { object: version.name.clone(), action, details });
     match (version.change, before) {
         // A deletion that somebody else began is finished by the garbage collector.
         (Change::Deleted, Some(before)) if object::deleting(before) => None,
         (Change::Deleted, _) => decision(Action::Deleted, Vec::new()),
         (_, None) => decision(Action::Created(object::replicas(after)), Vec::new()),
         (_, Some(before)) => {
-            let collisions = (collision_count(before) != collision_count(after))
-                .then(|| collision_count(after))
-                .flatten();
+            let collisions =
+                (collision_count(before) != collision_count(after)).then(|| collision_count(after)).flatten();
             let details: Vec<Field> = own_annotations(Some(before), after)
                 .into_iter()
                 .chain(collisions.map(|n| Field::number("collisionCount", n)))
@@ -104,11 +88,7 @@ pub(super) fn deployment(before: Option<&Value>, version: &Version) -> Option<De
                 .chain(spec_changes(before, after, &[], "spec."))
                 .chain(label_changes(before, after))
                 .collect();
-            if details.is_empty() {
-                None
-            } else {
-                decision(Action::Changed, details)
-            }
+            if details.is_empty() { None } else { decision(Action::Changed, details) }
         }
     }
 }
@@ -124,20 +104,11 @@ pub(super) fn own_annotations(before: Option<&Value>, after: &Value) -> Vec<Fiel
     let short = |key: &str| {
         let key = key.strip_prefix(OWN_PREFIX)?;
         let known = SHORT_NAMES.iter().position(|(long, _)| *long == key);
-        Some((
-            known.unwrap_or(SHORT_NAMES.len()),
-            known.map_or(key, |at| SHORT_NAMES[at].1).to_owned(),
-        ))
+        Some((known.unwrap_or(SHORT_NAMES.len()), known.map_or(key, |at| SHORT_NAMES[at].1).to_owned()))
     };
-    let mut fields: Vec<_> = changes
-        .iter()
-        .filter_map(|(key, value)| Some((short(key)?, value)))
-        .collect();
+    let mut fields: Vec<_> = changes.iter().filter_map(|(key, value)| Some((short(key)?, value))).collect();
     fields.sort_by(|(a, _), (b, _)| a.cmp(b));
-    fields
-        .into_iter()
-        .map(|((_, key), value)| Field::new(&key, value.as_str().unwrap_or("-")))
-        .collect()
+    fields.into_iter().map(|((_, key), value)| Field::new(&key, value.as_str().unwrap_or("-"))).collect()
 }
 
 /// The user's annotations, which a Deployment hands down to its ReplicaSets: `annotations={"team":"a"}`; null where one
@@ -150,20 +121,11 @@ fn user_annotations(before: Option<&Value>, after: &Value) -> Option<Field> {
 
 /// Every annotation that differs and its new value, null if it is gone.
 fn annotation_changes(before: Option<&Value>, after: &Value) -> Map<String, Value> {
-    let old = before
-        .map(|before| object::strings(before, "/metadata/annotations"))
-        .unwrap_or_default();
+    let old = before.map(|before| object::strings(before, "/metadata/annotations")).unwrap_or_default();
     let new = object::strings(after, "/metadata/annotations");
     let keys: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
     let changed = keys.into_iter().filter(|key| old.get(key) != new.get(key));
-    changed
-        .map(|key| {
-            (
-                key.to_owned(),
-                new.get(key).map_or(Value::Null, |value| Value::from(*value)),
-            )
-        })
-        .collect()
+    changed.map(|key| (key.to_owned(), new.get(key).map_or(Value::Null, |value| Value::from(*value)))).collect()
 }
 
 /// `minReadySeconds`, unless it is the default.
@@ -176,14 +138,9 @@ pub(super) fn min_ready_seconds(object: &Value) -> Option<Field> {
 fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) -> Vec<Field> {
     let empty = Map::new();
     let spec = |object: &'_ Value| object.get("spec").and_then(Value::as_object).cloned();
-    let (old, new) = (
-        spec(before).unwrap_or_else(|| empty.clone()),
-        spec(after).unwrap_or(empty),
-    );
+    let (old, new) = (spec(before).unwrap_or_else(|| empty.clone()), spec(after).unwrap_or(empty));
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let changed = keys
-        .into_iter()
-        .filter(|key| !except.contains(&key.as_str()) && old.get(*key) != new.get(*key));
+    let changed = keys.into_iter().filter(|key| !except.contains(&key.as_str()) && old.get(*key) != new.get(*key));
     let field = |key: &String| {
         let key_name = format!("{prefix}{key}");
         match new.get(key) {
@@ -218,14 +175,7 @@ fn ownership(before: &Value, after: &Value, names: &Names) -> Option<(Action, Fi
         (_, None) => Some((Action::Released, Field::new("owner", "none"))),
         (old, Some(new)) => {
             let owner = Field::new("owner", names.deployment(new).unwrap_or("other"));
-            Some((
-                if old.is_none() {
-                    Action::Adopted
-                } else {
-                    Action::Changed
-                },
-                owner,
-            ))
+            Some((if old.is_none() { Action::Adopted } else { Action::Changed }, owner))
         }
     }
 }

@@ -36,12 +36,7 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
     if counts.len() >= TOO_MANY {
         return Events::NotCompared(Events::TEN_OR_MORE.to_owned());
     }
-    Events::All(
-        counts
-            .into_iter()
-            .map(|(text, count)| EventLine { text, count })
-            .collect(),
-    )
+    Events::All(counts.into_iter().map(|(text, count)| EventLine { text, count }).collect())
 }
 
 /// `Normal ScalingReplicaSet "…"`, after the Deployment's name where there are several.
@@ -49,11 +44,7 @@ fn line(event: &Value, names: &Names) -> String {
     let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));
     let message = names.in_message(object::text(event, "/message").unwrap_or_default());
     let line = format!("{} {} {}", text("/type"), text("/reason"), Value::from(message));
-    if names.several() {
-        format!("{} {line}", text("/involvedObject/name"))
-    } else {
-        line
-    }
+    if names.several() { format!("{} {line}", text("/involvedObject/name")) } else { line }
 }
 
 /// How often an Event was reported: its count, or its series'.

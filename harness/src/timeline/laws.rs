@@ -38,11 +38,7 @@ impl Watch {
     /// An edge begins.
     pub(super) fn edge(&mut self, user: bool, world: &World<'_>) {
         self.user = user;
-        self.paused = world
-            .all(DEPLOYMENT)
-            .filter(|it| paused(it))
-            .map(|it| object::name(it).to_owned())
-            .collect();
+        self.paused = world.all(DEPLOYMENT).filter(|it| paused(it)).map(|it| object::name(it).to_owned()).collect();
     }
 
     /// The namespace has settled: nothing is excused any more.
@@ -102,11 +98,7 @@ fn surge(frame: &Frame<'_>) -> Option<String> {
     let after = frame.replica_set()?;
     let raised = object::replicas(after) > frame.before.map_or(0, object::replicas);
     let deployment = frame.world.deployment_of(after).filter(|_| raised)?;
-    let total: i64 = frame
-        .world
-        .controlled(REPLICA_SET, deployment)
-        .map(|set| i64::from(object::replicas(set)))
-        .sum();
+    let total: i64 = frame.world.controlled(REPLICA_SET, deployment).map(|set| i64::from(object::replicas(set))).sum();
     let most = Bounds::of(deployment).most;
     let name = object::name(deployment);
     (total > most).then(|| format!("{name} wants {total} pods in all, at most {most} allowed"))
@@ -120,22 +112,12 @@ fn availability(frame: &Frame<'_>) -> Option<String> {
     if frame.version.kind != REPLICA_SET {
         return None;
     }
-    let wanted = if frame.version.change == Change::Deleted {
-        0
-    } else {
-        object::replicas(after)
-    };
+    let wanted = if frame.version.change == Change::Deleted { 0 } else { object::replicas(after) };
     let deployment = frame.world.deployment_of(before).filter(|it| !object::deleting(it))?;
     let least = Bounds::of(deployment).least?;
-    let others = frame
-        .world
-        .controlled(REPLICA_SET, deployment)
-        .filter(|set| object::uid(set) != object::uid(before));
+    let others = frame.world.controlled(REPLICA_SET, deployment).filter(|set| object::uid(set) != object::uid(before));
     let others: i64 = others.map(|set| kept(set, object::replicas(set))).sum();
-    let (had, keeps) = (
-        others + kept(before, object::replicas(before)),
-        others + kept(before, wanted),
-    );
+    let (had, keeps) = (others + kept(before, object::replicas(before)), others + kept(before, wanted));
     let name = object::name(deployment);
     (keeps < had && keeps < least).then(|| format!("{name} keeps {keeps} pods available, at least {least} promised"))
 }
@@ -186,11 +168,7 @@ fn ownership(frame: &Frame<'_>) -> Option<String> {
         return None;
     }
     let decision = super::decide::replica_set(Some(before), frame.version, frame.world, frame.names)?;
-    let whose = if object::controller(before).is_some() {
-        "belongs to another owner"
-    } else {
-        "belongs to nobody"
-    };
+    let whose = if object::controller(before).is_some() { "belongs to another owner" } else { "belongs to nobody" };
     Some(format!("{decision}: it {whose}"))
 }
 
@@ -198,46 +176,28 @@ fn ownership(frame: &Frame<'_>) -> Option<String> {
 /// Source: the API's documentation of `paused`.
 fn while_paused(frame: &Frame<'_>, paused_before: &BTreeSet<String>) -> Option<String> {
     let after = frame.replica_set()?;
-    let deployment = frame
-        .world
-        .deployment_of(after)
-        .filter(|it| frame.before.is_none() && paused(it))?;
+    let deployment = frame.world.deployment_of(after).filter(|it| frame.before.is_none() && paused(it))?;
     let name = object::name(deployment);
-    paused_before
-        .contains(name)
-        .then(|| format!("{} created while {name} is paused", frame.names.replica_set(after)))
+    paused_before.contains(name).then(|| format!("{} created while {name} is paused", frame.names.replica_set(after)))
 }
 
 /// The subject's successful writes after the last settling, Events aside.
 pub(super) fn silence(recording: &Recording) -> Option<Breach> {
-    let last = recording
-        .entries
-        .iter()
-        .rposition(|entry| matches!(entry, Entry::Settled(_)))?;
+    let last = recording.entries.iter().rposition(|entry| matches!(entry, Entry::Settled(_)))?;
     recording.end.as_ref().filter(|end| end.completed)?;
     let written = recording.entries[last..].iter().find_map(|entry| match entry {
         Entry::Request(request) if is_write(request) => Some(request),
         _ => None,
     })?;
-    let Request {
-        verb,
-        resource,
-        subresource,
-        ..
-    } = written;
+    let Request { verb, resource, subresource, .. } = written;
     let slash = if subresource.is_empty() { "" } else { "/" };
-    Some(Breach {
-        law: Law::Silence,
-        detail: format!("{verb} {resource}{slash}{subresource} after the last edge"),
-    })
+    Some(Breach { law: Law::Silence, detail: format!("{verb} {resource}{slash}{subresource} after the last edge") })
 }
 
 /// Whether a request changed something that counts.
 fn is_write(request: &Request) -> bool {
-    matches!(
-        request.verb.as_str(),
-        "create" | "update" | "patch" | "delete" | "deletecollection"
-    ) && (200..300).contains(&request.status)
+    matches!(request.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+        && (200..300).contains(&request.status)
         && request.resource != "events"
 }
 

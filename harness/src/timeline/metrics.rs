@@ -60,11 +60,7 @@ impl Metrics {
     #[must_use]
     pub fn writes(&self) -> u64 {
         let write = |verb: &str| matches!(verb, "create" | "update" | "patch" | "delete" | "deletecollection");
-        self.requests
-            .iter()
-            .filter(|(verb, _)| write(verb))
-            .map(|(_, count)| count)
-            .sum()
+        self.requests.iter().filter(|(verb, _)| write(verb)).map(|(_, count)| count).sum()
     }
 }
 
@@ -72,11 +68,7 @@ impl Display for Metrics {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{:03} s", self.wall / 1000, self.wall % 1000)?;
         if self.total() > 0 {
-            let verbs: Vec<String> = self
-                .requests
-                .iter()
-                .map(|(verb, count)| format!("{count} {verb}"))
-                .collect();
+            let verbs: Vec<String> = self.requests.iter().map(|(verb, count)| format!("{count} {verb}")).collect();
             write!(f, "; {} requests ({})", self.total(), verbs.join(", "))?;
             write!(f, ", {} conflicts", self.conflicts)?;
         }

@@ -195,26 +195,17 @@ impl EdgeId {
 impl Field {
     /// A field whose value is written bare if it can be, else as JSON.
     pub(super) fn new(key: &str, value: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            value: super::token::quote(value),
-        }
+        Self { key: key.to_owned(), value: super::token::quote(value) }
     }
 
     /// A number.
     pub(super) fn number(key: &str, value: i64) -> Self {
-        Self {
-            key: key.to_owned(),
-            value: value.to_string(),
-        }
+        Self { key: key.to_owned(), value: value.to_string() }
     }
 
     /// A field whose value is JSON already.
     pub(super) fn json(key: &str, value: &serde_json::Value) -> Self {
-        Self {
-            key: key.to_owned(),
-            value: value.to_string(),
-        }
+        Self { key: key.to_owned(), value: value.to_string() }
     }
 }
 

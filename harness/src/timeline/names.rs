@@ -33,9 +33,7 @@ impl Names {
         };
         let mut names = Self::default();
         for version in versions().filter(|version| version.kind == DEPLOYMENT) {
-            names
-                .deployments
-                .insert(object::uid(&version.object).to_owned(), version.name.clone());
+            names.deployments.insert(object::uid(&version.object).to_owned(), version.name.clone());
         }
         names.several = names.deployments.values().collect::<BTreeSet<_>>().len() > 1;
         let sets: Vec<&Version> = versions().filter(|version| version.kind == REPLICA_SET).collect();
@@ -58,9 +56,7 @@ impl Names {
     pub(super) fn rank(&self, object: &Value) -> (Option<&str>, u32) {
         self.sets
             .get(object::uid(object))
-            .map_or((None, u32::MAX), |(deployment, number)| {
-                (deployment.as_deref(), *number)
-            })
+            .map_or((None, u32::MAX), |(deployment, number)| (deployment.as_deref(), *number))
     }
 
     /// The name of the Deployment with this uid, alive or not.
@@ -75,9 +71,7 @@ impl Names {
 
     /// A message with ReplicaSets' real names replaced.
     pub(super) fn in_message(&self, message: &str) -> String {
-        self.real.iter().fold(message.to_owned(), |text, (real, normal)| {
-            text.replace(real.as_str(), normal)
-        })
+        self.real.iter().fold(message.to_owned(), |text, (real, normal)| text.replace(real.as_str(), normal))
     }
 
     /// First those that a Deployment ever controlled, in the order in which it got them; the rest are ownerless.
@@ -87,9 +81,7 @@ impl Names {
             let deployment = self.deployments.get(object::controller_uid(&version.object)?)?;
             Some((object::uid(&version.object).to_owned(), Some(deployment.clone())))
         });
-        let any = versions
-            .iter()
-            .map(|version| (object::uid(&version.object).to_owned(), None));
+        let any = versions.iter().map(|version| (object::uid(&version.object).to_owned(), None));
         for (uid, deployment) in owned.chain(any).collect::<Vec<_>>() {
             self.sets.entry(uid).or_insert_with(|| {
                 let number = last.entry(deployment.clone()).or_insert(0);
@@ -100,9 +92,7 @@ impl Names {
     }
 
     fn real_names(&self, versions: &[&Version]) -> Vec<(String, String)> {
-        let pairs = versions
-            .iter()
-            .map(|version| (version.name.clone(), self.replica_set(&version.object)));
+        let pairs = versions.iter().map(|version| (version.name.clone(), self.replica_set(&version.object)));
         let mut pairs: Vec<_> = pairs.collect::<BTreeMap<_, _>>().into_iter().collect();
         pairs.sort_by_key(|(real, _)| std::cmp::Reverse(real.len()));
         pairs

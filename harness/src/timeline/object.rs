@@ -39,18 +39,13 @@ pub(super) fn uid(object: &Value) -> &str {
 
 /// `spec.replicas`; 1 when absent, which is the server's default.
 pub(super) fn replicas(object: &Value) -> i32 {
-    int(object, "/spec/replicas")
-        .and_then(|n| i32::try_from(n).ok())
-        .unwrap_or(1)
+    int(object, "/spec/replicas").and_then(|n| i32::try_from(n).ok()).unwrap_or(1)
 }
 
 /// A map of strings at a pointer: labels, annotations, a selector's matchLabels.
 pub(super) fn strings<'a>(object: &'a Value, pointer: &str) -> BTreeMap<&'a str, &'a str> {
     let map = object.pointer(pointer).and_then(Value::as_object);
-    map.into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
-        .collect()
+    map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
 }
 
 /// One annotation.
@@ -66,9 +61,7 @@ pub(super) fn revision(object: &Value) -> Option<i64> {
 /// The owner reference that says `controller: true`.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
     let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
-    owners
-        .iter()
-        .find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+    owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 /// The uid of the controller.
@@ -78,9 +71,7 @@ pub(super) fn controller_uid(object: &Value) -> Option<&str> {
 
 /// Whether its deletion has begun.
 pub(super) fn deleting(object: &Value) -> bool {
-    object
-        .pointer("/metadata/deletionTimestamp")
-        .is_some_and(|stamp| !stamp.is_null())
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
 }
 
 /// A pod template without the hash label, and without nulls and empty maps, which mean nothing to the API.

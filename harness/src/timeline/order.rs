@@ -30,10 +30,7 @@ pub(super) fn canonical(mut made: Vec<Made>) -> Vec<Decision> {
 
 /// Whether the steps of this edge were made without settling between them, so that only their net effect repeats.
 pub(super) fn is_together(label: &str) -> bool {
-    label == TOGETHER
-        || label
-            .strip_prefix(TOGETHER)
-            .is_some_and(|rest| rest.starts_with([' ', ':']))
+    label == TOGETHER || label.strip_prefix(TOGETHER).is_some_and(|rest| rest.starts_with([' ', ':']))
 }
 
 /// One line an object: what all its decisions together come to. Objects in the order of their names' numbers, because
@@ -71,11 +68,7 @@ impl Edge {
     /// The edge with successive resizes joined, and marked so.
     #[must_use]
     pub fn to_joined(&self) -> Self {
-        Self {
-            joined: true,
-            decisions: joined(&self.decisions),
-            ..self.clone()
-        }
+        Self { joined: true, decisions: joined(&self.decisions), ..self.clone() }
     }
 }
 
@@ -99,11 +92,7 @@ fn then(first: Decision, second: Decision) -> Decision {
         (earlier, Action::Annotated | Action::Changed) => earlier,
         (_, later) => later,
     };
-    Decision {
-        object: first.object,
-        action,
-        details: merge(first.details, second.details),
-    }
+    Decision { object: first.object, action, details: merge(first.details, second.details) }
 }
 
 /// The fields of both; where both name a key, the later value.
@@ -119,9 +108,7 @@ fn merge(mut first: Vec<Field>, second: Vec<Field>) -> Vec<Field> {
 
 /// `web/rs10` after `web/rs9`; a Deployment after its ReplicaSets.
 fn by_number(object: &str) -> (String, u32) {
-    let (deployment, set) = object
-        .rsplit_once('/')
-        .map_or((None, object), |(owner, set)| (Some(owner), set));
+    let (deployment, set) = object.rsplit_once('/').map_or((None, object), |(owner, set)| (Some(owner), set));
     match set.strip_prefix("rs").and_then(|number| number.parse().ok()) {
         Some(number) => (deployment.unwrap_or_default().to_owned(), number),
         None if deployment.is_none() => (object.to_owned(), u32::MAX),

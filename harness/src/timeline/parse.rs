@@ -22,11 +22,8 @@ impl Timeline {
     /// # Errors
     /// The first line that `Display` never writes.
     pub fn parse(text: &str) -> Result<Self, TimelineError> {
-        let mut timeline = Self {
-            provenance: None,
-            edges: Vec::new(),
-            events: Events::NotCompared("not recorded".to_owned()),
-        };
+        let mut timeline =
+            Self { provenance: None, edges: Vec::new(), events: Events::NotCompared("not recorded".to_owned()) };
         let mut in_events = false;
         for (number, line) in text.lines().enumerate() {
             let wrong = |why: String| TimelineError { line: number + 1, why };
@@ -48,10 +45,7 @@ impl Timeline {
                 };
                 all.push(event(content).map_err(wrong)?);
             } else {
-                let edge = timeline
-                    .edges
-                    .last_mut()
-                    .ok_or_else(|| wrong("nothing stands above it".to_owned()))?;
+                let edge = timeline.edges.last_mut().ok_or_else(|| wrong("nothing stands above it".to_owned()))?;
                 edge_line(edge, content).map_err(wrong)?;
             }
         }
@@ -97,14 +91,7 @@ fn heading(content: &str) -> Result<Edge, String> {
         None => (label.trim(), false),
     };
     let label = label.to_owned();
-    Ok(Edge {
-        id,
-        label,
-        joined,
-        decisions: Vec::new(),
-        breaches: Vec::new(),
-        checkpoint: Vec::new(),
-    })
+    Ok(Edge { id, label, joined, decisions: Vec::new(), breaches: Vec::new(), checkpoint: Vec::new() })
 }
 
 fn edge_id(text: &str) -> Option<EdgeId> {
@@ -113,29 +100,16 @@ fn edge_id(text: &str) -> Option<EdgeId> {
     }
     let number = text.strip_prefix("edge ")?;
     let (index, part) = number.split_once('.').unwrap_or((number, "0"));
-    Some(EdgeId {
-        index: index.parse().ok()?,
-        part: part.parse().ok()?,
-    })
+    Some(EdgeId { index: index.parse().ok()?, part: part.parse().ok()? })
 }
 
 /// `rs1 10 -> 8  desired=12 max=15`.
 fn decision(content: &str) -> Result<Decision, String> {
     let all = words(content);
-    let number = |text: &str| {
-        text.parse::<i32>()
-            .map_err(|_| format!("`{text}` is no number of replicas"))
-    };
+    let number = |text: &str| text.parse::<i32>().map_err(|_| format!("`{text}` is no number of replicas"));
     let (object, action, rest) = match all.as_slice() {
         [object, "created", replicas, rest @ ..] => (object, Action::Created(number(replicas)?), rest),
-        [object, from, "->", to, rest @ ..] => (
-            object,
-            Action::Resized {
-                from: number(from)?,
-                to: number(to)?,
-            },
-            rest,
-        ),
+        [object, from, "->", to, rest @ ..] => (object, Action::Resized { from: number(from)?, to: number(to)? }, rest),
         [object, "deleted", rest @ ..] => (object, Action::Deleted, rest),
         [object, "adopted", rest @ ..] => (object, Action::Adopted, rest),
         [object, "released", rest @ ..] => (object, Action::Released, rest),
@@ -143,34 +117,23 @@ fn decision(content: &str) -> Result<Decision, String> {
         [object, rest @ ..] => (object, Action::Changed, rest),
         [] => return Err("empty".to_owned()),
     };
-    Ok(Decision {
-        object: (*object).to_owned(),
-        action,
-        details: fields(rest)?,
-    })
+    Ok(Decision { object: (*object).to_owned(), action, details: fields(rest)? })
 }
 
 /// `rs1 8/8 ready=8 …`.
 fn state(content: &str) -> Result<State, String> {
     match words(content).as_slice() {
-        [object, size, rest @ ..] => Ok(State {
-            object: (*object).to_owned(),
-            size: (*size).to_owned(),
-            fields: fields(rest)?,
-        }),
+        [object, size, rest @ ..] => {
+            Ok(State { object: (*object).to_owned(), size: (*size).to_owned(), fields: fields(rest)? })
+        }
         _ => Err("a checkpoint without numbers".to_owned()),
     }
 }
 
 fn fields(words: &[&str]) -> Result<Vec<Field>, String> {
     let field = |word: &&str| {
-        let (key, value) = word
-            .split_once('=')
-            .ok_or_else(|| format!("`{word}` is no key=value"))?;
-        Ok(Field {
-            key: key.to_owned(),
-            value: value.to_owned(),
-        })
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no key=value"))?;
+        Ok(Field { key: key.to_owned(), value: value.to_owned() })
     };
     words.iter().map(field).collect()
 }
@@ -178,14 +141,8 @@ fn fields(words: &[&str]) -> Result<Vec<Field>, String> {
 /// `surge: 14 wanted, at most 13 allowed`.
 fn breach(content: &str) -> Result<Breach, String> {
     let (name, detail) = content.split_once(": ").ok_or("a breach without a detail")?;
-    let law = Law::ALL
-        .into_iter()
-        .find(|law| law.name() == name)
-        .ok_or_else(|| format!("no law `{name}`"))?;
-    Ok(Breach {
-        law,
-        detail: detail.to_owned(),
-    })
+    let law = Law::ALL.into_iter().find(|law| law.name() == name).ok_or_else(|| format!("no law `{name}`"))?;
+    Ok(Breach { law, detail: detail.to_owned() })
 }
 
 fn events_heading(content: &str) -> Result<Events, String> {
@@ -203,8 +160,5 @@ fn events_heading(content: &str) -> Result<Events, String> {
 fn event(content: &str) -> Result<EventLine, String> {
     let (text, count) = content.rsplit_once("  ×").ok_or("an event without `×` and how often")?;
     let count = count.parse().map_err(|_| format!("`{count}` is no count"))?;
-    Ok(EventLine {
-        text: text.to_owned(),
-        count,
-    })
+    Ok(EventLine { text: text.to_owned(), count })
 }

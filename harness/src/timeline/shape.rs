@@ -18,28 +18,15 @@ const HASH: &str = "<hash>";
 /// Every way in which a new ReplicaSet is not of the ordinary shape.
 pub(super) fn deviations(set: &Value, world: &World<'_>) -> Vec<Field> {
     let Some(deployment) = world.deployment_of(set) else {
-        let owner = if object::controller(set).is_some() {
-            "other"
-        } else {
-            "none"
-        };
+        let owner = if object::controller(set).is_some() { "other" } else { "none" };
         return vec![Field::new("owner", owner)];
     };
-    let hash = object::strings(set, "/metadata/labels")
-        .get(HASH_LABEL)
-        .copied()
-        .unwrap_or_default();
+    let hash = object::strings(set, "/metadata/labels").get(HASH_LABEL).copied().unwrap_or_default();
     [
         blocking(set),
         named(set, deployment, hash),
         labelled(set, deployment, hash, "/metadata/labels", "labels"),
-        labelled(
-            set,
-            deployment,
-            hash,
-            "/spec/template/metadata/labels",
-            "templateLabels",
-        ),
+        labelled(set, deployment, hash, "/spec/template/metadata/labels", "templateLabels"),
         selecting(set, deployment, hash),
         (object::bare_template(set) != object::bare_template(deployment)).then(|| Field::new("template", "differs")),
     ]
@@ -51,12 +38,7 @@ pub(super) fn deviations(set: &Value, world: &World<'_>) -> Vec<Field> {
 /// Labels as JSON, the hash replaced.
 pub(super) fn without_hash(labels: &BTreeMap<&str, &str>) -> Value {
     let value = |key: &str, value: &str| Value::from(if key == HASH_LABEL { HASH } else { value });
-    Value::Object(
-        labels
-            .iter()
-            .map(|(key, text)| ((*key).to_owned(), value(key, text)))
-            .collect::<Map<_, _>>(),
-    )
+    Value::Object(labels.iter().map(|(key, text)| ((*key).to_owned(), value(key, text))).collect::<Map<_, _>>())
 }
 
 fn blocking(set: &Value) -> Option<Field> {

@@ -37,19 +37,10 @@ impl Display for Timeline {
 
 impl Display for Provenance {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let Self {
-            name,
-            controller,
-            server,
-            recordings,
-            boots,
-        } = self;
+        let Self { name, controller, server, recordings, boots } = self;
         let s = |n: &u32| if *n == 1 { "" } else { "s" };
         let (rs, bs) = (s(recordings), s(boots));
-        write!(
-            f,
-            "# {name}: {controller} on {server}; {recordings} recording{rs}, {boots} boot{bs}. {WRITTEN_BY}"
-        )
+        write!(f, "# {name}: {controller} on {server}; {recordings} recording{rs}, {boots} boot{bs}. {WRITTEN_BY}")
     }
 }
 
@@ -59,9 +50,7 @@ impl Edge {
     pub fn heading(&self) -> String {
         let joined = if self.joined { JOINED } else { "" };
         // Padded without a blank at the end when there is no label.
-        format!("{:<6}  {}{joined}", self.id.to_string(), self.label)
-            .trim_end()
-            .to_owned()
+        format!("{:<6}  {}{joined}", self.id.to_string(), self.label).trim_end().to_owned()
     }
 
     /// The lines under the heading: decisions, breaches, then the checkpoint.
@@ -81,9 +70,9 @@ impl Events {
         match self {
             Self::NotCompared(why) => vec![format!("events  not compared: {why}")],
             Self::All(all) if all.is_empty() => vec!["events  none".to_owned()],
-            Self::All(all) => std::iter::once("events".to_owned())
-                .chain(all.iter().map(|line| format!("        {line}")))
-                .collect(),
+            Self::All(all) => {
+                std::iter::once("events".to_owned()).chain(all.iter().map(|line| format!("        {line}"))).collect()
+            }
         }
     }
 }

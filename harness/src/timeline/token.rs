@@ -3,11 +3,7 @@
 /// A value as one word: bare if it has neither blanks, quotes nor control characters, else as a JSON string.
 pub(super) fn quote(text: &str) -> String {
     let bare = !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && c != '"');
-    if bare {
-        text.to_owned()
-    } else {
-        serde_json::Value::from(text).to_string()
-    }
+    if bare { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
 /// The words of a line. Blanks inside JSON strings do not separate.

@@ -34,17 +34,13 @@ impl<'a> World<'a> {
 
     /// All objects of a kind, by name.
     pub(super) fn all(&self, kind: &'a str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
-        self.objects
-            .range((kind, "")..)
-            .take_while(move |((of, _), _)| *of == kind)
-            .map(|(_, object)| *object)
+        self.objects.range((kind, "")..).take_while(move |((of, _), _)| *of == kind).map(|(_, object)| *object)
     }
 
     /// The objects of a kind that this one controls.
     pub(super) fn controlled(&self, kind: &'a str, owner: &Value) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
         let owner = object::uid(owner).to_owned();
-        self.all(kind)
-            .filter(move |object| object::controller_uid(object) == Some(owner.as_str()))
+        self.all(kind).filter(move |object| object::controller_uid(object) == Some(owner.as_str()))
     }
 
     /// The Deployment that controls a ReplicaSet.

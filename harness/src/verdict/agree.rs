@@ -42,31 +42,18 @@ pub fn agree(timelines: &[Timeline]) -> Result<Timeline, Disagreement> {
         edges.push(agree_edge(edge, &rivals).map_err(|(at, difference)| differ(at, difference))?);
     }
     let events = agree_events(timelines)?;
-    Ok(Timeline {
-        provenance: None,
-        edges,
-        events,
-    })
+    Ok(Timeline { provenance: None, edges, events })
 }
 
 /// The recordings are numbered from 1, and the first is never the other.
 fn differ(other: usize, difference: Difference) -> Disagreement {
-    Disagreement::Differ {
-        first: 1,
-        other: other + 2,
-        difference: Box::new(difference),
-    }
+    Disagreement::Differ { first: 1, other: other + 2, difference: Box::new(difference) }
 }
 
 /// The edges must be the same ones, under the same labels.
 fn same_edges(first: &Timeline, other: &Timeline) -> Result<(), Difference> {
-    let headings = |timeline: &Timeline| {
-        timeline
-            .edges
-            .iter()
-            .map(|edge| (edge.id, edge.heading()))
-            .collect::<Vec<_>>()
-    };
+    let headings =
+        |timeline: &Timeline| timeline.edges.iter().map(|edge| (edge.id, edge.heading())).collect::<Vec<_>>();
     let (expected, actual) = (headings(first), headings(other));
     let Some(at) = (0..expected.len().max(actual.len())).find(|at| expected.get(*at) != actual.get(*at)) else {
         return Ok(());
@@ -74,13 +61,7 @@ fn same_edges(first: &Timeline, other: &Timeline) -> Result<(), Difference> {
     let side = |all: &[(EdgeId, String)]| all.get(at).map(|(_, heading)| vec![heading.clone()]);
     let id = expected.get(at).or(actual.get(at)).map_or(EdgeId::GIVEN, |(id, _)| *id);
     let (expected, actual) = (side(&expected), side(&actual));
-    Err(Difference {
-        place: Place::Edge(id),
-        label: String::new(),
-        expected,
-        actual,
-        at: 0,
-    })
+    Err(Difference { place: Place::Edge(id), label: String::new(), expected, actual, at: 0 })
 }
 
 /// The edge as all show it, or joined; else which of the others differs.
@@ -93,16 +74,7 @@ fn agree_edge(edge: &Edge, others: &[&Edge]) -> Result<Edge, (usize, Difference)
         if let Some((expected, actual, line)) = difference(joined.lines(), other.to_joined().lines()) {
             let (expected, actual) = (Some(expected), Some(actual));
             let label = edge.label.clone();
-            return Err((
-                at,
-                Difference {
-                    place: Place::Edge(edge.id),
-                    label,
-                    expected,
-                    actual,
-                    at: line,
-                },
-            ));
+            return Err((at, Difference { place: Place::Edge(edge.id), label, expected, actual, at: line }));
         }
     }
     Ok(joined)
@@ -113,28 +85,15 @@ fn agree_events(timelines: &[Timeline]) -> Result<Events, Disagreement> {
     if let Some(many) = timelines.iter().find(|timeline| timeline.events.too_many()) {
         return Ok(many.events.clone());
     }
-    let mut complete = timelines
-        .iter()
-        .enumerate()
-        .filter(|(_, timeline)| matches!(timeline.events, Events::All(_)));
+    let mut complete = timelines.iter().enumerate().filter(|(_, timeline)| matches!(timeline.events, Events::All(_)));
     let Some((first, Timeline { events, .. })) = complete.next() else {
         return Ok(timelines[0].events.clone());
     };
     for (other, timeline) in complete {
         if let Some((expected, actual, at)) = difference(events.lines(), timeline.events.lines()) {
             let (expected, actual) = (Some(expected), Some(actual));
-            let difference = Difference {
-                place: Place::Events,
-                label: String::new(),
-                expected,
-                actual,
-                at,
-            };
-            return Err(Disagreement::Differ {
-                first: first + 1,
-                other: other + 1,
-                difference: Box::new(difference),
-            });
+            let difference = Difference { place: Place::Events, label: String::new(), expected, actual, at };
+            return Err(Disagreement::Differ { first: first + 1, other: other + 1, difference: Box::new(difference) });
         }
     }
     Ok(events.clone())

@@ -104,24 +104,19 @@ fn compare_by(
             (Some(expected), Some(actual)) => {
                 comparison.note_label(expected, actual);
                 let differs = differ(expected, actual, &mut comparison.joined);
-                (
-                    &actual.label,
-                    differs.map(|(expected, actual, at)| (Some(expected), Some(actual), at)),
-                )
+                (&actual.label, differs.map(|(expected, actual, at)| (Some(expected), Some(actual), at)))
             }
             (Some(expected), None) => (&expected.label, Some((whole(expected), None, 0))),
             (None, Some(actual)) => (&actual.label, Some((None, whole(actual), 0))),
             (None, None) => continue,
         };
-        comparison
-            .differences
-            .extend(sides.map(|(expected, actual, at)| Difference {
-                place: Place::Edge(id),
-                label: label.clone(),
-                expected,
-                actual,
-                at,
-            }));
+        comparison.differences.extend(sides.map(|(expected, actual, at)| Difference {
+            place: Place::Edge(id),
+            label: label.clone(),
+            expected,
+            actual,
+            at,
+        }));
     }
     comparison.differences.extend(events(&expected.events, &actual.events));
     Ok(comparison)
@@ -130,11 +125,7 @@ fn compare_by(
 /// The lines of an edge that are compared.
 fn lines(edge: &Edge, join: bool) -> Vec<String> {
     let edge = if join { edge.to_joined() } else { edge.clone() };
-    Edge {
-        breaches: Vec::new(),
-        ..edge
-    }
-    .lines()
+    Edge { breaches: Vec::new(), ..edge }.lines()
 }
 
 /// Both sides and the first line that differs, if any does.
@@ -155,13 +146,7 @@ fn events(expected: &Events, actual: &Events) -> Option<Difference> {
     }
     let (expected, actual, at) = difference(expected.lines(), actual.lines())?;
     let (expected, actual) = (Some(expected), Some(actual));
-    Some(Difference {
-        place: Place::Events,
-        label: String::new(),
-        expected,
-        actual,
-        at,
-    })
+    Some(Difference { place: Place::Events, label: String::new(), expected, actual, at })
 }
 
 impl Comparison {
@@ -182,11 +167,7 @@ impl Comparison {
         let differs = expected.label != actual.label && expected.id != EdgeId::GIVEN;
         if differs && self.relabelled.is_none() {
             let (was, is) = (expected.label.clone(), actual.label.clone());
-            self.relabelled = Some(Relabelled {
-                edge: expected.id,
-                expected: was,
-                actual: is,
-            });
+            self.relabelled = Some(Relabelled { edge: expected.id, expected: was, actual: is });
         }
     }
 }

@@ -41,10 +41,7 @@ impl Evidence {
                 Entry::Edge(mark) => {
                     evidence.unfinished(&now);
                     now = Now::at(mark);
-                    evidence
-                        .marks
-                        .entry(now.edge)
-                        .or_insert_with(|| (now.line, now.label.clone()));
+                    evidence.marks.entry(now.edge).or_insert_with(|| (now.line, now.label.clone()));
                 }
                 Entry::Settled(settling) => {
                     now.open = false;
@@ -80,10 +77,7 @@ impl Evidence {
 
     /// What the edge does.
     pub(super) fn label(&self, edge: EdgeId) -> String {
-        self.marks
-            .get(&edge)
-            .map(|(_, label)| label.clone())
-            .unwrap_or_default()
+        self.marks.get(&edge).map(|(_, label)| label.clone()).unwrap_or_default()
     }
 
     /// The last edge that was begun.
@@ -93,24 +87,11 @@ impl Evidence {
 
     fn add(&mut self, now: &Now, trouble: Trouble, unsettled: bool) {
         let (edge, line, label) = (now.edge, now.line, now.label.clone());
-        self.troubles.push(At {
-            edge,
-            line,
-            label,
-            trouble,
-            unsettled,
-        });
+        self.troubles.push(At { edge, line, label, trouble, unsettled });
     }
 
     fn lab_broke(&mut self, now: &Now, why: &str) {
-        self.add(
-            now,
-            Trouble {
-                blame: Blame::Lab,
-                why: why.to_owned(),
-            },
-            false,
-        );
+        self.add(now, Trouble { blame: Blame::Lab, why: why.to_owned() }, false);
     }
 
     /// An edge that was begun and whose settling is not recorded.
@@ -146,19 +127,7 @@ struct Now {
 
 impl Now {
     fn at(mark: &EdgeMark) -> Self {
-        let edge = if mark.index == 0 {
-            EdgeId::GIVEN
-        } else {
-            EdgeId {
-                index: mark.index,
-                part: mark.part,
-            }
-        };
-        Self {
-            edge,
-            line: mark.line,
-            label: mark.label.clone(),
-            open: true,
-        }
+        let edge = if mark.index == 0 { EdgeId::GIVEN } else { EdgeId { index: mark.index, part: mark.part } };
+        Self { edge, line: mark.line, label: mark.label.clone(), open: true }
     }
 }

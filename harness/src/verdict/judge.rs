@@ -30,11 +30,7 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
             }
         }
     }
-    let exceptions = if matches!(blessing, Blessing::Changed(_)) {
-        None
-    } else {
-        blessed
-    };
+    let exceptions = if matches!(blessing, Blessing::Changed(_)) { None } else { blessed };
     findings.extend(breaches(&timeline, exceptions, &evidence));
     finish(recording, timeline, blessing, findings, comparison)
 }
@@ -65,13 +61,7 @@ pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
         findings.push(finding(lab, What::OtherRun(lab.trouble.why.clone())));
     }
     findings.extend(breaches(&timeline, Some(&expected), &evidence));
-    finish(
-        recording,
-        timeline,
-        Blessing::Live(other.header.subject.clone()),
-        findings,
-        comparison,
-    )
+    finish(recording, timeline, Blessing::Live(other.header.subject.clone()), findings, comparison)
 }
 
 /// Put the findings in order and draw the verdict.
@@ -110,10 +100,7 @@ fn finish(
 /// The trouble that counts: the lab's first, and the subject's before it.
 fn troubles(evidence: &Evidence) -> Vec<Finding> {
     let lab = evidence.lab().into_iter();
-    let subject = evidence
-        .troubles
-        .iter()
-        .filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.edge));
+    let subject = evidence.troubles.iter().filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.edge));
     let what = |at: &At| match (at.unsettled, at.trouble.blame, at.trouble.why.clone()) {
         (true, blame, why) => What::Unsettled(blame, why),
         (false, blame, why) => What::Trouble(blame, why),
@@ -149,22 +136,15 @@ fn after_end(evidence: &Evidence, edge: EdgeId, missing: bool) -> bool {
 
 /// The line of another part of the same step: a part that was never made has no line of its own.
 fn line_of_step(evidence: &Evidence, edge: EdgeId) -> Option<usize> {
-    (0..=edge.part)
-        .rev()
-        .find_map(|part| evidence.line(EdgeId { part, ..edge }))
+    (0..=edge.part).rev().find_map(|part| evidence.line(EdgeId { part, ..edge }))
 }
 
 /// The broken laws that upstream's recording does not break at the same edge.
 fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
     for edge in timeline.edges.iter().filter(|edge| evidence.covers(edge.id)) {
-        let excepted = blessed
-            .and_then(|blessed| blessed.edge(edge.id))
-            .map(|edge| edge.breaches.as_slice());
-        let news = edge
-            .breaches
-            .iter()
-            .filter(|breach| !excepted.unwrap_or_default().contains(breach));
+        let excepted = blessed.and_then(|blessed| blessed.edge(edge.id)).map(|edge| edge.breaches.as_slice());
+        let news = edge.breaches.iter().filter(|breach| !excepted.unwrap_or_default().contains(breach));
         findings.extend(news.map(|breach| Finding {
             place: Place::Edge(edge.id),
             label: evidence.label(edge.id),
@@ -177,19 +157,9 @@ fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence
 
 fn finding(at: &At, what: What) -> Finding {
     let line = (at.line > 0).then_some(at.line);
-    Finding {
-        place: Place::Edge(at.edge),
-        label: at.label.clone(),
-        line,
-        what,
-    }
+    Finding { place: Place::Edge(at.edge), label: at.label.clone(), line, what }
 }
 
 fn idle() -> Finding {
-    Finding {
-        place: Place::Events,
-        label: String::new(),
-        line: None,
-        what: What::BothIdle,
-    }
+    Finding { place: Place::Events, label: String::new(), line: None, what: What::BothIdle }
 }

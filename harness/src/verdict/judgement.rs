@@ -102,11 +102,7 @@ impl Judgement {
     /// The finding that decided the verdict: the first against whom it speaks.
     #[must_use]
     pub fn decisive(&self) -> Option<&Finding> {
-        let blame = if self.verdict == Verdict::NonConformant {
-            Blame::Subject
-        } else {
-            Blame::Lab
-        };
+        let blame = if self.verdict == Verdict::NonConformant { Blame::Subject } else { Blame::Lab };
         self.findings.iter().find(|finding| finding.what.blame() == blame)
     }
 }

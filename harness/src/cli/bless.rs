@@ -1,0 +1,134 @@
+//! `lockstep bless`: record timelines from upstream and write them beside their cases.
+//!
+//! Five recordings from two boots, one of them with every core kept busy, must agree; what does not repeat on upstream itself is
+//! no expectation. Only upstream is ever blessed, on a real control plane.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::CliError;
+use super::select::{Selection, blessed, timeline_path};
+use super::stage::Place;
+use crate::case::Case;
+use crate::outcome::Outcome;
+use crate::recording::Recording;
+use crate::report;
+use crate::subject::Spec;
+use crate::timeline::{Provenance, Timeline};
+use crate::verdict::{self, Judgement, Verdict, What};
+
+/// How many times each boot plays every case; the last time of all is under load.
+const BOOTS: [u32; 2] = [2, 3];
+
+/// Record timelines from upstream, five recordings from two boots, and write them beside their cases.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    place: Place,
+    /// Which upstream: upstream, upstream:VERSION or upstream:PATH.
+    #[arg(long, default_value = "upstream")]
+    subject: String,
+    /// Write nothing; say which timelines are missing or would change.
+    #[arg(long)]
+    check: bool,
+}
+
+pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+    let cases = arguments.selection.cases()?;
+    let spec: Spec = arguments.subject.parse()?;
+    if !matches!(spec, Spec::Upstream(_)) {
+        return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
+    }
+    spec.check()?;
+    let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
+    for (boot, times) in (1..).zip(BOOTS) {
+        let lab = arguments.place.open().await?;
+        let seat = arguments.place.seat(&lab, &spec).await?;
+        for time in 1..=times {
+            let last = boot == BOOTS.len() && time == times;
+            let _load = last.then(Load::start);
+            eprintln!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
+            for (case, recordings) in cases.iter().zip(&mut recordings) {
+                recordings.push(seat.play(case).await);
+            }
+        }
+        seat.leave().await;
+        lab.close().await;
+    }
+    let mut outcomes = Vec::new();
+    for (case, recordings) in cases.iter().zip(&recordings) {
+        outcomes.push(one(case, recordings, arguments.check)?);
+    }
+    Ok(Outcome::of(outcomes))
+}
+
+/// Bless one case, or say why not.
+fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, CliError> {
+    let name = &case.name;
+    let recorded = recordings.iter().map(|recording| verdict::judge(recording, None));
+    // A law that upstream itself breaks is blessed as an exception; a lab that broke, or a case that upstream cannot go
+    // through, is not.
+    if let Some(bad) = recorded.into_iter().find(stopped) {
+        println!("not blessed  {name}: {}", report::headline(&bad));
+        return Ok(if bad.verdict == Verdict::Inconclusive { Outcome::Inconclusive } else { Outcome::NonConformant });
+    }
+    let timelines: Vec<_> = recordings.iter().map(Timeline::from_recording).collect();
+    let mut timeline = match verdict::agree(&timelines) {
+        Ok(timeline) => timeline,
+        Err(disagreement) => {
+            println!("not blessed  {name}: upstream's own recordings differ\n{disagreement}");
+            return Ok(Outcome::Inconclusive);
+        }
+    };
+    let header = &recordings[0].header;
+    timeline.provenance = Some(Provenance {
+        name: "upstream".into(),
+        controller: header.subject.version.clone(),
+        server: header.cluster.version.clone(),
+        recordings: BOOTS.iter().sum(),
+        boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
+    });
+    if blessed(case)?.as_ref() == Some(&timeline) {
+        println!("as blessed   {name}");
+        return Ok(Outcome::Conformant);
+    }
+    if check {
+        println!("would change {name}");
+        return Ok(Outcome::Unblessed);
+    }
+    let path = timeline_path(case);
+    std::fs::write(&path, timeline.to_string()).map_err(|source| CliError::File { path: path.clone(), source })?;
+    println!("blessed      {name}");
+    Ok(Outcome::Conformant)
+}
+
+/// Whether the case did not go through to its end.
+fn stopped(judgement: &Judgement) -> bool {
+    judgement.findings.iter().any(|finding| matches!(finding.what, What::Unsettled(..) | What::Trouble(..)))
+}
+
+/// Every core kept busy until it is dropped.
+struct Load(Arc<AtomicBool>);
+
+impl Load {
+    fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        for _ in 0..std::thread::available_parallelism().map_or(2, std::num::NonZero::get) {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Self(stop)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

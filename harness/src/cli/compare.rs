@@ -1,0 +1,105 @@
+//! `lockstep compare`: the same cases live on two subjects, and the difference between what they did.
+
+use super::run::colour;
+use super::select::{Selection, blessed};
+use super::stage::Place;
+use super::{CliError, record, stage};
+use crate::case::Case;
+use crate::clock;
+use crate::outcome::Outcome;
+use crate::recording::Recording;
+use crate::report;
+use crate::subject::Spec;
+use crate::verdict::{self, Judgement, Verdict};
+
+/// Run the cases live on two subjects and diff what they did.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    place: Place,
+    /// The two subjects: ours, upstream, upstream:VERSION, "command:PROGRAM ARGUMENTS".
+    #[arg(long, required = true, num_args = 1)]
+    subject: Vec<String>,
+    /// Show both timelines side by side, not only where they differ.
+    #[arg(long)]
+    timelines: bool,
+    /// Keep the recordings in this folder, in one folder for each side.
+    #[arg(long, value_name = "FOLDER")]
+    recordings: Option<std::path::PathBuf>,
+}
+
+/// What one subject did on all cases.
+struct Side {
+    title: String,
+    played: Vec<Recording>,
+}
+
+pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+    let cases = arguments.selection.cases()?;
+    let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
+    let [left, right] = specs.as_slice() else {
+        return Err(CliError::Usage(format!("compare takes --subject twice, not {} times", specs.len())));
+    };
+    for spec in &specs {
+        spec.check()?;
+    }
+    let lab = arguments.place.open().await?;
+    let all = clock::instant();
+    let mut sides = Vec::new();
+    for (number, spec) in (1..).zip([left, right]) {
+        // Two of a name are told apart.
+        let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
+        let seat = arguments.place.seat(&lab, spec).await?;
+        let since = clock::instant();
+        let mut played = Vec::new();
+        for case in &cases {
+            let mut recording = seat.play(case).await;
+            recording.header.subject.name.clone_from(&title);
+            if let Some(folder) = &arguments.recordings {
+                record::keep(&folder.join(number.to_string()), &recording)?;
+            }
+            played.push(recording);
+        }
+        stage::pace(spec, cases.len(), since.elapsed());
+        seat.leave().await;
+        sides.push(Side { title, played });
+    }
+    lab.close().await;
+    let [left, right] = sides.as_slice() else {
+        return Ok(Outcome::Internal);
+    };
+    let outcomes = tell(&arguments, &cases, left, right)?;
+    println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
+    Ok(Outcome::of(outcomes))
+}
+
+/// The left side is held against what is blessed, if anything is; the right side against the left.
+fn tell(arguments: &Arguments, cases: &[Case], left: &Side, right: &Side) -> Result<Vec<Outcome>, CliError> {
+    let mut judgements = Vec::new();
+    let mut outcomes = Vec::new();
+    for (case, (one, two)) in cases.iter().zip(left.played.iter().zip(&right.played)) {
+        let (first, second) = (verdict::judge(one, blessed(case)?.as_ref()), verdict::judge_live(two, one));
+        let differ = second.verdict != Verdict::Conformant;
+        if arguments.timelines || cases.len() == 1 || differ {
+            let title = |side: &Side, judgement: &Judgement| format!("{} ({})", side.title, judgement.subject.version);
+            let (a, b) = (title(left, &first), title(right, &second));
+            println!("{}\n", case.name);
+            let a = report::Side { title: &a, timeline: &first.timeline };
+            let b = report::Side { title: &b, timeline: &second.timeline };
+            println!("{}\n", report::side_by_side(a, b, width(), colour()));
+        }
+        outcomes.push(second.outcome());
+        // What is not blessed yet can be compared all the same.
+        outcomes.push(if first.outcome() == Outcome::Unblessed { Outcome::Conformant } else { first.outcome() });
+        judgements.extend([first, second]);
+    }
+    println!("{}", report::table(&judgements, colour()));
+    Ok(outcomes)
+}
+
+/// How wide the terminal is; wide enough for two timelines where it does not say.
+fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(180)
+}

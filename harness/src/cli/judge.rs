@@ -1,0 +1,46 @@
+//! `lockstep judge`: stored recordings, judged again. No cluster is touched, so the verdict is the one it had.
+
+use std::path::{Path, PathBuf};
+
+use super::select::blessed_beside;
+use super::{CliError, run};
+use crate::outcome::Outcome;
+use crate::recording::Recording;
+use crate::verdict;
+
+/// Judge stored recordings again; needs no cluster.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Recordings, as `lockstep record` and `lockstep run --recordings` write them.
+    #[arg(required = true)]
+    recordings: Vec<PathBuf>,
+    /// Where the cases and their blessed timelines are, if not where they were.
+    #[arg(long, value_name = "FOLDER")]
+    cases: Option<PathBuf>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    output: run::Output,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let mut outcomes = Vec::new();
+    for path in &arguments.recordings {
+        let recording = read(path)?;
+        let case = match &arguments.cases {
+            Some(folder) => folder.join(&recording.header.case).with_extension("yaml"),
+            None => PathBuf::from(&recording.header.path),
+        };
+        let judgement = verdict::judge(&recording, blessed_beside(&case)?.as_ref());
+        let repeat = format!("lockstep judge {}", path.display());
+        run::print(&judgement, None, arguments.output, &repeat);
+        outcomes.push(judgement.outcome());
+    }
+    Ok(Outcome::of(outcomes))
+}
+
+/// Read a recording from a file.
+fn read(path: &Path) -> Result<Recording, CliError> {
+    let file = std::fs::File::open(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
+    Recording::read(std::io::BufReader::new(file))
+        .map_err(|source| CliError::Recording { path: path.to_owned(), source })
+}

@@ -1,0 +1,25 @@
+//! `lockstep list`: the cases and what they are about.
+
+use super::CliError;
+use super::select::{Selection, blessed};
+use crate::outcome::Outcome;
+
+/// List the cases.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let cases = arguments.selection.cases()?;
+    let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
+    for case in &cases {
+        let mark = if blessed(case)?.is_some() { ' ' } else { '?' };
+        println!("{mark} {:width$}  {}", case.name, case.description);
+    }
+    if cases.iter().any(|case| matches!(blessed(case), Ok(None))) {
+        println!("\n? has no blessed timeline yet: `lockstep bless`");
+    }
+    Ok(Outcome::Conformant)
+}

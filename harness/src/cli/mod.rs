@@ -1,0 +1,69 @@
+//! The command line: what was typed, turned into work, and its outcome into an exit code.
+//!
+//! Each command is one file and one story: choose cases, set a lab up, play, judge, print. Nothing here decides a
+//! verdict. Results go to standard output; progress, and all that is about the lab rather than the subject, to
+//! standard error.
+
+mod bless;
+mod cluster;
+mod compare;
+mod judge;
+mod list;
+mod record;
+mod run;
+mod select;
+mod stage;
+
+use clap::{Parser, Subcommand};
+
+pub use stage::CliError;
+
+use crate::outcome::Outcome;
+
+/// Runs one case against Deployment controllers, edge by edge, and diffs what the ReplicaSets did.
+#[derive(Debug, Parser)]
+#[command(name = "lockstep", version, about, after_help = AFTER)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "\
+Exit codes: 0 conformant; 1 non-conformant; 2 inconclusive; 3 unblessed or changed timelines; 4 no case selected;
+64 bad usage or a bad case file; 70 internal error. With several outcomes the most telling wins: 70, 64, 1, 2, 3.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Judge a subject on cases, against the timelines blessed from upstream.
+    Run(run::Arguments),
+    /// Run the cases live on two subjects and diff what they did.
+    Compare(compare::Arguments),
+    /// Play cases and keep the recordings.
+    Record(record::Arguments),
+    /// Judge stored recordings again; needs no cluster.
+    Judge(judge::Arguments),
+    /// Record timelines from upstream, five recordings from two boots, and write them beside their cases.
+    Bless(bless::Arguments),
+    /// List the cases.
+    List(list::Arguments),
+    /// A control plane of one's own, for kubectl and for runs that need not boot one.
+    Cluster(cluster::Arguments),
+}
+
+impl Cli {
+    /// Do what was asked.
+    ///
+    /// # Errors
+    /// What stands in the way, with its exit code: see [`CliError::outcome`].
+    pub async fn execute(self) -> Result<Outcome, CliError> {
+        match self.command {
+            Command::Run(arguments) => run::execute(arguments).await,
+            Command::Compare(arguments) => compare::execute(arguments).await,
+            Command::Record(arguments) => record::execute(arguments).await,
+            Command::Judge(arguments) => judge::execute(&arguments),
+            Command::Bless(arguments) => bless::execute(arguments).await,
+            Command::List(arguments) => list::execute(&arguments),
+            Command::Cluster(arguments) => cluster::execute(arguments).await,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `lockstep record`: play cases and keep what was seen, unjudged.
+
+use std::path::{Path, PathBuf};
+
+use super::CliError;
+use super::select::Selection;
+use super::stage::Place;
+use crate::outcome::Outcome;
+use crate::recording::{Recording, RecordingError};
+use crate::subject::Spec;
+
+/// Play cases and keep the recordings.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    place: Place,
+    /// Whom to record.
+    #[arg(long, default_value = "upstream")]
+    subject: String,
+    /// The folder for the recordings: `<area>/<case>.ndjson`.
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+}
+
+pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+    let cases = arguments.selection.cases()?;
+    let spec: Spec = arguments.subject.parse()?;
+    spec.check()?;
+    let lab = arguments.place.open().await?;
+    let seat = arguments.place.seat(&lab, &spec).await?;
+    let mut cut = false;
+    for case in &cases {
+        let recording = seat.play(case).await;
+        cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
+        println!("{}", keep(&arguments.out, &recording)?.display());
+    }
+    seat.leave().await;
+    lab.close().await;
+    // Whose fault an unfinished case is, `lockstep judge` says.
+    Ok(if cut { Outcome::Inconclusive } else { Outcome::Conformant })
+}
+
+/// Write a recording into a folder, by its case's name.
+pub(super) fn keep(folder: &Path, recording: &Recording) -> Result<PathBuf, CliError> {
+    let path = folder.join(format!("{}.ndjson", recording.header.case));
+    let written = || -> Result<(), RecordingError> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        recording.write(std::io::BufWriter::new(std::fs::File::create(&path)?))
+    };
+    written().map_err(|source| CliError::Recording { path: path.clone(), source })?;
+    Ok(path)
+}

@@ -1,0 +1,102 @@
+//! `lockstep run`: a subject on cases, against the timelines blessed from upstream.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::select::{Selection, blessed};
+use super::stage::Place;
+use super::{CliError, record, stage};
+use crate::clock;
+use crate::outcome::Outcome;
+use crate::report;
+use crate::subject::Spec;
+use crate::verdict::{self, Judgement};
+
+/// Judge a subject on cases, against the timelines blessed from upstream.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    place: Place,
+    /// Whom to judge: ours, ours:process, upstream, upstream:VERSION, upstream:PATH, "command:PROGRAM ARGUMENTS".
+    #[arg(long, default_value = "ours")]
+    subject: Vec<String>,
+    /// Play each case so many times.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    output: Output,
+    /// Keep the recordings in this folder, for `lockstep judge`.
+    #[arg(long, value_name = "FOLDER")]
+    recordings: Option<PathBuf>,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(super) enum Output {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line for each case.
+    Json,
+}
+
+pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+    let cases = arguments.selection.cases()?;
+    let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
+    for spec in &specs {
+        spec.check()?;
+    }
+    // All of them are read before anything runs.
+    let mut timelines = Vec::new();
+    for case in &cases {
+        timelines.push(blessed(case)?);
+    }
+    let lab = arguments.place.open().await?;
+    let all = clock::instant();
+    let mut outcomes = Vec::new();
+    for spec in &specs {
+        let seat = arguments.place.seat(&lab, spec).await?;
+        let since = clock::instant();
+        for _ in 0..arguments.repeat {
+            for (case, timeline) in cases.iter().zip(&timelines) {
+                let began = clock::instant();
+                let recording = seat.play(case).await;
+                if let Some(folder) = &arguments.recordings {
+                    record::keep(folder, &recording)?;
+                }
+                let judgement = verdict::judge(&recording, timeline.as_ref());
+                let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());
+                print(&judgement, Some(began.elapsed()), arguments.output, &repeat);
+                outcomes.push(judgement.outcome());
+            }
+        }
+        stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
+        seat.leave().await;
+    }
+    lab.close().await;
+    if arguments.output == Output::Human {
+        println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
+    }
+    Ok(Outcome::of(outcomes))
+}
+
+/// Print one case's judgement: a line, and all that a person needs where it is not conformant.
+pub(super) fn print(judgement: &Judgement, took: Option<Duration>, output: Output, repeat: &str) {
+    match output {
+        Output::Json => println!("{}", report::json(judgement)),
+        Output::Human if judgement.outcome() == Outcome::Conformant => {
+            let took = took.map_or_else(String::new, |took| format!("  {:.2} s", took.as_secs_f64()));
+            println!("{:15} {} on {}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
+        }
+        Output::Human => println!("{}\n", report::failure(judgement, repeat, colour())),
+    }
+}
+
+/// Whether standard output is for a person's eyes.
+pub(super) fn colour() -> bool {
+    use std::io::IsTerminal;
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
+}

@@ -1,0 +1,117 @@
+//! An edge in the words of its case, for marks, timelines and messages. Pure.
+
+use crate::case::model::{Case, Count, Edge, Pods};
+
+/// What an edge does, as a timeline shows it. Names of Deployments are left out where the case has only one.
+pub fn label(case: &Case, edge: &Edge) -> String {
+    let only = deployments(case) < 2;
+    let name = |name: &str| if only { String::new() } else { format!(" {name}") };
+    match edge {
+        Edge::Apply(manifest) => apply(manifest),
+        Edge::Patch { target, patch, .. } => format!("patch {}/{} {patch}", target.kind, target.name),
+        Edge::Delete { target, cascade } => match cascade {
+            crate::case::model::Cascade::Background => format!("delete {}/{}", target.kind, target.name),
+            other => format!("delete {}/{} cascade={}", target.kind, target.name, format!("{other:?}").to_lowercase()),
+        },
+        Edge::Set { deployment, container, image, env } => {
+            let container = container.iter().map(|c| format!(" container={c}"));
+            let image = image.iter().map(|i| format!(" image={i}"));
+            let env = env.iter().map(|(key, value)| format!(" {key}={value}"));
+            format!("set{}{}", name(deployment), container.chain(image).chain(env).collect::<String>())
+        }
+        Edge::Scale { deployment, replicas } => format!("scale{} {replicas}", name(deployment)),
+        Edge::Pause(deployment) => format!("pause{}", name(deployment)),
+        Edge::Resume(deployment) => format!("resume{}", name(deployment)),
+        Edge::Undo { deployment, to_revision: 0 } => format!("undo{}", name(deployment)),
+        Edge::Undo { deployment, to_revision } => format!("undo{} to revision {to_revision}", name(deployment)),
+        Edge::Restart(deployment) => format!("restart{}", name(deployment)),
+        Edge::Ready(pods) => chosen("ready", pods),
+        Edge::Unready(pods) => chosen("unready", pods),
+        Edge::Fail(pods) => chosen("fail", pods),
+        Edge::Succeed(pods) => chosen("succeed", pods),
+        Edge::Terminate(pods) => chosen("terminate", pods),
+        Edge::Advance(time) => format!("advance {}", humantime::format_duration(*time)),
+        Edge::Together(steps) => {
+            let steps: Vec<_> = steps.iter().map(|step| label(case, &step.edge)).collect();
+            format!("together {}", steps.join(", "))
+        }
+    }
+}
+
+fn apply(manifest: &serde_json::Value) -> String {
+    let text = |pointer: &str| manifest.pointer(pointer).and_then(|value| value.as_str()).unwrap_or("?");
+    let mut label = format!("{}/{}", text("/kind").to_lowercase(), text("/metadata/name"));
+    let shown = [
+        ("replicas", "/spec/replicas"),
+        ("strategy", "/spec/strategy/type"),
+        ("maxSurge", "/spec/strategy/rollingUpdate/maxSurge"),
+        ("maxUnavailable", "/spec/strategy/rollingUpdate/maxUnavailable"),
+        ("image", "/spec/template/spec/containers/0/image"),
+    ];
+    for (name, pointer) in shown {
+        match manifest.pointer(pointer) {
+            Some(serde_json::Value::String(text)) => label += &format!(" {name}={text}"),
+            Some(value) => label += &format!(" {name}={value}"),
+            None => {}
+        }
+    }
+    label
+}
+
+fn chosen(verb: &str, pods: &Pods) -> String {
+    let count = match pods.count {
+        Count::All => "all".to_owned(),
+        Count::Exactly(number) => number.to_string(),
+    };
+    let deployment = pods.deployment.iter().map(|name| format!(" of {name}"));
+    let revision = pods.revision.iter().map(|revision| format!(" of revision {revision}"));
+    let atomic = pods.atomic.then(|| " atomic".to_owned());
+    format!("{verb} {count}{}", deployment.chain(revision).chain(atomic).collect::<String>())
+}
+
+fn deployments(case: &Case) -> usize {
+    let made = case.given.iter().chain(&case.edges);
+    let made = made.filter(|step| matches!(&step.edge, Edge::Apply(manifest) if manifest["kind"] == "Deployment"));
+    let names = made.filter_map(|step| match &step.edge {
+        Edge::Apply(manifest) => manifest["metadata"]["name"].as_str(),
+        _ => None,
+    });
+    names.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::label;
+    use crate::case::parse;
+
+    const ONE: &str = "- deployment: {name: web, replicas: 2, image: 'app:1', maxSurge: 25%}";
+    const TWO: &str =
+        "- deployment: {name: web, replicas: 2, image: 'app:1'}\n  - deployment: {name: api, image: 'api:1'}";
+
+    #[rstest]
+    #[case(ONE, "set: {image: 'app:2'}", "set image=app:2")]
+    #[case(TWO, "set: {deployment: api, image: 'app:2'}", "set api image=app:2")]
+    #[case(ONE, "scale: 12", "scale 12")]
+    #[case(TWO, "scale: {deployment: web, replicas: 12}", "scale web 12")]
+    #[case(ONE, "pause: web", "pause")]
+    #[case(ONE, "set: {env: {A: b}}", "set A=b")]
+    #[case(ONE, "ready: {of: {revision: 1}, pods: 2}", "ready 2 of revision 1")]
+    #[case(ONE, "advance: 90s", "advance 1m 30s")]
+    #[case(ONE, "together: [{scale: 3}, {pause: web}]", "together scale 3, pause")]
+    #[case(ONE, "delete: deployment/web", "delete deployment/web")]
+    fn an_edge_in_the_words_of_its_case(#[case] given: &str, #[case] edge: &str, #[case] expected: &str) {
+        let text = format!("description: x\ngiven:\n  {given}\nedges:\n  - {edge}\n");
+        let case = parse("cases/a/b.yaml", "a/b", &text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(label(&case, &case.edges[0].edge), expected);
+    }
+
+    #[test]
+    fn a_deployment_shows_what_counts() {
+        let text = format!("description: x\ngiven:\n  {ONE}\nedges:\n  - scale: 3\n");
+        let case = parse("cases/a/b.yaml", "a/b", &text).unwrap_or_else(|error| panic!("{error}"));
+        let shown = label(&case, &case.given[0].edge);
+        assert_eq!(shown, "deployment/web replicas=2 strategy=RollingUpdate maxSurge=25% image=app:1");
+    }
+}

@@ -1,0 +1,138 @@
+//! Making the edges: what a user does with kubectl and what nodes do with pods.
+//!
+//! The driver knows the case and the API server, not the subject, and judges nothing: an operation that cannot be
+//! made is an error that says why, and whose fault that is. Every write's resourceVersion is kept, so that settling can wait
+//! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
+//!
+//! [`kubectl`] is the user's half, [`node`] the nodes'; [`attend`] is what nodes do unasked between edges: bind new pods
+//! and, where terminations are automatic, finish deletions.
+
+pub mod attend;
+mod kubectl;
+mod label;
+mod node;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::core::GroupVersionKind;
+
+use crate::case::model::Edge;
+use crate::clock;
+use crate::observe::{Kind, World};
+pub use label::label;
+pub use node::{PodEdge, next_pods};
+
+/// Why an edge could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The API server or kubectl's own rules refused the operation.
+    #[error("{0}")]
+    Refused(String),
+    /// There is nothing to do it to: no such pod, no such revision.
+    #[error("{0}")]
+    Impossible(String),
+    /// The API server did not answer as a server does.
+    #[error("the API server failed: {0}")]
+    Server(#[source] Box<kube::Error>),
+}
+
+impl From<kube::Error> for DriveError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) if (400..500).contains(&status.code) => Self::Refused(status.message.clone()),
+            error => Self::Server(Box::new(error)),
+        }
+    }
+}
+
+/// Makes the edges of one case in one namespace.
+pub struct Driver {
+    client: kube::Client,
+    world: Arc<World>,
+    namespace: String,
+    written: Mutex<Vec<(Kind, u64)>>,
+}
+
+impl Driver {
+    /// A driver for a namespace that exists.
+    pub fn new(client: kube::Client, world: Arc<World>, namespace: &str) -> Self {
+        Self { client, world, namespace: namespace.to_owned(), written: Mutex::default() }
+    }
+
+    /// Make one edge that is not about choosing pods.
+    ///
+    /// # Errors
+    /// See [`DriveError`].
+    pub async fn perform(&self, edge: &Edge) -> Result<(), DriveError> {
+        match edge {
+            Edge::Apply(manifest) => self.apply(manifest).await,
+            Edge::Patch { target, kind, patch } => self.patch(target, *kind, patch).await,
+            Edge::Delete { target, cascade } => self.delete(target, *cascade).await,
+            Edge::Set { deployment, container, image, env } => {
+                self.set(deployment, container.as_deref(), image.as_deref(), env).await
+            }
+            Edge::Scale { deployment, replicas } => self.scale(deployment, *replicas).await,
+            Edge::Pause(deployment) => self.pause(deployment, true).await,
+            Edge::Resume(deployment) => self.pause(deployment, false).await,
+            Edge::Undo { deployment, to_revision } => self.undo(deployment, *to_revision).await,
+            Edge::Restart(deployment) => self.restart(deployment).await,
+            Edge::Advance(time) => {
+                clock::pause(*time).await;
+                Ok(())
+            }
+            Edge::Ready(pods) => self.pods(PodEdge::Ready, pods).await,
+            Edge::Unready(pods) => self.pods(PodEdge::Unready, pods).await,
+            Edge::Fail(pods) => self.pods(PodEdge::Fail, pods).await,
+            Edge::Succeed(pods) => self.pods(PodEdge::Succeed, pods).await,
+            Edge::Terminate(pods) => self.pods(PodEdge::Terminate, pods).await,
+            Edge::Together(steps) => {
+                for step in steps {
+                    Box::pin(self.perform(&step.edge)).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The resourceVersions written since the last call.
+    pub fn take_written(&self) -> Vec<(Kind, u64)> {
+        std::mem::take(&mut *self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Before an edge that may create a ReplicaSet: let the server's clock pass the second in which the last one was
+    /// created. Creation times have a resolution of one second, and a tie would be broken by the hash in the name.
+    pub async fn new_second(&self) {
+        let newest = self.world.list(Kind::ReplicaSet, &self.namespace);
+        let newest = newest.iter().filter_map(|rs| rs.text("/metadata/creationTimestamp").parse().ok()).max();
+        let Some(newest): Option<jiff::Timestamp> = newest else {
+            return;
+        };
+        let next = newest.as_second() + 1;
+        let wait =
+            jiff::Timestamp::from_second(next).map_or(0, |next| next.as_millisecond() - clock::now().as_millisecond());
+        if let Ok(wait @ 1..=1500) = u64::try_from(wait) {
+            clock::pause(Duration::from_millis(wait + 2)).await;
+        }
+    }
+
+    /// Remember what a write answered.
+    fn wrote(&self, kind: Kind, object: &DynamicObject) {
+        let rv = object.metadata.resource_version.as_deref().and_then(|rv| rv.parse().ok());
+        if let Some(rv) = rv {
+            self.world.own(rv);
+            self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((kind, rv));
+        }
+    }
+
+    /// The API of a kind, in the case's namespace.
+    fn api(&self, group: &str, version: &str, kind: &str) -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    fn deployments(&self) -> Api<DynamicObject> {
+        self.api("apps", "v1", "Deployment")
+    }
+}

@@ -1,0 +1,204 @@
+//! The nodes' half: pods that become ready, fail, or are gone.
+//!
+//! Which pod moves is a rule, so that the same case moves the same pods everywhere: those of the newest ReplicaSet first (by
+//! first appearance), in it the oldest first.
+
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use super::{DriveError, Driver};
+use crate::case::model::{Count, Pods};
+use crate::clock;
+use crate::observe::{Kind, Object, World};
+
+/// What happens to a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodEdge {
+    /// It becomes Running and Ready.
+    Ready,
+    /// It is no longer Ready.
+    Unready,
+    /// Its phase becomes Failed.
+    Fail,
+    /// Its phase becomes Succeeded.
+    Succeed,
+    /// Its deletion finishes.
+    Terminate,
+}
+
+impl PodEdge {
+    /// Whether this can happen to the pod now.
+    fn fits(self, pod: &Object) -> bool {
+        match self {
+            Self::Ready => pod.alive() && !pod.ready(),
+            Self::Unready => pod.alive() && pod.ready(),
+            Self::Fail | Self::Succeed => pod.alive(),
+            Self::Terminate => pod.deleting(),
+        }
+    }
+
+    fn wanted(self) -> &'static str {
+        match self {
+            Self::Ready => "unready pod",
+            Self::Unready => "ready pod",
+            Self::Fail | Self::Succeed => "pod",
+            Self::Terminate => "terminating pod",
+        }
+    }
+}
+
+/// The pods that an edge can happen to now, in the order in which it would.
+pub fn next_pods(world: &World, namespace: &str, edge: PodEdge, choice: &Pods) -> Vec<Object> {
+    let deployments = world.list(Kind::Deployment, namespace);
+    let mut sets = world.list(Kind::ReplicaSet, namespace);
+    sets.retain(|rs| {
+        let revision = rs.text("/metadata/annotations/deployment.kubernetes.io~1revision");
+        let of = choice.deployment.as_ref().is_none_or(|wanted| {
+            deployments.iter().any(|d| d.name == *wanted && rs.owner() == Some(d.text("/metadata/uid")))
+        });
+        of && choice.revision.is_none_or(|wanted| revision == wanted.to_string())
+    });
+    sets.sort_by_key(|rs| std::cmp::Reverse(rs.first));
+    let rank = |pod: &Object| sets.iter().position(|rs| pod.owner() == Some(rs.text("/metadata/uid")));
+    let mut pods = world.list(Kind::Pod, namespace);
+    pods.retain(|pod| edge.fits(pod));
+    if choice.deployment.is_some() || choice.revision.is_some() {
+        pods.retain(|pod| rank(pod).is_some());
+    }
+    pods.sort_by_key(|pod| (rank(pod).unwrap_or(usize::MAX), pod.first));
+    pods
+}
+
+impl Driver {
+    /// Move one pod, the next in order.
+    ///
+    /// # Errors
+    /// [`DriveError::Impossible`] where there is none.
+    pub async fn one_pod(&self, edge: PodEdge, choice: &Pods) -> Result<(), DriveError> {
+        let next = next_pods(&self.world, &self.namespace, edge, choice).into_iter().next();
+        let pod = next.ok_or_else(|| DriveError::Impossible(format!("there is no {}{}", edge.wanted(), of(choice))))?;
+        self.touch(edge, &pod, &clock::rfc3339()).await
+    }
+
+    /// Move all the pods at once, as one edge; ready pods get one common transition time in the future, so that
+    /// they become available at one instant where minReadySeconds is at least 1.
+    pub(super) async fn pods(&self, edge: PodEdge, choice: &Pods) -> Result<(), DriveError> {
+        let mut pods = next_pods(&self.world, &self.namespace, edge, choice);
+        if let Count::Exactly(wanted) = choice.count {
+            let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+            if pods.len() < wanted {
+                let (found, what) = (pods.len(), edge.wanted());
+                return Err(DriveError::Impossible(format!("there are {found} {what}s{}, not {wanted}", of(choice))));
+            }
+            pods.truncate(wanted);
+        }
+        let common = if choice.atomic { clock::now() + Duration::from_secs(1) } else { clock::now() };
+        let stamp = clock::to_rfc3339(common);
+        for pod in &pods {
+            self.touch(edge, pod, &stamp).await?;
+        }
+        if choice.atomic {
+            let delay = self.world.list(Kind::ReplicaSet, &self.namespace);
+            let delay = delay.iter().map(|rs| rs.int("/spec/minReadySeconds")).max().unwrap_or(0);
+            clock::pause(Duration::from_secs(u64::try_from(delay).unwrap_or(0)) + Duration::from_millis(1100)).await;
+        }
+        Ok(())
+    }
+
+    async fn touch(&self, edge: PodEdge, pod: &Object, now: &str) -> Result<(), DriveError> {
+        let api = self.api("", "v1", "Pod");
+        let condition = |kind: &str, ready: bool| {
+            let was = pod.value.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+            let status = if ready { "True" } else { "False" };
+            match was.into_iter().find(|c| c["type"] == kind && c["status"] == status) {
+                Some(same) => same.clone(),
+                None => json!({"type": kind, "status": status, "lastTransitionTime": now}),
+            }
+        };
+        let status = |phase: &str, ready: bool| {
+            json!({"status": {"phase": phase, "conditions": [
+                condition("PodScheduled", true), condition("Initialized", true),
+                condition("ContainersReady", ready), condition("Ready", ready),
+            ]}})
+        };
+        let status = match edge {
+            PodEdge::Ready => status("Running", true),
+            PodEdge::Unready => status("Running", false),
+            PodEdge::Fail => status("Failed", false),
+            PodEdge::Succeed => status("Succeeded", false),
+            PodEdge::Terminate => return finish(&api, pod).await,
+        };
+        let answer = api.patch_status(&pod.name, &PatchParams::default(), &Patch::Merge(status)).await?;
+        self.wrote(Kind::Pod, &answer);
+        Ok(())
+    }
+}
+
+/// What a kubelet does last: delete with no grace, so that the object goes.
+pub(super) async fn finish(api: &Api<DynamicObject>, pod: &Object) -> Result<(), DriveError> {
+    match api.delete(&pod.name, &DeleteParams::default().grace_period(0)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn of(choice: &Pods) -> String {
+    let revision = choice.revision.map(|revision| format!(" of revision {revision}"));
+    let deployment = choice.deployment.as_ref().map(|name| format!(" of deployment/{name}"));
+    revision.unwrap_or_default() + &deployment.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Change;
+
+    fn world() -> World {
+        let world = World::default();
+        let mut rv = 0;
+        let mut add = |kind: Kind, name: &str, owner: &str, status: Value| {
+            rv += 1;
+            let revision = if name == "new" { "2" } else { "1" };
+            let object = json!({
+                "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": rv.to_string(),
+                    "annotations": {"deployment.kubernetes.io/revision": revision},
+                    "ownerReferences": [{"uid": owner, "controller": true}]},
+                "status": status,
+            });
+            world.deliver(kind, Change::Added, object);
+        };
+        let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
+        add(Kind::ReplicaSet, "old", "web", json!({}));
+        add(Kind::Pod, "z-old-ready", "old", ready);
+        add(Kind::Pod, "y-old", "old", json!({"phase": "Pending"}));
+        add(Kind::ReplicaSet, "new", "web", json!({}));
+        add(Kind::Pod, "x-new", "new", json!({"phase": "Pending"}));
+        add(Kind::Pod, "a-new", "new", json!({"phase": "Pending"}));
+        add(Kind::Pod, "failed", "new", json!({"phase": "Failed"}));
+        world
+    }
+
+    fn names(edge: PodEdge, revision: Option<i64>) -> Vec<String> {
+        let choice = Pods { deployment: None, revision, count: Count::All, atomic: false };
+        next_pods(&world(), "ns", edge, &choice).into_iter().map(|pod| pod.name).collect()
+    }
+
+    #[test]
+    fn the_newest_replica_set_goes_first_and_in_it_the_oldest_pod() {
+        assert_eq!(names(PodEdge::Ready, None), ["x-new", "a-new", "y-old"]);
+    }
+
+    #[test]
+    fn a_revision_narrows_the_choice() {
+        assert_eq!(names(PodEdge::Ready, Some(1)), ["y-old"]);
+        assert_eq!(names(PodEdge::Ready, Some(3)), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn only_pods_that_can_are_moved() {
+        assert_eq!(names(PodEdge::Unready, None), ["z-old-ready"]);
+        assert_eq!(names(PodEdge::Terminate, None), [] as [&str; 0]);
+    }
+}

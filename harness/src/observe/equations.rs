@@ -1,0 +1,155 @@
+//! What must hold of a namespace at rest, whoever the controllers are.
+//!
+//! Pure. Each equation belongs to a half: the lab's (pods bound and gone, ReplicaSet status equal to the pods
+//! counted) or the subject's (generations observed, Deployment status equal to its ReplicaSets'). They are
+//! necessary, not sufficient: the canary is blind to keys in retry back-off, the equations are not; the
+//! equations are blind to a write that is still to come, the canary is not.
+
+use super::Object;
+use crate::case::model::Terminations;
+use crate::recording::{Blame, Trouble};
+
+/// A namespace as the watches have delivered it.
+#[derive(Debug)]
+pub struct Namespace<'a> {
+    /// Deployments by name.
+    pub deployments: &'a [Object],
+    /// ReplicaSets by name.
+    pub replica_sets: &'a [Object],
+    /// Pods by name.
+    pub pods: &'a [Object],
+    /// Who finishes deletions.
+    pub terminations: Terminations,
+}
+
+/// The first equation that does not hold, the lab's before the subject's.
+pub fn unmet(namespace: &Namespace<'_>) -> Option<Trouble> {
+    lab(namespace)
+        .map(|why| Trouble { blame: Blame::Lab, why })
+        .or_else(|| subject(namespace).map(|why| Trouble { blame: Blame::Subject, why }))
+}
+
+/// Whether a completed Deployment still has more empty old ReplicaSets than its history limit: history is cut one
+/// sync after completion, so this asks for patience, not for a verdict.
+pub fn history_pending(namespace: &Namespace<'_>) -> bool {
+    namespace.deployments.iter().any(|deployment| {
+        let replicas = deployment.int("/spec/replicas");
+        let complete = ["/status/updatedReplicas", "/status/replicas", "/status/availableReplicas"]
+            .iter()
+            .all(|counter| deployment.int(counter) == replicas);
+        let limit = deployment.value.pointer("/spec/revisionHistoryLimit").and_then(serde_json::Value::as_i64);
+        let empty = owned(deployment, namespace.replica_sets)
+            .filter(|rs| rs.int("/spec/replicas") == 0 && rs.int("/status/replicas") == 0 && !rs.deleting());
+        let empty = i64::try_from(empty.count()).unwrap_or(i64::MAX);
+        // At zero replicas the new ReplicaSet is empty as well.
+        complete && limit.is_some_and(|limit| empty - i64::from(replicas == 0) > limit)
+    })
+}
+
+fn lab(namespace: &Namespace<'_>) -> Option<String> {
+    for pod in namespace.pods {
+        if pod.alive() && pod.text("/spec/nodeName").is_empty() {
+            return Some(format!("pod {} is not bound to a node", pod.name));
+        }
+        if pod.deleting() && namespace.terminations == Terminations::Auto {
+            return Some(format!("the deletion of pod {} has not finished", pod.name));
+        }
+    }
+    namespace.replica_sets.iter().find_map(|rs| {
+        let pods = || namespace.pods.iter().filter(|pod| pod.owner() == Some(rs.text("/metadata/uid")));
+        let alive = pods().filter(|pod| pod.alive()).count();
+        let ready = pods().filter(|pod| pod.alive() && pod.ready()).count();
+        let generation = rs.int("/metadata/generation");
+        differs(rs, "replicaset", "observedGeneration", generation)
+            .or_else(|| differs(rs, "replicaset", "replicas", count(alive)))
+            .or_else(|| differs(rs, "replicaset", "readyReplicas", count(ready)))
+            .or_else(|| {
+                let at_once = rs.int("/spec/minReadySeconds") == 0;
+                at_once.then(|| differs(rs, "replicaset", "availableReplicas", count(ready))).flatten()
+            })
+            .or_else(|| {
+                let terminating = pods()
+                    .filter(|pod| pod.deleting() && !matches!(pod.text("/status/phase"), "Failed" | "Succeeded"))
+                    .count();
+                let reported = rs.value.pointer("/status/terminatingReplicas").is_some();
+                reported.then(|| differs(rs, "replicaset", "terminatingReplicas", count(terminating))).flatten()
+            })
+    })
+}
+
+fn subject(namespace: &Namespace<'_>) -> Option<String> {
+    namespace.deployments.iter().filter(|deployment| !deployment.deleting()).find_map(|deployment| {
+        let sum = |counter: &str| owned(deployment, namespace.replica_sets).map(|rs| rs.int(counter)).sum::<i64>();
+        let generation = deployment.int("/metadata/generation");
+        differs(deployment, "deployment", "observedGeneration", generation)
+            .or_else(|| differs(deployment, "deployment", "replicas", sum("/status/replicas")))
+            .or_else(|| differs(deployment, "deployment", "readyReplicas", sum("/status/readyReplicas")))
+            .or_else(|| differs(deployment, "deployment", "availableReplicas", sum("/status/availableReplicas")))
+    })
+}
+
+fn owned<'a>(deployment: &'a Object, replica_sets: &'a [Object]) -> impl Iterator<Item = &'a Object> {
+    replica_sets.iter().filter(|rs| rs.owner() == Some(deployment.text("/metadata/uid")))
+}
+
+fn differs(object: &Object, kind: &str, counter: &str, expected: i64) -> Option<String> {
+    let found = object.int(&format!("/status/{counter}"));
+    (found != expected).then(|| format!("{kind}/{} has status.{counter} {found}, and {expected} is right", object.name))
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        let name = value["metadata"]["name"].as_str().unwrap().to_owned();
+        Object { name, first: 1, value: Arc::new(value) }
+    }
+
+    fn rest() -> [Vec<Object>; 3] {
+        let owner = |uid: &str| json!([{"uid": uid, "controller": true}]);
+        let deployment = json!({"metadata": {"name": "web", "uid": "d", "generation": 2}, "spec": {"replicas": 1},
+            "status": {"observedGeneration": 2, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1}});
+        let rs = json!({"metadata": {"name": "web-1", "uid": "r", "generation": 1, "ownerReferences": owner("d")},
+            "spec": {"replicas": 1},
+            "status": {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1}});
+        let pod = json!({"metadata": {"name": "web-1-a", "ownerReferences": owner("r")}, "spec": {"nodeName": "n"},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+        [vec![object(deployment)], vec![object(rs)], vec![object(pod)]]
+    }
+
+    fn change(objects: &mut [Object], pointer: &str, to: Value) {
+        let value = Arc::make_mut(&mut objects[0].value);
+        *value.pointer_mut(pointer).unwrap() = to;
+    }
+
+    #[rstest]
+    #[case::rest(|_: &mut [Vec<Object>; 3]| (), None)]
+    #[case::unbound(|w: &mut [Vec<Object>; 3]| change(&mut w[2], "/spec/nodeName", json!("")), Some((Blame::Lab, "not bound")))]
+    #[case::rs_lags(|w: &mut [Vec<Object>; 3]| change(&mut w[1], "/status/readyReplicas", json!(0)), Some((Blame::Lab, "status.readyReplicas 0, and 1")))]
+    #[case::unobserved(|w: &mut [Vec<Object>; 3]| change(&mut w[0], "/status/observedGeneration", json!(1)), Some((Blame::Subject, "observedGeneration 1, and 2")))]
+    #[case::wrong_sum(|w: &mut [Vec<Object>; 3]| change(&mut w[0], "/status/availableReplicas", json!(0)), Some((Blame::Subject, "availableReplicas 0, and 1")))]
+    fn each_equation(#[case] spoil: fn(&mut [Vec<Object>; 3]), #[case] expected: Option<(Blame, &str)>) {
+        let mut world = rest();
+        spoil(&mut world);
+        let [deployments, replica_sets, pods] = &world;
+        let found = unmet(&Namespace { deployments, replica_sets, pods, terminations: Terminations::Auto });
+        match (found, expected) {
+            (None, None) => {}
+            (Some(trouble), Some((blame, words))) => {
+                assert_eq!(trouble.blame, blame, "{trouble:?}");
+                assert!(trouble.why.contains(words), "{trouble:?}");
+            }
+            (found, expected) => panic!("{found:?} instead of {expected:?}"),
+        }
+    }
+}

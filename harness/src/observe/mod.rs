@@ -1,0 +1,38 @@
+//! Watching: everything that happens on the cluster, kept as it happened, and the proof that nothing more will.
+//!
+//! [`World`] is what the watches have delivered: the latest state of every object and, for each namespace
+//! with an open journal, every version. Nothing is polled and nothing is read from the API server once the
+//! watches run. A watch that lost events is a gap, and a gap makes a recording inconclusive.
+//!
+//! [`settle`] decides when the world stands still, by [`equations`] that must hold and by a [`canary`] whose
+//! flips must travel through the lab's half and the subject's half while the namespace is silent. What the
+//! journal says is not judged here: that is `timeline` and `verdict`, which read recordings only.
+
+pub mod canary;
+pub mod equations;
+pub mod settle;
+mod watch;
+mod world;
+
+pub use canary::Canary;
+pub use watch::{Watches, open};
+pub use world::{Kind, Object, World};
+
+/// What goes wrong while watching. All of it is the lab's.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// A first list failed.
+    #[error("cannot list {kind}s on the cluster: {source}")]
+    List {
+        /// The kind.
+        kind: Kind,
+        /// What the client says.
+        source: Box<kube::Error>,
+    },
+    /// The canary could not be set up.
+    #[error("cannot set the canary up: {0}")]
+    Canary(#[source] Box<kube::Error>),
+    /// The proof at boot failed.
+    #[error("{0}")]
+    Proof(String),
+}

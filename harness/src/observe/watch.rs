@@ -1,0 +1,95 @@
+//! One watch a kind over the whole cluster, from a first list on, without a gap.
+//!
+//! A watch that the server closes is opened again at the last resourceVersion seen, so nothing is lost. A
+//! watch that the server refuses to continue (410) may have lost events: that is said, never papered over by
+//! listing again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
+use kube::core::GroupVersionKind;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::{Kind, ObserveError, World};
+use crate::clock;
+use crate::recording::Change;
+
+/// The running watches; dropping it ends them.
+#[derive(Debug)]
+pub struct Watches {
+    _tasks: JoinSet<()>,
+}
+
+/// List every kind once and watch it from there.
+///
+/// # Errors
+/// When a first list fails.
+pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, ObserveError> {
+    let mut tasks = JoinSet::new();
+    for kind in Kind::ALL {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(kind));
+        let list = api.list(&ListParams::default()).await;
+        let list = list.map_err(|source| ObserveError::List { kind, source: Box::new(source) })?;
+        let from = list.metadata.resource_version.clone().unwrap_or_default();
+        for object in list.items {
+            deliver(world, kind, Change::Added, object);
+        }
+        world.progress(kind, from.parse().unwrap_or(0));
+        let world = Arc::clone(world);
+        tasks.spawn(async move { follow(&api, kind, from, &world).await });
+    }
+    Ok(Watches { _tasks: tasks })
+}
+
+/// The API resource behind a kind.
+pub(super) fn resource(kind: Kind) -> ApiResource {
+    let group = match kind {
+        Kind::Deployment | Kind::ReplicaSet => "apps",
+        Kind::Pod | Kind::Event => "",
+    };
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", &kind.to_string()))
+}
+
+async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &World) {
+    let params = WatchParams::default().timeout(290);
+    loop {
+        let stream = match api.watch(&params, &from).await {
+            Ok(stream) => stream,
+            Err(kube::Error::Api(status)) if status.code == 410 => {
+                return world.lose(format!("the watch of {kind}s could not go on from {from}: {status}"));
+            }
+            Err(error) => {
+                tracing::debug!(%kind, %error, "watch not opened; trying again");
+                clock::pause(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let mut stream = stream.boxed();
+        while let Ok(Some(event)) = stream.try_next().await {
+            let (change, object) = match event {
+                WatchEvent::Added(object) => (Change::Added, object),
+                WatchEvent::Modified(object) => (Change::Modified, object),
+                WatchEvent::Deleted(object) => (Change::Deleted, object),
+                WatchEvent::Bookmark(mark) => {
+                    from = mark.metadata.resource_version;
+                    world.progress(kind, from.parse().unwrap_or(0));
+                    continue;
+                }
+                WatchEvent::Error(status) if status.code == 410 => {
+                    return world.lose(format!("the watch of {kind}s was cut off at {from}: {status}"));
+                }
+                WatchEvent::Error(_) => break,
+            };
+            from = object.metadata.resource_version.clone().unwrap_or(from);
+            deliver(world, kind, change, object);
+        }
+    }
+}
+
+fn deliver(world: &World, kind: Kind, change: Change, object: DynamicObject) {
+    let value = serde_json::to_value(object).unwrap_or(Value::Null);
+    world.deliver(kind, change, value);
+}

@@ -1,0 +1,296 @@
+//! The world as the watches have delivered it, and the journals of the namespaces that a case runs in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::clock;
+use crate::recording::{Change, Version, Writer};
+
+/// The kinds that are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// apps/v1 Deployment.
+    Deployment,
+    /// apps/v1 ReplicaSet.
+    ReplicaSet,
+    /// v1 Pod.
+    Pod,
+    /// v1 Event.
+    Event,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Deployment, Self::ReplicaSet, Self::Pod, Self::Event];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// The latest state of one object.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// Its name.
+    pub name: String,
+    /// The resourceVersion at which it was first seen: the order of appearance.
+    pub first: u64,
+    /// The whole object.
+    pub value: Arc<Value>,
+}
+
+impl Object {
+    /// The value at a JSON pointer, as an integer; 0 where there is none.
+    pub fn int(&self, pointer: &str) -> i64 {
+        self.value.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
+    }
+
+    /// The value at a JSON pointer, as text; empty where there is none.
+    pub fn text(&self, pointer: &str) -> &str {
+        self.value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub fn deleting(&self) -> bool {
+        self.value.pointer("/metadata/deletionTimestamp").is_some()
+    }
+
+    /// The UID of the controller that owns it, if any.
+    pub fn owner(&self) -> Option<&str> {
+        let references = self.value.pointer("/metadata/ownerReferences")?.as_array()?;
+        references.iter().find(|r| r["controller"] == true)?["uid"].as_str()
+    }
+
+    /// A pod that a ReplicaSet counts: not deleting, not Failed, not Succeeded.
+    pub fn alive(&self) -> bool {
+        !self.deleting() && !matches!(self.text("/status/phase"), "Failed" | "Succeeded")
+    }
+
+    /// Whether the pod's Ready condition is True.
+    pub fn ready(&self) -> bool {
+        let conditions = self.value.pointer("/status/conditions").and_then(Value::as_array);
+        conditions.into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True")
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct World {
+    epoch: Instant,
+    inner: Mutex<Inner>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    objects: BTreeMap<(Kind, String, String), Object>,
+    /// The latest resourceVersion that each kind's watch has delivered.
+    seen: BTreeMap<Kind, u64>,
+    /// resourceVersions that the harness itself wrote.
+    own: BTreeSet<u64>,
+    journals: BTreeMap<String, Vec<Version>>,
+    /// How many versions of other kinds than Event each namespace has had.
+    activity: BTreeMap<String, u64>,
+    gap: Option<String>,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self { epoch: clock::instant(), inner: Mutex::default(), changed: watch::Sender::new(0) }
+    }
+}
+
+impl World {
+    /// Milliseconds since the world was made: the time that versions carry.
+    pub fn elapsed(&self) -> u64 {
+        clock::millis_since(self.epoch)
+    }
+
+    /// Wakes whenever anything was delivered.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Wait until the condition holds; false if it did not within the budget.
+    pub async fn until(&self, budget: Duration, mut condition: impl FnMut() -> bool) -> bool {
+        let mut news = self.changed.subscribe();
+        let wait = async {
+            while !condition() {
+                // Not all that is waited for is news of the world: a subject's process may end.
+                tokio::time::timeout(Duration::from_millis(100), news.changed()).await.ok();
+            }
+        };
+        tokio::time::timeout(budget, wait).await.is_ok()
+    }
+
+    /// Wait for the next news, or for the budget.
+    pub async fn changed(&self, budget: Duration) {
+        let mut news = self.changed.subscribe();
+        tokio::time::timeout(budget, news.changed()).await.ok();
+    }
+
+    /// All objects of a kind in a namespace, by name.
+    pub fn list(&self, kind: Kind, namespace: &str) -> Vec<Object> {
+        let from = (kind, namespace.to_owned(), String::new());
+        let inner = self.lock();
+        let range = inner.objects.range(from..);
+        range.take_while(|((k, n, _), _)| *k == kind && n == namespace).map(|(_, object)| object.clone()).collect()
+    }
+
+    /// One object.
+    pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<Object> {
+        self.lock().objects.get(&(kind, namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// Whether the watch of this kind has delivered this resourceVersion or a later one.
+    pub fn has_seen(&self, kind: Kind, rv: u64) -> bool {
+        self.lock().seen.get(&kind).is_some_and(|seen| *seen >= rv)
+    }
+
+    /// How many versions of other kinds than Event the namespace has had: two equal readings mean silence.
+    pub fn activity(&self, namespace: &str) -> u64 {
+        self.lock().activity.get(namespace).copied().unwrap_or(0)
+    }
+
+    /// Say that the harness itself wrote this version.
+    pub fn own(&self, rv: u64) {
+        self.lock().own.insert(rv);
+    }
+
+    /// From now on keep every version of the namespace's objects.
+    pub fn open_journal(&self, namespace: &str) {
+        self.lock().journals.entry(namespace.to_owned()).or_default();
+    }
+
+    /// What the journal has gathered since the last call, in the order of resourceVersions.
+    pub fn drain_journal(&self, namespace: &str) -> Vec<Version> {
+        let mut inner = self.lock();
+        let mut versions = inner.journals.get_mut(namespace).map(std::mem::take).unwrap_or_default();
+        for version in &mut versions {
+            if inner.own.contains(&version.rv) {
+                version.by = Writer::Driver;
+            }
+        }
+        versions.sort_by_key(|version| version.rv);
+        versions
+    }
+
+    /// Forget the namespace's journal.
+    pub fn close_journal(&self, namespace: &str) {
+        self.lock().journals.remove(namespace);
+    }
+
+    /// Why events may have been lost, if they may.
+    pub fn gap(&self) -> Option<String> {
+        self.lock().gap.clone()
+    }
+
+    /// Take in one version. Called by the watches only.
+    pub(crate) fn deliver(&self, kind: Kind, change: Change, mut object: Value) {
+        let at = self.elapsed();
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        let rv = text("/metadata/resourceVersion").parse().unwrap_or(0);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        let value = Arc::new(object);
+        let mut inner = self.lock();
+        let key = (kind, namespace.clone(), name.clone());
+        if change == Change::Deleted {
+            inner.objects.remove(&key);
+        } else {
+            let first = inner.objects.get(&key).map_or(rv, |known| known.first);
+            inner.objects.insert(key, Object { name: name.clone(), first, value: Arc::clone(&value) });
+        }
+        if let Some(journal) = inner.journals.get_mut(&namespace) {
+            let object = Value::clone(&value);
+            journal.push(Version { kind: kind.to_string(), name, change, rv, by: Writer::Other, at, object });
+        }
+        if kind != Kind::Event {
+            *inner.activity.entry(namespace).or_default() += 1;
+        }
+        advance(&mut inner, kind, rv);
+        drop(inner);
+        self.wake();
+    }
+
+    /// The watch has come so far, without an object to show for it.
+    pub(super) fn progress(&self, kind: Kind, rv: u64) {
+        advance(&mut self.lock(), kind, rv);
+        self.wake();
+    }
+
+    /// Events may have been lost.
+    pub(super) fn lose(&self, why: String) {
+        self.lock().gap.get_or_insert(why);
+        self.wake();
+    }
+
+    /// Wake whoever waits for the world, without news.
+    pub fn wake(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+fn advance(inner: &mut Inner, kind: Kind, rv: u64) {
+    let seen = inner.seen.entry(kind).or_default();
+    *seen = rv.max(*seen);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(name: &str, rv: u64) -> Value {
+        json!({"metadata": {"namespace": "ns", "name": name, "resourceVersion": rv.to_string(), "managedFields": []}})
+    }
+
+    #[test]
+    fn a_journal_is_in_the_order_of_versions_whatever_the_order_of_arrival() {
+        let world = World::default();
+        world.open_journal("ns");
+        world.deliver(Kind::Pod, Change::Added, pod("a", 7));
+        world.deliver(Kind::ReplicaSet, Change::Added, pod("r", 5));
+        world.deliver(Kind::Pod, Change::Deleted, pod("a", 9));
+        world.own(7);
+        let journal = world.drain_journal("ns");
+        let seen: Vec<_> = journal.iter().map(|v| (v.rv, v.by, v.change)).collect();
+        let expected = [
+            (5, Writer::Other, Change::Added),
+            (7, Writer::Driver, Change::Added),
+            (9, Writer::Other, Change::Deleted),
+        ];
+        assert_eq!(seen, expected);
+        assert!(journal.iter().all(|version| version.object["metadata"]["managedFields"].is_null()));
+        assert!(world.list(Kind::Pod, "ns").is_empty());
+        assert!(world.drain_journal("ns").is_empty());
+    }
+
+    #[test]
+    fn other_namespaces_are_no_activity_and_events_are_none() {
+        let world = World::default();
+        let before = world.activity("ns");
+        let mut other = pod("a", 1);
+        other["metadata"]["namespace"] = json!("other");
+        world.deliver(Kind::Pod, Change::Added, other);
+        world.deliver(Kind::Event, Change::Added, pod("e", 2));
+        assert_eq!(world.activity("ns"), before);
+        world.deliver(Kind::Pod, Change::Added, pod("a", 3));
+        assert_eq!(world.activity("ns"), before + 1);
+        assert!(world.has_seen(Kind::Pod, 3) && !world.has_seen(Kind::Pod, 4));
+    }
+}

@@ -1,0 +1,77 @@
+//! A cluster, watched.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use crate::cluster::{Cluster, ClusterError};
+use crate::driver::attend::Nodes;
+use crate::gate::GateError;
+use crate::observe::{self, ObserveError, Watches, World};
+use crate::recording::Identity;
+use crate::subject::SubjectError;
+use crate::supervise::{SuperviseError, Supervisor};
+
+/// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
+pub struct Lab {
+    pub(super) cluster: Cluster,
+    pub(super) client: kube::Client,
+    pub(super) world: Arc<World>,
+    pub(super) nodes: Arc<Nodes>,
+    pub(super) supervisor: Supervisor,
+    pub(super) folder: PathBuf,
+    _watches: Watches,
+    _temporary: TempDir,
+}
+
+/// Why a lab could not be set up. Unless it is the subject's own absence, all of it is the lab's: inconclusive.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The cluster.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The watches, the canary or the proof.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    /// The gate.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    /// The subject could not be started.
+    #[error(transparent)]
+    Subject(#[from] SubjectError),
+    /// The keeper of child processes.
+    #[error(transparent)]
+    Supervise(#[from] SuperviseError),
+    /// A temporary folder.
+    #[error("cannot make a temporary folder: {0}")]
+    Folder(#[from] std::io::Error),
+}
+
+impl Lab {
+    /// Watch a cluster.
+    ///
+    /// # Errors
+    /// When it cannot be listed.
+    pub async fn open(cluster: Cluster) -> Result<Self, LabError> {
+        let client = cluster.access.admin_client()?;
+        let world = Arc::new(World::default());
+        let watches = observe::open(&client, &world).await?;
+        let temporary = tempfile::Builder::new().prefix("lockstep-subject-").tempdir()?;
+        let folder = temporary.path().to_owned();
+        let supervisor = Supervisor::start(&folder, true)?;
+        let nodes = Nodes::new(client.clone());
+        Ok(Self { cluster, client, world, nodes, supervisor, folder, _watches: watches, _temporary: temporary })
+    }
+
+    /// The cluster's name and version.
+    pub fn identity(&self) -> &Identity {
+        &self.cluster.identity
+    }
+
+    /// End the subjects' processes, then the cluster if it is this process's own.
+    pub async fn close(self) {
+        self.supervisor.shutdown().await;
+        self.cluster.shutdown().await;
+    }
+}

@@ -1,0 +1,13 @@
+//! Where everything meets: a cluster, a subject behind the gate, a case, and out of it a recording.
+//!
+//! A [`Lab`] is a cluster that is watched. A [`Seat`] is a subject at work on it, after the lab has proved itself
+//! without one. [`Seat::play`] makes a case's edges one by one and writes down what happened; it never decides a verdict:
+//! that is `verdict`, which is given the recording and nothing else.
+
+mod lab;
+mod ledger;
+mod play;
+mod seat;
+
+pub use lab::{Lab, LabError};
+pub use seat::{Seat, SeatOptions};

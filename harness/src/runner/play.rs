@@ -1,0 +1,279 @@
+//! Playing a case: its edges one by one, each followed by a settling, all of it written down.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::Seat;
+use super::ledger::Ledger;
+use crate::case::model::{Case, Count, Edge, Pods, Step};
+use crate::clock;
+use crate::driver::attend::attend;
+use crate::driver::{DriveError, Driver, PodEdge, label, next_pods};
+use crate::observe::canary::{make_namespace, remove_namespace};
+use crate::observe::settle::{Scene, settle};
+use crate::observe::{Kind, Object};
+use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Request, Settling, Trouble};
+
+/// How many pods `all` may come to before it is taken for endless.
+const ENDLESS: u32 = 500;
+
+/// One case being played.
+struct Play<'a> {
+    seat: &'a Seat<'a>,
+    case: &'a Case,
+    namespace: String,
+    driver: Driver,
+    ledger: Ledger,
+    began: u64,
+    entries: Vec<Entry>,
+}
+
+/// The play cannot go on; the trouble stands in the recording.
+struct Stopped;
+
+impl Seat<'_> {
+    /// Play a case in a namespace of its own. Whatever happens stands in the recording; the namespace goes after it.
+    pub async fn play(&self, case: &Case) -> Recording {
+        let number = self.cases.fetch_add(1, Ordering::Relaxed);
+        let namespace = namespace(case, number);
+        let world = &self.lab.world;
+        let began = world.elapsed();
+        let header = Header {
+            format: FORMAT,
+            case: case.name.clone(),
+            path: case.path.clone(),
+            source: case.source.clone(),
+            namespace: namespace.clone(),
+            subject: self.identity().clone(),
+            cluster: self.lab.identity().clone(),
+            started: clock::rfc3339(),
+        };
+        let driver = Driver::new(self.lab.client.clone(), world.clone(), &namespace);
+        let ledger = Ledger::open(self.gate.log(), &namespace);
+        let mut play =
+            Play { seat: self, case, namespace: namespace.clone(), driver, ledger, began, entries: Vec::new() };
+        world.open_journal(&namespace);
+        let made = make_namespace(&self.lab.client, &namespace).await;
+        let attendant = tokio::spawn(attend(
+            world.clone(),
+            self.lab.nodes.clone(),
+            namespace.clone(),
+            case.nodes.clone(),
+            case.terminations,
+        ));
+        let completed = match made {
+            Ok(()) => play.all().await.is_ok(),
+            Err(error) => {
+                play.trouble(Blame::Lab, format!("cannot make the case's namespace: {error}"));
+                false
+            }
+        };
+        let events_complete = completed && self.canary.await_event(number, Duration::from_secs(5)).await;
+        play.gather();
+        attendant.abort();
+        remove_namespace(&self.lab.client, &namespace).await;
+        world.close_journal(&namespace);
+        let end = End { completed, events_complete, at: world.elapsed() - began };
+        Recording { header, entries: play.entries, end: Some(end) }
+    }
+}
+
+impl Play<'_> {
+    async fn all(&mut self) -> Result<(), Stopped> {
+        let case = self.case;
+        let mut part = 0;
+        for step in &case.given {
+            part += 1;
+            self.given(step, part).await?;
+        }
+        for (index, step) in (1..).zip(&case.edges) {
+            self.step(step, index).await?;
+        }
+        Ok(())
+    }
+
+    /// A step of `given`: pods move all at once where that decides nothing, that is, while every Deployment has at most one
+    /// ReplicaSet in use.
+    async fn given(&mut self, step: &Step, part: u32) -> Result<(), Stopped> {
+        if let (Some((edge, pods)), false) = (pod_edge(&step.edge), self.several_active()) {
+            if pods.count != Count::All {
+                return self.edge(step, 0, part, &step.edge).await;
+            }
+            while !self.next(edge, pods).is_empty() {
+                self.edge(step, 0, part, &step.edge).await?;
+            }
+            return Ok(());
+        }
+        self.step(step, 0).await
+    }
+
+    async fn step(&mut self, step: &Step, index: u32) -> Result<(), Stopped> {
+        let Some((edge, pods)) = pod_edge(&step.edge).filter(|(_, pods)| !pods.atomic) else {
+            return self.edge(step, index, 0, &step.edge).await;
+        };
+        // One pod an edge: only then is the next decision the only one possible.
+        let limit = match pods.count {
+            Count::All => ENDLESS,
+            Count::Exactly(number) => number,
+        };
+        for part in 1..=limit {
+            if pods.count == Count::All && self.next(edge, pods).is_empty() {
+                return Ok(());
+            }
+            let part = if limit == 1 { 0 } else { part };
+            self.edge(step, index, part, &one(&step.edge)).await?;
+        }
+        if pods.count == Count::All && !self.next(edge, pods).is_empty() {
+            return self
+                .stop(Blame::Subject, format!("there is no end of new pods: {ENDLESS} moved, and still some left"));
+        }
+        Ok(())
+    }
+
+    /// One edge: mark it, make it, settle, and write down what came of it.
+    async fn edge(&mut self, step: &Step, index: u32, part: u32, edge: &Edge) -> Result<(), Stopped> {
+        let user = is_user(edge);
+        if user || matches!(edge, Edge::Terminate(_)) {
+            self.driver.new_second().await;
+        }
+        let (line, label) = (step.line, label(self.case, edge));
+        self.entries.push(Entry::Edge(EdgeMark { index, part, label, line, user, at: self.now() }));
+        let made = match pod_edge(edge) {
+            Some((kind, pods)) if !pods.atomic && pods.count == Count::Exactly(1) => {
+                self.driver.one_pod(kind, pods).await
+            }
+            _ => self.driver.perform(edge).await,
+        };
+        self.check(step, edge, made)?;
+        let since = clock::instant();
+        let seat = self.seat;
+        let scene = Scene {
+            namespace: &self.namespace,
+            terminations: self.case.terminations,
+            exited: &|| seat.subject.exited(),
+            writes: &|| self.ledger.writes(),
+            budget: seat.budget,
+        };
+        let rest = settle(&seat.lab.world, &seat.canary, &scene, &self.driver.take_written()).await;
+        self.gather();
+        let stopped = rest.unsettled.is_some();
+        let (took, at) = (clock::millis_since(since), self.now());
+        self.entries.push(Entry::Settled(Settling { unsettled: rest.unsettled, rounds: rest.rounds, took, at }));
+        if stopped { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Whether the operation went as the case says that it must.
+    fn check(&mut self, step: &Step, edge: &Edge, made: Result<(), DriveError>) -> Result<(), Stopped> {
+        match (made, &step.refused) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(text)) => {
+                // Only an undo is refused for what the subject did or did not do; all else is between case and server.
+                let blame = if matches!(edge, Edge::Undo { .. }) { Blame::Subject } else { Blame::Lab };
+                self.stop(blame, format!("the operation was accepted; the case says that it is refused with '{text}'"))
+            }
+            (Err(DriveError::Refused(said) | DriveError::Impossible(said)), Some(text)) if said.contains(text) => {
+                Ok(())
+            }
+            (Err(DriveError::Impossible(why)), _) => {
+                self.stop(Blame::Subject, format!("the edge is impossible: {why}"))
+            }
+            (Err(DriveError::Refused(why)), _) => {
+                self.stop(Blame::Lab, format!("the operation was refused: {why}; is the case right?"))
+            }
+            (Err(error @ DriveError::Server(_)), _) => self.stop(Blame::Lab, error.to_string()),
+        }
+    }
+
+    /// Move what the watches and the gate have gathered into the recording.
+    fn gather(&mut self) {
+        for mut version in self.seat.lab.world.drain_journal(&self.namespace) {
+            version.at = version.at.saturating_sub(self.began);
+            self.entries.push(Entry::Object(version));
+        }
+        let at = self.now();
+        for request in self.ledger.take() {
+            self.entries.push(Entry::Request(Request {
+                verb: request.verb.as_str().to_owned(),
+                resource: request.resource,
+                subresource: request.subresource,
+                name: request.name,
+                status: request.status.unwrap_or(0),
+                at,
+            }));
+        }
+    }
+
+    fn stop(&mut self, blame: Blame, why: String) -> Result<(), Stopped> {
+        // A subject that has ended is the reason for whatever became impossible after it.
+        match self.seat.subject.exited() {
+            Some(ended) => self.trouble(Blame::Subject, ended),
+            None => self.trouble(blame, why),
+        }
+        Err(Stopped)
+    }
+
+    fn trouble(&mut self, blame: Blame, why: String) {
+        self.gather();
+        self.entries.push(Entry::Trouble(Trouble { blame, why }));
+    }
+
+    fn now(&self) -> u64 {
+        self.seat.lab.world.elapsed() - self.began
+    }
+
+    fn next(&self, edge: PodEdge, pods: &Pods) -> Vec<Object> {
+        next_pods(&self.seat.lab.world, &self.namespace, edge, pods)
+    }
+
+    fn several_active(&self) -> bool {
+        let sets = self.seat.lab.world.list(Kind::ReplicaSet, &self.namespace);
+        let mut owners: Vec<_> =
+            sets.iter().filter(|rs| rs.int("/spec/replicas") > 0).filter_map(Object::owner).collect();
+        let all = owners.len();
+        owners.sort_unstable();
+        owners.dedup();
+        owners.len() < all
+    }
+}
+
+/// The edge as one pod's.
+fn one(edge: &Edge) -> Edge {
+    let one = |pods: &Pods| Pods { count: Count::Exactly(1), ..pods.clone() };
+    match edge {
+        Edge::Ready(pods) => Edge::Ready(one(pods)),
+        Edge::Unready(pods) => Edge::Unready(one(pods)),
+        Edge::Fail(pods) => Edge::Fail(one(pods)),
+        Edge::Succeed(pods) => Edge::Succeed(one(pods)),
+        Edge::Terminate(pods) => Edge::Terminate(one(pods)),
+        other => other.clone(),
+    }
+}
+
+fn pod_edge(edge: &Edge) -> Option<(PodEdge, &Pods)> {
+    match edge {
+        Edge::Ready(pods) => Some((PodEdge::Ready, pods)),
+        Edge::Unready(pods) => Some((PodEdge::Unready, pods)),
+        Edge::Fail(pods) => Some((PodEdge::Fail, pods)),
+        Edge::Succeed(pods) => Some((PodEdge::Succeed, pods)),
+        Edge::Terminate(pods) => Some((PodEdge::Terminate, pods)),
+        _ => None,
+    }
+}
+
+/// Whether a user's operation is part of the edge.
+fn is_user(edge: &Edge) -> bool {
+    match edge {
+        Edge::Advance(_) => false,
+        Edge::Together(steps) => steps.iter().any(|step| is_user(&step.edge)),
+        other => pod_edge(other).is_none(),
+    }
+}
+
+/// A name that says which case it is and that no other run has.
+fn namespace(case: &Case, number: u32) -> String {
+    let mut name: String =
+        case.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    name.truncate(36);
+    let nanos = clock::now().as_nanosecond() & 0xffff_ffff;
+    format!("ls-{}-{number}-{nanos:x}", name.trim_matches('-'))
+}

@@ -1,0 +1,76 @@
+//! A subject at work on a lab.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{Lab, LabError};
+use crate::clock;
+use crate::cluster::Guard;
+use crate::gate::Gate;
+use crate::observe::Canary;
+use crate::observe::canary::remove_namespace;
+use crate::recording::Identity;
+use crate::subject::{Running, Spec, Stage};
+
+/// How long to be patient.
+#[derive(Debug, Clone)]
+pub struct SeatOptions {
+    /// For one settling: an edge that takes longer is somebody's failure.
+    pub budget: Duration,
+    /// Controllers that the subject brings, by short name.
+    pub controllers: BTreeSet<String>,
+}
+
+impl Default for SeatOptions {
+    fn default() -> Self {
+        Self { budget: Duration::from_secs(20), controllers: BTreeSet::from(["deployment".to_owned()]) }
+    }
+}
+
+/// A subject, behind its own gate, on a lab that has proved itself.
+pub struct Seat<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) gate: Gate,
+    pub(super) subject: Running,
+    pub(super) canary: Canary,
+    pub(super) budget: Duration,
+    pub(super) cases: std::sync::atomic::AtomicU32,
+    _alone: Guard,
+}
+
+impl<'a> Seat<'a> {
+    /// Prove the lab while no subject runs, then start the subject. Waits while another process's subject is at work
+    /// on the same cluster: two would act on each other's cases.
+    ///
+    /// A subject that starts and then does nothing is seated all the same: the case will tell.
+    ///
+    /// # Errors
+    /// When the lab does not prove itself or the subject cannot be started.
+    pub async fn take(lab: &'a Lab, spec: &Spec, options: &SeatOptions) -> Result<Seat<'a>, LabError> {
+        let alone = lab.cluster.exclusive().await?;
+        let namespace = format!("lockstep-canary-{:x}", clock::now().as_nanosecond());
+        let canary = Canary::prove(&lab.client, &lab.world, &namespace, options.budget).await?;
+        let gate = Gate::start(&lab.cluster.access)?;
+        let stage = Stage {
+            kubeconfig: gate.kubeconfig(),
+            folder: &lab.folder.join(&namespace),
+            supervisor: &lab.supervisor,
+            controllers: &options.controllers,
+        };
+        let subject = spec.start(&stage).await?;
+        canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
+        let budget = options.budget;
+        Ok(Seat { lab, gate, subject, canary, budget, cases: 0.into(), _alone: alone })
+    }
+
+    /// Who sits here.
+    pub fn identity(&self) -> &Identity {
+        &self.subject.identity
+    }
+
+    /// Stop the subject and wait until it is gone; its canary goes too.
+    pub async fn leave(self) {
+        self.subject.stop().await;
+        remove_namespace(&self.lab.client, &self.canary.namespace).await;
+    }
+}

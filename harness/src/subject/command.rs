@@ -1,0 +1,61 @@
+//! A subject as a child process: how it is found, started and quoted.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::SubjectError;
+use crate::supervise;
+
+/// How much of a subject's output is quoted when it ended.
+const LAST_LINES: usize = 8;
+
+/// The program behind a word: a path, or a name looked up in PATH.
+pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
+    let missing = || SubjectError::Missing {
+        what: "the subject's program",
+        path: word.to_owned(),
+        remedy: "give a path, or a name that PATH knows",
+    };
+    if word.contains('/') {
+        let path = PathBuf::from(word);
+        return if path.is_file() { Ok(std::path::absolute(path)?) } else { Err(missing()) };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(word)).find(|path| path.is_file()).ok_or_else(missing)
+}
+
+/// What to start: its whole environment is ours and KUBECONFIG.
+pub(super) fn process(program: &Path, args: Vec<String>, kubeconfig: &Path, log: &Path) -> supervise::Spec {
+    let mut env: BTreeMap<String, String> = std::env::vars().filter(|(name, _)| !name.starts_with("NEXTEST")).collect();
+    env.insert("KUBECONFIG".into(), kubeconfig.display().to_string());
+    supervise::Spec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() }
+}
+
+/// Ask it to end, and make it end when it does not.
+pub(super) async fn end(child: &supervise::Child) {
+    child.terminate();
+    if tokio::time::timeout(Duration::from_secs(3), child.wait_exit()).await.is_err() {
+        child.kill();
+        child.wait_exit().await;
+    }
+}
+
+/// The first line of `PROGRAM --version`, or the program's name.
+pub(super) fn version(program: &Path) -> String {
+    let said = std::process::Command::new(program).arg("--version").output();
+    let said = said.ok().filter(|said| said.status.success());
+    let line = said.and_then(|said| String::from_utf8_lossy(&said.stdout).lines().next().map(str::to_owned));
+    line.unwrap_or_else(|| program.display().to_string())
+}
+
+/// The end of a subject's output, to be read after a colon.
+pub(super) fn last_words(log: &Path) -> String {
+    let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    if lines.is_empty() {
+        return "; it said nothing".to_owned();
+    }
+    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
+    format!("; its last words:\n  {last}")
+}

@@ -1,0 +1,82 @@
+//! This project's controller: the only place in the harness that names its crate.
+//!
+//! In process it is a task with a client of its own, built from the same kubeconfig that a child process gets, so every
+//! request still goes through the gate.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::{Stage, SubjectError};
+
+/// The controller as a task of this process.
+#[derive(Debug)]
+pub(super) struct Task {
+    stop: oneshot::Sender<()>,
+    handle: JoinHandle<()>,
+    ended: Arc<Mutex<Option<String>>>,
+}
+
+/// Start the library.
+pub(super) async fn start(stage: &Stage<'_>) -> Result<(Task, String), SubjectError> {
+    let config = Kubeconfig::from_yaml(&stage.kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?;
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
+    config.default_retry = false;
+    let client = kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let ended = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&ended);
+    let handle = tokio::spawn(async move {
+        let stopped = async {
+            stopped.await.ok();
+        };
+        let outcome = rollout_controller::run(client, rollout_controller::Settings::default(), stopped).await;
+        let why = outcome.map_or_else(|error| error.to_string(), |()| "it returned".to_owned());
+        told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(why);
+    });
+    Ok((Task { stop, handle, ended }, format!("rollout-controller {}", env!("CARGO_PKG_VERSION"))))
+}
+
+impl Task {
+    /// Why the task is no longer running.
+    pub(super) fn ended(&self) -> Option<String> {
+        let said = self.ended.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        said.or_else(|| self.handle.is_finished().then(|| "it panicked".to_owned()))
+    }
+
+    /// End it and wait.
+    pub(super) async fn stop(self) {
+        self.stop.send(()).ok();
+        self.handle.await.ok();
+    }
+}
+
+/// The real binary: the one named, else the one that was built beside the harness.
+pub(super) fn binary(path: Option<&Path>) -> Result<PathBuf, SubjectError> {
+    let beside = || {
+        let me = std::env::current_exe().unwrap_or_default();
+        let folder = me.parent().unwrap_or(Path::new("."));
+        // Test binaries stand one folder deeper.
+        let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+        folder.join("rollout-controller")
+    };
+    let path = path.map_or_else(beside, Path::to_owned);
+    if path.is_file() {
+        return Ok(std::path::absolute(path)?);
+    }
+    Err(SubjectError::Missing {
+        what: "the controller's binary",
+        path: path.display().to_string(),
+        remedy: "build it with `cargo build --package rollout-controller`",
+    })
+}
+
+/// The binary's arguments.
+pub(super) fn arguments(stage: &Stage<'_>) -> Vec<String> {
+    let controllers: Vec<_> = stage.controllers.iter().map(String::as_str).collect();
+    vec![format!("--controllers={}", controllers.join(","))]
+}

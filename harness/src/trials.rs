@@ -1,0 +1,200 @@
+//! Cases as trials of a test runner.
+//!
+//! A trial is a case on a subject on a cluster. Its name is its path: `control-plane::ours::rolling::quarter-on-ten`. Whether it
+//! can run here is decided when the trials are listed, because a trial that skips itself at run time counts as passed.
+//!
+//! Trials that are known to fail stand in one list, each with its reason. A listed trial must be non-conformant: one that passes is an
+//! error, and so is one that is inconclusive.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+
+use crate::case::{self, Case, CaseError};
+use crate::cluster::{self, shared};
+use crate::report;
+use crate::runner::{Lab, LabError, Seat, SeatOptions};
+use crate::subject::Spec;
+use crate::timeline::Timeline;
+use crate::verdict::{self, Verdict};
+
+/// The subjects that every case is judged with.
+const SUBJECTS: [&str; 2] = ["upstream", "ours"];
+const CLUSTER: &str = "control-plane";
+
+/// Which trials are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// All of them.
+    All,
+    /// The one of this name.
+    One(String),
+}
+
+/// Why the trials cannot be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialsError {
+    /// A case is bad.
+    #[error(transparent)]
+    Case(#[from] CaseError),
+    /// The list of known failures is bad.
+    #[error("{path}: {why}")]
+    Known {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// The trials of a folder of cases.
+#[derive(Debug)]
+pub struct Trials {
+    cases: Vec<Arc<Case>>,
+    known: BTreeMap<String, String>,
+    unavailable: Option<String>,
+}
+
+/// One case on one subject on one cluster.
+#[derive(Debug)]
+pub struct CaseTrial {
+    /// `<cluster>::<subject>::<area>::<case>`.
+    pub name: String,
+    /// Why it cannot run here, if it cannot.
+    pub ignored: Option<String>,
+    subject: &'static str,
+    case: Arc<Case>,
+    known: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    trial: String,
+    reason: String,
+}
+
+impl Trials {
+    /// Read the cases under a folder, or only the one that the wish names.
+    ///
+    /// # Errors
+    /// On the first bad case or list.
+    pub fn find(folder: &Path, known: &Path, wish: &Wish) -> Result<Self, TrialsError> {
+        let paths = match wish {
+            Wish::One(name) => match name.splitn(3, "::").nth(2) {
+                Some(case) => {
+                    let path = folder.join(case.replace("::", "/")).with_extension("yaml");
+                    if path.is_file() { vec![path] } else { Vec::new() }
+                }
+                None => Vec::new(),
+            },
+            Wish::All => case::find(&[folder.to_owned()])?,
+        };
+        let cases = paths.iter().map(|path| case::load(path).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let known = read_known(known)?;
+        let unavailable = cluster::available(cluster::DEFAULT_VERSION).err();
+        let trials = Self { cases, known, unavailable };
+        match wish {
+            Wish::All => trials.stale().map_or(Ok(()), Err)?,
+            Wish::One(_) => {}
+        }
+        Ok(trials)
+    }
+
+    /// All trials, in the order of their names.
+    pub fn list(&self) -> Vec<CaseTrial> {
+        let all = SUBJECTS.into_iter().flat_map(|subject| self.cases.iter().map(move |case| (subject, case)));
+        let mut all: Vec<_> = all
+            .map(|(subject, case)| {
+                let name = format!("{CLUSTER}::{subject}::{}", case.name.replace('/', "::"));
+                let known = self.known.get(&name).cloned();
+                CaseTrial { name, ignored: self.unavailable.clone(), subject, case: Arc::clone(case), known }
+            })
+            .collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// A known failure that is no trial (any more).
+    fn stale(&self) -> Option<TrialsError> {
+        let names: Vec<_> = self.list().into_iter().map(|trial| trial.name).collect();
+        let gone = self.known.keys().find(|name| !names.contains(name))?;
+        Some(TrialsError::Known {
+            path: "known failures".into(),
+            why: format!("there is no trial {gone}; take it off the list"),
+        })
+    }
+}
+
+impl CaseTrial {
+    /// Run it.
+    ///
+    /// # Errors
+    /// What a person needs to know, over several lines; a line `Error: …` for the runner's report goes to standard error.
+    pub fn run(&self) -> Result<(), String> {
+        let outcome = self.judged();
+        let failure = match (outcome, &self.known) {
+            (Ok(Judged { verdict: Verdict::Conformant, .. }), None) => return Ok(()),
+            (Ok(Judged { verdict: Verdict::NonConformant, .. }), Some(_)) => return Ok(()),
+            (Ok(Judged { verdict: Verdict::Conformant, .. }), Some(reason)) => Judged {
+                verdict: Verdict::Conformant,
+                headline: format!("passes, but is listed as known to fail ({reason}); take it off the list"),
+                text: String::new(),
+            },
+            (Ok(judged), _) => judged,
+            (Err(error), _) => Judged {
+                verdict: Verdict::Inconclusive,
+                headline: format!("inconclusive: {error}"),
+                text: String::new(),
+            },
+        };
+        eprintln!("Error: {}: {}", self.name, failure.headline);
+        Err(format!("{}\n{}", failure.headline, failure.text))
+    }
+
+    fn judged(&self) -> Result<Judged, String> {
+        let blessed = Path::new(&self.case.path).with_extension("timeline");
+        let blessed = std::fs::read_to_string(&blessed)
+            .map_err(|error| format!("{}: {error}; bless the case first", blessed.display()))?;
+        let blessed = Timeline::parse(&blessed).map_err(|error| error.to_string())?;
+        let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
+        let recording = runtime()?.block_on(async {
+            let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+            let seat = Seat::take(&lab, &spec, &SeatOptions::default()).await?;
+            let recording = seat.play(&self.case).await;
+            seat.leave().await;
+            lab.close().await;
+            Ok::<_, LabError>(recording)
+        });
+        let recording = recording.map_err(|error| error.to_string())?;
+        let judgement = verdict::judge(&recording, Some(&blessed));
+        let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
+        Ok(Judged {
+            verdict: judgement.verdict,
+            headline: report::headline(&judgement),
+            text: report::failure(&judgement, &repeat, false),
+        })
+    }
+}
+
+struct Judged {
+    verdict: Verdict,
+    headline: String,
+    text: String,
+}
+
+fn read_known(path: &Path) -> Result<BTreeMap<String, String>, TrialsError> {
+    let error = |why: String| TrialsError::Known { path: path.display().to_string(), why };
+    let text = std::fs::read_to_string(path).map_err(|e| error(e.to_string()))?;
+    let list: Vec<Known> = serde_saphyr::from_str(&text).map_err(|e| error(e.to_string()))?;
+    Ok(list.into_iter().map(|known| (known.trial, known.reason)).collect())
+}
+
+/// One runtime for all trials of a process.
+fn runtime() -> Result<&'static tokio::runtime::Runtime, String> {
+    static RUNTIME: OnceLock<Result<tokio::runtime::Runtime, String>> = OnceLock::new();
+    let build = || tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string());
+    RUNTIME.get_or_init(build).as_ref().map_err(Clone::clone)
+}

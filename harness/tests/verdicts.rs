@@ -1,0 +1,225 @@
+//! The proof that the judge can say no, and that it knows whose fault a failure is.
+//!
+//! Controllers that are wrong on purpose (`controller/examples/mutant.rs`) must be non-conformant with the step named; a lab that is
+//! broken on purpose must be inconclusive. Trials `control-plane::verdict::<what>`, ignored where no control plane can run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::case;
+use lockstep::cluster::{self, Plan, shared};
+use lockstep::observe::ObserveError;
+use lockstep::report;
+use lockstep::runner::{Lab, LabError, Seat, SeatOptions};
+use lockstep::subject::Spec;
+use lockstep::supervise::{Spec as Program, Supervisor};
+use lockstep::timeline::Timeline;
+use lockstep::verdict::{self, Judgement, Verdict};
+
+fn main() -> ExitCode {
+    lockstep::supervise::main_if_asked();
+    let arguments = Arguments::from_args();
+    let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
+    let trial = |name: &str, test: fn() -> Result<(), String>| {
+        Trial::test(format!("control-plane::verdict::{name}"), move || {
+            test().map_err(|why| {
+                eprintln!("Error: {why}");
+                Failed::from(why)
+            })
+        })
+        .with_ignored_flag(unavailable)
+    };
+    let trials = vec![
+        trial("surge-ignored-is-non-conformant", || broken("surge-ignored", "edge 1")),
+        trial("wrong-status-is-non-conformant", || broken("wrong-status", "status.readyReplicas")),
+        trial("restless-is-non-conformant", || broken("restless", "never stopped writing")),
+        trial("idle-is-non-conformant", || broken("idle", "did nothing")),
+        trial("eager-old-is-non-conformant", || broken("eager-old", "edge 1")),
+        trial("a-subject-that-ends-is-non-conformant", ended),
+        trial("a-stock-controller-left-on-is-inconclusive", stock_left_on),
+        trial("a-dead-lab-is-inconclusive", dead_lab),
+        trial("nothing-outlives-a-killed-harness", killed_harness),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+const CASE: &str = "rolling/quarter-on-ten";
+
+fn run<T>(story: impl Future<Output = Result<T, LabError>>) -> Result<T, String> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    runtime.block_on(story).map_err(|error| error.to_string())
+}
+
+fn cases() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases")
+}
+
+fn mutant(name: &str) -> Result<Spec, String> {
+    let me = std::env::current_exe().map_err(|error| error.to_string())?;
+    let built = me.ancestors().nth(2).ok_or("a test binary stands in target/PROFILE/deps")?.join("examples/mutant");
+    if !built.is_file() {
+        return Err(format!("{} is not built: cargo build --package rollout-controller --examples", built.display()));
+    }
+    format!("command:{} {name}", built.display())
+        .parse()
+        .map_err(|error: lockstep::subject::SubjectError| error.to_string())
+}
+
+fn options() -> SeatOptions {
+    SeatOptions { budget: Duration::from_secs(8), ..SeatOptions::default() }
+}
+
+/// Play the case and judge it against what is blessed.
+async fn judged(lab: &Lab, spec: &Spec) -> Result<Judgement, LabError> {
+    let path = cases().join(CASE).with_extension("yaml");
+    let case = case::load(&path).expect("the case is good");
+    let blessed = std::fs::read_to_string(path.with_extension("timeline")).expect("the case is blessed");
+    let blessed = Timeline::parse(&blessed).expect("the timeline is good");
+    let seat = Seat::take(lab, spec, &options()).await?;
+    let recording = seat.play(&case).await;
+    seat.leave().await;
+    Ok(verdict::judge(&recording, Some(&blessed)))
+}
+
+fn expect(judgement: &Judgement, verdict: Verdict, words: &str) -> Result<(), String> {
+    let said = format!("{}\n{}", report::headline(judgement), report::failure(judgement, "this test", false));
+    if judgement.verdict == verdict && said.contains(words) {
+        return Ok(());
+    }
+    Err(format!("expected {verdict:?} that says '{words}', found {:?}:\n{said}", judgement.verdict))
+}
+
+fn broken(name: &str, words: &str) -> Result<(), String> {
+    let spec = mutant(name)?;
+    let judgement = run(async {
+        let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+        let judgement = judged(&lab, &spec).await;
+        lab.close().await;
+        judgement
+    })?;
+    expect(&judgement, Verdict::NonConformant, words)
+}
+
+fn ended() -> Result<(), String> {
+    let spec: Spec = "command:false".parse().map_err(|error: lockstep::subject::SubjectError| error.to_string())?;
+    let judgement = run(async {
+        let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+        let judgement = judged(&lab, &spec).await;
+        lab.close().await;
+        judgement
+    })?;
+    expect(&judgement, Verdict::NonConformant, "the subject ended")
+}
+
+/// Somebody's Deployment controller already runs on the cluster: no subject may be judged there.
+fn stock_left_on() -> Result<(), String> {
+    run(async {
+        let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
+        let folder = tempfile::tempdir()?;
+        let supervisor = Supervisor::start(folder.path(), false)?;
+        let binaries = cluster::binaries(cluster::DEFAULT_VERSION)?;
+        supervisor.spawn(Program {
+            name: "stock".into(),
+            program: binaries.program("kube-controller-manager"),
+            args: vec![
+                format!("--kubeconfig={}", cluster.admin_kubeconfig_path().display()),
+                "--controllers=deployment".into(),
+                "--leader-elect=false".into(),
+                "--secure-port=0".into(),
+            ],
+            env: Default::default(),
+            log: folder.path().join("stock.log"),
+        })?;
+        tokio::time::timeout(Duration::from_secs(2), std::future::pending::<()>()).await.ok();
+        let lab = Lab::open(cluster).await?;
+        let spec = Spec::Ours;
+        let refused = match Seat::take(&lab, &spec, &options()).await {
+            Err(LabError::Observe(ObserveError::Proof(why))) => Some(why),
+            Err(other) => return Err(other),
+            Ok(_) => None,
+        };
+        supervisor.shutdown().await;
+        lab.close().await;
+        Ok(refused)
+    })?
+    .filter(|why| why.contains("a Deployment controller is already on"))
+    .map(drop)
+    .ok_or_else(|| "the lab did not notice a stock controller".to_owned())
+}
+
+/// The lab's ReplicaSet controller dies in the middle of a case: never the subject's failure.
+fn dead_lab() -> Result<(), String> {
+    let judgement = run(async {
+        let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
+        let victim = cluster.programs["kube-controller-manager"];
+        let lab = Lab::open(cluster).await?;
+        let spec = Spec::Upstream(None);
+        let case = case::load(&cases().join(CASE).with_extension("yaml")).expect("the case is good");
+        let seat = Seat::take(&lab, &spec, &options()).await?;
+        let kill = async {
+            tokio::time::timeout(Duration::from_millis(900), std::future::pending::<()>()).await.ok();
+            victim.kill_group();
+        };
+        let (recording, ()) = tokio::join!(seat.play(&case), kill);
+        seat.leave().await;
+        lab.close().await;
+        Ok(verdict::judge(&recording, None))
+    })?;
+    expect(&judgement, Verdict::Inconclusive, "no longer answers")
+}
+
+/// SIGKILL in mid-case: five seconds later nothing of the harness's own is left.
+fn killed_harness() -> Result<(), String> {
+    let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut harness = Command::new(env!("CARGO_BIN_EXE_lockstep"))
+        .args(["run", &cases().join(CASE).with_extension("yaml").display().to_string(), "--subject", "upstream"])
+        .env("TMPDIR", temporary.path())
+        .env("XDG_RUNTIME_DIR", temporary.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let said = std::io::BufRead::lines(std::io::BufReader::new(harness.stderr.take().expect("it is piped")));
+    let started = said.map_while(Result::ok).any(|line| line.contains("the subject started"));
+    #[expect(clippy::disallowed_methods, reason = "a test of processes waits for them")]
+    let since = Instant::now();
+    let mine = |name: &str| processes_naming(temporary.path()).iter().any(|line| line.contains(name));
+    let before = started && mine("kube-apiserver") && mine("etcd") && mine("kube-controller-manager");
+    harness.kill().and_then(|()| harness.wait()).map_err(|error| error.to_string())?;
+    if !before {
+        return Err("the harness did not get as far as a case".into());
+    }
+    while since.elapsed() < Duration::from_secs(5) {
+        let left = processes_naming(temporary.path());
+        let files = std::fs::read_dir(temporary.path()).map(Iterator::count).unwrap_or(0);
+        let nested = walk(temporary.path());
+        if left.is_empty() && (files == 0 || nested == 0) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let left = processes_naming(temporary.path());
+    Err(format!(
+        "after five seconds {} files and these processes are left:\n{}",
+        walk(temporary.path()),
+        left.join("\n")
+    ))
+}
+
+/// Files below a folder, locks of the user's own folder aside.
+fn walk(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
+}
+
+/// The command lines of processes that name a folder.
+fn processes_naming(folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(&folder)).collect()
+}
