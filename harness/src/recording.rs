@@ -230,18 +230,29 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Read NDJSON, as written by [`Recording::write`].
+    /// Read NDJSON, as written by [`Recording::write`]. Half a last line counts as cut off before it.
+    ///
+    /// # Errors
+    /// No header, another format, or a line that is no entry.
     pub fn read(input: impl BufRead) -> Result<Self, RecordingError> {
         let mut header = None;
         let mut entries = Vec::new();
         let mut end = None;
-        for (number, line) in input.lines().enumerate() {
+        let mut lines = input.lines().enumerate().peekable();
+        while let Some((number, line)) = lines.next() {
             let line = line?;
             if line.trim().is_empty() {
                 continue;
             }
-            let entry =
-                serde_json::from_str(&line).map_err(|source| RecordingError::Line { line: number + 1, source })?;
+            let entry = match serde_json::from_str(&line) {
+                Ok(entry) => entry,
+                // Whoever wrote it was stopped in the middle of the line.
+                Err(half) if half.is_eof() && lines.peek().is_none() && header.is_some() => break,
+                Err(source) => {
+                    let line = number + 1;
+                    return Err(RecordingError::Line { line, source });
+                }
+            };
             match (entry, &header) {
                 (Entry::Header(found), None) if found.format != FORMAT => {
                     return Err(RecordingError::Format { found: found.format });
@@ -256,6 +267,9 @@ impl Recording {
     }
 
     /// Write NDJSON: one [`Entry`] a line.
+    ///
+    /// # Errors
+    /// Whatever the writer says.
     pub fn write(&self, mut out: impl Write) -> Result<(), RecordingError> {
         let line = |out: &mut dyn Write, entry: &Entry| -> std::io::Result<()> {
             serde_json::to_writer(&mut *out, entry)?;
@@ -269,5 +283,47 @@ impl Recording {
             line(&mut out, &Entry::End(end.clone()))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blame, Recording};
+    use crate::timeline::fixture::Film;
+    use rstest::rstest;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let film = Film::rolled_out(2).request("update", "replicasets", 200).user(1, "scale 3");
+        let recording = film.unsettled(Blame::Lab, "canary").trouble(Blame::Subject, "no pod").aborted();
+        let mut text = Vec::new();
+        recording.write(&mut text).unwrap();
+        assert_eq!(Recording::read(text.as_slice()).unwrap(), recording);
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        let cut: Vec<u8> = lines.clone().take(lines.count() - 1).flatten().copied().collect();
+        assert_eq!(Recording::read(cut.as_slice()).unwrap().end, None);
+        let half = &text[..text.len() - 10];
+        assert_eq!(Recording::read(half).unwrap().end, None);
+    }
+
+    #[rstest]
+    #[case("", "the first line is no header; is this a recording?")]
+    #[case(
+        "{\"end\":{\"completed\":true,\"eventsComplete\":true,\"at\":1}}",
+        "the first line is no header; is this a recording?"
+    )]
+    #[case("no json", "line 1 is no entry of a recording: expected value at line 1 column 1")]
+    fn other_files_are_refused(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(Recording::read(text.as_bytes()).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn another_format_is_refused() {
+        let mut recording = Film::new().end();
+        recording.header.format = 99;
+        let mut text = Vec::new();
+        recording.write(&mut text).unwrap();
+        let error = Recording::read(text.as_slice()).unwrap_err();
+        assert_eq!(error.to_string(), "recording has format 99, this build reads 1; record it again");
     }
 }

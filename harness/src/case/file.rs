@@ -19,7 +19,7 @@ pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let case = match Node::parse(text) {
         Ok(root) => read_case(&root, &mut report),
         Err(malformed) => {
-            report.add_at(malformed.span, "this is not YAML", malformed.why);
+            report.add_at(malformed.span, malformed.what, malformed.hint);
             None
         }
     };

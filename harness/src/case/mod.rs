@@ -5,9 +5,9 @@
 //! nothing makes, an edge that cannot happen.
 //!
 //! * `tree` is the YAML, every node with its place; `read` takes typed values out of it; `finding` shows what is wrong.
-//! * `file`, `step`, `pods` and `short` know the format; `cast` knows which Deployments are there at which step.
+//! * `file`, `step`, `objects`, `rollout`, `pods` and `short` know the format; `cast` knows which Deployments are there at which step.
 //! * [`model`] is the result, and all that the rest of the harness sees.
-//! * [`find`] and [`load`] are the only functions that touch the disk.
+//! * [`find()`] and [`load`] are the only functions that touch the disk.
 //!
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
 
@@ -17,8 +17,10 @@ mod find;
 mod finding;
 pub mod model;
 mod nearest;
+mod objects;
 mod pods;
 mod read;
+mod rollout;
 mod short;
 mod step;
 mod tree;

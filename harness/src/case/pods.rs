@@ -15,7 +15,7 @@ pub(super) fn read(node: &Node, name: &str, reader: &mut Reader<'_>) -> Option<P
     }
     let fields = Fields::of(node, &what, &["pods", "of", "atomic"], reader.report)?;
     let count = fields.get("pods");
-    if count.is_none() {
+    if fields.lacks("pods") {
         reader.report.add(node, format!("{what} without `pods`"), "how many: a number, or `all`");
     }
     let count = count.and_then(|count| read_count(count, reader));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::finding::Report;
-use super::nearest::did_you_mean;
+use super::nearest::{did_you_mean, nearest};
 use super::tree::{Kind, Node};
 
 /// Names that the case format reserves and this build does not know yet.
@@ -35,6 +35,12 @@ impl<'n> Fields<'n> {
     /// A field's value, unless it is absent or null.
     pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
         self.entry(key).map(|(_, value)| value).filter(|value| !matches!(value.kind, Kind::Null))
+    }
+
+    /// Whether a field is missing, and not merely misspelt: that has been reported already.
+    pub(super) fn lacks(&self, key: &str) -> bool {
+        self.get(key).is_none()
+            && !self.map.iter().any(|(name, _)| nearest(&name.as_key(), [key]).is_some_and(|_| name.as_key() != key))
     }
 
     /// A field's key and value, null or not.

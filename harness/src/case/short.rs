@@ -26,11 +26,10 @@ const FIELDS: [&str; 12] = [
 pub(super) fn deployment(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
     let fields = Fields::of(node, "a deployment", &FIELDS, report)?;
     let required = |key: &str, report: &mut Report| {
-        let found = fields.get(key);
-        if found.is_none() {
+        if fields.lacks(key) {
             report.add(node, format!("the deployment has no `{key}`"), format!("add `{key}: …`"));
         }
-        found
+        fields.get(key)
     };
     let name = required("name", report).and_then(|node| read::name(node, "the name", report));
     let image = required("image", report).and_then(|node| read::text(node, "the image", report));

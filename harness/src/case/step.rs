@@ -1,14 +1,13 @@
 //! One step: a mapping with exactly one operation, and `refused` where a server must say no.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::cast::Cast;
 use super::finding::Report;
-use super::model::{Cascade, Edge, PatchKind, Step, Target};
-use super::read::{self, Fields, MOST_PODS};
+use super::model::{Edge, Step};
+use super::pods;
+use super::read::{self, Fields};
 use super::tree::{Kind, Node};
-use super::{pods, short};
 
 /// Every operation.
 const OPERATIONS: [&str; 17] = [
@@ -33,15 +32,6 @@ const OPERATIONS: [&str; 17] = [
 
 /// Operations that no server takes part in, or not as one request.
 const NOT_REFUSABLE: [&str; 7] = ["ready", "unready", "fail", "succeed", "terminate", "advance", "together"];
-
-/// The kinds of object that `patch` and `delete` know.
-const KINDS: [(&str, &str); 5] = [
-    ("deployment", "deployment"),
-    ("replicaset", "replicaset"),
-    ("pod", "pod"),
-    ("configmap", "configmap"),
-    ("secret", "secret"),
-];
 
 /// Longer than anything that a Deployment waits for.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -123,10 +113,7 @@ impl Reader<'_> {
 
     fn operation(&mut self, name: &str, key: &Node, value: &Node, refused: bool) -> Option<Edge> {
         match name {
-            "deployment" => {
-                let manifest = short::deployment(value, refused, self.report)?;
-                self.apply(manifest, refused)
-            }
+            "deployment" => self.deployment(value, refused),
             "apply" => self.manifest(value, refused),
             "patch" => self.patch(value, refused),
             "delete" => self.delete(value),
@@ -153,184 +140,6 @@ impl Reader<'_> {
             "advance" => self.advance(value).map(Edge::Advance),
             _ => self.together(value).map(Edge::Together),
         }
-    }
-
-    /// Any manifest: one object with a kind and a name.
-    fn manifest(&mut self, node: &Node, refused: bool) -> Option<Edge> {
-        let Kind::Map(_) = node.kind else {
-            self.report.add(node, "`apply` takes a manifest", format!("this is {}", node.describe()));
-            return None;
-        };
-        let metadata = node.get("metadata");
-        let required = [
-            ("apiVersion", node.get("apiVersion")),
-            ("kind", node.get("kind")),
-            ("name", metadata.and_then(|it| it.get("name"))),
-        ];
-        let mut complete = true;
-        for (what, found) in required {
-            let found = found.map(|found| read::text(found, what, self.report).is_some());
-            if found.is_none() {
-                self.report.add(node, format!("the manifest has no `{what}`"), "an object needs it");
-            }
-            complete &= found == Some(true);
-        }
-        if let Some(namespace) = metadata.and_then(|it| it.get("namespace")) {
-            self.report.add(namespace, "a case does not choose its namespace", "leave this out");
-            complete = false;
-        }
-        if complete { self.apply(node.to_json(), refused) } else { None }
-    }
-
-    fn apply(&mut self, manifest: serde_json::Value, refused: bool) -> Option<Edge> {
-        let name = manifest["metadata"]["name"].as_str()?;
-        if manifest["kind"] == "Deployment" && !refused {
-            self.cast.enter(name);
-        }
-        Some(Edge::Apply(manifest))
-    }
-
-    /// `patch: {target: deployment/web, type: merge, patch: {…}}`.
-    fn patch(&mut self, node: &Node, refused: bool) -> Option<Edge> {
-        let fields = Fields::of(node, "`patch`", &["target", "type", "patch"], self.report)?;
-        let target = self.target(fields.get("target"), node);
-        let kinds = [("strategic", PatchKind::Strategic), ("merge", PatchKind::Merge), ("json", PatchKind::Json)];
-        let kind = match fields.get("type") {
-            Some(kind) => read::word(kind, "the type of a patch", &kinds, self.report)?,
-            None => PatchKind::default(),
-        };
-        let Some(patch) = fields.get("patch") else {
-            self.report.add(node, "a patch without `patch`", "say what changes");
-            return None;
-        };
-        let fits = match kind {
-            PatchKind::Json => matches!(patch.kind, Kind::List(_)),
-            PatchKind::Strategic | PatchKind::Merge => matches!(patch.kind, Kind::Map(_)),
-        };
-        if !fits {
-            let shape = if kind == PatchKind::Json { "a list of operations" } else { "a mapping" };
-            self.report.add(patch, format!("this patch is {shape}"), format!("this is {}", patch.describe()));
-            return None;
-        }
-        let target = target?;
-        self.cast.retemplated |= target.kind == "deployment" && !refused;
-        Some(Edge::Patch { target, kind, patch: patch.to_json() })
-    }
-
-    /// `delete: deployment/web`, `delete: {target: deployment/web, cascade: orphan}`.
-    fn delete(&mut self, node: &Node) -> Option<Edge> {
-        if node.as_text().is_some() {
-            return Some(Edge::Delete { target: self.target(Some(node), node)?, cascade: Cascade::default() });
-        }
-        let fields = Fields::of(node, "`delete`", &["target", "cascade"], self.report)?;
-        let words =
-            [("background", Cascade::Background), ("foreground", Cascade::Foreground), ("orphan", Cascade::Orphan)];
-        let target = self.target(fields.get("target"), node);
-        let cascade = match fields.get("cascade") {
-            Some(cascade) => read::word(cascade, "the cascade", &words, self.report)?,
-            None => Cascade::default(),
-        };
-        Some(Edge::Delete { target: target?, cascade })
-    }
-
-    /// `deployment/web`.
-    fn target(&mut self, node: Option<&Node>, step: &Node) -> Option<Target> {
-        let Some(node) = node else {
-            self.report.add(step, "no target", "add `target: deployment/…`");
-            return None;
-        };
-        let text = read::text(node, "a target", self.report)?;
-        let Some((kind, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty()) else {
-            self.report.add(node, format!("`{text}` is no target"), "write `kind/name`, such as `deployment/web`");
-            return None;
-        };
-        if !KINDS.iter().any(|(known, _)| *known == kind) {
-            let known = KINDS.map(|(known, _)| known);
-            let hint =
-                super::nearest::did_you_mean(kind, known).unwrap_or_else(|| format!("one of {}", read::list(&known)));
-            self.report.add(node, format!("unknown kind `{kind}`"), hint);
-            return None;
-        }
-        if kind == "deployment" && !self.cast.known(name, node, self.report) {
-            return None;
-        }
-        Some(Target { kind: kind.to_owned(), name: name.to_owned() })
-    }
-
-    /// `set: {image: "app:2"}`, with `container`, `env` and `deployment`.
-    fn set(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
-        let fields = Fields::of(node, "`set`", &["deployment", "container", "image", "env"], self.report)?;
-        let deployment = self.cast.meant(fields.get("deployment"), key, self.report);
-        let mut text = |name: &str| {
-            fields
-                .get(name)
-                .map(|node| read::text(node, name, self.report).map(str::to_owned))
-                .map_or(Ok(None), |text| text.map(Some).ok_or(()))
-        };
-        let (container, image) = (text("container").ok()?, text("image").ok()?);
-        let env = match fields.get("env") {
-            Some(env) => read::texts(env, "env", self.report)?,
-            None => BTreeMap::new(),
-        };
-        if image.is_none() && env.is_empty() {
-            self.report.add(key, "`set` sets nothing", "add `image` or `env`");
-            return None;
-        }
-        self.cast.retemplated |= !refused;
-        Some(Edge::Set { deployment: deployment?, container, image, env })
-    }
-
-    /// `scale: 12`, `scale: {deployment: web, replicas: 12}`.
-    fn scale(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
-        let (named, number) = if let Kind::Map(_) = node.kind {
-            let fields = Fields::of(node, "`scale`", &["deployment", "replicas"], self.report)?;
-            let Some(replicas) = fields.get("replicas") else {
-                self.report.add(key, "`scale` without `replicas`", "how many?");
-                return None;
-            };
-            (fields.get("deployment"), replicas)
-        } else {
-            (None, node)
-        };
-        let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=MOST_PODS };
-        let replicas = read::integer(number, "the number of replicas", range, self.report);
-        let deployment = self.cast.meant(named, key, self.report)?;
-        Some(Edge::Scale { deployment, replicas: i32::try_from(replicas?).ok()? })
-    }
-
-    /// `pause: web`, `pause: {deployment: web}`, `pause: {}`, `pause:`.
-    fn one_deployment(&mut self, name: &str, key: &Node, node: &Node) -> Option<String> {
-        let named = match node.kind {
-            Kind::Null => None,
-            Kind::Map(_) => Fields::of(node, &format!("`{name}`"), &["deployment"], self.report)?.get("deployment"),
-            _ => Some(node),
-        };
-        self.cast.meant(named, key, self.report)
-    }
-
-    /// `undo: {}`, `undo: {toRevision: 2}`, `undo: web`.
-    fn undo(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
-        let fields = match node.kind {
-            Kind::Map(_) => Some(Fields::of(node, "`undo`", &["deployment", "toRevision"], self.report)?),
-            _ => None,
-        };
-        let named = match (fields, &node.kind) {
-            (Some(fields), _) => fields.get("deployment"),
-            (None, Kind::Null) => None,
-            (None, _) => Some(node),
-        };
-        let deployment = self.cast.meant(named, key, self.report);
-        let to_revision = match fields.and_then(|fields| fields.get("toRevision")) {
-            Some(revision) => read::integer(revision, "toRevision", 0..=i64::from(i32::MAX), self.report)?,
-            None => 0,
-        };
-        let deployment = deployment?;
-        if !refused && !self.cast.retemplated {
-            self.report.add(key, "there is nothing to undo", "no step before it changes the template");
-            self.report.help("if the server must say so, add `refused: {message: \"…\"}`");
-            return None;
-        }
-        Some(Edge::Undo { deployment, to_revision })
     }
 
     /// `advance: 10m`.

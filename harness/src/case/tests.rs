@@ -1,8 +1,37 @@
-//! The format as a whole: the files of this repository, and every mistake that is caught.
+//! The format as a whole: the files of this repository, what each form means, and every mistake that is caught.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{find, load};
+use insta::assert_snapshot;
+use rstest::rstest;
+use serde_json::json;
+
+use super::model::{Cascade, Case, Count, Edge, PatchKind, Pods, Target, Terminations};
+use super::{CaseError, find, load, parse};
+
+/// A case with one Deployment and these edges.
+fn text(edges: &str) -> String {
+    let given = "given:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
+    format!("description: x\nterminations: held\n{given}edges:\n{edges}\n")
+}
+
+fn read(text: &str) -> Case {
+    parse("cases/x.yaml", "x", text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn edge(step: &str) -> Edge {
+    read(&text(&format!("  - set: {{image: \"app:2\"}}\n  - {step}"))).edges.remove(1).edge
+}
+
+/// Every finding as `line: what`.
+fn findings(text: &str) -> Vec<String> {
+    match parse("cases/x.yaml", "x", text) {
+        Ok(_) => Vec::new(),
+        Err(CaseError::Bad(findings)) => findings.brief().map(|(line, what)| format!("{line}: {what}")).collect(),
+        Err(other) => panic!("{other}"),
+    }
+}
 
 #[test]
 fn every_case_of_the_repository_reads() {
@@ -12,4 +41,213 @@ fn every_case_of_the_repository_reads() {
             panic!("{error}");
         }
     }
+}
+
+#[test]
+fn a_case_knows_its_parts() {
+    let case = read(
+        "description: x\nnodes: [n1, n2]\nterminations: held\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\nedges:\n  - pause: web\n  - undo: {toRevision: 9}\n    refused: {message: unable}\n",
+    );
+    assert_eq!((case.nodes, case.terminations), (vec!["n1".to_owned(), "n2".to_owned()], Terminations::Held));
+    assert_eq!(case.given.iter().map(|step| step.line).collect::<Vec<_>>(), [5, 6]);
+    assert_eq!(case.edges.iter().map(|step| step.line).collect::<Vec<_>>(), [8, 9]);
+    assert_eq!(case.edges[1].refused.as_deref(), Some("unable"));
+}
+
+#[test]
+fn a_name_is_the_area_and_the_file() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../cases");
+    assert_eq!(load(&root.join("undo/previous.yaml")).unwrap().name, "undo/previous");
+}
+
+#[rstest]
+#[case::scale("scale: 12", Edge::Scale { deployment: "web".to_owned(), replicas: 12 })]
+#[case::scale_named("scale: {deployment: web, replicas: 0}", Edge::Scale { deployment: "web".to_owned(), replicas: 0 })]
+#[case::pause("pause: web", Edge::Pause("web".to_owned()))]
+#[case::pause_the_only("pause: {}", Edge::Pause("web".to_owned()))]
+#[case::resume_the_only("resume:", Edge::Resume("web".to_owned()))]
+#[case::restart("restart: {deployment: web}", Edge::Restart("web".to_owned()))]
+#[case::undo("undo: {}", Edge::Undo { deployment: "web".to_owned(), to_revision: 0 })]
+#[case::undo_to("undo: {toRevision: 2}", Edge::Undo { deployment: "web".to_owned(), to_revision: 2 })]
+#[case::advance("advance: 1h 30m", Edge::Advance(Duration::from_secs(5400)))]
+#[case::delete("delete: pod/a", Edge::Delete { target: target("pod", "a"), cascade: Cascade::Background })]
+#[case::delete_orphan(
+    "delete: {target: deployment/web, cascade: orphan}",
+    Edge::Delete { target: target("deployment", "web"), cascade: Cascade::Orphan })]
+#[case::patch(
+    "patch: {target: replicaset/rs2, type: json, patch: [{op: remove, path: /a}]}",
+    Edge::Patch { target: target("replicaset", "rs2"), kind: PatchKind::Json, patch: json!([{"op": "remove", "path": "/a"}]) })]
+#[case::patch_strategic(
+    "patch: {target: deployment/web, patch: {spec: {paused: true}}}",
+    Edge::Patch { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) })]
+#[case::ready("ready: {pods: all}", Edge::Ready(Pods { deployment: None, revision: None, count: Count::All, atomic: false }))]
+#[case::ready_of(
+    "ready: {pods: 2, of: {revision: 1, deployment: web}, atomic: true}",
+    Edge::Ready(Pods { deployment: Some("web".to_owned()), revision: Some(1), count: Count::Exactly(2), atomic: true }))]
+#[case::terminate("terminate: {pods: 1}", Edge::Terminate(Pods { deployment: None, revision: None, count: Count::Exactly(1), atomic: false }))]
+fn forms_of_a_step(#[case] step: &str, #[case] expected: Edge) {
+    assert_eq!(edge(step), expected);
+}
+
+fn target(kind: &str, name: &str) -> Target {
+    Target { kind: kind.to_owned(), name: name.to_owned() }
+}
+
+#[test]
+fn set_takes_a_container_and_variables() {
+    let Edge::Set { container, image, env, .. } = edge("set: {container: app, env: {A: \"1\"}}") else { panic!() };
+    assert_eq!((container.as_deref(), image), (Some("app"), None));
+    assert_eq!(env.get("A").map(String::as_str), Some("1"));
+}
+
+#[test]
+fn together_holds_steps() {
+    let Edge::Together(steps) = edge("together: [{scale: 5}, {set: {image: \"app:3\"}}]") else { panic!() };
+    assert_eq!(steps.len(), 2);
+}
+
+#[test]
+fn the_short_form_stands_for_a_manifest() {
+    let short = "deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 1, maxUnavailable: 25%, minReadySeconds: 5, \
+                 progressDeadlineSeconds: 60, revisionHistoryLimit: 2, paused: true, annotations: {a: b}, labels: {c: d}}";
+    let case = read(&format!("description: x\ngiven:\n  - {short}\nedges:\n  - pause: api\n"));
+    let Edge::Apply(manifest) = &case.given[0].edge else { panic!() };
+    assert_eq!(
+        *manifest,
+        json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "api", "annotations": {"a": "b"}, "labels": {"c": "d"}},
+            "spec": {
+                "replicas": 4,
+                "selector": {"matchLabels": {"app": "api"}},
+                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": "25%"}},
+                "minReadySeconds": 5,
+                "progressDeadlineSeconds": 60,
+                "revisionHistoryLimit": 2,
+                "paused": true,
+                "template": {
+                    "metadata": {"labels": {"app": "api"}},
+                    "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+                },
+            },
+        })
+    );
+}
+
+#[rstest]
+#[case::unknown_field("  - scale: {replica: 3}", "unknown field `replica`")]
+#[case::unknown_operation("  - scael: 3", "unknown field `scael`")]
+#[case::not_yet("  - expect: {alive: [a]}", "`expect` is not supported yet")]
+#[case::not_yet_pods("  - pods: {}", "`pods` is not supported yet")]
+#[case::advance_to("  - advance: {to: 6s, since: x}", "`advance: {to, since}` is not supported yet")]
+#[case::word("  - undo", "a step is a mapping")]
+#[case::two_operations("  - scale: 3\n    pause: web", "two operations in one step: `scale` and `pause`")]
+#[case::no_operation("  - {}", "a step without an operation")]
+#[case::wrong_type("  - scale: \"3\"", "the number of replicas is a whole number")]
+#[case::negative("  - scale: -1", "the number of replicas cannot be -1")]
+#[case::absurd("  - scale: 1000000", "the number of replicas cannot be 1000000")]
+#[case::no_such_deployment("  - pause: wep", "there is no Deployment `wep`")]
+#[case::patch_of_no_such("  - patch: {target: deployment/api, patch: {}}", "there is no Deployment `api`")]
+#[case::unknown_kind("  - delete: deploy/web", "unknown kind `deploy`")]
+#[case::no_target("  - delete: web", "`web` is no target")]
+#[case::wrong_patch("  - patch: {target: deployment/web, type: json, patch: {}}", "this patch is a list of operations")]
+#[case::wrong_cascade("  - delete: {target: deployment/web, cascade: forground}", "the cascade cannot be `forground`")]
+#[case::no_pods("  - ready: {pods: 0}", "no pod at all")]
+#[case::short_pods("  - ready: all", "`ready` is a mapping")]
+#[case::odd_pods("  - ready: {pods: some}", "`some` is no number of pods")]
+#[case::atomic("  - unready: {pods: 2, atomic: true}", "`unready` is never atomic")]
+#[case::nothing_set("  - set: {}", "`set` sets nothing")]
+#[case::nothing_to_undo("  - undo: {}", "there is nothing to undo")]
+#[case::no_time("  - advance: 0s", "no time passes")]
+#[case::no_unit("  - advance: 10", "a duration has a unit")]
+#[case::no_duration("  - advance: soon", "`soon` is no duration")]
+#[case::a_lifetime("  - advance: 100years", "that is too long")]
+#[case::refused_node("  - ready: {pods: 1}\n    refused: {message: x}", "`ready` cannot be refused")]
+#[case::refused_how("  - scale: 1\n    refused: {}", "refused without a message")]
+#[case::together_of_one("  - together: [{scale: 1}]", "`together` takes two steps or more")]
+#[case::together_in_together("  - together: [{scale: 1}, {together: []}]", "`together` cannot stand inside `together`")]
+#[case::later_deployment(
+    "  - scale: {deployment: api, replicas: 1}\n  - deployment: {name: api, image: x}",
+    "there is no Deployment `api` yet"
+)]
+#[case::which("  - deployment: {name: api, image: x}\n  - scale: 1", "which Deployment?")]
+#[case::whose_pods("  - deployment: {name: api, image: x}\n  - ready: {pods: 1}", "the pods of which Deployment?")]
+#[case::bad_name("  - deployment: {name: Web, image: x}", "`Web` is no name")]
+#[case::no_image("  - deployment: {name: web}", "the deployment has no `image`")]
+#[case::recreate_surge(
+    "  - deployment: {name: web, image: x, strategy: Recreate, maxSurge: 1}",
+    "Recreate has no `maxSurge`"
+)]
+#[case::both_zero(
+    "  - deployment: {name: web, image: x, maxSurge: 0, maxUnavailable: 0}",
+    "maxSurge and maxUnavailable cannot both be 0"
+)]
+#[case::no_percentage("  - deployment: {name: web, image: x, maxSurge: some}", "maxSurge is a number or a percentage")]
+#[case::no_kind("  - apply: {apiVersion: v1, metadata: {name: x}}", "the manifest has no `kind`")]
+#[case::namespace(
+    "  - apply: {apiVersion: v1, kind: Secret, metadata: {name: x, namespace: y}}",
+    "a case does not choose its namespace"
+)]
+fn a_mistake_in_a_step(#[case] edges: &str, #[case] expected: &str) {
+    let found = findings(&text(edges));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].split_once(": ").unwrap().1, expected);
+}
+
+#[rstest]
+#[case::empty("", &["1: the file is empty"])]
+#[case::rules("description: x\nrules: {}\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: `rules` is not supported yet"])]
+#[case::no_edges("description: x\ngiven:\n  - deployment: {name: web, image: x}\n", &["1: the case has no edges"])]
+#[case::empty_edges("description: x\ngiven:\n  - deployment: {name: web, image: x}\nedges: []\n", &["4: the case has no edges"])]
+#[case::no_description("given:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["1: the case has no description"])]
+#[case::no_deployment("description: x\nedges:\n  - pause: {}\n", &["1: the case makes no Deployment", "3: there is no Deployment"])]
+#[case::not_held("description: x\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - terminate: {pods: all}\n", &["5: `terminate` without held terminations"])]
+#[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: node `a` is there already"])]
+#[case::duplicate_key("description: x\ndescription: y\n", &["2: `description` is there twice"])]
+#[case::not_yaml("description: [x\nedges: y\n", &["2: this is not YAML"])]
+#[case::every_mistake_at_once(
+    "description: x\ngiven:\n  - deployment: {name: web, imagine: x}\nedges:\n  - scale: -1\n  - pause: wep\n",
+    &["3: the deployment has no `image`", "3: unknown field `imagine`", "5: the number of replicas cannot be -1", "6: there is no Deployment `wep`"])]
+fn a_mistake_in_a_case(#[case] text: &str, #[case] expected: &[&str]) {
+    assert_eq!(findings(text), expected);
+}
+
+#[rstest]
+#[case("  - scale: -1\n    refused: {message: must be}")]
+#[case("  - deployment: {name: web, image: x, maxSurge: 0, maxUnavailable: 0}\n    refused: {message: may not be 0}")]
+#[case("  - undo: {}\n    refused: {message: no rollout history}")]
+fn what_a_server_must_refuse_may_be_wrong(#[case] edges: &str) {
+    assert_eq!(findings(&text(edges)), Vec::<String>::new());
+}
+
+#[test]
+fn findings_show_the_line_and_a_caret() {
+    let error = parse("cases/x.yaml", "x", &text("  - scale: {replicsa: 3}\n  - undo: {}")).unwrap_err();
+    assert_snapshot!(error.to_string(), @r#"
+    error: unknown field `replicsa`
+     --> cases/x.yaml:6:13
+      |
+    6 |   - scale: {replicsa: 3}
+      |             ^^^^^^^^ did you mean `replicas`?
+      |
+      = help: the fields of `scale` are `deployment` and `replicas`
+
+    error: there is nothing to undo
+     --> cases/x.yaml:7:5
+      |
+    7 |   - undo: {}
+      |     ^^^^ no step before it changes the template
+      |
+      = help: if the server must say so, add `refused: {message: "…"}`
+    "#);
+    assert!(error.render(true).contains("\u{1b}["));
+}
+
+#[test]
+fn paths_that_hold_nothing_are_named() {
+    let none = find(&[PathBuf::from("no/such/path")]).unwrap_err();
+    assert_eq!(none.to_string(), "no/such/path does not exist; name a case file or a folder of them");
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/case");
+    assert!(matches!(find(&[source]), Err(CaseError::NoneFound(_))));
 }

@@ -34,18 +34,24 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Malformed {
     pub(super) span: Range<usize>,
-    pub(super) why: String,
+    pub(super) what: String,
+    pub(super) hint: String,
 }
 
 impl Node {
     /// Read one YAML document as kubectl would: `0644` is octal, `yes` is a boolean; duplicate keys are errors.
     pub(super) fn parse(text: &str) -> Result<Self, Malformed> {
         let options = serde_saphyr::options! { with_snippet: false, legacy_octal_numbers: true };
-        let node = serde_saphyr::from_str_with_options::<Self>(text, options).map_err(|error| {
+        serde_saphyr::from_str_with_options::<Self>(text, options).map_err(|error| {
             let span = error.location().map_or(0..0, |location| place(text, &location));
-            Malformed { span, why: without_advice(&error.to_string()) }
-        })?;
-        Ok(node)
+            match &error {
+                serde_saphyr::Error::DuplicateMappingKey { key, .. } => {
+                    let what = format!("`{}` is there twice", key.as_deref().unwrap_or("a key"));
+                    Malformed { span, what, hint: "this one would win".to_owned() }
+                }
+                _ => Malformed { span, what: "this is not YAML".to_owned(), hint: without_place(&error.to_string()) },
+            }
+        })
     }
 
     /// The node as JSON, as the API takes it.
@@ -120,10 +126,10 @@ fn place(text: &str, location: &Location) -> Range<usize> {
     line_start + in_line..line_start + in_line
 }
 
-/// The parser's message without the place, which is printed beside it, and without advice to programmers.
-fn without_advice(message: &str) -> String {
-    let end = |needle| message.rfind(needle).unwrap_or(message.len());
-    message[..end(" at line ").min(end(", set DuplicateKeyPolicy"))].to_owned()
+/// The parser's message without the place, which is printed beside it.
+fn without_place(message: &str) -> String {
+    let end = message.rfind(" at line ").unwrap_or(message.len());
+    message[..end].to_owned()
 }
 
 impl<'de> Deserialize<'de> for Node {

@@ -3,10 +3,10 @@
 //! Every function here takes judgements or timelines and returns a string. Nothing is printed, nothing is measured, and
 //! colour appears only where the caller asks for it.
 //!
-//! * [`failure`] shows one case: the first wrong step, its lines as a small diff, where it stands in the case file, and
+//! * [`failure()`] shows one case: the first wrong step, its lines as a small diff, where it stands in the case file, and
 //!   the command that repeats it.
-//! * [`table`] and [`summary`] show many cases; [`json`] is one object a case, for machines.
-//! * [`side_by_side`] shows two timelines in two columns, the first difference marked.
+//! * [`table()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
+//! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
 mod failure;
 mod json;
@@ -21,3 +21,6 @@ pub use json::json;
 pub use side_by_side::{Side, side_by_side};
 pub use summary::summary;
 pub use table::table;
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,8 @@ mod build;
 mod checkpoint;
 mod decide;
 mod events;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod laws;
 mod metrics;
 mod model;
@@ -34,3 +36,6 @@ pub use metrics::Metrics;
 pub use model::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
 pub use order::joined;
 pub use parse::TimelineError;
+
+#[cfg(test)]
+mod tests;

@@ -156,10 +156,13 @@ pub struct EventLine {
 }
 
 impl Timeline {
-    /// Whether any decision was made at all. A timeline without one agrees with every subject that does nothing.
+    /// Whether nobody decided anything where there was something to decide: such a timeline agrees with every subject
+    /// that does nothing. A case without Deployments has ReplicaSets alone, about which there is nothing to decide.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.edges.iter().all(|edge| edge.decisions.is_empty())
+        let mut states = self.edges.iter().flat_map(|edge| &edge.checkpoint).peekable();
+        let only_sets = states.peek().is_some() && states.all(State::is_replica_set);
+        !only_sets && self.edges.iter().all(|edge| edge.decisions.is_empty())
     }
 
     /// The edge with this id.
@@ -173,6 +176,14 @@ impl Timeline {
     pub fn with_provenance(mut self, provenance: Provenance) -> Self {
         self.provenance = Some(provenance);
         self
+    }
+}
+
+impl State {
+    /// Whether this is a ReplicaSet; only their sizes say what is wanted and what is there.
+    #[must_use]
+    pub fn is_replica_set(&self) -> bool {
+        self.size.contains('/')
     }
 }
 

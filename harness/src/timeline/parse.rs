@@ -86,8 +86,8 @@ fn provenance(comment: &str) -> Option<Provenance> {
 fn heading(content: &str) -> Result<Edge, String> {
     let (id, label) = content.split_once("  ").unwrap_or((content, ""));
     let id = edge_id(id).ok_or_else(|| format!("neither `given`, `edge N` nor `events`: `{id}`"))?;
-    let (label, joined) = match label.trim().strip_suffix(JOINED) {
-        Some(label) => (label, true),
+    let (label, joined) = match label.trim().strip_suffix(JOINED.trim()) {
+        Some(label) => (label.trim(), true),
         None => (label.trim(), false),
     };
     let label = label.to_owned();

@@ -23,3 +23,6 @@ pub use judge::{judge, judge_live};
 pub use judgement::{Blessing, Finding, Judgement, What};
 
 pub use crate::outcome::Verdict;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! What `kubectl` does to a Deployment: `set`, `scale`, `pause`, `resume`, `undo`, `restart`.
+
+use std::collections::BTreeMap;
+
+use super::model::Edge;
+use super::read::{self, Fields, MOST_PODS};
+use super::step::Reader;
+use super::tree::{Kind, Node};
+
+impl Reader<'_> {
+    /// `set: {image: "app:2"}`, with `container`, `env` and `deployment`.
+    pub(super) fn set(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
+        let fields = Fields::of(node, "`set`", &["deployment", "container", "image", "env"], self.report)?;
+        let deployment = self.cast.meant(fields.get("deployment"), key, self.report);
+        let mut text = |name: &str| {
+            fields
+                .get(name)
+                .map(|node| read::text(node, name, self.report).map(str::to_owned))
+                .map_or(Ok(None), |text| text.map(Some).ok_or(()))
+        };
+        let (container, image) = (text("container").ok()?, text("image").ok()?);
+        let env = match fields.get("env") {
+            Some(env) => read::texts(env, "env", self.report)?,
+            None => BTreeMap::new(),
+        };
+        if image.is_none() && env.is_empty() {
+            self.report.add(key, "`set` sets nothing", "add `image` or `env`");
+            return None;
+        }
+        self.cast.retemplated |= !refused;
+        Some(Edge::Set { deployment: deployment?, container, image, env })
+    }
+
+    /// `scale: 12`, `scale: {deployment: web, replicas: 12}`.
+    pub(super) fn scale(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
+        let (named, number) = if let Kind::Map(_) = node.kind {
+            let fields = Fields::of(node, "`scale`", &["deployment", "replicas"], self.report)?;
+            if fields.lacks("replicas") {
+                self.report.add(key, "`scale` without `replicas`", "how many?");
+            }
+            let replicas = fields.get("replicas")?;
+            (fields.get("deployment"), replicas)
+        } else {
+            (None, node)
+        };
+        let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=MOST_PODS };
+        let replicas = read::integer(number, "the number of replicas", range, self.report);
+        let deployment = self.cast.meant(named, key, self.report)?;
+        Some(Edge::Scale { deployment, replicas: i32::try_from(replicas?).ok()? })
+    }
+
+    /// `pause: web`, `pause: {deployment: web}`, `pause: {}`, `pause:`.
+    pub(super) fn one_deployment(&mut self, name: &str, key: &Node, node: &Node) -> Option<String> {
+        let named = match node.kind {
+            Kind::Null => None,
+            Kind::Map(_) => Fields::of(node, &format!("`{name}`"), &["deployment"], self.report)?.get("deployment"),
+            _ => Some(node),
+        };
+        self.cast.meant(named, key, self.report)
+    }
+
+    /// `undo: {}`, `undo: {toRevision: 2}`, `undo: web`.
+    pub(super) fn undo(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
+        let fields = match node.kind {
+            Kind::Map(_) => Some(Fields::of(node, "`undo`", &["deployment", "toRevision"], self.report)?),
+            _ => None,
+        };
+        let named = match (fields, &node.kind) {
+            (Some(fields), _) => fields.get("deployment"),
+            (None, Kind::Null) => None,
+            (None, _) => Some(node),
+        };
+        let deployment = self.cast.meant(named, key, self.report);
+        let to_revision = match fields.and_then(|fields| fields.get("toRevision")) {
+            Some(revision) => read::integer(revision, "toRevision", 0..=i64::from(i32::MAX), self.report)?,
+            None => 0,
+        };
+        let deployment = deployment?;
+        if !refused && !self.cast.retemplated {
+            self.report.add(key, "there is nothing to undo", "no step before it changes the template");
+            self.report.help("if the server must say so, add `refused: {message: \"…\"}`");
+            return None;
+        }
+        Some(Edge::Undo { deployment, to_revision })
+    }
+}

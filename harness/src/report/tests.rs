@@ -1,0 +1,200 @@
+//! Reports as readers see them.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::{Side, failure, json as as_json, side_by_side, summary, table};
+use crate::outcome::Outcome;
+use crate::recording::{Blame, Recording};
+use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+use crate::timeline::{Provenance, Timeline};
+use crate::verdict::{Judgement, judge};
+
+const REPEAT: &str = "lockstep run cases/rolling/x.yaml --subject ours";
+
+fn web() -> Value {
+    with(&deployment("web", 10, "app:1"), &revision(1))
+}
+
+/// A scale-up to 12 in which rs1 is given this size.
+fn recording(size: i32) -> Recording {
+    let set = with(&owned_set(&web(), "1", "app:1", 10), &json!({"status": ready(10)}));
+    Film::rolled_out(10)
+        .user(1, "scale 12")
+        .driver(&scaled(&web(), 12))
+        .other(&scaled(&set, size))
+        .settled()
+        .node(2, 1, "ready 1")
+        .other(&with(&scaled(&set, size), &json!({"status": ready(11)})))
+        .settled()
+        .end()
+}
+
+fn blessed() -> Timeline {
+    let text = |text: &str| text.to_owned();
+    Timeline::from_recording(&recording(12)).with_provenance(Provenance {
+        name: text("upstream"),
+        controller: text("kube-controller-manager v1.36.3"),
+        server: text("kube-apiserver v1.36.3"),
+        recordings: 5,
+        boots: 2,
+    })
+}
+
+fn wrong() -> Judgement {
+    judge(&recording(13), Some(&blessed()))
+}
+
+#[test]
+fn a_failure_shows_the_first_wrong_step() {
+    assert_snapshot!(failure(&wrong(), REPEAT, false), @r#"
+    NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
+
+      edge 1  scale 12
+      cases/rolling/x.yaml:5  |    - scale: 12
+
+      -         rs1 10 -> 12
+      +         rs1 10 -> 13
+      -       = rs1 12/10 ready=10 available=10 revision=1 pods=0
+      +       = rs1 13/10 ready=10 available=10 revision=1 pods=0
+                ^ 13/10 instead of 12/10
+              = web 0 updated=0 ready=0 available=0 generation=0/1 revision=1
+
+      - expected: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3
+      + happened: ours (rollout-controller 0.1.0)
+
+      one later step differs as well
+
+      repeat: lockstep run cases/rolling/x.yaml --subject ours
+    "#);
+}
+
+#[test]
+fn a_broken_lab_is_named() {
+    let film = Film::rolled_out(10).user(1, "scale 12").trouble(Blame::Lab, "the API server went away");
+    assert_snapshot!(failure(&judge(&film.aborted(), Some(&blessed())), REPEAT, false), @r#"
+    INCONCLUSIVE  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
+
+      edge 1  scale 12
+      cases/rolling/x.yaml:5  |    - scale: 12
+
+      the lab broke: the API server went away
+
+      repeat: lockstep run cases/rolling/x.yaml --subject ours
+    "#);
+}
+
+#[test]
+fn a_broken_law_is_explained() {
+    assert_snapshot!(failure(&judge(&recording(20), None), REPEAT, false), @r#"
+    NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
+
+      edge 1  scale 12
+      cases/rolling/x.yaml:5  |    - scale: 12
+
+      law `surge` broken: web wants 20 pods in all, at most 15 allowed
+      the law: all ReplicaSets together want at most replicas + maxSurge pods
+
+              rs1 10 -> 20
+            ! surge: web wants 20 pods in all, at most 15 allowed
+            = rs1 20/10 ready=10 available=10 revision=1 pods=0
+            = web 0 updated=0 ready=0 available=0 generation=0/1 revision=1
+
+      repeat: lockstep run cases/rolling/x.yaml --subject ours
+    "#);
+}
+
+#[test]
+fn an_unblessed_case_says_what_to_do() {
+    assert_snapshot!(failure(&judge(&recording(12), None), REPEAT, false), @"
+    UNBLESSED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
+
+      no law was broken, but there is no blessed timeline to hold it against
+      record one from upstream: lockstep bless cases/rolling/x.yaml
+
+      repeat: lockstep run cases/rolling/x.yaml --subject ours
+    ");
+}
+
+#[test]
+fn a_table_has_a_row_a_case_and_a_column_a_subject() {
+    let mut upstream = judge(&recording(12), Some(&blessed()));
+    upstream.subject.name = "upstream".to_owned();
+    let mut other = upstream.clone();
+    other.case = "undo/previous".to_owned();
+    assert_snapshot!(table(&[upstream, wrong(), other], false), @"
+    case           upstream        ours
+    rolling/x      conformant      non-conformant
+        ours: edge 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12
+    undo/previous  conformant      -
+    ");
+}
+
+#[test]
+fn a_summary_counts_outcomes() {
+    let took = Duration::from_millis(3210);
+    let outcomes = [Outcome::Conformant, Outcome::Conformant, Outcome::NonConformant];
+    assert_eq!(summary(&outcomes, took, false), "3 cases in 3.2 s: 2 conformant, 1 non-conformant");
+    assert_eq!(summary(&[], took, false), "no case selected");
+}
+
+#[test]
+fn two_columns_mark_the_first_difference() {
+    let (left, right) = (blessed(), Timeline::from_recording(&recording(13)));
+    let (left, right) = (Side { title: "upstream", timeline: &left }, Side { title: "ours", timeline: &right });
+    assert_snapshot!(side_by_side(left, right, 120, false), @"
+    upstream                                                     ours
+    ───────────────────────────────────────────────────────────┬───────────────────────────────────────────────────────────
+    given   deployment/web                                     │ given   deployment/web
+            rs1 created 10  revision=1                         │         rs1 created 10  revision=1
+            web revision=1                                     │         web revision=1
+          = rs1 10/10 ready=10 available=10 revision=1 pods=0  │       = rs1 10/10 ready=10 available=10 revision=1 pods=0
+          = web 10 updated=10 ready=10 available=10            │       = web 10 updated=10 ready=10 available=10
+              generation=1/1 revision=1                        │           generation=1/1 revision=1
+              Available=True(MinimumReplicasAvailable)         │           Available=True(MinimumReplicasAvailable)
+              Progressing=True(NewReplicaSetAvailable)         │           Progressing=True(NewReplicaSetAvailable)
+    edge 1  scale 12                                           │ edge 1  scale 12
+                                              first difference ▼
+            rs1 10 -> 12                                       ≠         rs1 10 -> 13
+          = rs1 12/10 ready=10 available=10 revision=1 pods=0  ≠       = rs1 13/10 ready=10 available=10 revision=1 pods=0
+          = web 0 updated=0 ready=0 available=0 generation=0/1 │       = web 0 updated=0 ready=0 available=0 generation=0/1
+              revision=1                                       │           revision=1
+    edge 2.1  ready 1                                          │ edge 2.1  ready 1
+          = rs1 12/11 ready=11 available=11 revision=1 pods=0  ≠       = rs1 13/11 ready=11 available=11 revision=1 pods=0
+          = web 0 updated=0 ready=0 available=0 generation=0/1 │       = web 0 updated=0 ready=0 available=0 generation=0/1
+              revision=1                                       │           revision=1
+    events  none                                               │ events  none
+    ");
+    let narrow = side_by_side(left, right, 80, false);
+    assert!(narrow.contains("▼ first difference\n-         rs1 10 -> 12\n+         rs1 10 -> 13\n"), "{narrow}");
+    assert!(side_by_side(left, left, 80, false).ends_with("no difference\n"));
+}
+
+#[test]
+fn columns_fit_the_width() {
+    let timeline = blessed();
+    let side = Side { title: "upstream", timeline: &timeline };
+    for width in [120, 121, 150, 200, 300] {
+        let text = side_by_side(side, side, width, false);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+    }
+}
+
+#[test]
+fn json_is_one_object_on_one_line() {
+    let line = as_json(&wrong());
+    assert!(!line.contains('\n'));
+    let value: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(value["verdict"], "non-conformant");
+    assert_eq!(value["findings"][0]["place"], "edge 1");
+    assert_eq!(value["findings"][0]["line"], 5);
+    assert_eq!(value["findings"][0]["message"], "rs1 10 -> 13 instead of rs1 10 -> 12");
+}
+
+#[test]
+fn colour_comes_only_when_asked_for() {
+    assert!(!failure(&wrong(), REPEAT, false).contains('\u{1b}'));
+    assert!(failure(&wrong(), REPEAT, true).contains('\u{1b}'));
+}

@@ -1,0 +1,228 @@
+//! Recordings for tests, written in a few words.
+
+use serde_json::{Value, json};
+
+use crate::recording::{
+    Blame, Change, EdgeMark, End, Entry, FORMAT, Header, Identity, Recording, Request, Settling, Trouble, Version,
+    Writer,
+};
+
+/// A recording in the making. Each version gets the next resourceVersion.
+pub(crate) struct Film {
+    recording: Recording,
+    rv: u64,
+}
+
+impl Film {
+    pub(crate) fn new() -> Self {
+        let identity = |name: &str, version: &str| Identity { name: name.to_owned(), version: version.to_owned() };
+        let header = Header {
+            format: FORMAT,
+            case: "rolling/x".to_owned(),
+            path: "cases/rolling/x.yaml".to_owned(),
+            source: "description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n  - ready: {pods: all}\n"
+                .to_owned(),
+            namespace: "x".to_owned(),
+            subject: identity("ours", "rollout-controller 0.1.0"),
+            cluster: identity("control-plane", "kube-apiserver v1.36.3"),
+            started: "2026-11-21T01:44:51Z".to_owned(),
+        };
+        Self { recording: Recording { header, entries: Vec::new(), end: None }, rv: 100 }
+    }
+
+    /// A recording of a Deployment that has got its first ReplicaSet, all ready.
+    pub(crate) fn rolled_out(replicas: i32) -> Self {
+        let web = deployment("web", replicas, "app:1");
+        let set = owned_set(&web, "1", "app:1", replicas);
+        Self::new()
+            .given("deployment/web")
+            .driver(&web)
+            .other(&set)
+            .other(&with(&web, &revision(1)))
+            .other(&with(&set, &json!({"status": ready(replicas)})))
+            .other(&with(&with(&web, &revision(1)), &json!({"status": complete(replicas)})))
+            .settled()
+    }
+
+    pub(crate) fn given(self, label: &str) -> Self {
+        self.mark(0, 0, label, 3, true)
+    }
+
+    /// An edge of a user's.
+    pub(crate) fn user(self, index: u32, label: &str) -> Self {
+        self.mark(index, 0, label, 4 + index as usize, true)
+    }
+
+    /// An edge of a node's.
+    pub(crate) fn node(self, index: u32, part: u32, label: &str) -> Self {
+        self.mark(index, part, label, 4 + index as usize, false)
+    }
+
+    fn mark(self, index: u32, part: u32, label: &str, line: usize, user: bool) -> Self {
+        let label = label.to_owned();
+        self.entry(Entry::Edge(EdgeMark { index, part, label, line, user, at: 0 }))
+    }
+
+    pub(crate) fn driver(self, object: &Value) -> Self {
+        self.version(object, Change::Modified, Writer::Driver)
+    }
+
+    pub(crate) fn other(self, object: &Value) -> Self {
+        self.version(object, Change::Modified, Writer::Other)
+    }
+
+    pub(crate) fn deleted(self, object: &Value, by: Writer) -> Self {
+        self.version(object, Change::Deleted, by)
+    }
+
+    fn version(mut self, object: &Value, change: Change, by: Writer) -> Self {
+        self.rv += 1;
+        let text = |pointer: &str| object.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+        let (kind, name, rv) = (text("/kind"), text("/metadata/name"), self.rv);
+        self.entry(Entry::Object(Version { kind, name, change, rv, by, at: 0, object: object.clone() }))
+    }
+
+    pub(crate) fn settled(self) -> Self {
+        self.entry(Entry::Settled(Settling { unsettled: None, rounds: 2, took: 10, at: 20 }))
+    }
+
+    pub(crate) fn unsettled(self, blame: Blame, why: &str) -> Self {
+        let unsettled = Some(Trouble { blame, why: why.to_owned() });
+        self.entry(Entry::Settled(Settling { unsettled, rounds: 0, took: 10, at: 20 }))
+    }
+
+    pub(crate) fn trouble(self, blame: Blame, why: &str) -> Self {
+        self.entry(Entry::Trouble(Trouble { blame, why: why.to_owned() }))
+    }
+
+    pub(crate) fn request(self, verb: &str, resource: &str, status: u16) -> Self {
+        let (verb, resource) = (verb.to_owned(), resource.to_owned());
+        let (subresource, name) = (String::new(), "x".to_owned());
+        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, at: 30 }))
+    }
+
+    fn entry(mut self, entry: Entry) -> Self {
+        self.recording.entries.push(entry);
+        self
+    }
+
+    /// The recording, come to its end.
+    pub(crate) fn end(mut self) -> Recording {
+        self.recording.end = Some(End { completed: true, events_complete: true, at: 40 });
+        self.recording
+    }
+
+    /// The recording, ended before its last edge.
+    pub(crate) fn aborted(mut self) -> Recording {
+        self.recording.end = Some(End { completed: false, events_complete: false, at: 40 });
+        self.recording
+    }
+
+    /// The recording, cut off.
+    pub(crate) fn cut(self) -> Recording {
+        self.recording
+    }
+}
+
+/// A Deployment with 25% and 25%.
+pub(crate) fn deployment(name: &str, replicas: i32, image: &str) -> Value {
+    json!({
+        "kind": "Deployment",
+        "metadata": {"name": name, "uid": format!("uid-{name}"), "generation": 1},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "app", "image": image}]}},
+        },
+    })
+}
+
+/// A ReplicaSet of the ordinary shape.
+pub(crate) fn owned_set(deployment: &Value, hash: &str, image: &str, replicas: i32) -> Value {
+    let name = deployment["metadata"]["name"].as_str().unwrap();
+    let labels = json!({"app": name, "pod-template-hash": hash});
+    json!({
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": format!("{name}-{hash}"),
+            "uid": format!("uid-{name}-{hash}"),
+            "labels": labels,
+            "annotations": {"deployment.kubernetes.io/revision": hash},
+            "ownerReferences": [{
+                "kind": "Deployment",
+                "name": name,
+                "uid": deployment["metadata"]["uid"],
+                "controller": true,
+                "blockOwnerDeletion": true,
+            }],
+        },
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": image}]}},
+        },
+    })
+}
+
+/// An Event about a Deployment.
+pub(crate) fn event(name: &str, deployment: &str, message: &str, count: u64) -> Value {
+    json!({
+        "kind": "Event",
+        "metadata": {"name": name},
+        "involvedObject": {"kind": "Deployment", "name": deployment},
+        "type": "Normal",
+        "reason": "ScalingReplicaSet",
+        "message": message,
+        "count": count,
+    })
+}
+
+/// The revision annotation, as a patch.
+pub(crate) fn revision(revision: u32) -> Value {
+    json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": revision.to_string()}}})
+}
+
+/// A ReplicaSet's status with so many pods, all available.
+pub(crate) fn ready(replicas: i32) -> Value {
+    json!({"replicas": replicas, "fullyLabeledReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas})
+}
+
+/// A Deployment's status when its roll-out is done.
+pub(crate) fn complete(replicas: i32) -> Value {
+    json!({
+        "observedGeneration": 1,
+        "replicas": replicas,
+        "updatedReplicas": replicas,
+        "readyReplicas": replicas,
+        "availableReplicas": replicas,
+        "conditions": [
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+            {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+        ],
+    })
+}
+
+/// The object with a merge patch applied: null removes.
+pub(crate) fn with(object: &Value, patch: &Value) -> Value {
+    match (object, patch) {
+        (Value::Object(object), Value::Object(patch)) => {
+            let mut merged = object.clone();
+            for (key, value) in patch {
+                if value.is_null() {
+                    merged.remove(key);
+                } else {
+                    let old = merged.remove(key).unwrap_or(Value::Null);
+                    merged.insert(key.clone(), with(&old, value));
+                }
+            }
+            Value::Object(merged)
+        }
+        _ => patch.clone(),
+    }
+}
+
+/// The object with so many replicas wanted.
+pub(crate) fn scaled(object: &Value, replicas: i32) -> Value {
+    with(object, &json!({"spec": {"replicas": replicas}}))
+}

@@ -1,0 +1,415 @@
+//! Whole recordings and the timelines that they become.
+
+use insta::assert_snapshot;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
+use super::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
+use crate::recording::{Recording, Writer};
+
+/// The text of a recording's timeline, read back and written again on the way.
+fn text(recording: &Recording) -> String {
+    let timeline = Timeline::from_recording(recording);
+    let text = timeline.to_string();
+    assert_eq!(Timeline::parse(&text), Ok(timeline));
+    text
+}
+
+/// The decisions of edge 1 after `film`.
+fn decisions(film: Film) -> Vec<String> {
+    let timeline = Timeline::from_recording(&film.settled().end());
+    timeline.edge(EdgeId { index: 1, part: 0 }).unwrap().decisions.iter().map(ToString::to_string).collect()
+}
+
+/// The breaches of edge 1 after `film`.
+fn breaches(film: Film) -> Vec<String> {
+    let timeline = Timeline::from_recording(&film.settled().end());
+    timeline.edge(EdgeId { index: 1, part: 0 }).unwrap().breaches.iter().map(ToString::to_string).collect()
+}
+
+fn web() -> Value {
+    with(&deployment("web", 10, "app:1"), &revision(1))
+}
+
+fn set(hash: &str, replicas: i32, available: i32) -> Value {
+    with(&owned_set(&web(), hash, &format!("app:{hash}"), replicas), &json!({"status": ready(available)}))
+}
+
+#[test]
+fn a_rollout_reads_as_a_staircase() {
+    let web = with(&web(), &json!({"status": super::fixture::complete(10)}));
+    let new = with(
+        &web,
+        &json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}, "metadata": {"generation": 2}}),
+    );
+    let rs2 = owned_set(&new, "2", "app:2", 3);
+    let film = Film::rolled_out(10)
+        .user(1, "set image=app:2")
+        .driver(&new)
+        .other(&rs2)
+        .other(&with(&new, &revision(2)))
+        .other(&set("1", 8, 10))
+        .other(&scaled(&rs2, 5))
+        .other(&event("e1", "web", "Scaled up replica set web-2 from 0 to 3", 1))
+        .other(&event("e2", "web", "Scaled up replica set web-2 from 3 to 5", 1))
+        .other(&event("e2", "web", "Scaled up replica set web-2 from 3 to 5", 2))
+        .other(&with(&with(&new, &revision(2)), &json!({"status": {"replicas": 13, "updatedReplicas": 5, "unavailableReplicas": 3, "observedGeneration": 2}})))
+        .settled();
+    assert_snapshot!(text(&film.end()), @r#"
+    given   deployment/web
+            rs1 created 10  revision=1
+            web revision=1
+          = rs1 10/10 ready=10 available=10 revision=1 pods=0
+          = web 10 updated=10 ready=10 available=10 generation=1/1 revision=1 Available=True(MinimumReplicasAvailable) Progressing=True(NewReplicaSetAvailable)
+    edge 1  set image=app:2
+            rs2 created 3  revision=2
+            rs1 10 -> 8
+            rs2 3 -> 5
+            web revision=2
+          = rs1 8/10 ready=10 available=10 revision=1 pods=0
+          = rs2 5/0 ready=0 available=0 revision=2 pods=0
+          = web 13 updated=5 ready=10 available=10 unavailable=3 generation=2/2 revision=2 Available=True(MinimumReplicasAvailable) Progressing=True(incomplete)
+    events
+            Normal ScalingReplicaSet "Scaled up replica set rs2 from 0 to 3"  ×1
+            Normal ScalingReplicaSet "Scaled up replica set rs2 from 3 to 5"  ×2
+    "#);
+}
+
+#[rstest]
+#[case::resized_and_annotated(
+    json!({"spec": {"replicas": 12}, "metadata": {"annotations": {"deployment.kubernetes.io/desired-replicas": "12", "deployment.kubernetes.io/max-replicas": "15"}}}),
+    "rs1 10 -> 12  desired=12 max=15")]
+#[case::annotated(
+    json!({"metadata": {"annotations": {"deployment.kubernetes.io/desired-replicas": "12"}}}),
+    "rs1 annotated desired=12")]
+#[case::revised(
+    json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": "3", "deployment.kubernetes.io/revision-history": "1"}}}),
+    "rs1 revision=3 history=1")]
+#[case::unknown_annotation_of_its_own(json!({"metadata": {"annotations": {"deployment.kubernetes.io/new": "x y"}}}), r#"rs1 annotated new="x y""#)]
+#[case::users_annotation(json!({"metadata": {"annotations": {"team": "a b"}}}), r#"rs1 annotated annotations={"team":"a b"}"#)]
+#[case::annotation_removed(json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": null}}}), "rs1 revision=-")]
+#[case::min_ready_seconds(json!({"spec": {"minReadySeconds": 5}}), "rs1 minReadySeconds=5")]
+#[case::template(json!({"spec": {"template": {"spec": {"x": 1}}}}), "rs1 template=changed")]
+#[case::relabelled(json!({"metadata": {"labels": {"a": "b"}}}), r#"rs1 labels={"a":"b","app":"web","pod-template-hash":"<hash>"}"#)]
+#[case::released(json!({"metadata": {"ownerReferences": null}}), "rs1 released")]
+#[case::status_is_no_decision(json!({"status": {"replicas": 3}}), "")]
+fn a_change_of_a_replica_set(#[case] patch: Value, #[case] expected: &str) {
+    let film = Film::rolled_out(10).user(1, "x").other(&with(&set("1", 10, 10), &patch));
+    assert_eq!(decisions(film).join("; "), expected);
+}
+
+#[rstest]
+#[case::revision(json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": "2"}}}), "web revision=2")]
+#[case::collisions(json!({"status": {"collisionCount": 1}}), "web collisionCount=1")]
+#[case::template(json!({"spec": {"template": {"x": 1}}}), "web spec.template=changed")]
+#[case::replicas(json!({"spec": {"replicas": 3}}), "web spec.replicas=3")]
+#[case::other_status_is_no_decision(json!({"status": {"replicas": 3}}), "")]
+fn a_change_of_a_deployment(#[case] patch: Value, #[case] expected: &str) {
+    assert_eq!(decisions(Film::rolled_out(10).user(1, "x").other(&with(&web(), &patch))).join("; "), expected);
+}
+
+#[rstest]
+#[case::owner(json!({"metadata": {"ownerReferences": null}}), "-/rs1 created 3  revision=2 owner=none")]
+#[case::not_blocking(
+    json!({"metadata": {"ownerReferences": [{"uid": "uid-web", "controller": true}]}}),
+    "rs2 created 3  revision=2 blockOwnerDeletion=false")]
+#[case::name(json!({"metadata": {"name": "web-x"}}), "rs2 created 3  revision=2 name=unusual")]
+#[case::labels(
+    json!({"metadata": {"labels": {"app": null}}}),
+    r#"rs2 created 3  revision=2 labels={"pod-template-hash":"<hash>"}"#)]
+#[case::selector(
+    json!({"spec": {"selector": {"matchLabels": {"pod-template-hash": null}}}}),
+    r#"rs2 created 3  revision=2 selector={"app":"web"}"#)]
+#[case::template(
+    json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:3"}]}}}}),
+    "rs2 created 3  revision=2 template=differs")]
+#[case::ordinary(json!({}), "rs2 created 3  revision=2")]
+fn a_new_replica_set_prints_its_deviations(#[case] patch: Value, #[case] expected: &str) {
+    let new =
+        with(&web(), &json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}}));
+    let rs2 = with(&owned_set(&new, "2", "app:2", 3), &patch);
+    assert_eq!(decisions(Film::rolled_out(10).user(1, "x").driver(&new).other(&rs2)).join("; "), expected);
+}
+
+#[test]
+fn an_orphan_is_adopted_under_its_deployments_name() {
+    let orphan = with(&set("0", 0, 0), &json!({"metadata": {"ownerReferences": null}}));
+    let film = Film::rolled_out(10).user(1, "apply").driver(&orphan).other(&set("0", 0, 0));
+    assert_eq!(decisions(film), ["rs2 adopted"]);
+}
+
+#[test]
+fn the_drivers_own_writes_are_no_decisions() {
+    assert!(decisions(Film::rolled_out(10).user(1, "scale").driver(&set("1", 3, 10))).is_empty());
+}
+
+#[test]
+fn a_deployments_own_changes_follow_its_replica_sets() {
+    let api = deployment("api", 1, "app:1");
+    let film = Film::rolled_out(10)
+        .user(1, "x")
+        .other(&with(&web(), &revision(2)))
+        .driver(&api)
+        .other(&scaled(&set("1", 10, 10), 8))
+        .other(&owned_set(&api, "9", "app:1", 1));
+    assert_eq!(decisions(film), ["api/rs1 created 1  revision=9", "web/rs1 10 -> 8", "web revision=2"]);
+}
+
+#[test]
+fn the_garbage_collector_has_no_order() {
+    let film = |first: &str, second: &str| {
+        Film::rolled_out(10)
+            .other(&set("2", 0, 0))
+            .user(1, "delete deployment/web")
+            .deleted(&web(), Writer::Driver)
+            .deleted(&set(first, 0, 0), Writer::Other)
+            .deleted(&set(second, 0, 0), Writer::Other)
+    };
+    assert_eq!(decisions(film("2", "1")), ["rs1 deleted", "rs2 deleted"]);
+    assert_eq!(decisions(film("1", "2")), ["rs1 deleted", "rs2 deleted"]);
+}
+
+#[test]
+fn history_clean_up_keeps_its_order() {
+    let film = Film::rolled_out(10)
+        .other(&set("2", 0, 0))
+        .other(&set("3", 0, 0))
+        .user(1, "x")
+        .deleted(&set("3", 0, 0), Writer::Other)
+        .deleted(&set("2", 0, 0), Writer::Other);
+    assert_eq!(decisions(film), ["rs3 deleted", "rs2 deleted"]);
+}
+
+#[test]
+fn steps_together_come_to_their_net_effect() {
+    let film = Film::rolled_out(10)
+        .user(1, "together scale 12; set image=app:2")
+        .other(&set("2", 0, 0))
+        .other(&scaled(&set("1", 10, 10), 12))
+        .other(&scaled(&set("2", 0, 0), 3))
+        .other(&scaled(&set("1", 10, 10), 9))
+        .other(&scaled(&set("1", 10, 10), 10));
+    assert_eq!(decisions(film), ["rs2 created 3  revision=2 template=differs"]);
+}
+
+#[test]
+fn given_is_one_block() {
+    let film = Film::rolled_out(1).given("ready 1").settled().given("ready 1").settled().end();
+    assert!(text(&film).starts_with("given   deployment/web; ready 1 ×2\n        rs1 created 1  revision=1\n"));
+}
+
+#[test]
+fn pods_are_counted_by_their_replica_set() {
+    let pod = |name: &str, patch: Value| {
+        let owner = json!([{"uid": "uid-web-1", "controller": true}]);
+        let pod = json!({"kind": "Pod", "metadata": {"name": name, "uid": name, "ownerReferences": owner}});
+        with(&pod, &patch)
+    };
+    let film = Film::rolled_out(2)
+        .other(&pod("a", json!({})))
+        .other(&pod("b", json!({"metadata": {"deletionTimestamp": "2026-11-21T00:00:00Z"}})))
+        .other(&pod("c", json!({"status": {"phase": "Failed"}})))
+        .settled();
+    assert!(text(&film.end()).contains("available=2 revision=1 pods=1 terminatingPods=1\n"));
+}
+
+#[rstest]
+#[case("ReplicaSetUpdated", 1, "incomplete")]
+#[case("NewReplicaSetCreated", 1, "incomplete")]
+#[case("NewReplicaSetAvailable", 1, "incomplete")]
+#[case("NewReplicaSetAvailable", 2, "NewReplicaSetAvailable")]
+#[case("ProgressDeadlineExceeded", 1, "ProgressDeadlineExceeded")]
+#[case("DeploymentPaused", 1, "DeploymentPaused")]
+fn progressing_on_its_way_is_one_class(#[case] reason: &str, #[case] available: i32, #[case] expected: &str) {
+    let status = json!({"status": {"availableReplicas": available, "conditions": [{"type": "Progressing", "status": "True", "reason": reason}]}});
+    let web = with(&deployment("web", 2, "app:1"), &json!({"status": super::fixture::complete(2)}));
+    let film = Film::rolled_out(2).other(&with(&with(&web, &revision(1)), &status)).settled();
+    assert!(text(&film.end()).contains(&format!("Progressing=True({expected})\n")));
+}
+
+#[test]
+fn events_are_compared_only_if_few_and_complete() {
+    let film = |many: usize| {
+        (0..many).fold(Film::rolled_out(1), |film, n| {
+            film.other(&event(&format!("e{n}"), "web", &format!("message {n}"), 1))
+        })
+    };
+    assert!(text(&film(9).end()).ends_with("        Normal ScalingReplicaSet \"message 8\"  ×1\n"));
+    assert!(text(&film(10).end()).ends_with("events  not compared: ten or more\n"));
+    assert!(text(&film(2).cut()).ends_with("events  not compared: the recording may lack some\n"));
+    assert!(text(&film(0).end()).ends_with("events  none\n"));
+}
+
+#[rstest]
+#[case::too_many(Film::rolled_out(10).user(1, "x").other(&set("2", 4, 0)), "surge: web wants 14 pods in all, at most 13 allowed")]
+#[case::as_many_as_allowed(Film::rolled_out(10).user(1, "x").other(&set("2", 3, 0)), "")]
+#[case::a_user_shrank_it(
+    Film::rolled_out(10).user(1, "x").driver(&scaled(&web(), 2)).other(&scaled(&set("1", 10, 10), 9)), "")]
+#[case::a_user_shrank_it_and_it_grows(
+    Film::rolled_out(10).user(1, "x").driver(&scaled(&web(), 2)).other(&set("2", 1, 0)), "")]
+#[case::a_node_is_no_excuse(
+    Film::rolled_out(10).node(1, 0, "x").driver(&scaled(&web(), 2)).other(&set("2", 1, 0)),
+    "surge: web wants 11 pods in all, at most 3 allowed")]
+#[case::recreate_allows_none_above(
+    Film::rolled_out(10).user(1, "x").driver(&with(&web(), &json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}}))).other(&set("2", 1, 0)),
+    "surge: web wants 11 pods in all, at most 10 allowed")]
+fn surge(#[case] film: Film, #[case] expected: &str) {
+    assert_eq!(breaches(film).join("; "), expected);
+}
+
+#[rstest]
+#[case::down_to_the_floor(Film::rolled_out(10).user(1, "x").other(&set("1", 8, 10)), "")]
+#[case::below_the_floor(
+    Film::rolled_out(10).user(1, "x").other(&set("1", 7, 10)),
+    "availability: web keeps 7 pods available, at least 8 promised")]
+#[case::unhealthy_ones_may_go(Film::rolled_out(10).node(1, 0, "x").other(&set("1", 10, 6)).other(&scaled(&set("1", 10, 6), 6)), "")]
+#[case::but_not_healthy_ones_when_below_already(
+    Film::rolled_out(10).node(1, 0, "x").other(&set("1", 10, 6)).other(&scaled(&set("1", 10, 6), 5)),
+    "availability: web keeps 5 pods available, at least 8 promised")]
+#[case::a_user_asked_for_more(
+    Film::rolled_out(10).user(1, "x").driver(&scaled(&web(), 20)).other(&scaled(&set("1", 10, 10), 9)), "")]
+#[case::deleted_with_pods(
+    Film::rolled_out(10).user(1, "x").deleted(&set("1", 10, 10), Writer::Other),
+    "availability: web keeps 0 pods available, at least 8 promised")]
+#[case::recreate_promises_nothing(
+    Film::rolled_out(10).user(1, "x").driver(&with(&web(), &json!({"spec": {"strategy": {"type": "Recreate"}}}))).other(&set("1", 0, 10)), "")]
+fn availability(#[case] film: Film, #[case] expected: &str) {
+    assert_eq!(breaches(film).join("; "), expected);
+}
+
+#[rstest]
+#[case::a_second_set_for_one_template(
+    Film::rolled_out(10).user(1, "x").other(&owned_set(&web(), "2", "app:1", 0)),
+    "one-template: rs2 has the template of rs1")]
+#[case::revision_falls(
+    Film::rolled_out(10).other(&with(&web(), &revision(3))).user(1, "x").other(&with(&web(), &revision(2))),
+    "revision: web went from revision 3 to 2")]
+#[case::revision_goes(
+    Film::rolled_out(10).user(1, "x").other(&deployment("web", 10, "app:1")),
+    "revision: web lost its revision 1")]
+#[case::revision_rises(Film::rolled_out(10).user(1, "x").other(&with(&web(), &revision(2))), "")]
+#[case::somebody_elses(
+    Film::rolled_out(10).user(1, "x").driver(&strangers(3)).other(&strangers(4)),
+    "ownership: -/rs1 3 -> 4: it belongs to another owner")]
+#[case::nobodys(
+    Film::rolled_out(10).user(1, "x").driver(&nobodys(3)).other(&nobodys(4)),
+    "ownership: -/rs1 3 -> 4: it belongs to nobody")]
+#[case::status_of_anybodys(
+    Film::rolled_out(10).user(1, "x").driver(&nobodys(3)).other(&with(&nobodys(3), &json!({"status": ready(3)}))), "")]
+#[case::new_set_while_paused(
+    Film::rolled_out(10).driver(&paused()).user(1, "x").other(&set("2", 0, 0)),
+    "paused: rs2 created while web is paused")]
+#[case::paused_at_the_same_moment(
+    Film::rolled_out(10).user(1, "x").driver(&paused()).other(&set("2", 0, 0)), "")]
+fn the_other_laws(#[case] film: Film, #[case] expected: &str) {
+    assert_eq!(breaches(film).join("; "), expected);
+}
+
+fn strangers(replicas: i32) -> Value {
+    with(&set("7", replicas, 0), &json!({"metadata": {"ownerReferences": [{"uid": "rollout", "controller": true}]}}))
+}
+
+fn nobodys(replicas: i32) -> Value {
+    with(&set("7", replicas, 0), &json!({"metadata": {"ownerReferences": null}}))
+}
+
+fn paused() -> Value {
+    with(&web(), &json!({"spec": {"paused": true}}))
+}
+
+#[test]
+fn writes_after_the_end_break_the_silence() {
+    let film = || Film::rolled_out(1).user(1, "x").settled();
+    let last = |film: Film| Timeline::from_recording(&film.end()).edges.pop().unwrap().breaches;
+    assert_eq!(last(film().request("create", "events", 201).request("update", "replicasets", 409)), []);
+    let detail = "update replicasets after the last edge".to_owned();
+    assert_eq!(last(film().request("update", "replicasets", 200)), [Breach { law: Law::Silence, detail }]);
+}
+
+#[rstest]
+#[case("        rs1 10 -> 8", 1, "nothing stands above it")]
+#[case("edge one  x", 1, "neither `given`, `edge N` nor `events`: `edge one`")]
+#[case("edge 1  x\n        rs1 created many", 2, "`many` is no number of replicas")]
+#[case("edge 1  x\n      ! gravity: x", 2, "no law `gravity`")]
+#[case("edge 1  x\n      = rs1", 2, "a checkpoint without numbers")]
+fn a_file_that_nobody_wrote_is_refused(#[case] text: &str, #[case] line: usize, #[case] why: &str) {
+    let error = Timeline::parse(text).unwrap_err();
+    assert_eq!((error.line, error.why.as_str()), (line, why));
+}
+
+fn field() -> impl Strategy<Value = Field> {
+    ("[a-z.]{1,12}", any::<String>()).prop_map(|(key, value)| Field::new(&key, &value))
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        any::<i32>().prop_map(Action::Created),
+        any::<(i32, i32)>().prop_map(|(from, to)| Action::Resized { from, to }),
+        Just(Action::Deleted),
+        Just(Action::Adopted),
+        Just(Action::Released),
+        Just(Action::Annotated),
+        Just(Action::Changed),
+    ]
+}
+
+fn edge() -> impl Strategy<Value = Edge> {
+    let object = || "(web/)?rs[1-9]|-/rs1|web";
+    let decision = (object(), action(), vec(field(), 0..4)).prop_map(|(object, action, details)| Decision {
+        object,
+        action,
+        details,
+    });
+    let state = (object(), "[0-9]{1,3}(/[0-9]{1,3})?", vec(field(), 0..4)).prop_map(|(object, size, fields)| State {
+        object,
+        size,
+        fields,
+    });
+    let breach = (0..Law::ALL.len(), "[a-z0-9]([a-z0-9:> -]{0,20}[a-z0-9])?")
+        .prop_map(|(law, detail)| Breach { law: Law::ALL[law], detail });
+    let label = "([a-z=:0-9]+( [a-z=:;0-9]+){0,3})?";
+    (any::<(u32, u32)>(), label, any::<bool>(), vec(decision, 0..4), vec(breach, 0..2), vec(state, 0..3)).prop_map(
+        |((index, part), label, joined, decisions, breaches, checkpoint)| {
+            let id = if index == 0 { EdgeId::GIVEN } else { EdgeId { index, part } };
+            Edge { id, label, joined, decisions, breaches, checkpoint }
+        },
+    )
+}
+
+fn timeline() -> impl Strategy<Value = Timeline> {
+    let event = ("Normal [A-Z][a-z]+ \"[a-z ×]*\"", any::<u64>()).prop_map(|(text, count)| EventLine { text, count });
+    let events = prop_oneof![vec(event, 0..3).prop_map(Events::All), "[a-z]+( [a-z]+)*".prop_map(Events::NotCompared)];
+    let provenance = ("[a-z]+", "[a-z-]+ v[0-9.]+[0-9]", "[a-z-]+ v[0-9.]+[0-9]", 1..9u32, 1..9u32).prop_map(
+        |(name, controller, server, recordings, boots)| Provenance { name, controller, server, recordings, boots },
+    );
+    (proptest::option::of(provenance), vec(edge(), 0..4), events).prop_map(|(provenance, edges, events)| Timeline {
+        provenance,
+        edges,
+        events,
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(timeline in timeline()) {
+        prop_assert_eq!(Timeline::parse(&timeline.to_string()), Ok(timeline));
+    }
+
+    #[test]
+    fn joining_is_idempotent_and_keeps_the_ends(steps in vec(0..5i32, 2..8)) {
+        let decisions: Vec<Decision> = steps
+            .windows(2)
+            .map(|pair| Decision { object: "rs1".to_owned(), action: Action::Resized { from: pair[0], to: pair[1] }, details: vec![] })
+            .collect();
+        let joined = super::joined(&decisions);
+        prop_assert_eq!(super::joined(&joined), joined.clone());
+        let ends = |all: &[Decision]| match (all.first().unwrap().action, all.last().unwrap().action) {
+            (Action::Resized { from, .. }, Action::Resized { to, .. }) => (from, to),
+            other => panic!("{other:?}"),
+        };
+        prop_assert_eq!(ends(&joined), ends(&decisions));
+    }
+}

@@ -1,0 +1,165 @@
+//! Verdicts over recordings: whose fault, where, and whether two timelines are the same.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{Blessing, BothIdle, Disagreement, Place, Verdict, agree, compare, compare_live, judge, judge_live};
+use crate::outcome::Outcome;
+use crate::recording::{Blame, Recording};
+use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+use crate::timeline::{EdgeId, Timeline};
+
+fn web() -> Value {
+    with(&deployment("web", 10, "app:1"), &revision(1))
+}
+
+fn set(hash: &str, replicas: i32) -> Value {
+    with(&owned_set(&web(), hash, &format!("app:{hash}"), replicas), &json!({"status": ready(replicas)}))
+}
+
+/// Two edges; in the second, rs1 goes through these sizes.
+fn film(sizes: &[i32]) -> Film {
+    let film = Film::rolled_out(10)
+        .user(1, "scale 12")
+        .driver(&scaled(&web(), 12))
+        .other(&scaled(&set("1", 10), 12))
+        .settled();
+    sizes.iter().fold(film.node(2, 1, "ready 1"), |film, size| film.other(&scaled(&set("1", 12), *size)))
+}
+
+fn timeline(recording: &Recording) -> Timeline {
+    Timeline::from_recording(recording)
+}
+
+fn blessed() -> Timeline {
+    timeline(&film(&[11]).settled().end())
+}
+
+#[rstest]
+#[case::the_same(film(&[11]).settled().end(), "conformant", "")]
+#[case::another_size(film(&[13]).settled().end(), "non-conformant", "edge 2.1 divergence 6")]
+#[case::nothing(film(&[]).settled().end(), "non-conformant", "edge 2.1 divergence 6")]
+#[case::lab_broke_at_the_edge_that_differs(film(&[13]).trouble(Blame::Lab, "etcd").aborted(), "inconclusive", "edge 2.1 trouble 6")]
+#[case::lab_broke_after_a_settled_difference(
+    film(&[13]).settled().node(2, 2, "ready 1").trouble(Blame::Lab, "etcd").aborted(),
+    "non-conformant", "edge 2.1 divergence 6, edge 2.2 trouble 6")]
+#[case::lab_unsettled(film(&[11]).unsettled(Blame::Lab, "canary").end(), "inconclusive", "edge 2.1 unsettled 6")]
+#[case::subject_unsettled(film(&[11]).unsettled(Blame::Subject, "writes on").end(), "non-conformant", "edge 2.1 unsettled 6")]
+#[case::subject_left_no_pod(
+    film(&[11]).settled().node(2, 2, "ready 1").trouble(Blame::Subject, "no pod").aborted(),
+    "non-conformant", "edge 2.2 trouble 6, edge 2.2 divergence 6")]
+#[case::subject_after_the_lab(
+    film(&[11]).trouble(Blame::Lab, "etcd").trouble(Blame::Subject, "no pod").aborted(),
+    "inconclusive", "edge 2.1 trouble 6")]
+#[case::cut_off(film(&[13]).settled().cut(), "inconclusive", "edge 2.1 trouble 6")]
+#[case::ended_early_without_a_word(film(&[11]).settled().aborted(), "inconclusive", "edge 2.1 trouble 6")]
+#[case::never_said_how_it_settled(film(&[11]).end(), "inconclusive", "edge 2.1 trouble 6")]
+#[case::a_law(
+    film(&[11]).settled().request("update", "deployments", 200).end(),
+    "non-conformant", "edge 2.1 law 6")]
+#[case::an_edge_too_many(
+    film(&[11]).settled().node(2, 2, "ready 1").settled().end(),
+    "non-conformant", "edge 2.2 divergence 6")]
+fn verdicts(#[case] recording: Recording, #[case] verdict: &str, #[case] findings: &str) {
+    let judgement = judge(&recording, Some(&blessed()));
+    let found: Vec<String> = judgement
+        .findings
+        .iter()
+        .map(|finding| {
+            let kind = match finding.what {
+                super::What::Divergence(_) => "divergence",
+                super::What::Unsettled(..) => "unsettled",
+                super::What::Trouble(..) => "trouble",
+                super::What::Breach(_) => "law",
+                super::What::OtherRun(_) => "other",
+                super::What::BothIdle => "idle",
+            };
+            format!("{} {kind} {}", finding.place, finding.line.unwrap_or(0))
+        })
+        .collect();
+    assert_eq!((judgement.verdict.name(), found.join(", ").as_str()), (verdict, findings));
+}
+
+#[test]
+fn a_case_without_blessing_is_held_to_the_laws() {
+    let good = judge(&film(&[11]).settled().end(), None);
+    assert_eq!((good.verdict, good.outcome()), (Verdict::Conformant, Outcome::Unblessed));
+    let bad = judge(&film(&[20]).settled().end(), None);
+    assert_eq!((bad.verdict, bad.outcome()), (Verdict::NonConformant, Outcome::NonConformant));
+    let broken = judge(&film(&[11]).trouble(Blame::Lab, "etcd").aborted(), None);
+    assert_eq!(broken.outcome(), Outcome::Inconclusive);
+}
+
+#[test]
+fn a_law_that_upstream_breaks_is_no_finding() {
+    let recording = film(&[20]).settled().end();
+    let upstream = timeline(&recording);
+    assert_eq!(upstream.edges[2].breaches.len(), 1);
+    assert_eq!(judge(&recording, Some(&upstream)).verdict, Verdict::Conformant);
+}
+
+#[test]
+fn a_timeline_of_another_version_of_the_case_judges_nothing() {
+    let mut other = blessed();
+    other.edges[1].label = "scale 11".to_owned();
+    let judgement = judge(&film(&[13]).settled().end(), Some(&other));
+    assert!(matches!(judgement.blessing, Blessing::Changed(_)));
+    assert_eq!(judgement.outcome(), Outcome::Unblessed);
+}
+
+#[test]
+fn two_that_do_nothing_prove_nothing() {
+    let idle = Film::new().given("deployment/web").driver(&web()).settled().end();
+    assert_eq!(compare(&timeline(&idle), &timeline(&idle)), Err(BothIdle));
+    assert_eq!(judge(&idle, Some(&timeline(&idle))).verdict, Verdict::Inconclusive);
+    assert_eq!(agree(&[timeline(&idle), timeline(&idle)]), Err(Disagreement::Idle));
+    assert_eq!(judge(&idle, Some(&blessed())).verdict, Verdict::NonConformant);
+}
+
+#[test]
+fn split_resizes_are_joined_only_where_upstream_splits_them() {
+    let whole = film(&[8]).settled().end();
+    let split = film(&[10, 8]).settled().end();
+    let strict = compare(&timeline(&whole), &timeline(&split)).unwrap();
+    assert_eq!(strict.first().unwrap().place, Place::Edge(EdgeId { index: 2, part: 1 }));
+
+    let agreed = agree(&[timeline(&whole), timeline(&split)]).unwrap();
+    assert!(agreed.edge(EdgeId { index: 2, part: 1 }).unwrap().joined);
+    assert!(!agreed.edge(EdgeId { index: 1, part: 0 }).unwrap().joined);
+    for recording in [&whole, &split] {
+        assert_eq!(judge(recording, Some(&agreed)).verdict, Verdict::Conformant);
+    }
+    let back_and_forth = film(&[7, 8]).settled().end();
+    assert_eq!(judge(&back_and_forth, Some(&agreed)).verdict, Verdict::NonConformant);
+}
+
+#[test]
+fn live_runs_note_what_is_only_split_differently() {
+    let (whole, split) = (film(&[8]).settled().end(), film(&[10, 8]).settled().end());
+    let comparison = compare_live(&timeline(&whole), &timeline(&split)).unwrap();
+    assert!(comparison.is_same());
+    assert_eq!(comparison.joined, [EdgeId { index: 2, part: 1 }]);
+    assert_eq!(judge_live(&split, &whole).verdict, Verdict::Conformant);
+}
+
+#[test]
+fn a_live_run_is_not_blamed_for_the_others_lab() {
+    let other = film(&[11]).trouble(Blame::Lab, "etcd").aborted();
+    assert_eq!(judge_live(&film(&[13]).settled().end(), &other).verdict, Verdict::Inconclusive);
+    let earlier = Film::rolled_out(10).user(1, "scale 12").settled().end();
+    assert_eq!(judge_live(&earlier, &other).verdict, Verdict::NonConformant);
+}
+
+#[rstest]
+#[case::nothing(vec![], "no recording at all; record the case first")]
+#[case::another_size(vec![vec![11], vec![11], vec![13]], "recordings 1 and 3 differ at edge 2.1: rs1 12 -> 13 instead of rs1 12 -> 11")]
+#[case::nothing_done(vec![vec![11], vec![]], "recordings 1 and 2 differ at edge 2.1: = rs1 12/10 ready=10 available=10 revision=1 pods=0 instead of rs1 12 -> 11")]
+fn disagreement_names_both(#[case] sizes: Vec<Vec<i32>>, #[case] expected: &str) {
+    let timelines: Vec<Timeline> = sizes.iter().map(|sizes| timeline(&film(sizes).settled().end())).collect();
+    assert_eq!(agree(&timelines).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn recordings_that_are_the_same_agree() {
+    assert_eq!(agree(&[blessed(), blessed(), blessed()]), Ok(blessed()));
+}
