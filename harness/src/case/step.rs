@@ -158,7 +158,7 @@ impl Reader<'_> {
             Ok(duration) if duration > LONGEST => self.report.add(node, "that is too long", "at most ten years"),
             Ok(duration) => return Some(duration),
             Err(error) => {
-                self.report.add(node, format!("`{text}` is no duration"), format!("{error}; try `90s` or `10m`"))
+                self.report.add(node, format!("`{text}` is no duration"), format!("{error}; try `90s` or `10m`"));
             }
         }
         None

@@ -14,6 +14,7 @@ use std::time::Duration;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
+use super::namespace::{make_namespace, remove_namespace};
 use super::watch::resource;
 use super::{Kind, Object, ObserveError, World};
 use crate::clock;
@@ -197,39 +198,4 @@ impl Canary {
 fn template(app: &str) -> Value {
     json!({"metadata": {"labels": {"app": app}}, "spec": {"schedulerName": "lockstep",
         "containers": [{"name": "app", "image": "canary"}]}})
-}
-
-/// Create a namespace and wait for its default ServiceAccount: before that, pods are refused.
-///
-/// # Errors
-/// When the API server refuses.
-pub async fn make_namespace(client: &kube::Client, name: &str) -> Result<(), kube::Error> {
-    use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-    let labels = json!({"metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "lockstep"}}});
-    let namespace: Namespace = serde_json::from_value(labels).expect("a literal of the right shape");
-    Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
-    let since = clock::instant();
-    loop {
-        match accounts.get_opt("default").await? {
-            Some(_) => return Ok(()),
-            // Pods will then be refused, and that is said where it happens.
-            None if since.elapsed() > Duration::from_secs(10) => return Ok(()),
-            None => clock::pause(Duration::from_millis(10)).await,
-        }
-    }
-}
-
-/// Delete a namespace and, at once, its pods, which no kubelet would finish; does not wait.
-pub async fn remove_namespace(client: &kube::Client, name: &str) {
-    use k8s_openapi::api::core::v1::{Namespace, Pod};
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    if let Err(error) = namespaces.delete(name, &DeleteParams::background()).await {
-        tracing::debug!(namespace = name, %error, "namespace not deleted");
-    }
-    let pods: Api<Pod> = Api::namespaced(client.clone(), name);
-    let now = DeleteParams::default().grace_period(0);
-    if let Err(error) = pods.delete_collection(&now, &kube::api::ListParams::default()).await {
-        tracing::debug!(namespace = name, %error, "pods not deleted");
-    }
 }

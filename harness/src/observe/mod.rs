@@ -10,6 +10,7 @@
 
 pub mod canary;
 pub mod equations;
+pub mod namespace;
 pub mod settle;
 mod watch;
 mod world;

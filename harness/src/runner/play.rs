@@ -9,7 +9,7 @@ use crate::case::model::{Case, Count, Edge, Pods, Step};
 use crate::clock;
 use crate::driver::attend::attend;
 use crate::driver::{DriveError, Driver, PodEdge, label, next_pods};
-use crate::observe::canary::{make_namespace, remove_namespace};
+use crate::observe::namespace::{make_namespace, remove_namespace};
 use crate::observe::settle::{Scene, settle};
 use crate::observe::{Kind, Object};
 use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Request, Settling, Trouble};

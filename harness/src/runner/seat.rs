@@ -7,8 +7,8 @@ use super::{Lab, LabError};
 use crate::clock;
 use crate::cluster::Guard;
 use crate::gate::Gate;
-use crate::observe::Canary;
-use crate::observe::canary::remove_namespace;
+use crate::observe::namespace::{remove_leftovers, remove_namespace};
+use crate::observe::{Canary, ObserveError};
 use crate::recording::Identity;
 use crate::subject::{Running, Spec, Stage};
 
@@ -48,6 +48,7 @@ impl<'a> Seat<'a> {
     /// When the lab does not prove itself or the subject cannot be started.
     pub async fn take(lab: &'a Lab, spec: &Spec, options: &SeatOptions) -> Result<Seat<'a>, LabError> {
         let alone = lab.cluster.exclusive().await?;
+        remove_leftovers(&lab.client).await.map_err(|error| ObserveError::Canary(Box::new(error)))?;
         let namespace = format!("lockstep-canary-{:x}", clock::now().as_nanosecond());
         let canary = Canary::prove(&lab.client, &lab.world, &namespace, options.budget).await?;
         let gate = Gate::start(&lab.cluster.access)?;
