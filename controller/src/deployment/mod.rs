@@ -25,6 +25,8 @@ mod select;
 pub mod sizes;
 mod status;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use apply::{Tools, apply};
 pub use create::{Taken, plan_after_conflict, plan_after_refusal};

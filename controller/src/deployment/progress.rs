@@ -65,7 +65,7 @@ impl Sync<'_> {
     }
 
     /// More new pods, fewer old ones, more ready or more available ones than the cached status knows.
-    fn is_progressing(&self, status: &DeploymentStatus) -> bool {
+    pub(super) fn is_progressing(&self, status: &DeploymentStatus) -> bool {
         let before = &self.deployment.status;
         let old = |status: &DeploymentStatus| status.replicas.wrapping_sub(status.updated_replicas);
         status.updated_replicas > before.updated_replicas

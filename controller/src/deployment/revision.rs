@@ -43,7 +43,12 @@ pub(super) fn update(deployment: &Deployment, current: &BTreeMap<String, String>
     update_within(deployment, current, next, HISTORY_LIMIT)
 }
 
-fn update_within(deployment: &Deployment, current: &BTreeMap<String, String>, next: i64, limit: usize) -> Update {
+pub(super) fn update_within(
+    deployment: &Deployment,
+    current: &BTreeMap<String, String>,
+    next: i64,
+    limit: usize,
+) -> Update {
     let mut set: BTreeMap<String, String> = deployment
         .meta
         .annotations

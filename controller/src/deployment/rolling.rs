@@ -25,7 +25,7 @@ impl Sync<'_> {
     }
 
     /// Brings the new ReplicaSet as far up as the surge allows, or down to what is asked for.
-    fn size_new(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
+    pub(super) fn size_new(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
         let (current, wanted) = (new.spec.replicas, self.deployment.replicas());
         let size =
             if current >= wanted { wanted } else { new_size(&self.deployment, sizes::wanted(sets.all()), current)? };
@@ -35,7 +35,7 @@ impl Sync<'_> {
     /// Takes old ReplicaSets down as far as availability allows: unhealthy pods first, they serve nobody.
     ///
     /// What fails in here is forgiven, as upstream forgives it: the status is still written, and the watch brings another sync.
-    fn reduce_old(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
+    pub(super) fn reduce_old(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
         let old = sets.active_old();
         if sizes::wanted(old.iter().map(Arc::as_ref)) == 0 {
             return Ok(false);
@@ -59,7 +59,11 @@ impl Sync<'_> {
     }
 
     /// Phase one (upstream: `cleanupUnhealthyReplicas`): oldest first, each by its pods that are not available.
-    fn reduce_unhealthy(&mut self, mut old: Vec<Arc<ReplicaSet>>, most: i32) -> Flow<(Vec<Arc<ReplicaSet>>, i32)> {
+    pub(super) fn reduce_unhealthy(
+        &mut self,
+        mut old: Vec<Arc<ReplicaSet>>,
+        most: i32,
+    ) -> Flow<(Vec<Arc<ReplicaSet>>, i32)> {
         let mut total = 0;
         for rs in &mut old {
             if total >= most {
@@ -83,7 +87,7 @@ impl Sync<'_> {
     }
 
     /// Phase two (upstream: `scaleDownOldReplicaSetsForRollingUpdate`): oldest first, while more than the minimum is available.
-    fn reduce_healthy(&mut self, old: &[Arc<ReplicaSet>], new: &Arc<ReplicaSet>, minimum: i32) -> Flow<i32> {
+    pub(super) fn reduce_healthy(&mut self, old: &[Arc<ReplicaSet>], new: &Arc<ReplicaSet>, minimum: i32) -> Flow<i32> {
         let available = sizes::available(old.iter().chain([new]).map(Arc::as_ref));
         let budget = available.wrapping_sub(minimum);
         let mut total = 0;

@@ -34,7 +34,7 @@ impl Sync<'_> {
         self.write_counts(&sets)
     }
 
-    fn scale(&mut self, sets: &Sets) -> Flow<()> {
+    pub(super) fn scale(&mut self, sets: &Sets) -> Flow<()> {
         let replicas = self.deployment.replicas();
         let mut newest_first = sets.old.clone();
         newest_first.reverse();

@@ -1,0 +1,158 @@
+//! What must hold for every world: the bounds of a rolling update, and that planning is a function.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::fixtures::{Set, World, now};
+use crate::Settings;
+use crate::deployment::{Action, plan};
+use crate::model::names;
+
+/// One ReplicaSet: what is asked for, and what share of it is available.
+fn size() -> impl Strategy<Value = (i32, i32)> {
+    (0..30_i32).prop_flat_map(|wanted| (Just(wanted), 0..=wanted))
+}
+
+prop_compose! {
+    /// A rolling Deployment in the middle of anything: sizes may already be beyond the bounds, as after a user's edit.
+    fn world()(
+        replicas in 0..30_i32,
+        (surge, unavailable) in (0..8_i32, 0..8_i32).prop_filter("API validation", |bounds| *bounds != (0, 0)),
+        percent in any::<bool>(),
+        new in proptest::option::of(size()),
+        old in proptest::collection::vec(size(), 0..4),
+    ) -> World {
+        let mut world = World::new(replicas).annotate(names::REVISION, "9");
+        world = if percent {
+            world.bounds(format!("{}%", surge * 10), format!("{}%", unavailable * 10))
+        } else {
+            world.bounds(surge, unavailable)
+        };
+        let max = crate::deployment::sizes::max_replicas(&world.observed().deployment);
+        for (age, (wanted, available)) in old.iter().enumerate() {
+            let set = Set::new(&format!("rs{age}"), *wanted, age as u32).revision(age + 1);
+            world = world.with(set.sized_for(replicas, max).healthy(*available));
+        }
+        if let Some((wanted, available)) = new {
+            let set = Set::new("new", wanted, 30).current().revision(9);
+            world = world.with(set.sized_for(replicas, max).healthy(available));
+        }
+        world
+    }
+}
+
+/// Sizes and available pods of each ReplicaSet after a plan, if no pod changes: cutting takes unavailable pods first.
+fn carry_out(world: &World) -> World {
+    let plan = world.plan();
+    let mut after = world.clone();
+    for action in plan.actions() {
+        match action {
+            Action::CreateReplicaSet(new) => {
+                let mut created = new.object.clone();
+                created["metadata"]["uid"] = new.name.clone().into();
+                created["metadata"]["resourceVersion"] = "1".into();
+                created["metadata"]["generation"] = 1.into();
+                created["metadata"]["creationTimestamp"] = now().to_string().into();
+                created["status"] =
+                    json!({"observedGeneration": 1, "terminatingReplicas": 0, "replicas": new.replicas});
+                after.sets.push(created);
+            }
+            Action::UpdateReplicaSet(change) => {
+                let set = after.sets.iter_mut().find(|set| set["metadata"]["name"] == change.name).unwrap();
+                for (name, value) in &change.annotations {
+                    set["metadata"]["annotations"][name] = value.clone().into();
+                }
+                if let Some(size) = change.replicas {
+                    set["spec"]["replicas"] = size.into();
+                    set["status"]["replicas"] = size.into();
+                    for field in ["readyReplicas", "availableReplicas"] {
+                        let kept = set["status"][field].as_i64().unwrap_or(0).min(i64::from(size));
+                        set["status"][field] = kept.into();
+                    }
+                }
+            }
+            Action::DeleteReplicaSet { name } => after.sets.retain(|set| set["metadata"]["name"] != *name),
+            Action::UpdateStatus(change) => {
+                change.status.write_over(&mut after.deployment["status"]);
+                if let Some(revision) = &change.revision {
+                    after = after.annotate(names::REVISION, revision);
+                }
+            }
+            Action::UpdateDeployment(_) | Action::Event(_) => {}
+        }
+    }
+    after
+}
+
+fn wanted(world: &World) -> i64 {
+    world.sets.iter().map(|set| set["spec"]["replicas"].as_i64().unwrap()).sum()
+}
+
+fn available(world: &World) -> i64 {
+    world.sets.iter().map(|set| set["status"]["availableReplicas"].as_i64().unwrap_or(0)).sum()
+}
+
+fn all_ready(mut world: World) -> World {
+    for set in &mut world.sets {
+        for field in ["replicas", "readyReplicas", "availableReplicas"] {
+            set["status"][field] = set["spec"]["replicas"].clone();
+        }
+    }
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn never_above_the_surge(world in world()) {
+        let most = i64::from(crate::deployment::sizes::max_replicas(&world.observed().deployment));
+        let after = carry_out(&world);
+        prop_assert!(wanted(&after) <= most.max(wanted(&world)), "{} > {most}", wanted(&after));
+    }
+
+    #[test]
+    fn never_below_the_floor_by_our_own_doing(world in world()) {
+        let floor = i64::from(crate::deployment::sizes::min_available(&world.observed().deployment));
+        let after = carry_out(&world);
+        // A new ReplicaSet above what is asked for is cut to that, whatever of it is available.
+        let too_many_new = world.sets.iter().any(|set| {
+            set["metadata"]["name"] == "new" && set["spec"]["replicas"].as_i64() > world.deployment["spec"]["replicas"].as_i64()
+        });
+        prop_assume!(!too_many_new);
+        prop_assert!(available(&after) >= floor.min(available(&world)), "{} < {floor}", available(&after));
+    }
+
+    #[test]
+    fn planning_is_a_function(world in world()) {
+        let (observed, settings) = (world.observed(), Settings::default());
+        prop_assert_eq!(plan(&observed, now(), &settings), plan(&observed, now(), &settings));
+    }
+
+    /// With every pod ready at once, a roll-out ends, complete, and then nothing more is planned.
+    #[test]
+    fn a_rollout_ends_and_rests(world in world()) {
+        let mut world = world;
+        for _ in 0..400 {
+            if world.plan().is_idle() {
+                break;
+            }
+            world = all_ready(carry_out(&world));
+        }
+        prop_assert!(world.plan().is_idle());
+        let replicas = world.deployment["spec"]["replicas"].as_i64().unwrap();
+        prop_assert_eq!(wanted(&world), replicas);
+        prop_assert_eq!(world.deployment["status"]["updatedReplicas"].as_i64().unwrap_or(0), replicas);
+    }
+
+    #[test]
+    fn a_plan_writes_the_deployment_once_and_an_event_for_each_resize(world in world()) {
+        let plan = world.plan();
+        let statuses = plan.actions().filter(|action| matches!(action, Action::UpdateStatus(_))).count();
+        prop_assert!(statuses <= 1);
+        let resized = super::fixtures::sizes(&plan).iter().filter(|(name, size)| {
+            *size > 0 || world.sets.iter().any(|set| set["metadata"]["name"] == **name)
+        }).count();
+        prop_assert_eq!(super::fixtures::messages(&plan).len(), resized);
+    }
+}

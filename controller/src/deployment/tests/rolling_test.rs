@@ -1,0 +1,123 @@
+//! rolling_test.go.
+
+use rstest::rstest;
+
+use super::fixtures::{Set, World, messages, sizes, words};
+use crate::deployment::OnError;
+
+#[rstest]
+#[case::should_not_scale_up(10, 0, 10, 0, None)]
+#[case(10, 2, 10, 0, Some(2))]
+#[case(10, 2, 5, 0, Some(7))]
+#[case(10, 2, 10, 2, None)]
+#[case::should_scale_down(10, 2, 2, 11, Some(10))]
+fn reconcile_new_replica_set(
+    #[case] replicas: i32,
+    #[case] surge: i32,
+    #[case] old: i32,
+    #[case] new: i32,
+    #[case] wanted: Option<i32>,
+) {
+    let world = World::new(replicas).bounds(surge, 0).with(Set::new("new", new, 2)).with(Set::new("old", old, 1));
+    let (scaled, plan) = world.part(Some("new"), |sync, sets| sync.size_new(sets, sets.new.as_ref().unwrap()));
+    assert_eq!(scaled.unwrap(), wanted.is_some());
+    assert_eq!(sizes(&plan), wanted.map(|size| ("new".to_owned(), size)).into_iter().collect::<Vec<_>>());
+}
+
+#[rstest]
+#[case(0, 10, 0, 10, 0, Some(9))]
+#[case(2, 10, 0, 10, 0, Some(8))]
+#[case::unhealthy_are_cleaned_up(2, 10, 0, 8, 0, Some(8))]
+#[case::one_unhealthy_and_one_ready(2, 10, 0, 9, 0, Some(8))]
+#[case::unavailable_new_pods_are_spent(2, 8, 2, 8, 0, None)]
+fn reconcile_old_replica_sets(
+    #[case] unavailable: i32,
+    #[case] old: i32,
+    #[case] new: i32,
+    #[case] old_ready: i32,
+    #[case] new_ready: i32,
+    #[case] wanted: Option<i32>,
+) {
+    let world = World::new(10)
+        .bounds(0, unavailable)
+        .with(Set::new("new", new, 2).healthy(new_ready))
+        .with(Set::new("old", old, 1).healthy(old_ready));
+    let (scaled, plan) = world.part(Some("new"), |sync, sets| sync.reduce_old(sets, sets.new.as_ref().unwrap()));
+    assert_eq!(scaled.unwrap(), wanted.is_some());
+    assert_eq!(sizes(&plan).last().map(|(_, size)| *size), wanted);
+    assert!(plan.steps.iter().all(|step| step.on_error == OnError::LeaveGroup));
+}
+
+#[rstest]
+#[case(8, 1, 1)]
+#[case(8, 3, 2)]
+#[case(8, 0, 0)]
+#[case(10, 3, 0)]
+fn cleanup_unhealthy_replicas(#[case] ready: i32, #[case] most: i32, #[case] wanted: i32) {
+    let world = World::new(10).bounds(2, 2).with(Set::new("old", 10, 1).healthy(ready));
+    let (result, _) = world.part(None, |sync, sets| sync.reduce_unhealthy(sets.active_old(), most));
+    assert_eq!(result.unwrap().1, wanted);
+}
+
+#[rstest]
+#[case(0, 10, 10, Some(9))]
+#[case(2, 10, 10, Some(8))]
+#[case(2, 8, 10, None)]
+#[case(2, 10, 0, None)]
+#[case(2, 1, 10, None)]
+fn scale_down_old_replica_sets_for_rolling_update(
+    #[case] unavailable: i32,
+    #[case] ready: i32,
+    #[case] old: i32,
+    #[case] wanted: Option<i32>,
+) {
+    let world =
+        World::new(10).bounds(0, unavailable).with(Set::new("new", 0, 2)).with(Set::new("old", old, 1).healthy(ready));
+    let (result, plan) = world.part(Some("new"), |sync, sets| {
+        let minimum = crate::deployment::sizes::min_available(&sync.deployment);
+        sync.reduce_healthy(&sets.old, sets.new.as_ref().unwrap(), minimum)
+    });
+    assert_eq!(result.unwrap() > 0, wanted.is_some());
+    assert_eq!(sizes(&plan).last().map(|(_, size)| *size), wanted);
+}
+
+/// Unhealthy first, then healthy: the same ReplicaSet is written twice, each time with an event of its own.
+#[test]
+fn one_replica_set_in_two_steps() {
+    let world = World::new(10)
+        .bounds(0, 4)
+        .with(Set::new("new", 0, 2).current().revision(2).sized_for(10, 10))
+        .with(Set::new("old", 10, 1).revision(1).sized_for(10, 10).healthy(8))
+        .annotate(crate::model::names::REVISION, "2");
+    let plan = world.plan();
+    assert_eq!(
+        messages(&plan),
+        ["Scaled down replica set old from 10 to 8", "Scaled down replica set old from 8 to 6"]
+    );
+}
+
+/// The status of an old ReplicaSet lags behind its last cut: an invalid request, which is swallowed.
+#[test]
+fn lagging_status_stops_the_reduction() {
+    let world = World::new(10)
+        .bounds(0, 4)
+        .with(Set::new("new", 2, 3).current().revision(3).sized_for(10, 10).healthy(2))
+        .with(Set::new("older", 3, 1).revision(1).sized_for(10, 10).healthy(2))
+        .with(Set::new("old", 4, 2).revision(2).sized_for(10, 10).healthy(6));
+    let (scaled, plan) = world.part(Some("new"), |sync, sets| sync.reduce_old(sets, sets.new.as_ref().unwrap()));
+    assert!(!scaled.unwrap());
+    assert_eq!(sizes(&plan), [("older".to_owned(), 2)], "what came before it stands");
+}
+
+/// A new template: the ReplicaSet is made and old pods go in the same sync; its second status would meet a conflict.
+#[test]
+fn create_and_reduce_in_one_sync() {
+    let world = World::new(10)
+        .bounds("25%", "25%")
+        .spec("progressDeadlineSeconds", 600)
+        .with(Set::new("old", 10, 1).revision(1).sized_for(10, 13).healthy(10))
+        .annotate(crate::model::names::REVISION, "1");
+    let plan = world.plan();
+    assert_eq!(words(&plan), ["create", "event", "status", "update", "event"]);
+    assert_eq!(sizes(&plan).iter().map(|(_, size)| *size).collect::<Vec<_>>(), [3, 8]);
+}

@@ -1,0 +1,111 @@
+//! sync_test.go: TestScale. Sizes are newest first, as upstream lists them; `new` says whether the first one is the new one.
+
+use rstest::rstest;
+
+use super::fixtures::{Set, World, sizes};
+
+#[rstest]
+#[case::normal_10_to_12(12, 10, 0, 0, true, &[10], &[12])]
+#[case::normal_10_to_5(5, 10, 0, 0, true, &[10], &[5])]
+#[case::proportional_5_to_10(10, 5, 0, 0, true, &[2, 3], &[4, 6])]
+#[case::proportional_5_to_3(3, 5, 0, 0, true, &[2, 3], &[1, 2])]
+#[case::proportional_9_to_4(4, 9, 0, 0, true, &[8, 1], &[4, 0])]
+#[case::proportional_7_to_10(10, 7, 0, 0, true, &[2, 3, 2], &[3, 4, 3])]
+#[case::proportional_13_to_8(8, 13, 0, 0, true, &[2, 8, 3], &[1, 5, 2])]
+#[case::leftover_3_to_4(4, 3, 0, 0, true, &[1, 1, 1], &[2, 1, 1])]
+#[case::leftover_3_to_2(2, 3, 0, 0, true, &[1, 1, 1], &[1, 1, 0])]
+#[case::proportional_no_new_rs_4_to_5(5, 4, 0, 0, false, &[2, 2], &[3, 2])]
+#[case::proportional_6_to_0(0, 6, 0, 0, true, &[3, 2, 1], &[0, 0, 0])]
+#[case::proportional_0_to_6(6, 6, 0, 0, true, &[0, 0, 0], &[6, 0, 0])]
+#[case::deployment_with_surge_pods(20, 10, 2, 2, true, &[6, 6], &[11, 11])]
+#[case::change_both_surge_and_size(50, 10, 6, 3, true, &[5, 8], &[22, 34])]
+#[case::change_both_size_and_template(14, 10, 0, 0, false, &[7, 3], &[10, 4])]
+// Between upstream's tests and its integration test: 100 + 20, scaled to 120 in mid-roll-out.
+#[case::integration_pod_replacement(120, 100, 20, 20, true, &[20, 100], &[23, 117])]
+// reference: 10 replicas, 25%/25%, stuck at 8 and 5, scaled to 30.
+#[case::stuck_quarter_10_to_30(30, 10, 8, 3, true, &[5, 8], &[15, 23])]
+// e2e: 10 replicas, surge 3, unavailable 2, stuck at 8 and 5, scaled to 30.
+#[case::e2e_proportional(30, 10, 3, 3, true, &[5, 8], &[13, 20])]
+fn test_scale(
+    #[case] replicas: i32,
+    #[case] before: i32,
+    #[case] surge: i32,
+    #[case] surge_before: i32,
+    #[case] new: bool,
+    #[case] sizes_before: &[i32],
+    #[case] wanted: &[i32],
+) {
+    let mut world = World::new(replicas).bounds(surge, 0);
+    for (age, size) in sizes_before.iter().enumerate() {
+        let set = Set::new(&format!("rs{age}"), *size, 50 - age as u32);
+        world = world.with(set.sized_for(before, before + surge_before));
+    }
+    assert_eq!(scaled(&world, new.then_some("rs0"), sizes_before), wanted);
+}
+
+/// One of three updates failed last time: the annotation of rs1 still says 3.
+#[test]
+fn failed_rs_update() {
+    let world = World::new(5)
+        .with(Set::new("rs0", 2, 50).sized_for(5, 5))
+        .with(Set::new("rs1", 1, 40).sized_for(3, 3))
+        .with(Set::new("rs2", 1, 30).sized_for(5, 5));
+    assert_eq!(scaled(&world, Some("rs0"), &[2, 1, 1]), [2, 2, 1]);
+}
+
+#[test]
+fn saturated_but_broken_new_replica_set_does_not_affect_old_pods() {
+    let world = World::new(2)
+        .bounds(1, 1)
+        .with(Set::new("rs0", 2, 50).sized_for(2, 3))
+        .with(Set::new("rs1", 1, 40).sized_for(2, 3));
+    assert_eq!(scaled(&world, Some("rs0"), &[2, 1]), [2, 1]);
+}
+
+#[test]
+fn saturated_new_replica_set_empties_old_ones_newest_first() {
+    let world = World::new(2)
+        .bounds(1, 1)
+        .with(Set::new("rs0", 2, 50).sized_for(2, 3).healthy(2))
+        .with(Set::new("rs1", 1, 40))
+        .with(Set::new("rs2", 3, 30));
+    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert_eq!(sizes(&plan), [("rs1".to_owned(), 0), ("rs2".to_owned(), 0)]);
+}
+
+/// Issue 102551: size right, annotation stale; nothing is written, and the scaling event stands for ever.
+#[test]
+fn only_active_one_of_right_size_keeps_its_stale_annotation() {
+    let world = World::new(4).with(Set::new("rs0", 0, 50).current()).with(Set::new("rs1", 4, 40).sized_for(5, 5));
+    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert!(plan.is_idle());
+}
+
+/// Two active ReplicaSets under Recreate are never scaled.
+#[test]
+fn recreate_does_not_scale_in_proportion() {
+    let world = World::new(9).recreate().with(Set::new("rs0", 3, 50)).with(Set::new("rs1", 2, 40));
+    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert!(plan.is_idle());
+}
+
+/// Annotations alone are brought up to date, without an event.
+#[test]
+fn proportional_scaling_refreshes_annotations() {
+    let world =
+        World::new(10).with(Set::new("rs0", 5, 50).sized_for(10, 10)).with(Set::new("rs1", 5, 40).sized_for(10, 12));
+    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert_eq!(super::fixtures::words(&plan), ["update"]);
+    assert!(sizes(&plan).is_empty());
+}
+
+/// Sizes after scaling, in the order in which they were given.
+fn scaled(world: &World, new: Option<&str>, before: &[i32]) -> Vec<i32> {
+    let (result, plan) = world.part(new, |sync, sets| sync.scale(sets));
+    result.unwrap();
+    let mut after = before.to_vec();
+    for (name, size) in sizes(&plan) {
+        after[name.trim_start_matches("rs").parse::<usize>().unwrap()] = size;
+    }
+    after
+}

@@ -1,0 +1,82 @@
+//! The program as an operator meets it: what it says about itself, and what it says when it cannot start.
+
+use std::process::{Command, Output};
+
+fn controller(arguments: &[&str], kubeconfig: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rollout-controller"))
+        .args(arguments)
+        .env("KUBECONFIG", kubeconfig)
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .env_remove("RUST_LOG")
+        .output()
+        .expect("the program was built")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A kubeconfig for an API server on a port of this machine.
+fn kubeconfig(test: &str, port: u16) -> String {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.kubeconfig"));
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n\
+         users: [{{name: c, user: {{}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: c}}}}]\n"
+    );
+    std::fs::write(&path, text).expect("a folder for tests");
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn says_its_version() {
+    let output = controller(&["--version"], "");
+    assert!(output.status.success());
+    let expected = format!("rollout-controller {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}
+
+#[test]
+fn refuses_to_start_where_nobody_listens() {
+    // Bound and let go of, so that nobody is there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let output = controller(&[], &kubeconfig("closed", port));
+    assert!(!output.status.success());
+    let text = stderr(&output);
+    assert!(text.contains("cannot reach the API server"), "{text}");
+    assert!(text.contains(&format!("127.0.0.1:{port}")), "{text}");
+    assert!(text.contains("KUBECONFIG"), "{text}");
+}
+
+#[test]
+fn refuses_to_start_where_deployments_are_not_served() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let read = stream.read(&mut request).unwrap();
+        stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        String::from_utf8_lossy(&request[..read]).into_owned()
+    });
+    let output = controller(&[], &kubeconfig("not-served", port));
+    assert!(server.join().unwrap().starts_with("GET /apis/apps/v1 "));
+    assert!(!output.status.success());
+    let text = stderr(&output);
+    assert!(text.contains("does not serve apps/v1"), "{text}");
+}
+
+#[test]
+fn refuses_a_kubeconfig_that_is_not_there() {
+    let output = controller(&["--kubeconfig", "does-not-exist.yaml"], "");
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("does-not-exist.yaml"), "{}", stderr(&output));
+}
+
+#[test]
+fn refuses_to_run_without_workers() {
+    let output = controller(&["--concurrent-deployment-syncs", "0"], "");
+    assert_eq!(output.status.code(), Some(2));
+}
