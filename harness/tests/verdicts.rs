@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         .with_ignored_flag(unavailable)
     };
     let trials = vec![
-        trial("surge-ignored-is-non-conformant", || broken("surge-ignored", "edge 1")),
+        trial("surge-ignored-is-non-conformant", || broken("surge-ignored", "max=10 instead of 13")),
         trial("wrong-status-is-non-conformant", || broken("wrong-status", "status.readyReplicas")),
         trial("restless-is-non-conformant", || broken("restless", "never stopped writing")),
         trial("idle-is-non-conformant", || broken("idle", "did nothing")),

@@ -18,9 +18,11 @@ use super::namespace::{make_namespace, remove_namespace};
 use super::watch::resource;
 use super::{Kind, Object, ObserveError, World};
 use crate::clock;
+use crate::recording::{Blame, Trouble};
 
 const DEPLOYMENT: &str = "canary";
 const REPLICA_SET: &str = "lab";
+const READY: &str = "/status/readyReplicas";
 
 /// See the module.
 pub struct Canary {
@@ -95,15 +97,16 @@ impl Canary {
 
     /// Flip the pod's readiness and see how far that gets; no further than the lab once the subject has ended.
     pub async fn flip(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
-        let Some(pod) = self.pod() else {
+        let (Some(pod), Some(deployment)) = (self.pod(), self.deployment()) else {
             return self.reach_of_lab(budget).await;
         };
-        let ready = !pod.ready();
+        // Away from what the far end says now: only then does an arrival prove a journey.
+        let ready = deployment.int(READY) == 0;
         if self.set_ready(&pod.name, ready).await.is_err() {
             return self.reach_of_lab(budget).await;
         }
         let wanted = i64::from(ready);
-        let travelled = |object: Option<Object>| object.is_some_and(|o| o.int("/status/readyReplicas") == wanted);
+        let travelled = |object: Option<Object>| object.is_some_and(|o| o.int(READY) == wanted);
         let arrived = || travelled(self.replica_set()) && travelled(self.deployment());
         if self.world.until(budget, || exited() || arrived()).await && arrived() {
             Reach::Subject
@@ -112,10 +115,24 @@ impl Canary {
         }
     }
 
+    /// What is wrong about the canary when a flip did not travel: the subject's half, unless the lab's proves dead.
+    pub fn discrepancy(&self) -> Trouble {
+        let why = match (self.deployment(), self.replica_set()) {
+            (Some(deployment), Some(rs)) => {
+                let (found, right) = (deployment.int(READY), rs.int(READY));
+                format!(
+                    "deployment/canary, in a namespace of its own, has status.readyReplicas {found}, and {right} is right"
+                )
+            }
+            _ => "deployment/canary, in a namespace of its own, has no ReplicaSet".to_owned(),
+        };
+        Trouble { blame: Blame::Subject, why }
+    }
+
     /// Whether the lab's half alone answers; for telling whose fault a silence is.
     pub async fn reach_of_lab(&self, budget: Duration) -> Reach {
-        let ready = self.lab_pod().is_some_and(|pod| pod.ready());
-        if self.flip_lab(!ready, budget).await { Reach::Lab } else { Reach::Nowhere }
+        let ready = self.lab().is_some_and(|rs| rs.int(READY) == 0);
+        if self.flip_lab(ready, budget).await { Reach::Lab } else { Reach::Nowhere }
     }
 
     /// Make the subject publish an event of the canary's own, and wait for it: events are written in order, so all
@@ -149,14 +166,15 @@ impl Canary {
         if self.set_ready(&pod.name, ready).await.is_err() {
             return false;
         }
-        let status = || self.world.get(Kind::ReplicaSet, &self.namespace, REPLICA_SET);
-        self.world
-            .until(budget, || status().is_some_and(|rs| rs.int("/status/readyReplicas") == i64::from(ready)))
-            .await
+        self.world.until(budget, || self.lab().is_some_and(|rs| rs.int(READY) == i64::from(ready))).await
     }
 
     fn deployment(&self) -> Option<Object> {
         self.world.get(Kind::Deployment, &self.namespace, DEPLOYMENT)
+    }
+
+    fn lab(&self) -> Option<Object> {
+        self.world.get(Kind::ReplicaSet, &self.namespace, REPLICA_SET)
     }
 
     fn replica_set(&self) -> Option<Object> {
@@ -169,7 +187,7 @@ impl Canary {
     }
 
     fn lab_pod(&self) -> Option<Object> {
-        self.pod_of(self.world.get(Kind::ReplicaSet, &self.namespace, REPLICA_SET)?.text("/metadata/uid"))
+        self.pod_of(self.lab()?.text("/metadata/uid"))
     }
 
     fn pod_of(&self, uid: &str) -> Option<Object> {

@@ -14,6 +14,7 @@ use crate::clock;
 use crate::observe::canary::Reach;
 use crate::recording::{Blame, Trouble};
 
+const DEAD_LAB: &str = "the lab's ReplicaSet controller no longer answers";
 /// Silent rounds that prove rest: with one, 1 measured run of 216 was wrong; with two, none of 419.
 const ROUNDS: u32 = 2;
 /// Rounds granted when a history deletion is still due.
@@ -66,9 +67,16 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
         let before = world.activity(scene.namespace);
         let reach = canary.flip(left(), &|| (scene.exited)().is_some()).await;
         rounds += 1;
-        if reach != Reach::Subject {
-            let unsettled = Some(not_followed(reach, scene));
-            return Rest { unsettled, rounds };
+        match reach {
+            Reach::Subject => {}
+            Reach::Lab => {
+                stuck = Some(canary.discrepancy());
+                break;
+            }
+            Reach::Nowhere => {
+                let unsettled = broken(world, scene).or_else(|| Some(lab(DEAD_LAB)));
+                return Rest { unsettled, rounds };
+            }
         }
         silent = if world.activity(scene.namespace) == before { silent + 1 } else { 0 };
         let wanted = if look(world, scene, history_pending) { ROUNDS_WITH_HISTORY } else { ROUNDS };
@@ -79,14 +87,14 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
     Rest { unsettled: Some(blame(world, canary, scene, stuck).await), rounds }
 }
 
-/// The budget is spent: who is to blame.
+/// The budget is spent: who is to blame. `stuck` is what was not right when it was.
 async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<Trouble>) -> Trouble {
     if let Some(trouble) = broken(world, scene) {
         return trouble;
     }
     let (writes, activity) = ((scene.writes)(), world.activity(scene.namespace));
     if canary.reach_of_lab(Duration::from_secs(5)).await == Reach::Nowhere {
-        return lab("the lab's ReplicaSet controller no longer answers");
+        return lab(DEAD_LAB);
     }
     clock::pause(Duration::from_millis(500)).await;
     let more = (scene.writes)() - writes;
@@ -98,25 +106,12 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
         return lab("somebody other than the subject keeps writing in the case's namespace");
     }
     match stuck {
-        Some(Trouble { blame: Blame::Subject, why }) if writes == 0 => {
-            subject(format!("did nothing: {why} (after {budget:?})"))
-        }
         Some(Trouble { blame: Blame::Subject, why }) => {
-            subject(format!("came to rest wrong: {why} (after {budget:?})"))
+            let how = if writes == 0 { "did nothing" } else { "came to rest wrong" };
+            subject(format!("{how}: {why} (after {budget:?})"))
         }
         Some(Trouble { blame: Blame::Lab, why }) => lab(&format!("{why} (after {budget:?})")),
         None => lab("no round in silence within the budget, and nobody wrote in the end; raise --budget"),
-    }
-}
-
-fn not_followed(reach: Reach, scene: &Scene<'_>) -> Trouble {
-    match ((scene.exited)(), reach) {
-        (Some(why), _) => subject(why),
-        (None, Reach::Nowhere) => lab("the lab's ReplicaSet controller no longer answers"),
-        (None, _) => subject(format!(
-            "did not follow the canary within {:?}, while the lab's half did: its status is not kept up to date",
-            scene.budget
-        )),
     }
 }
 

@@ -162,7 +162,7 @@ impl Spec {
             }
             Self::Command(words) => {
                 let program = command::find(&words[0])?;
-                let version = words.join(" ");
+                let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 self.process(stage, &kubeconfig, &program, words[1..].to_vec(), version).await
             }
         }
