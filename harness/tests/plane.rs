@@ -1,2 +1,399 @@
-//! placeholder
-fn main() {}
+//! The control plane, the lab's half and the gate, with upstream's own programs.
+//!
+//! Without the programs and without Go to build them the trials are listed as ignored. Other processes'
+//! parts are played by this executable itself, started again in the role that [`ROLE`] names.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::{self, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
+use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
+use kube::{Client, Resource};
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::clock;
+use lockstep::cluster::shared::{Run, obtain, obtain_in, release};
+use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Standing, available, boot};
+use lockstep::gate::{Gate, Verb};
+use lockstep::supervise::{self, ProcessId};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// The environment variable that gives this executable another role.
+const ROLE: &str = "LOCKSTEP_TEST_ROLE";
+
+type Outcome = Result<(), Failed>;
+
+fn main() -> ExitCode {
+    supervise::main_if_asked();
+    if let Ok(role) = std::env::var(ROLE) {
+        return block_on(play(&role));
+    }
+    let missing = available(DEFAULT_VERSION).err();
+    if let Some(why) = &missing {
+        eprintln!("ignored: {why}");
+    }
+    let ignored = missing.is_some();
+    let trials = vec![
+        trial("boots_and_leaves_nothing", ignored, boots),
+        trial("sigkill_of_the_harness_leaves_nothing", ignored, killed),
+        trial("the_processes_of_a_run_share_one_and_it_ends_with_the_run", ignored, shared),
+        trial("a_failed_boot_is_remembered_for_the_run", ignored, remembered),
+        trial("up_outlives_its_process_and_down_leaves_nothing", ignored, standing),
+        trial("an_early_end_is_told_with_its_log", false, ends_early),
+        trial("one_subject_at_a_time", ignored, exclusive),
+        trial("the_lab_leaves_deployments_alone_and_serves_replicasets", ignored, lab),
+        trial("the_lab_leaves_out_what_the_subject_brings", ignored, lab_without),
+        trial("the_gate_passes_and_logs", ignored, gate),
+    ];
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+    block_on(release());
+    conclusion.exit_code()
+}
+
+fn trial<F: Future<Output = Outcome> + 'static>(name: &str, ignored: bool, run: fn() -> F) -> Trial {
+    Trial::test(format!("control-plane::plane::{name}"), move || block_on(run())).with_ignored_flag(ignored)
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(future)
+}
+
+fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+async fn until(what: &str, patience: Duration, mut holds: impl AsyncFnMut() -> bool) -> Outcome {
+    let started = clock::instant();
+    while !holds().await {
+        if started.elapsed() > patience {
+            return Err(format!("after {patience:?} still not: {what}").into());
+        }
+        clock::pause(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+// The parts of other processes.
+
+/// A role, with its arguments after it. Each says what it has as one line of JSON.
+async fn play(role: &str) -> ExitCode {
+    let words: Vec<&str> = role.split(' ').collect();
+    let played = match words[..] {
+        ["victim"] => boot(&Plan::new(DEFAULT_VERSION)).await,
+        ["trial", id, pid] => obtain_in(&run(id, pid.parse().expect("a number")), &Plan::new(DEFAULT_VERSION)).await,
+        ["up", folder] => {
+            Standing::at(Path::new(folder)).up(&Plan::new(DEFAULT_VERSION)).await.map(|raised| raised.cluster)
+        }
+        _ => panic!("no such role: {role}"),
+    };
+    let cluster = match played {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            eprintln!("{role}: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("{}", serde_json::to_string(&cluster).expect("plain data"));
+    if role == "victim" {
+        clock::pause(Duration::from_secs(600)).await;
+    }
+    ExitCode::SUCCESS
+}
+
+/// A process of a trial's own; it is killed when this is dropped, whatever became of the trial.
+struct Process(process::Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(role: &str) -> Result<Process, Failed> {
+    let mut command = Command::new(std::env::current_exe()?);
+    Ok(Process(command.env(ROLE, role).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?))
+}
+
+fn said(process: &mut Process) -> Result<Cluster, Failed> {
+    let mut line = String::new();
+    BufReader::new(process.0.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+fn run(id: &str, pid: i32) -> Run {
+    Run { id: id.to_owned(), process: ProcessId::of(pid) }
+}
+
+/// A process that does nothing, for a run to end with.
+fn runner() -> Result<(Process, i32), Failed> {
+    let process = Process(Command::new("sleep").arg("600").spawn()?);
+    let pid = i32::try_from(process.0.id())?;
+    Ok((process, pid))
+}
+
+/// Whether all of a cluster runs; if not, which part does not, and what it said last.
+fn alive(cluster: &Cluster) -> Outcome {
+    for (name, process) in &cluster.programs {
+        let log = std::fs::read_to_string(cluster.log(name)).unwrap_or_default();
+        let last: Vec<&str> = log.lines().rev().take(5).collect();
+        check(process.is_alive(), format!("{name} does not run: {last:#?}"))?;
+    }
+    check(cluster.supervisor.is_alive(), "the supervisor does not run")
+}
+
+/// Every process of a cluster, its supervisor included.
+fn processes(cluster: &Cluster) -> Vec<ProcessId> {
+    cluster.programs.values().copied().chain([cluster.supervisor]).collect()
+}
+
+async fn gone(cluster: &Cluster, folder: &Path) -> Outcome {
+    let all = processes(cluster);
+    let nothing = async || !all.iter().any(ProcessId::is_alive) && !folder.exists();
+    until("nothing is left", Duration::from_secs(5), nothing).await
+}
+
+// Booting and ending.
+
+async fn boots() -> Outcome {
+    let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
+    let names: Vec<&str> = cluster.programs.keys().map(String::as_str).collect();
+    check(names == ["etcd", "kube-apiserver", "kube-controller-manager"], format!("{names:?}"))?;
+    alive(&cluster)?;
+    check(cluster.admin_kubeconfig_path().is_file(), "it has no kubeconfig")?;
+    check(cluster.identity.version == format!("kube-apiserver {DEFAULT_VERSION}"), cluster.identity.version.clone())?;
+    let client = cluster.access.admin_client()?;
+    let found = client.apiserver_version().await?.git_version;
+    check(found == DEFAULT_VERSION, format!("the server says {found}"))?;
+    let mut anonymous = kube::Config::new(cluster.access.server.parse()?);
+    anonymous.accept_invalid_certs = true;
+    let anonymous = Client::try_from(anonymous)?;
+    check(anonymous.apiserver_version().await.is_err(), "somebody without a token got an answer")?;
+    // The subject may do everything here.
+    namespace(&cluster.access.subject_client()?, "by-the-subject").await?;
+    let known: Cluster = serde_json::from_str(&serde_json::to_string(&cluster)?)?;
+    drop(client);
+    cluster.shutdown().await;
+    check(!processes(&known).iter().any(ProcessId::is_alive) && !known.dir.exists(), "something is left")
+}
+
+async fn killed() -> Outcome {
+    let mut harness = start("victim")?;
+    let cluster = said(&mut harness)?;
+    alive(&cluster)?;
+    drop(harness);
+    gone(&cluster, &cluster.dir).await
+}
+
+async fn shared() -> Outcome {
+    let (runner, pid) = runner()?;
+    let id = format!("test-{pid}");
+    let mut trials = [start(&format!("trial {id} {pid}"))?, start(&format!("trial {id} {pid}"))?];
+    let [first, second] = [said(&mut trials[0])?, said(&mut trials[1])?];
+    for trial in &mut trials {
+        check(trial.0.wait()?.success(), "a trial failed")?;
+    }
+    check(first.programs == second.programs && first.access == second.access, "they have different clusters")?;
+    let third = obtain_in(&run(&id, pid), &Plan::new(DEFAULT_VERSION)).await?;
+    check(third.programs == first.programs, "a later one has another")?;
+    third.access.admin_client()?.apiserver_version().await?;
+    drop(runner);
+    gone(&first, first.dir.parent().ok_or("a cluster of a run has a folder around it")?).await
+}
+
+async fn remembered() -> Outcome {
+    let (runner, pid) = runner()?;
+    let run = run(&format!("test-{pid}"), pid);
+    let plan = Plan::new("nonsense");
+    let Err(first @ ClusterError::Binaries { .. }) = obtain_in(&run, &plan).await else {
+        return Err("it booted, or failed otherwise".into());
+    };
+    let Err(ClusterError::Remembered(why)) = obtain_in(&run, &plan).await else {
+        return Err("it was not remembered".into());
+    };
+    check(why == first.to_string(), format!("{why} is not {first}"))?;
+    let folder = place_of(&run)?;
+    drop(runner);
+    until("the folder is gone", Duration::from_secs(5), async || !folder.exists()).await
+}
+
+/// The folder of a run, looked for where this user's folders are.
+fn place_of(run: &Run) -> Result<PathBuf, Failed> {
+    let mine = format!("lockstep-{}", rustix::process::getuid().as_raw());
+    let folders = std::fs::read_dir(std::env::temp_dir().join(mine))?;
+    let mut folders = folders.flatten().map(|entry| entry.path());
+    let found = folders.find(|path| path.to_string_lossy().contains(&run.id));
+    found.ok_or_else(|| "the run has no folder".into())
+}
+
+async fn standing() -> Outcome {
+    let around = tempfile::tempdir()?;
+    let folder = around.path().join("standing");
+    let standing = Standing::at(&folder);
+    check(standing.running().await?.is_none() && !standing.down().await?, "there is one already")?;
+    let mut process = start(&format!("up {}", folder.display()))?;
+    let cluster = said(&mut process)?;
+    check(process.0.wait()?.success(), "up failed")?;
+    clock::pause(Duration::from_millis(300)).await;
+    check(standing.running().await?.is_some_and(|found| found.programs == cluster.programs), "it is not found")?;
+    let again = standing.up(&Plan::new(DEFAULT_VERSION)).await?;
+    check(again.already && again.cluster.programs == cluster.programs, "it was raised twice")?;
+    again.cluster.access.admin_client()?.apiserver_version().await?;
+    check(standing.down().await?, "down found none")?;
+    check(!processes(&cluster).iter().any(ProcessId::is_alive) && !folder.exists(), "something is left")?;
+    check(!standing.down().await?, "down found one twice")
+}
+
+/// Three scripts in the programs' place: all say the right version, and the API server then gives up.
+async fn ends_early() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let (bin, tmp) = (folder.path().join("bin"), folder.path().join("tmp"));
+    std::fs::create_dir(&bin)?;
+    std::fs::create_dir(&tmp)?;
+    for (program, end) in [
+        ("etcd", "exec /bin/sleep 600"),
+        ("kube-controller-manager", "exec /bin/sleep 600"),
+        ("kube-apiserver", "echo no such flag >&2; exit 3"),
+    ] {
+        let text =
+            format!("#!/bin/sh\n[ \"$1\" != --version ] || {{ echo Kubernetes {DEFAULT_VERSION}; exit; }}\n{end}\n");
+        std::fs::write(bin.join(program), text)?;
+        std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755))?;
+    }
+    let told = Command::new(std::env::current_exe()?)
+        .env(ROLE, "victim")
+        .env("LOCKSTEP_BIN", &bin)
+        .env("TMPDIR", &tmp)
+        .stdin(Stdio::null())
+        .output()?;
+    let error = String::from_utf8_lossy(&told.stderr).into_owned();
+    check(!told.status.success(), "it booted")?;
+    let says = |words: &str| check(error.contains(words), format!("{words:?} is not in {error}"));
+    says("kube-apiserver ended while the cluster was starting (exit code 3)")?;
+    says("failed-kube-apiserver.log, and ends with\nno such flag")?;
+    let left = std::fs::read_dir(tmp.join(format!("lockstep-{}", rustix::process::getuid().as_raw())))?;
+    let left: Vec<_> = left.flatten().map(|entry| entry.file_name()).collect();
+    check(left == ["failed-kube-apiserver.log"], format!("{left:?}"))
+}
+
+async fn exclusive() -> Outcome {
+    let cluster = obtain(DEFAULT_VERSION).await?;
+    let first = cluster.exclusive().await?;
+    let waiting = tokio::spawn({
+        let cluster = cluster.clone();
+        async move { cluster.exclusive().await.map(drop) }
+    });
+    clock::pause(Duration::from_millis(200)).await;
+    check(!waiting.is_finished(), "two at once")?;
+    drop(first);
+    Ok(tokio::time::timeout(Duration::from_secs(60), waiting).await???)
+}
+
+// What runs on it.
+
+/// A new namespace that is ready for pods: its default service account is the lab's doing.
+async fn namespace(client: &Client, prefix: &str) -> Result<String, Failed> {
+    let wanted: Namespace = serde_json::from_value(json!({"metadata": {"generateName": format!("{prefix}-")}}))?;
+    let made = Api::all(client.clone()).create(&PostParams::default(), &wanted).await?;
+    let name = made.metadata.name.ok_or("a namespace has a name")?;
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), &name);
+    let there = async || accounts.get_opt("default").await.is_ok_and(|found| found.is_some());
+    until("the namespace has its service account", Duration::from_secs(30), there).await?;
+    Ok(name)
+}
+
+async fn create<K>(client: &Client, namespace: &str, object: Value) -> Outcome
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + serde::Serialize
+        + std::fmt::Debug,
+{
+    let object: K = serde_json::from_value(object)?;
+    Api::<K>::namespaced(client.clone(), namespace).create(&PostParams::default(), &object).await?;
+    Ok(())
+}
+
+async fn count<K>(client: &Client, namespace: &str) -> Result<usize, Failed>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    Ok(Api::<K>::namespaced(client.clone(), namespace).list(&ListParams::default()).await?.items.len())
+}
+
+/// A Deployment or ReplicaSet of two.
+fn two(name: &str) -> Value {
+    let labels = json!({"app": name});
+    json!({
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "app:1"}]}},
+        },
+    })
+}
+
+async fn lab() -> Outcome {
+    let client = obtain(DEFAULT_VERSION).await?.access.admin_client()?;
+    let namespace = namespace(&client, "lab").await?;
+    create::<Deployment>(&client, &namespace, two("web")).await?;
+    create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
+    let two_pods = async || count::<Pod>(&client, &namespace).await.is_ok_and(|pods| pods == 2);
+    until("the ReplicaSet has two pods", Duration::from_secs(30), two_pods).await?;
+    clock::pause(Duration::from_secs(1)).await;
+    let replica_sets = count::<ReplicaSet>(&client, &namespace).await?;
+    check(replica_sets == 1, format!("somebody made {} more", replica_sets - 1))
+}
+
+async fn lab_without() -> Outcome {
+    let cluster = boot(&Plan::new(DEFAULT_VERSION).without(["deployment", "replicaset"])).await?;
+    let client = cluster.access.admin_client()?;
+    let namespace = namespace(&client, "without").await?;
+    create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
+    clock::pause(Duration::from_secs(1)).await;
+    let pods = count::<Pod>(&client, &namespace).await?;
+    cluster.shutdown().await;
+    check(pods == 0, format!("somebody made {pods} pods"))
+}
+
+async fn gate() -> Outcome {
+    let cluster = obtain(DEFAULT_VERSION).await?;
+    let namespace = namespace(&cluster.access.admin_client()?, "gate").await?;
+    let gate = Gate::start(&cluster.access)?;
+    let client = gate.access().subject_client()?;
+    let maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
+    let from = maps.list(&ListParams::default()).await?.metadata.resource_version.ok_or("a list has a version")?;
+    let mut events = pin!(maps.watch(&WatchParams::default(), &from).await?);
+    create::<ConfigMap>(&client, &namespace, json!({"metadata": {"name": "one"}})).await?;
+    let event = tokio::time::timeout(Duration::from_secs(2), events.try_next()).await??;
+    match event {
+        Some(WatchEvent::Added(map)) if map.metadata.name.as_deref() == Some("one") => {}
+        other => return Err(format!("not the event: {other:?}").into()),
+    }
+    check(maps.get("two").await.is_err(), "there is no such thing")?;
+
+    gate.log().beyond(3).await;
+    let log = gate.log().drain();
+    let seen: Vec<_> = log.iter().map(|r| (r.seq, r.verb, r.name.as_str(), r.status)).collect();
+    let expected = [
+        (1, Verb::List, "", Some(200)),
+        (2, Verb::Watch, "", Some(200)),
+        (3, Verb::Create, "", Some(201)),
+        (4, Verb::Get, "two", Some(404)),
+    ];
+    check(seen == expected, format!("{seen:?}"))?;
+    check(log.iter().all(|r| r.resource == "configmaps" && r.namespace == namespace), format!("{log:?}"))?;
+    let counts = gate.log().counts();
+    check(counts.values().sum::<u64>() == 4 && counts[&Verb::Create] == 1, format!("{counts:?}"))
+}

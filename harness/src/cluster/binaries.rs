@@ -11,7 +11,7 @@ const SCRIPT: &str = include_str!("../../../scripts/control-plane");
 /// The version that blessed timelines come from.
 pub const DEFAULT_VERSION: &str = "v1.36.3";
 
-/// The folder that holds them.
+/// What a control plane consists of.
 const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "etcd"];
 
 /// A folder with kube-apiserver, kube-controller-manager and etcd.

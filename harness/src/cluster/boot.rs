@@ -24,6 +24,10 @@ const ATTEMPTS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(25);
 /// A machine that is busy with something else may take this long.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// The controller manager gives up on a server that is not healthy after ten seconds; then it is started again.
+const LAB_PATIENCE: Duration = Duration::from_secs(9);
+/// The lab's half.
+const LAB: &str = "kube-controller-manager";
 /// How much of a log goes into an error.
 const TAIL: usize = 12;
 
@@ -145,14 +149,18 @@ impl<'a> Starting<'a> {
     /// Ask until the answer is 200, and start the controller manager on the first answer of any kind.
     async fn until_ready(&mut self, client: &kube::Client, plan: &Plan) -> Result<(), ClusterError> {
         let started = clock::instant();
-        let mut lab = false;
+        let mut lab = None;
         loop {
             let answer = client.request_text(readyz()).await;
-            if !lab && matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
-                self.start("kube-controller-manager", programs::kube_controller_manager(&self.layout, &plan.without))?;
-                lab = true;
+            if lab.is_none() && matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
+                self.start(LAB, programs::kube_controller_manager(&self.layout, &plan.without))?;
+                lab = Some(clock::instant());
             }
             if let Some((child, exit)) = self.children.iter().find_map(|child| Some((child, child.exited()?))) {
+                if child.name == LAB && lab.take().is_some_and(|started| started.elapsed() > LAB_PATIENCE) {
+                    self.children.retain(|child| child.name != LAB);
+                    continue;
+                }
                 let (log, tail) = self.keep_log(&child.name);
                 return Err(ClusterError::Exited { program: child.name.clone(), exit, log, tail });
             }

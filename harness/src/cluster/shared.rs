@@ -93,7 +93,7 @@ pub async fn obtain_in(run: &Run, plan: &Plan) -> Result<Cluster, ClusterError> 
             return Ok(found);
         }
         // Somebody killed a part of it. Its supervisor stays until the run ends, and removes the folder then.
-        found.programs.values().for_each(ProcessId::kill_group);
+        found.kill_programs();
     }
     match boot_in(&folder, plan).await {
         Ok((cluster, supervisor)) => {

@@ -7,7 +7,7 @@ use super::boot::{Plan, boot_in};
 use super::exclusive::{Guard, lock};
 use super::place::{make_private, of_user};
 use super::{Cluster, ClusterError};
-use crate::supervise::{ProcessId, Until};
+use crate::supervise::Until;
 
 /// How long a supervisor may take to end everything: its grace, and what a busy machine adds.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -100,8 +100,8 @@ impl Standing {
         let folder = self.folder.clone();
         tokio::task::spawn_blocking(move || {
             if let Some(cluster) = found {
+                cluster.kill_programs();
                 cluster.supervisor.terminate(PATIENCE);
-                cluster.programs.values().for_each(ProcessId::kill_group);
             }
             match std::fs::remove_dir_all(&folder) {
                 Err(error) if folder.exists() => Err(ClusterError::file(folder)(error)),

@@ -20,14 +20,14 @@
 //!
 //! # Where to stand in the way
 //!
-//! Every request comes through one function, [`passage::Passage::pass`], which has four moments:
+//! Every request comes through one function, `Passage::pass`, which has four moments:
 //!
 //! 1. *arrived*: the request is understood ([`Route`]) and nobody has seen it. Here it can be held,
 //!    delayed, refused with an answer of the gate's own, or be the sign for a hold on a kind: the hold is
 //!    in place **before** the request goes to the server (measured: after it, the event overtakes).
 //! 2. *answered*: the server has acted and its status is known, the subject knows nothing. Here the
 //!    answer can be withheld, or the subject be killed between its write and the answer.
-//! 3. *streaming*: the answer's body, one frame at a time ([`answer::Answer`]). A held watch keeps reading
+//! 3. *streaming*: the answer's body, one frame at a time (`Answer`). A held watch keeps reading
 //!    from the server into a queue and gives its frames out, in order, on release.
 //! 4. *finished*: the body is through or somebody went away. The log has the request then; a watch it has
 //!    since the moment *answered*, as it ends only when its client does.
@@ -40,6 +40,8 @@ mod log;
 mod passage;
 mod route;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub use error::GateError;
 pub use log::{GateLog, GateRequest};

@@ -128,27 +128,30 @@ fn authority(access: &Access) -> Result<hyper::http::uri::Authority, GateError> 
     uri.and_then(|uri| uri.authority().cloned()).ok_or_else(|| GateError::Address(access.server.clone()))
 }
 
+/// A client without time-outs that trusts this cluster's CA alone.
 fn upstream(access: &Access) -> Result<Upstream, GateError> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let tls = HttpsConnectorBuilder::new().with_tls_config(client_config(access)?).https_only();
+    Ok(Client::builder(TokioExecutor::new())
+        .http2_initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .build(tls.enable_all_versions().wrap_connector(tcp)))
+}
+
+pub(super) fn client_config(access: &Access) -> Result<ClientConfig, GateError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(access.ca_pem.as_bytes()) {
         roots.add(certificate.map_err(|error| GateError::Ca(error.to_string()))?)?;
     }
-    let tls = ClientConfig::builder_with_provider(provider())
+    Ok(ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
-        .with_no_client_auth();
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    let https =
-        HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_all_versions().wrap_connector(tcp);
-    Ok(Client::builder(TokioExecutor::new())
-        .http2_initial_connection_window_size(CONNECTION_WINDOW)
-        .http2_initial_stream_window_size(STREAM_WINDOW)
-        .build(https))
+        .with_no_client_auth())
 }
 
-fn server_config(own: &Authority) -> Result<ServerConfig, GateError> {
+pub(super) fn server_config(own: &Authority) -> Result<ServerConfig, GateError> {
     let (certificate, key) = own.server("lockstep gate")?.into_der();
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?

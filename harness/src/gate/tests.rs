@@ -1,0 +1,253 @@
+//! The gate between a client and a server of the test's own, in both versions of HTTP.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, BoxStream, StreamExt};
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode, Version};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rstest::rstest;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+
+use super::server::{client_config, server_config};
+use super::{Gate, Verb};
+use crate::clock;
+use crate::cluster::{Access, Authority};
+
+const SOON: Duration = Duration::from_secs(5);
+
+type Frames = BoxStream<'static, Result<Frame<Bytes>, std::io::Error>>;
+
+/// A server that gives the test a sender for each watch, and echoes headers otherwise.
+struct Server {
+    access: Access,
+    /// The way into each watch, as it is opened; it closes when the gate gives the watch up.
+    watches: UnboundedReceiver<Sender<Bytes>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let authority = Authority::new("test", "2026-11-21T00:00:00Z".parse().unwrap()).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let access = Access {
+            server: format!("https://{}", listener.local_addr().unwrap()),
+            ca_pem: authority.pem(),
+            admin_token: "admin".to_owned(),
+            subject_token: "subject".to_owned(),
+        };
+        let tls = TlsAcceptor::from(Arc::new(server_config(&authority).unwrap()));
+        let (opened, watches) = unbounded_channel();
+        let task = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((socket, _)) = listener.accept().await {
+                let (tls, opened) = (tls.clone(), opened.clone());
+                connections.spawn(async move {
+                    let stream = tls.accept(socket).await.unwrap();
+                    let service = service_fn(move |request| answer(request, opened.clone()));
+                    let _ =
+                        auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+        });
+        Self { access, watches, task }
+    }
+
+    async fn watch(&mut self) -> Sender<Bytes> {
+        tokio::time::timeout(SOON, self.watches.recv()).await.unwrap().unwrap()
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    opened: UnboundedSender<Sender<Bytes>>,
+) -> Result<Response<StreamBody<Frames>>, Infallible> {
+    let (sender, receiver) = channel(1);
+    match request.uri().path() {
+        "/never" => {
+            // Held until the request is given up.
+            opened.send(sender).unwrap();
+            let _held = receiver;
+            pending().await
+        }
+        path if path.ends_with("/echo") => {
+            let mut said: Vec<String> =
+                request.headers().iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
+            said.push(String::from_utf8_lossy(&request.collect().await.unwrap().to_bytes()).into_owned());
+            let text = Bytes::from(said.join("\n"));
+            let body = stream::iter([Ok(Frame::data(text))]).boxed();
+            let mut response = Response::new(StreamBody::new(body));
+            // Whatever it says, the gate has no business to look into it.
+            response.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+            Ok(response)
+        }
+        _ => {
+            opened.send(sender).unwrap();
+            let frames = stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
+            Ok(Response::new(StreamBody::new(frames.map(|bytes| Ok(Frame::data(bytes))).boxed())))
+        }
+    }
+}
+
+fn client(gate: &Gate, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
+    let tls = HttpsConnectorBuilder::new().with_tls_config(client_config(&gate.access()).unwrap()).https_only();
+    let connector = if version == Version::HTTP_2 { tls.enable_http2().build() } else { tls.enable_http1().build() };
+    Client::builder(TokioExecutor::new()).http2_only(version == Version::HTTP_2).build(connector)
+}
+
+fn get(gate: &Gate, path: &str) -> Request<Full<Bytes>> {
+    let body = Full::default();
+    Request::get(format!("{}{path}", gate.url())).header("authorization", "Bearer subject").body(body).unwrap()
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, future).await.expect("in time")
+}
+
+async fn frame(body: &mut Incoming) -> Option<Bytes> {
+    soon(body.frame()).await.map(|frame| frame.unwrap().into_data().unwrap())
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn requests_and_answers_pass_unchanged(#[case] version: Version) {
+    let server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let mut request = get(&gate, "/apis/apps/v1/namespaces/a/deployments/web/echo?dryRun=All");
+    *request.method_mut() = hyper::Method::PUT;
+    *request.body_mut() = Bytes::from_static(b"k8s\0protobuf").into();
+    if version == Version::HTTP_11 {
+        request.headers_mut().insert("connection", "keep-alive, x-hop".parse().unwrap());
+        request.headers_mut().insert("x-hop", "1".parse().unwrap());
+    }
+    let response = soon(client(&gate, version).request(request)).await.unwrap();
+    assert_eq!(response.version(), version);
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-encoding"], "gzip");
+    let text = String::from_utf8(response.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    assert!(text.contains("authorization: Bearer subject") && text.ends_with("k8s\0protobuf"), "{text}");
+    assert!(!text.contains("x-hop") && !text.contains("connection:"), "{text}");
+    assert_eq!(soon(gate.log().beyond(0)).await, 1);
+    let seen = gate.log().drain().remove(0);
+    assert_eq!((seen.verb, seen.status, seen.subresource.as_str()), (Verb::Update, Some(200), "echo"));
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn every_frame_goes_out_at_once_and_the_watch_is_logged_when_it_begins(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let mut body =
+        soon(client(&gate, version).request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
+    soon(gate.log().beyond(0)).await;
+    assert_eq!(gate.log().drain().remove(0).verb, Verb::Watch);
+    let events = server.watch().await;
+    for text in ["one", "two", "three"] {
+        events.send(Bytes::from(text)).await.unwrap();
+        assert_eq!(frame(&mut body).await.unwrap(), text);
+    }
+    drop(events);
+    assert!(soon(body.collect()).await.unwrap().to_bytes().is_empty(), "an end is an end");
+}
+
+#[rstest]
+#[case(Version::HTTP_11, "/api/v1/pods?watch=true")]
+#[case(Version::HTTP_2, "/api/v1/pods?watch=true")]
+#[case(Version::HTTP_11, "/never")]
+#[case(Version::HTTP_2, "/never")]
+#[tokio::test]
+async fn a_client_that_goes_away_takes_its_request_along(#[case] version: Version, #[case] path: &str) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, version);
+    let request = get(&gate, path);
+    let asking = tokio::spawn(async move { client.request(request).await.unwrap().into_body().collect().await });
+    let events = server.watch().await;
+    if path != "/never" {
+        // The answer has begun.
+        soon(gate.log().beyond(0)).await;
+    }
+    assert!(!events.is_closed());
+    asking.abort();
+    soon(events.closed()).await;
+    if path == "/never" {
+        soon(gate.log().beyond(0)).await;
+        assert_eq!(gate.log().drain().remove(0).status, None);
+    }
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_server_that_goes_away_breaks_the_watch_and_then_answers_502(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, version);
+    let mut body = soon(client.request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
+    let events = server.watch().await;
+    events.send(Bytes::from_static(b"one")).await.unwrap();
+    assert!(frame(&mut body).await.is_some());
+    server.task.abort();
+    assert!(soon(body.frame()).await.unwrap().is_err(), "a cut watch must not look like a finished one");
+
+    let response = soon(client.request(get(&gate, "/api/v1/pods/p"))).await.unwrap();
+    assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let status: serde_json::Value = serde_json::from_slice(&response.collect().await.unwrap().to_bytes()).unwrap();
+    assert_eq!((&status["kind"], &status["code"]), (&"Status".into(), &502.into()));
+    assert!(status["message"].as_str().unwrap().contains("refused"), "{status}");
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_watch_that_nobody_reads_stops_nothing_else(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let (reader, idler) = (client(&gate, version), client(&gate, version));
+    let _unread = soon(idler.request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap();
+    let events = server.watch().await;
+    // More than any window of the ordinary size holds.
+    let pouring = tokio::spawn(async move {
+        for _ in 0..512 {
+            if events.send(Bytes::from(vec![b'x'; 64 << 10])).await.is_err() {
+                break;
+            }
+        }
+    });
+    clock::pause(Duration::from_millis(200)).await;
+    let response = soon(reader.request(get(&gate, "/echo"))).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    pouring.abort();
+}
+
+#[tokio::test]
+async fn dropping_the_gate_ends_what_passes_through_it() {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, Version::HTTP_2);
+    let mut body = soon(client.request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
+    let events = server.watch().await;
+    drop(gate);
+    soon(events.closed()).await;
+    assert!(soon(body.frame()).await.unwrap().is_err());
+}
