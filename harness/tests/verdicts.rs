@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         trial("restless-is-non-conformant", || broken("restless", "never stopped writing")),
         trial("idle-is-non-conformant", || broken("idle", "did nothing")),
         trial("eager-old-is-non-conformant", || broken("eager-old", "edge 1")),
+        trial("the-real-binary-is-conformant", real_binary),
         trial("a-subject-that-ends-is-non-conformant", ended),
         trial("a-stock-controller-left-on-is-inconclusive", stock_left_on),
         trial("a-dead-lab-is-inconclusive", dead_lab),
@@ -93,25 +94,27 @@ fn expect(judgement: &Judgement, verdict: Verdict, words: &str) -> Result<(), St
 }
 
 fn broken(name: &str, words: &str) -> Result<(), String> {
-    let spec = mutant(name)?;
-    let judgement = run(async {
+    expect(&on_shared(&mutant(name)?)?, Verdict::NonConformant, words)
+}
+
+/// The case on a subject, on the control plane that the trials of a run share.
+fn on_shared(spec: &Spec) -> Result<Judgement, String> {
+    run(async {
         let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
-        let judgement = judged(&lab, &spec).await;
+        let judgement = judged(&lab, spec).await;
         lab.close().await;
         judgement
-    })?;
-    expect(&judgement, Verdict::NonConformant, words)
+    })
 }
 
 fn ended() -> Result<(), String> {
-    let spec: Spec = "command:false".parse().map_err(|error: lockstep::subject::SubjectError| error.to_string())?;
-    let judgement = run(async {
-        let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
-        let judgement = judged(&lab, &spec).await;
-        lab.close().await;
-        judgement
-    })?;
-    expect(&judgement, Verdict::NonConformant, "the subject ended")
+    let spec = Spec::Command(vec!["false".into()]);
+    expect(&on_shared(&spec)?, Verdict::NonConformant, "the subject ended")
+}
+
+/// Ours as a process of its own does what it does as a task of this one.
+fn real_binary() -> Result<(), String> {
+    expect(&on_shared(&Spec::OursProcess(None))?, Verdict::Conformant, "conformant")
 }
 
 /// Somebody's Deployment controller already runs on the cluster: no subject may be judged there.

@@ -90,9 +90,9 @@ fn tell(arguments: &Arguments, cases: &[Case], left: &Side, right: &Side) -> Res
             let b = report::Side { title: &b, timeline: &second.timeline };
             println!("{}\n", report::side_by_side(a, b, width(), colour()));
         }
-        outcomes.push(second.outcome());
         // What is not blessed yet can be compared all the same.
-        outcomes.push(if first.outcome() == Outcome::Unblessed { Outcome::Conformant } else { first.outcome() });
+        let alone = if first.outcome() == Outcome::Unblessed { Outcome::Conformant } else { first.outcome() };
+        outcomes.push(Outcome::of([alone, second.outcome()]));
         judgements.extend([first, second]);
     }
     println!("{}", report::table(&judgements, colour()));

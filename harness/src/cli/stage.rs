@@ -57,11 +57,10 @@ impl Place {
 
     /// The words that name the same place on a command line, where it is not the default.
     pub(super) fn words(&self) -> String {
-        let mut words = format!(" --cluster {}", self.cluster);
-        if self.k8s_version != cluster::DEFAULT_VERSION {
-            words += &format!(" --k8s-version {}", self.k8s_version);
+        match self.k8s_version.as_str() {
+            cluster::DEFAULT_VERSION => String::new(),
+            version => format!(" --k8s-version {version}"),
         }
-        words
     }
 }
 
