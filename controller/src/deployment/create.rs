@@ -90,7 +90,9 @@ pub fn plan_after_refusal(observed: &Observed, name: &str, error: &str, now: Tim
         let mut status = observed.deployment.status.clone();
         let kind = names::condition::PROGRESSING;
         Condition::set(&mut status.conditions, Condition::new(kind, names::status::FALSE, reason, &*message, now));
-        let _ = sync.write_status(status);
+        if status != observed.deployment.status {
+            let _ = sync.write_status(status);
+        }
     }
     sync.event(EventKind::Warning, reason, message);
     let mut plan = sync.into_plan();

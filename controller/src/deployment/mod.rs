@@ -1,6 +1,6 @@
 //! Deployments: observe, plan, apply.
 //!
-//! [`observe`](observe::observe) takes from the caches what the rules look at. [`plan`] decides, and is pure: one file for each
+//! `observe` takes from the caches what the rules look at. [`plan`] decides, and is pure: one file for each
 //! group of rules, each naming the function of upstream that it follows and the case that pins it. `apply` carries the decisions
 //! out, one request after the other, and knows what each refusal means.
 //!

@@ -8,6 +8,8 @@ use futures::Stream;
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::core::Request;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::RequestError;
@@ -57,6 +59,25 @@ impl Resource {
 #[derive(Clone)]
 pub(crate) struct ApiServer {
     client: Client,
+}
+
+/// A page of a list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct List<T> {
+    pub(crate) metadata: ListMeta,
+    #[serde(default = "Vec::new")]
+    pub(crate) items: Vec<T>,
+}
+
+/// Where a list stands.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ListMeta {
+    /// Version that the list is true of.
+    pub(crate) resource_version: String,
+    /// Where the next page begins; empty on the last.
+    #[serde(rename = "continue")]
+    pub(crate) next: String,
 }
 
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
@@ -123,21 +144,25 @@ impl ApiServer {
     }
 
     /// One page of all objects of a kind, in all namespaces.
-    pub(crate) async fn list(&self, resource: Resource, page: Option<String>) -> Result<Value, RequestError> {
+    pub(crate) async fn list<T: DeserializeOwned>(
+        &self,
+        resource: Resource,
+        page: Option<String>,
+    ) -> Result<List<T>, RequestError> {
         let params = ListParams { limit: Some(500), continue_token: page, ..ListParams::default() };
         self.send(format!("LIST {}", resource.plural()), resource.everywhere().list(&params)).await
     }
 
     /// All changes of a kind after a resourceVersion.
-    pub(crate) async fn watch(
+    pub(crate) async fn watch<T: DeserializeOwned + Clone>(
         &self,
         resource: Resource,
         version: &str,
-    ) -> Result<impl Stream<Item = Result<WatchEvent<Value>, kube::Error>> + use<>, RequestError> {
+    ) -> Result<impl Stream<Item = Result<WatchEvent<T>, kube::Error>> + use<T>, RequestError> {
         let params = WatchParams { timeout: Some(WATCH_SECONDS), bookmarks: true, ..WatchParams::default() };
         let what = format!("WATCH {}", resource.plural());
         let request = resource.everywhere().watch(&params, version).map_err(|error| refused(&what, error))?;
-        match clock::within(PATIENCE, self.client.request_events::<Value>(request)).await {
+        match clock::within(PATIENCE, self.client.request_events::<T>(request)).await {
             Some(Ok(events)) => Ok(events),
             Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
             None => Err(RequestError::NoAnswer { what, seconds: PATIENCE.as_secs() }),
@@ -150,9 +175,9 @@ impl ApiServer {
         Ok(list.resources.into_iter().map(|resource| resource.name).collect())
     }
 
-    async fn send(&self, what: String, request: Built) -> Result<Value, RequestError> {
+    async fn send<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
         let request = request.map_err(|error| refused(&what, error))?;
-        match clock::within(PATIENCE, self.client.request::<Value>(request)).await {
+        match clock::within(PATIENCE, self.client.request::<T>(request)).await {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
             None => Err(RequestError::NoAnswer { what, seconds: PATIENCE.as_secs() }),

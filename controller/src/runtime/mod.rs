@@ -14,6 +14,7 @@ mod events;
 mod queue;
 mod reflector;
 mod triggers;
+mod wire;
 mod worker;
 
 pub(crate) use api::{ApiServer, Resource};

@@ -4,18 +4,17 @@
 //! longer holds was deleted in between. Waits between attempts grow to half a minute and do not jitter: a simulation must replay.
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
 use kube::api::WatchEvent;
-use serde_json::Value;
 
-use super::triggers::Change;
+use super::wire::Wire;
 use super::worker::Controller;
-use super::{Key, RequestError, Resource};
+use super::{Key, RequestError};
 use crate::clock;
-use crate::model::{Deployment, ModelError, Pod, ReplicaSet};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -33,8 +32,8 @@ enum End {
 }
 
 /// Runs for ever; calls `synced` when the first list is in the cache.
-pub(super) async fn reflect(controller: Arc<Controller>, resource: Resource, synced: impl FnOnce()) {
-    let mut reflector = Reflector { controller, resource, known: BTreeSet::new() };
+pub(super) async fn reflect<W: Wire>(controller: Arc<Controller>, synced: impl FnOnce()) {
+    let mut reflector = Reflector::<W> { controller, known: BTreeSet::new(), wire: PhantomData };
     let mut synced = Some(synced);
     let mut wait = FIRST_WAIT;
     loop {
@@ -47,7 +46,7 @@ pub(super) async fn reflect(controller: Arc<Controller>, resource: Resource, syn
                 reflector.watch(&mut version).await;
             }
             Err(error) => {
-                tracing::warn!(resource = resource.plural(), error = %error.message(), "Cannot list; trying again.");
+                tracing::warn!(resource = W::RESOURCE.plural(), error = %error.message(), "Cannot list; trying again.");
                 pause(&mut wait).await;
             }
         }
@@ -59,36 +58,31 @@ async fn pause(wait: &mut Duration) {
     *wait = (*wait * 2).min(LONGEST_WAIT);
 }
 
-struct Reflector {
+struct Reflector<W> {
     controller: Arc<Controller>,
-    resource: Resource,
     /// What the cache holds of this kind.
     known: BTreeSet<Key>,
+    wire: PhantomData<W>,
 }
 
-impl Reflector {
+impl<W: Wire> Reflector<W> {
     /// Puts everything there is into the cache, takes everything else out; returns the version that this is true of.
     async fn list(&mut self) -> Result<String, RequestError> {
         let mut gone = self.known.clone();
         let mut page = None;
         loop {
-            let mut list = self.controller.api.list(self.resource, page).await?;
-            let version = text(&list, "/metadata/resourceVersion");
-            let next = text(&list, "/metadata/continue");
-            if let Some(Value::Array(items)) = list.get_mut("items").map(Value::take) {
-                for item in items {
-                    if let Some(key) = self.put(item) {
-                        gone.remove(&key);
-                    }
-                }
+            let list = self.controller.api.list::<W>(W::RESOURCE, page).await?;
+            for item in list.items {
+                gone.remove(&item.place().0);
+                self.put(item);
             }
-            if next.is_empty() {
+            if list.metadata.next.is_empty() {
                 for key in gone {
                     self.remove(key);
                 }
-                return Ok(version);
+                return Ok(list.metadata.resource_version);
             }
-            page = Some(next);
+            page = Some(list.metadata.next);
         }
     }
 
@@ -102,7 +96,7 @@ impl Reflector {
                 Ok(End::Expired) => return,
                 Err(error) if error.is_expired() => return,
                 Err(error) => {
-                    tracing::debug!(resource = self.resource.plural(), error = %error.message(), "A watch broke.");
+                    tracing::debug!(resource = W::RESOURCE.plural(), error = %error.message(), "A watch broke.");
                 }
             }
             if *version == before && clock::instant() - start < SHORT {
@@ -114,79 +108,45 @@ impl Reflector {
     }
 
     async fn watch_once(&mut self, version: &mut String) -> Result<End, RequestError> {
-        let events = self.controller.api.watch(self.resource, version).await?;
+        let failed =
+            |source| RequestError::Server { what: format!("WATCH {}", W::RESOURCE.plural()), source: Box::new(source) };
+        let events = self.controller.api.watch::<W>(W::RESOURCE, version).await?;
         pin_mut!(events);
         loop {
             let event = match clock::within(SILENCE, events.next()).await {
                 None | Some(None) => return Ok(End::Closed),
-                Some(Some(Ok(event))) => event,
-                Some(Some(Err(source))) => {
-                    let what = format!("WATCH {}", self.resource.plural());
-                    return Err(RequestError::Server { what, source: Box::new(source) });
-                }
+                Some(Some(event)) => event.map_err(failed)?,
             };
             match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                    *version = text(&object, "/metadata/resourceVersion");
+                    *version = object.place().1;
                     self.put(object);
                 }
                 WatchEvent::Deleted(object) => {
-                    *version = text(&object, "/metadata/resourceVersion");
-                    self.remove(key_of(&object));
+                    let (key, last) = object.place();
+                    *version = last;
+                    self.remove(key);
                 }
                 WatchEvent::Bookmark(bookmark) => *version = bookmark.metadata.resource_version,
                 WatchEvent::Error(status) if status.code == 410 => return Ok(End::Expired),
-                WatchEvent::Error(status) => {
-                    let what = format!("WATCH {}", self.resource.plural());
-                    return Err(RequestError::Server { what, source: Box::new(kube::Error::Api(status)) });
-                }
+                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
             }
         }
     }
 
-    fn put(&mut self, object: Value) -> Option<Key> {
-        let key = key_of(&object);
-        match read(self.resource, &key, object) {
+    fn put(&mut self, object: W) {
+        let (key, _) = object.place();
+        match object.read() {
             Ok(change) => {
-                self.known.insert(key.clone());
+                self.known.insert(key);
                 self.controller.take(change);
-                Some(key)
             }
-            Err(error) => {
-                tracing::error!(%error, object = %key, "An object cannot be read and is left alone.");
-                None
-            }
+            Err(error) => tracing::error!(%error, object = %key, "An object cannot be read and is left alone."),
         }
     }
 
     fn remove(&mut self, key: Key) {
         self.known.remove(&key);
-        self.controller.take(match self.resource {
-            Resource::Deployments => Change::Deployment(key, None),
-            Resource::ReplicaSets => Change::ReplicaSet(key, None),
-            Resource::Pods | Resource::Events => Change::Pod(key, None),
-        });
+        self.controller.take(W::gone(key));
     }
-}
-
-/// Reads an object and lets go of what nobody uses: for pods nearly all, for the others the field managers, which the server
-/// keeps for itself when a write leaves them out.
-fn read(resource: Resource, key: &Key, mut object: Value) -> Result<Change, ModelError> {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
-    let key = key.clone();
-    Ok(match resource {
-        Resource::Deployments => Change::Deployment(key, Some(Arc::new(Deployment::read(object)?))),
-        Resource::ReplicaSets => Change::ReplicaSet(key, Some(Arc::new(ReplicaSet::read(object)?))),
-        Resource::Pods | Resource::Events => Change::Pod(key, Some(Pod::read(&object)?)),
-    })
-}
-
-fn key_of(object: &Value) -> Key {
-    Key { namespace: text(object, "/metadata/namespace"), name: text(object, "/metadata/name") }
-}
-
-fn text(object: &Value, pointer: &str) -> String {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -107,3 +107,138 @@ fn selects(deployment: &Deployment, rs: &ReplicaSet) -> bool {
     let selector = deployment.spec.selector.as_ref().filter(|selector| !selector.is_empty());
     selector.is_some_and(|selector| selector.matches(&rs.meta.labels).unwrap_or(false))
 }
+
+/// deployment_controller_test.go: which Deployments are queued.
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::new("ns", name)
+    }
+
+    fn deployment(name: &str, app: &str, strategy: &str) -> Change {
+        let raw = json!({
+            "metadata": {"namespace": "ns", "name": name, "uid": name},
+            "spec": {"selector": {"matchLabels": {"app": app}}, "strategy": {"type": strategy}},
+        });
+        Change::Deployment(key(name), Some(Arc::new(Deployment::read(raw).unwrap())))
+    }
+
+    fn owners(kind: &str, owner: Option<&str>) -> Value {
+        owner.into_iter().map(|name| json!({"kind": kind, "name": name, "uid": name, "controller": true})).collect()
+    }
+
+    fn replica_set(name: &str, version: i32, app: &str, owner: Option<&str>) -> Change {
+        let raw = json!({"metadata": {
+            "namespace": "ns", "name": name, "uid": name, "resourceVersion": version.to_string(),
+            "labels": {"app": app}, "ownerReferences": owners("Deployment", owner),
+        }});
+        Change::ReplicaSet(key(name), Some(Arc::new(ReplicaSet::read(raw).unwrap())))
+    }
+
+    fn pod(name: &str, owner: Option<&str>, phase: &str) -> Change {
+        let raw = json!({
+            "metadata": {"namespace": "ns", "name": name, "uid": name, "ownerReferences": owners("ReplicaSet", owner)},
+            "status": {"phase": phase},
+        });
+        Change::Pod(key(name), Some(serde_json::from_value(raw).unwrap()))
+    }
+
+    /// Deployments `a` and `b` select the same pods; `c` selects others.
+    fn cache() -> Cache {
+        let mut cache = Cache::default();
+        for (name, app, strategy) in [("a", "x", "Recreate"), ("b", "x", "RollingUpdate"), ("c", "y", "RollingUpdate")]
+        {
+            assert_eq!(cache.take(deployment(name, app, strategy)), [key(name)]);
+        }
+        cache
+    }
+
+    fn gone(name: &str) -> Change {
+        Change::ReplicaSet(key(name), None)
+    }
+
+    #[test]
+    fn an_added_replica_set_wakes_its_owner_only() {
+        assert_eq!(cache().take(replica_set("rs", 1, "x", Some("b"))), [key("b")]);
+    }
+
+    #[test]
+    fn an_added_orphan_wakes_all_that_select_it() {
+        assert_eq!(cache().take(replica_set("rs", 1, "x", None)), [key("a"), key("b")]);
+    }
+
+    #[test]
+    fn an_owner_of_the_same_name_is_not_the_owner() {
+        let mut cache = cache();
+        let raw = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "made-anew"}});
+        cache.take(Change::Deployment(key("a"), Some(Arc::new(Deployment::read(raw).unwrap()))));
+        assert!(cache.take(replica_set("rs", 1, "x", Some("a"))).is_empty());
+    }
+
+    #[test]
+    fn an_updated_replica_set_wakes_its_owner() {
+        let mut cache = cache();
+        cache.take(replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(cache.take(replica_set("rs", 2, "x", Some("a"))), [key("a")]);
+        assert!(cache.take(replica_set("rs", 2, "x", Some("a"))).is_empty(), "the same version is no news");
+    }
+
+    #[test]
+    fn an_orphan_with_new_labels_wakes_those_that_select_it_now() {
+        let mut cache = cache();
+        cache.take(replica_set("rs", 1, "x", None));
+        assert_eq!(cache.take(replica_set("rs", 2, "y", None)), [key("c")]);
+        assert!(cache.take(replica_set("rs", 3, "y", None)).is_empty(), "nothing that matters has changed");
+    }
+
+    #[test]
+    fn a_changed_owner_wakes_both() {
+        let mut cache = cache();
+        cache.take(replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(cache.take(replica_set("rs", 2, "x", Some("b"))), [key("a"), key("b")]);
+    }
+
+    #[test]
+    fn a_released_replica_set_wakes_its_owner_and_all_that_select_it() {
+        let mut cache = cache();
+        cache.take(replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(cache.take(replica_set("rs", 2, "x", None)), [key("a"), key("a"), key("b")]);
+    }
+
+    #[test]
+    fn a_deleted_replica_set_wakes_its_owner_and_a_deleted_orphan_nobody() {
+        let mut cache = cache();
+        cache.take(replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(cache.take(gone("rs")), [key("a")]);
+        cache.take(replica_set("rs", 1, "x", None));
+        assert!(cache.take(gone("rs")).is_empty());
+        assert!(cache.claimable("ns", "a").is_empty());
+    }
+
+    #[test]
+    fn the_last_pod_wakes_a_recreate_deployment() {
+        let mut cache = cache();
+        cache.take(replica_set("rs", 1, "x", Some("a")));
+        assert!(cache.take(pod("one", Some("rs"), "Running")).is_empty());
+        assert!(cache.take(pod("two", Some("rs"), "Failed")).is_empty());
+        assert!(cache.take(Change::Pod(key("one"), None)).is_empty(), "one that has ended is still there");
+        assert_eq!(cache.take(Change::Pod(key("two"), None)), [key("a")]);
+    }
+
+    #[test]
+    fn a_pod_elsewhere_holds_nothing_back() {
+        let mut cache = cache();
+        cache.take(replica_set("rs", 1, "x", Some("a")));
+        cache.take(replica_set("other", 1, "x", Some("b")));
+        for (name, owner) in [("one", Some("rs")), ("two", Some("other")), ("three", None)] {
+            cache.take(pod(name, owner, "Running"));
+        }
+        assert_eq!(cache.take(Change::Pod(key("one"), None)), [key("a")]);
+        assert!(cache.take(Change::Pod(key("two"), None)).is_empty(), "a rolling Deployment does not wait for pods");
+        assert!(cache.take(Change::Pod(key("three"), None)).is_empty());
+    }
+}

@@ -10,14 +10,16 @@ use super::events::{Reports, write_events};
 use super::queue::Queue;
 use super::reflector::reflect;
 use super::triggers::Change;
+use super::wire::Raw;
 use super::{ApiServer, Cache, Key, Recorder, Resource, RunError};
 use crate::clock;
 use crate::deployment::{ApplyError, Plan, Tools, apply, observe};
+use crate::model::{Deployment, Pod, ReplicaSet};
 use crate::settings::Settings;
 use crate::{Observed, Planner};
 
-/// What the controller watches.
-const WATCHED: [Resource; 3] = [Resource::Deployments, Resource::ReplicaSets, Resource::Pods];
+/// Kinds that are watched.
+const WATCHED: u32 = 3;
 /// How long a shutdown waits for syncs that are under way, and then for events.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -60,24 +62,27 @@ impl Controller {
             return self.queue.forget(key);
         };
         let plan = (self.planner)(&observed, self.settings.clock.now(), &self.settings);
-        let outcome = self.apply(&observed, &plan).await;
-        match &outcome {
-            Ok(()) => {}
-            Err(ApplyError::OutOfDate { .. } | ApplyError::Collision { .. }) => {
-                tracing::debug!(deployment = %key, error = %outcome.as_ref().map_or_else(ToString::to_string, |()| String::new()), "Trying again.");
+        match self.apply(&observed, &plan).await {
+            Ok(()) => {
+                self.queue.forget(key);
+                if let Some(wait) = plan.requeue {
+                    self.queue.add_after(key.clone(), wait);
+                }
             }
-            Err(ApplyError::NamespaceTerminating) => return self.queue.forget(key),
-            Err(error) => tracing::info!(deployment = %key, %error, "A sync failed; trying again."),
+            // Whatever is tried there fails until the namespace is gone.
+            Err(ApplyError::NamespaceTerminating) => self.queue.forget(key),
+            Err(error) => self.try_again(key, &error),
         }
-        if let Err(error) = outcome {
-            if !self.queue.retry(key.clone()) {
-                tracing::error!(deployment = %key, %error, "Gave up until something changes.");
-            }
-            return;
+    }
+
+    fn try_again(&self, key: &Key, error: &ApplyError) {
+        if matches!(error, ApplyError::OutOfDate { .. } | ApplyError::Collision { .. }) {
+            tracing::debug!(deployment = %key, %error, "Trying again.");
+        } else {
+            tracing::info!(deployment = %key, %error, "A sync failed; trying again.");
         }
-        self.queue.forget(key);
-        if let Some(wait) = plan.requeue {
-            self.queue.add_after(key.clone(), wait);
+        if !self.queue.retry(key.clone()) {
+            tracing::error!(deployment = %key, %error, "Gave up until something changes.");
         }
     }
 
@@ -106,10 +111,13 @@ pub(crate) async fn run_controller(
     events.spawn(write_events(controller.api.clone(), reports));
     let mut tasks = JoinSet::new();
     let synced = Arc::new(Semaphore::new(0));
-    for resource in WATCHED {
+    let seen = || {
         let synced = synced.clone();
-        tasks.spawn(reflect(controller.clone(), resource, move || synced.add_permits(1)));
-    }
+        move || synced.add_permits(1)
+    };
+    tasks.spawn(reflect::<Raw<Deployment>>(controller.clone(), seen()));
+    tasks.spawn(reflect::<Raw<ReplicaSet>>(controller.clone(), seen()));
+    tasks.spawn(reflect::<Pod>(controller.clone(), seen()));
     let timer = controller.clone();
     tasks.spawn(async move { timer.queue.run_timer().await });
     let mut workers = JoinSet::new();
@@ -117,7 +125,7 @@ pub(crate) async fn run_controller(
         let (controller, synced) = (controller.clone(), synced.clone());
         workers.spawn(async move {
             // Nothing is decided before everything has been seen once.
-            if let Ok(all) = synced.acquire_many(WATCHED.len() as u32).await {
+            if let Ok(all) = synced.acquire_many(WATCHED).await {
                 drop(all);
                 controller.work().await;
             }

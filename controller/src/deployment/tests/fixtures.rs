@@ -89,7 +89,7 @@ impl World {
         };
         let name = format!("pod-{}", self.pods.len());
         let (namespace, phase) = ("default".to_owned(), phase.to_owned());
-        self.pods.push(Pod { namespace, name, controller: Some(controller), phase });
+        self.pods.push(Pod { namespace, name, resource_version: "1".to_owned(), controller: Some(controller), phase });
         self
     }
 

@@ -1,0 +1,104 @@
+//! Objects as they come over the wire, and how each kind gets from there into the cache.
+//!
+//! Deployments and ReplicaSets are kept as they came, field managers left out; of a pod only the three facts that rules use are
+//! read at all.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::triggers::Change;
+use super::{Key, Resource};
+use crate::model::{Deployment, ModelError, Pod, ReplicaSet};
+
+/// One kind of object, as it comes over the wire.
+pub(super) trait Wire: DeserializeOwned + Clone + Send + 'static {
+    const RESOURCE: Resource;
+
+    /// Where it belongs, and its version.
+    fn place(&self) -> (Key, String);
+
+    /// Reads it; only now can it turn out to be unreadable.
+    fn read(self) -> Result<Change, ModelError>;
+
+    /// That it is gone.
+    fn gone(key: Key) -> Change;
+}
+
+/// An object that is kept as it came.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Raw<T> {
+    value: Value,
+    #[serde(skip)]
+    of: PhantomData<T>,
+}
+
+impl<T> Raw<T> {
+    fn key(&self) -> (Key, String) {
+        let text = |pointer| self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
+        (key, text("/metadata/resourceVersion").to_owned())
+    }
+
+    /// Without the field managers, which nobody here uses, and which the server keeps where a write leaves them out.
+    fn trimmed(mut self) -> Value {
+        if let Some(metadata) = self.value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        self.value
+    }
+}
+
+impl Wire for Raw<Deployment> {
+    const RESOURCE: Resource = Resource::Deployments;
+
+    fn place(&self) -> (Key, String) {
+        self.key()
+    }
+
+    fn read(self) -> Result<Change, ModelError> {
+        let (key, _) = self.key();
+        Ok(Change::Deployment(key, Some(Arc::new(Deployment::read(self.trimmed())?))))
+    }
+
+    fn gone(key: Key) -> Change {
+        Change::Deployment(key, None)
+    }
+}
+
+impl Wire for Raw<ReplicaSet> {
+    const RESOURCE: Resource = Resource::ReplicaSets;
+
+    fn place(&self) -> (Key, String) {
+        self.key()
+    }
+
+    fn read(self) -> Result<Change, ModelError> {
+        let (key, _) = self.key();
+        Ok(Change::ReplicaSet(key, Some(Arc::new(ReplicaSet::read(self.trimmed())?))))
+    }
+
+    fn gone(key: Key) -> Change {
+        Change::ReplicaSet(key, None)
+    }
+}
+
+impl Wire for Pod {
+    const RESOURCE: Resource = Resource::Pods;
+
+    fn place(&self) -> (Key, String) {
+        (Key::new(&self.namespace, &self.name), self.resource_version.clone())
+    }
+
+    fn read(self) -> Result<Change, ModelError> {
+        Ok(Change::Pod(Key::new(&self.namespace, &self.name), Some(self)))
+    }
+
+    fn gone(key: Key) -> Change {
+        Change::Pod(key, None)
+    }
+}

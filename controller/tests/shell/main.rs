@@ -1,0 +1,295 @@
+//! The shell against a server in this process, in virtual time: what each answer of the server leads to.
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod server;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rollout_controller::{Clock, Settings, run};
+use serde_json::{Value, json};
+use server::{Server, failure};
+use tokio::task::JoinHandle;
+
+/// A Deployment of three.
+fn deployment() -> Value {
+    json!({
+        "metadata": {"name": "web", "uid": "d", "generation": 1},
+        "spec": {
+            "replicas": 3,
+            "progressDeadlineSeconds": 60,
+            "selector": {"matchLabels": {"app": "web"}},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}},
+            "template": template("app:1"),
+        },
+    })
+}
+
+fn template(image: &str) -> Value {
+    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}]}})
+}
+
+fn orphan() -> Value {
+    json!({
+        "metadata": {"name": "orphan", "uid": "o", "generation": 1, "labels": {"app": "web"}},
+        "spec": {"replicas": 0, "template": template("app:0")},
+        "status": {"observedGeneration": 1},
+    })
+}
+
+/// Starts the controller and lets it come to rest.
+async fn start(server: &Server) -> JoinHandle<()> {
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    let settings = Settings { clock, ..Settings::default() };
+    let client = server.client();
+    let task = tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
+    pass(Duration::from_millis(100)).await;
+    task
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is virtual time")]
+async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+fn events(server: &Server) -> Vec<String> {
+    let text = |event: &Value| format!("{} {}", event["reason"].as_str().unwrap(), event["message"].as_str().unwrap());
+    server.all("events").iter().map(text).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn makes_a_replica_set_and_says_so() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    let rs = server.all("replicasets").remove(0);
+    let name = rs["metadata"]["name"].as_str().unwrap();
+    // How many more depends on which watch is faster: a status made from an older Deployment is refused.
+    assert_eq!(server.verbs()[..2], ["POST replicasets", "PUT deployments/web/status"]);
+    assert!(server.verbs()[2..].iter().all(|verb| verb == "PUT deployments/web/status"));
+    let web = server.get("deployments/web");
+    assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "1");
+    assert_eq!(web["status"]["unavailableReplicas"], 3);
+    assert_eq!(events(&server), [format!("ScalingReplicaSet Scaled up replica set {name} from 0 to 3")]);
+    let event = server.all("events").remove(0);
+    let suffix = event["metadata"]["name"].as_str().unwrap().strip_prefix("web.").unwrap();
+    assert!(suffix.len() == 16 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit()), "{suffix}");
+    assert_eq!(event["source"]["component"], "deployment-controller");
+    assert_eq!(event["involvedObject"]["uid"], "d");
+    assert_eq!((&event["count"], &event["type"]), (&json!(1), &json!("Normal")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_tried_again_quietly() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    let refused = Arc::new(Mutex::new(3));
+    server.interfere(move |verb, _| {
+        let mut left = refused.lock().unwrap();
+        let hit = verb.starts_with("PUT replicasets/") && *left > 0;
+        *left -= i32::from(hit);
+        hit.then(|| failure(409, "Conflict", "the object has been modified"))
+    });
+    let before = server.verbs().len();
+    let mut web = server.get("deployments/web");
+    web["spec"]["replicas"] = 5.into();
+    server.put("deployments", web);
+    pass(Duration::from_secs(1)).await;
+    let tries = server.verbs()[before..].iter().filter(|verb| verb.starts_with("PUT replicasets/")).count();
+    assert_eq!(tries, 4);
+    assert_eq!(server.all("replicasets")[0]["spec"]["replicas"], 5);
+    assert_eq!(events(&server).len(), 2, "one for making, one for the size that was taken");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taken_name_counts_as_a_collision() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    let name = format!("web-{}", rollout_controller::pod_template_hash(&template("app:1"), None));
+    let foreign = json!({"metadata": {"name": name}, "spec": {"replicas": 1, "template": template("app:1")}});
+    server.put("replicasets", foreign);
+    start(&server).await;
+    assert_eq!(server.get("deployments/web")["status"]["collisionCount"], 1);
+    let names: Vec<_> = server.all("replicasets").iter().map(|rs| rs["metadata"]["name"].clone()).collect();
+    assert_eq!(names.len(), 2);
+    let other = format!("web-{}", rollout_controller::pod_template_hash(&template("app:1"), Some(1)));
+    assert!(names.contains(&json!(other)));
+    assert!(server.get(&format!("replicasets/{name}"))["metadata"]["ownerReferences"].is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_replica_set_is_told_and_tried_sixteen_times() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    server.interfere(|verb, _| (verb == "POST replicasets").then(|| failure(403, "Forbidden", "exceeded quota")));
+    start(&server).await;
+    pass(Duration::from_secs(1000)).await;
+    let name = format!("web-{}", rollout_controller::pod_template_hash(&template("app:1"), None));
+    let message = format!("Failed to create new replica set \"{name}\": exceeded quota");
+    let web = server.get("deployments/web");
+    let condition = &web["status"]["conditions"][0];
+    assert_eq!((&condition["reason"], &condition["message"]), (&json!("ReplicaSetCreateError"), &json!(message)));
+    assert_eq!(events(&server), [format!("ReplicaSetCreateError {message}")], "one event, counted up");
+    let tries = server.verbs().iter().filter(|verb| *verb == "POST replicasets").count();
+    assert_eq!(tries, 16);
+    assert_eq!(server.all("events")[0]["count"], tries);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_goes_away_is_left_alone() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    server.interfere(|verb, _| {
+        let (code, mut body) = failure(403, "Forbidden", "because it is being terminated");
+        body["details"] = json!({"causes": [{"reason": "NamespaceTerminating"}]});
+        (verb == "POST replicasets").then_some((code, body))
+    });
+    start(&server).await;
+    pass(Duration::from_secs(100)).await;
+    assert_eq!(server.verbs(), ["POST replicasets"]);
+    assert!(events(&server).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn adopts_after_a_live_look() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    server.put("replicasets", orphan());
+    start(&server).await;
+    let (verb, patch) = server.writes().remove(0);
+    assert_eq!(verb, "PATCH replicasets/orphan");
+    assert_eq!(
+        patch,
+        json!({"metadata": {"uid": "o", "ownerReferences": [{
+            "apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d",
+            "controller": true, "blockOwnerDeletion": true,
+        }]}})
+    );
+    assert_eq!(server.all("replicasets").len(), 2);
+}
+
+/// TestSyncDeploymentDeletionRace: the cache says alive, the server says going.
+#[tokio::test(start_paused = true)]
+async fn adopts_nothing_for_a_deployment_that_is_going() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    server.put("replicasets", orphan());
+    server.interfere(|verb, _| {
+        let mut going = deployment();
+        going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        (verb == "GET deployments/web").then_some((200, going))
+    });
+    start(&server).await;
+    assert!(server.writes().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn releases_what_matches_no_more() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    let mut rs = server.all("replicasets").remove(0);
+    let before = server.writes().len();
+    rs["metadata"]["labels"] = json!({"app": "other"});
+    server.put("replicasets", rs.clone());
+    pass(Duration::from_secs(1)).await;
+    let (verb, patch) = server.writes().remove(before);
+    assert_eq!(verb, format!("PATCH replicasets/{}", rs["metadata"]["name"].as_str().unwrap()));
+    let wanted = json!({"uid": rs["metadata"]["uid"], "ownerReferences": [{"$patch": "delete", "uid": "d"}]});
+    assert_eq!(patch["metadata"], wanted);
+    // Its name is taken by what is no longer its own, so another hash has to do.
+    assert_eq!(server.get("deployments/web")["status"]["collisionCount"], 1);
+    assert_eq!(server.all("replicasets").len(), 2);
+}
+
+/// What fails while old ReplicaSets shrink is forgiven: the status is written all the same.
+#[tokio::test(start_paused = true)]
+async fn a_failed_reduction_does_not_keep_the_status_back() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    let mut rs = server.all("replicasets").remove(0);
+    rs["status"] = json!({"replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "observedGeneration": 1});
+    server.put("replicasets", rs.clone());
+    pass(Duration::from_secs(1)).await;
+    let old = format!("PUT replicasets/{}", rs["metadata"]["name"].as_str().unwrap());
+    server.interfere(move |verb, _| (verb == old).then(|| failure(500, "InternalError", "no")));
+    let mut web = server.get("deployments/web");
+    web["spec"]["template"] = template("app:2");
+    web["metadata"]["generation"] = 2.into();
+    server.put("deployments", web);
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.get("deployments/web")["status"]["observedGeneration"], 2);
+    assert!(!events(&server).iter().any(|event| event.contains("Scaled down")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_passes_in_virtual_time() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    let progressing = |server: &Server| {
+        let conditions = server.get("deployments/web")["status"]["conditions"].clone();
+        let found = conditions.as_array().unwrap().iter().find(|condition| condition["type"] == "Progressing").cloned();
+        found.unwrap()["reason"].as_str().unwrap().to_owned()
+    };
+    pass(Duration::from_secs(59)).await;
+    assert_eq!(progressing(&server), "NewReplicaSetCreated");
+    pass(Duration::from_secs(3)).await;
+    assert_eq!(progressing(&server), "ProgressDeadlineExceeded");
+}
+
+/// 410: what came and went meanwhile is found by a new list.
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_watch_starts_over() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    let (_, status) = failure(410, "Expired", "too old resource version");
+    server.cut_watches(Some(&json!({"type": "ERROR", "object": status})));
+    let name = server.all("replicasets")[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    server.remove(&format!("replicasets/{name}"));
+    pass(Duration::from_secs(2)).await;
+    let lists = server.reads().iter().filter(|read| *read == "LIST replicasets").count();
+    assert_eq!(lists, 2);
+    assert_eq!(server.all("replicasets").len(), 1, "it was made anew");
+}
+
+/// A watch that merely ends goes on where it was.
+#[tokio::test(start_paused = true)]
+async fn a_cut_watch_goes_on() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    server.cut_watches(None);
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.reads().iter().filter(|read| read.starts_with("LIST")).count(), 3);
+    let mut web = server.get("deployments/web");
+    web["spec"]["replicas"] = 4.into();
+    server.put("deployments", web);
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.all("replicasets")[0]["spec"]["replicas"], 4);
+}
+
+/// Dropped, it does nothing more, though the server goes on.
+#[tokio::test(start_paused = true)]
+async fn nothing_outlives_the_run() {
+    let server = Server::default();
+    start(&server).await.abort();
+    pass(Duration::from_millis(10)).await;
+    server.put("deployments", deployment());
+    pass(Duration::from_secs(400)).await;
+    assert!(server.writes().is_empty());
+    assert_eq!(server.reads().len(), 6, "three lists, three watches, and then none");
+}
+
+/// Asked to stop, it returns, and what was decided has been written.
+#[tokio::test(start_paused = true)]
+async fn stops_when_asked_to() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    let shutdown = pass(Duration::from_millis(50));
+    run(server.client(), Settings::default(), shutdown).await.unwrap();
+    assert_eq!(events(&server).len(), 1);
+}
