@@ -44,7 +44,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     spec.check()?;
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
-        let lab = arguments.place.open().await?;
+        let lab = arguments.place.boot().await?;
         let seat = arguments.place.seat(&lab, &spec).await?;
         for time in 1..=times {
             let last = boot == BOOTS.len() && time == times;

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::CliError;
+use super::stage::version;
 use crate::cluster::{self, Plan, Standing};
 use crate::outcome::Outcome;
 use crate::runner::LabError;
@@ -19,7 +20,7 @@ enum Command {
     /// Boot a control plane without a Deployment controller and leave it running.
     Up {
         /// Its Kubernetes version.
-        #[arg(long, default_value = cluster::DEFAULT_VERSION)]
+        #[arg(long, default_value = cluster::DEFAULT_VERSION, value_parser = version)]
         k8s_version: String,
     },
     /// End it; nothing of it is left.

@@ -30,8 +30,14 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             Some(folder) => folder.join(&recording.header.case).with_extension("yaml"),
             None => PathBuf::from(&recording.header.path),
         };
+        // Without its case a recording would quietly be judged by less than before.
+        if !case.is_file() {
+            let source =
+                std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
+            return Err(CliError::File { path: case, source });
+        }
         let judgement = verdict::judge(&recording, blessed_beside(&case)?.as_ref());
-        let repeat = format!("lockstep judge {}", path.display());
+        let repeat = format!("cargo lockstep judge {}", path.display());
         run::print(&judgement, None, arguments.output, &repeat);
         outcomes.push(judgement.outcome());
     }

@@ -60,12 +60,15 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     for spec in &specs {
         let seat = arguments.place.seat(&lab, spec).await?;
         let since = clock::instant();
-        for _ in 0..arguments.repeat {
+        for time in 1..=arguments.repeat {
             for (case, timeline) in cases.iter().zip(&timelines) {
                 let began = clock::instant();
                 let recording = seat.play(case).await;
                 if let Some(folder) = &arguments.recordings {
-                    record::keep(folder, &recording)?;
+                    let folder =
+                        if specs.len() > 1 { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
+                    let folder = if arguments.repeat > 1 { folder.join(time.to_string()) } else { folder };
+                    record::keep(&folder, &recording)?;
                 }
                 let judgement = verdict::judge(&recording, timeline.as_ref());
                 let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());

@@ -1,11 +1,11 @@
 //! What every command that plays cases shares: the cluster it names, the budget, and its errors.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::case::CaseError;
 use crate::clock;
-use crate::cluster::{self, Plan, Standing};
+use crate::cluster::{self, Cluster, Plan, Standing};
 use crate::outcome::Outcome;
 use crate::recording::RecordingError;
 use crate::runner::{Lab, LabError, Seat, SeatOptions};
@@ -19,7 +19,7 @@ pub(super) struct Place {
     #[arg(long, default_value = "control-plane", value_parser = ["control-plane"])]
     cluster: String,
     /// The cluster's Kubernetes version.
-    #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION")]
+    #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = version)]
     k8s_version: String,
     /// How long one settling may take before somebody is to blame.
     #[arg(long, default_value = "20s", value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -29,19 +29,20 @@ pub(super) struct Place {
 impl Place {
     /// Boot the cluster, or attach to the one that `lockstep cluster up` left running, and watch it.
     pub(super) async fn open(&self) -> Result<Lab, CliError> {
-        let since = clock::instant();
         let standing = Standing::of_user().map_err(LabError::from)?.running().await.map_err(LabError::from)?;
-        let suits = |cluster: &cluster::Cluster| cluster.identity.version.ends_with(&format!(" {}", self.k8s_version));
-        let (cluster, how) = match standing.filter(suits) {
-            Some(cluster) => (cluster, "attached to a running control plane"),
-            None => (cluster::boot(&Plan::new(&self.k8s_version)).await.map_err(LabError::from)?, "booted"),
-        };
-        let lab = Lab::open(cluster).await?;
-        let (name, version) = (&lab.identity().name, &lab.identity().version);
-        eprintln!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
-        Ok(lab)
+        let suits = |cluster: &Cluster| cluster.identity.version.ends_with(&format!(" {}", self.k8s_version));
+        match standing.filter(suits) {
+            Some(cluster) => watch(cluster, "attached to a running control plane", clock::instant()).await,
+            None => self.boot().await,
+        }
     }
 
+    /// Boot a cluster of this command's own, whatever else is running, and watch it.
+    pub(super) async fn boot(&self) -> Result<Lab, CliError> {
+        let since = clock::instant();
+        let cluster = cluster::boot(&Plan::new(&self.k8s_version)).await.map_err(LabError::from)?;
+        watch(cluster, "booted", since).await
+    }
     /// Put a subject to work.
     pub(super) async fn seat<'a>(&self, lab: &'a Lab, spec: &Spec) -> Result<Seat<'a>, CliError> {
         let since = clock::instant();
@@ -62,6 +63,18 @@ impl Place {
             version => format!(" --k8s-version {version}"),
         }
     }
+}
+
+async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Lab, CliError> {
+    let lab = Lab::open(cluster).await?;
+    let (name, version) = (&lab.identity().name, &lab.identity().version);
+    eprintln!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
+    Ok(lab)
+}
+
+/// A version such as v1.36.3, for the command line.
+pub(super) fn version(text: &str) -> Result<String, String> {
+    if cluster::is_version(text) { Ok(text.to_owned()) } else { Err("use a version such as v1.36.3".to_owned()) }
 }
 
 /// Say how fast a subject went through its cases.

@@ -1,6 +1,5 @@
 //! The programs of a control plane: found, downloaded or built by `scripts/control-plane`, which lies inside of this executable.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,20 +29,25 @@ impl Binaries {
     }
 }
 
+/// Whether the text has the form of a version, as in `v1.36.3`.
+pub fn is_version(text: &str) -> bool {
+    let numbers = text.strip_prefix("v1.").map(|rest| rest.split('.').collect::<Vec<_>>());
+    numbers.is_some_and(|numbers| {
+        let [minor, patch] = numbers.as_slice() else { return false };
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits(minor) && digits(patch.split('-').next().unwrap_or_default())
+    })
+}
+
 /// Find the programs of this version, or make them, which may take minutes the first time. What goes on is told on standard error.
 pub fn binaries(version: &str) -> Result<Binaries, ClusterError> {
     let failed = |why: String| ClusterError::Binaries { version: version.to_owned(), why };
-    let mut bash = Command::new("bash")
-        .args(["-s", "--", version])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
+    let output = Command::new("bash")
+        .args(["-c", SCRIPT, "control-plane", version])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
         .map_err(|error| failed(format!("bash, which looks for them, does not start ({error})")))?;
-    if let Some(mut input) = bash.stdin.take() {
-        // It reads its script as it goes, and may be done before it has read all of it.
-        let _ = input.write_all(SCRIPT.as_bytes());
-    }
-    let output = bash.wait_with_output().map_err(|error| failed(error.to_string()))?;
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     match output.status.code() {
         Some(0) if folder.is_absolute() => Ok(Binaries { folder, version: version.to_owned() }),

@@ -41,7 +41,7 @@ mod standing;
 
 pub(crate) use access::kubeconfig;
 pub use access::{Access, User};
-pub use binaries::{Binaries, DEFAULT_VERSION, available, binaries};
+pub use binaries::{Binaries, DEFAULT_VERSION, available, binaries, is_version};
 pub use boot::{Plan, boot};
 pub(crate) use certificates::Authority;
 pub use control_plane::Cluster;

@@ -76,6 +76,10 @@ impl Driver {
             Cascade::Orphan => PropagationPolicy::Orphan,
         };
         let how = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
+        // The answer to a deletion that is done at once names no version.
+        if let Some(kind) = watched {
+            self.world.own_deletion(kind, &self.namespace, &name);
+        }
         if let Some(object) = api.delete(&name, &how).await?.left() {
             self.note(watched, &object);
         }

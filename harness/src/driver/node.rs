@@ -38,6 +38,11 @@ impl PodEdge {
         }
     }
 
+    /// Whether `all` means those that come as well: pods that become ready or go are not followed by more of their kind for ever.
+    pub fn repeats(self) -> bool {
+        matches!(self, Self::Ready | Self::Terminate)
+    }
+
     fn wanted(self) -> &'static str {
         match self {
             Self::Ready => "unready pod",

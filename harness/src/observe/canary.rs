@@ -14,7 +14,7 @@ use std::time::Duration;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use super::namespace::{make_namespace, remove_namespace};
+use super::namespace::make_namespace;
 use super::watch::resource;
 use super::{Kind, Object, ObserveError, World};
 use crate::clock;
@@ -75,6 +75,9 @@ impl Canary {
         }
         // A stock controller that has just been started needs a moment to find its feet.
         clock::pause(Duration::from_millis(400).saturating_sub(since.elapsed())).await;
+        if let Some(why) = world.gap() {
+            return Err(ObserveError::Proof(why));
+        }
         if let Some(rs) = canary.replica_set() {
             return Err(ObserveError::Proof(format!(
                 "a Deployment controller is already on: it made ReplicaSet {} for the canary before any subject ran; \
@@ -97,13 +100,14 @@ impl Canary {
 
     /// Flip the pod's readiness and see how far that gets; no further than the lab once the subject has ended.
     pub async fn flip(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
+        self.world.until(budget, || exited() || self.pod().is_some() && self.deployment().is_some()).await;
         let (Some(pod), Some(deployment)) = (self.pod(), self.deployment()) else {
-            return self.reach_of_lab(budget).await;
+            return self.reach_of_lab(Duration::from_secs(5)).await;
         };
         // Away from what the far end says now: only then does an arrival prove a journey.
         let ready = deployment.int(READY) == 0;
         if self.set_ready(&pod.name, ready).await.is_err() {
-            return self.reach_of_lab(budget).await;
+            return self.reach_of_lab(Duration::from_secs(5)).await;
         }
         let wanted = i64::from(ready);
         let travelled = |object: Option<Object>| object.is_some_and(|o| o.int(READY) == wanted);
@@ -137,7 +141,7 @@ impl Canary {
 
     /// Make the subject publish an event of the canary's own, and wait for it: events are written in order, so all
     /// earlier ones are there then. A new Deployment each time, because clients throttle events per object.
-    pub async fn await_event(&self, number: u32, budget: Duration) -> bool {
+    pub async fn await_event(&self, number: u32, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> bool {
         let name = format!("event-{number}");
         let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
             "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template(&name)}});
@@ -148,14 +152,9 @@ impl Canary {
             let events = self.world.list(Kind::Event, &self.namespace);
             events.iter().any(|event| event.text("/involvedObject/name") == name)
         };
-        let arrived = self.world.until(budget, arrived).await;
+        let arrived = self.world.until(budget, || exited() || arrived()).await && arrived();
         self.api(Kind::Deployment).delete(&name, &DeleteParams::background()).await.ok();
         arrived
-    }
-
-    /// Remove the canary, without waiting for it to be gone.
-    pub async fn remove(&self) {
-        remove_namespace(&self.client, &self.namespace).await;
     }
 
     async fn flip_lab(&self, ready: bool, budget: Duration) -> bool {

@@ -64,7 +64,8 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
             world.changed(left().min(Duration::from_millis(250))).await;
             continue;
         }
-        let before = world.activity(scene.namespace);
+        let quiet = || (world.activity(scene.namespace), (scene.writes)());
+        let before = quiet();
         let reach = canary.flip(left(), &|| (scene.exited)().is_some()).await;
         rounds += 1;
         match reach {
@@ -78,7 +79,7 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
                 return Rest { unsettled, rounds };
             }
         }
-        silent = if world.activity(scene.namespace) == before { silent + 1 } else { 0 };
+        silent = if quiet() == before { silent + 1 } else { 0 };
         let wanted = if look(world, scene, history_pending) { ROUNDS_WITH_HISTORY } else { ROUNDS };
         if silent >= wanted && look(world, scene, unmet).is_none() {
             return Rest { unsettled: broken(world, scene), rounds };

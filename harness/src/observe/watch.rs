@@ -81,7 +81,11 @@ async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &
                 WatchEvent::Error(status) if status.code == 410 => {
                     return world.lose(format!("the watch of {kind}s was cut off at {from}: {status}"));
                 }
-                WatchEvent::Error(_) => break,
+                WatchEvent::Error(status) => {
+                    tracing::debug!(%kind, %status, "watch ended; opening it again");
+                    clock::pause(Duration::from_millis(50)).await;
+                    break;
+                }
             };
             from = object.metadata.resource_version.clone().unwrap_or(from);
             deliver(world, kind, change, object);

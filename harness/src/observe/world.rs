@@ -95,6 +95,8 @@ struct Inner {
     seen: BTreeMap<Kind, u64>,
     /// resourceVersions that the harness itself wrote.
     own: BTreeSet<u64>,
+    /// Kind, namespace and name of what the harness itself deleted.
+    own_deletions: BTreeSet<(String, String, String)>,
     journals: BTreeMap<String, Vec<Version>>,
     /// How many versions of other kinds than Event each namespace has had.
     activity: BTreeMap<String, u64>,
@@ -111,6 +113,16 @@ impl World {
     /// Milliseconds since the world was made: the time that versions carry.
     pub fn elapsed(&self) -> u64 {
         clock::millis_since(self.epoch)
+    }
+
+    /// The same for a point in time of somebody else's.
+    pub fn at(&self, time: Instant) -> u64 {
+        u64::try_from(time.saturating_duration_since(self.epoch).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Say that the harness itself deletes this object: its end is the driver's doing.
+    pub fn own_deletion(&self, kind: Kind, namespace: &str, name: &str) {
+        self.lock().own_deletions.insert((kind.to_string(), namespace.to_owned(), name.to_owned()));
     }
 
     /// Wakes whenever anything was delivered.
@@ -174,7 +186,10 @@ impl World {
         let mut inner = self.lock();
         let mut versions = inner.journals.get_mut(namespace).map(std::mem::take).unwrap_or_default();
         for version in &mut versions {
-            if inner.own.contains(&version.rv) {
+            let deleted = || (version.kind.clone(), namespace.to_owned(), version.name.clone());
+            if inner.own.contains(&version.rv)
+                || version.change == Change::Deleted && inner.own_deletions.contains(&deleted())
+            {
                 version.by = Writer::Driver;
             }
         }

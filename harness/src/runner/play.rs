@@ -9,6 +9,7 @@ use crate::case::model::{Case, Count, Edge, Pods, Step};
 use crate::clock;
 use crate::driver::attend::attend;
 use crate::driver::{DriveError, Driver, PodEdge, label, next_pods};
+use crate::observe::canary::Reach;
 use crate::observe::namespace::{make_namespace, remove_namespace};
 use crate::observe::settle::{Scene, settle};
 use crate::observe::{Kind, Object};
@@ -68,7 +69,7 @@ impl Seat<'_> {
                 false
             }
         };
-        let events_complete = completed && self.canary.await_event(number, Duration::from_secs(5)).await;
+        let events_complete = completed && play.events(number).await;
         play.gather();
         attendant.abort();
         remove_namespace(&self.lab.client, &namespace).await;
@@ -99,10 +100,16 @@ impl Play<'_> {
             if pods.count != Count::All {
                 return self.edge(step, 0, part, &step.edge).await;
             }
-            while !self.next(edge, pods).is_empty() {
+            for _ in 0..ENDLESS {
+                if self.next(edge, pods).is_empty() {
+                    return Ok(());
+                }
                 self.edge(step, 0, part, &step.edge).await?;
+                if !edge.repeats() {
+                    return Ok(());
+                }
             }
-            return Ok(());
+            return self.stop(Blame::Subject, format!("there is no end of new pods after {ENDLESS} rounds"));
         }
         self.step(step, 0).await
     }
@@ -113,17 +120,19 @@ impl Play<'_> {
         };
         // One pod an edge: only then is the next decision the only one possible.
         let limit = match pods.count {
-            Count::All => ENDLESS,
+            Count::All if edge.repeats() => ENDLESS,
+            // A pod that fails is replaced by one that could fail too: those that are there now.
+            Count::All => u32::try_from(self.next(edge, pods).len()).unwrap_or(ENDLESS),
             Count::Exactly(number) => number,
         };
         for part in 1..=limit {
             if pods.count == Count::All && self.next(edge, pods).is_empty() {
                 return Ok(());
             }
-            let part = if limit == 1 { 0 } else { part };
+            let part = if pods.count == Count::Exactly(1) { 0 } else { part };
             self.edge(step, index, part, &one(&step.edge)).await?;
         }
-        if pods.count == Count::All && !self.next(edge, pods).is_empty() {
+        if pods.count == Count::All && edge.repeats() && !self.next(edge, pods).is_empty() {
             return self
                 .stop(Blame::Subject, format!("there is no end of new pods: {ENDLESS} moved, and still some left"));
         }
@@ -136,6 +145,8 @@ impl Play<'_> {
         if user || matches!(edge, Edge::Terminate(_)) {
             self.driver.new_second().await;
         }
+        // Whatever came since the last settling was not caused by this edge.
+        self.gather();
         let (line, label) = (step.line, label(self.case, edge));
         self.entries.push(Entry::Edge(EdgeMark { index, part, label, line, user, at: self.now() }));
         let made = match pod_edge(edge) {
@@ -160,6 +171,26 @@ impl Play<'_> {
         let (took, at) = (clock::millis_since(since), self.now());
         self.entries.push(Entry::Settled(Settling { unsettled: rest.unsettled, rounds: rest.rounds, took, at }));
         if stopped { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Wait until the Deployments' events are all there: one of the canary's own, later than them, is. A subject that publishes
+    /// none while the lab answers, or that ended after the last settling, is told so.
+    async fn events(&mut self, number: u32) -> bool {
+        let seat = self.seat;
+        if seat.canary.await_event(number, seat.budget, &|| seat.subject.exited().is_some()).await {
+            return true;
+        }
+        let reach = seat.canary.reach_of_lab(Duration::from_secs(5)).await;
+        let (blame, why) = match (seat.subject.exited(), reach) {
+            (Some(ended), _) => (Blame::Subject, ended),
+            (None, Reach::Nowhere) => (Blame::Lab, "the lab's ReplicaSet controller no longer answers".to_owned()),
+            (None, _) => {
+                let why = format!("published no Event about scaling a new Deployment up within {:?}", seat.budget);
+                (Blame::Subject, why)
+            }
+        };
+        self.trouble(blame, why);
+        false
     }
 
     /// Whether the operation went as the case says that it must.
@@ -190,8 +221,8 @@ impl Play<'_> {
             version.at = version.at.saturating_sub(self.began);
             self.entries.push(Entry::Object(version));
         }
-        let at = self.now();
         for request in self.ledger.take() {
+            let at = self.seat.lab.world.at(request.started).saturating_sub(self.began);
             self.entries.push(Entry::Request(Request {
                 verb: request.verb.as_str().to_owned(),
                 resource: request.resource,

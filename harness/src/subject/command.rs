@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use super::SubjectError;
@@ -15,14 +16,20 @@ pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
     let missing = || SubjectError::Missing {
         what: "the subject's program",
         path: word.to_owned(),
-        remedy: "give a path, or a name that PATH knows",
+        remedy: "give the path of an executable file, or a name that PATH knows",
     };
     if word.contains('/') {
         let path = PathBuf::from(word);
-        return if path.is_file() { Ok(std::path::absolute(path)?) } else { Err(missing()) };
+        return if is_program(&path) { Ok(std::path::absolute(path)?) } else { Err(missing()) };
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder| folder.join(word)).find(|path| path.is_file()).ok_or_else(missing)
+    std::env::split_paths(&path).map(|folder| folder.join(word)).find(|path| is_program(path)).ok_or_else(missing)
+}
+
+/// A file that may be executed.
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// What to start: its whole environment is ours and KUBECONFIG.
@@ -41,10 +48,12 @@ pub(super) async fn end(child: &supervise::Child) {
     }
 }
 
-/// The first line of `PROGRAM --version`, or the program's name.
-pub(super) fn version(program: &Path) -> String {
-    let said = std::process::Command::new(program).arg("--version").output();
-    let said = said.ok().filter(|said| said.status.success());
+/// The first line of `PROGRAM --version`, or the program's name. It gets nobody's kubeconfig, and not for long.
+pub(super) async fn version(program: &Path) -> String {
+    let mut ask = tokio::process::Command::new(program);
+    ask.arg("--version").env_remove("KUBECONFIG").stdin(Stdio::null()).kill_on_drop(true);
+    let said = tokio::time::timeout(Duration::from_secs(5), ask.output()).await.ok();
+    let said = said.and_then(Result::ok).filter(|said| said.status.success());
     let line = said.and_then(|said| String::from_utf8_lossy(&said.stdout).lines().next().map(str::to_owned));
     line.unwrap_or_else(|| program.display().to_string())
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::cluster;
 use crate::recording::Identity;
 use crate::supervise::{Child, Supervisor};
 
@@ -48,7 +49,7 @@ pub enum SubjectError {
     },
     /// The binaries of an upstream version could not be had.
     #[error(transparent)]
-    Binaries(#[from] crate::cluster::ClusterError),
+    Binaries(#[from] cluster::ClusterError),
     /// The process could not be started.
     #[error(transparent)]
     Spawn(#[from] crate::supervise::SuperviseError),
@@ -94,8 +95,7 @@ impl std::fmt::Display for Spec {
     }
 }
 
-/// What a subject is started with.
-#[derive(Debug)]
+/// What a subject is started with. Not to be printed: a kubeconfig holds a token.
 pub struct Stage<'a> {
     /// The kubeconfig that leads to the gate.
     pub kubeconfig: String,
@@ -131,6 +131,9 @@ impl Spec {
             Self::Command(words) => command::find(&words[0]).map(drop),
             Self::OursProcess(path) => ours::binary(path.as_deref()).map(drop),
             Self::Upstream(Some(path)) if upstream::is_path(path) => upstream::check(Path::new(path)),
+            Self::Upstream(Some(version)) if !cluster::is_version(version) => {
+                Err(SubjectError::Unknown(self.to_string()))
+            }
             Self::Ours | Self::Upstream(_) => Ok(()),
         }
     }
@@ -151,12 +154,12 @@ impl Spec {
             }
             Self::OursProcess(path) => {
                 let program = ours::binary(path.as_deref())?;
-                let version = command::version(&program);
+                let version = command::version(&program).await;
                 let arguments = ours::arguments(stage);
                 self.process(stage, &kubeconfig, &program, arguments, version).await
             }
             Self::Upstream(which) => {
-                let (program, version) = upstream::program(which.as_deref())?;
+                let (program, version) = upstream::program(which.as_deref()).await?;
                 let arguments = upstream::arguments(&kubeconfig, stage);
                 self.process(stage, &kubeconfig, &program, arguments, version).await
             }

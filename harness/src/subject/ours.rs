@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::sync::oneshot;
@@ -51,7 +52,10 @@ impl Task {
     /// End it and wait.
     pub(super) async fn stop(self) {
         self.stop.send(()).ok();
-        self.handle.await.ok();
+        let mut handle = self.handle;
+        if tokio::time::timeout(Duration::from_secs(3), &mut handle).await.is_err() {
+            handle.abort();
+        }
     }
 }
 

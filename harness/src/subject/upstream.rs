@@ -26,7 +26,7 @@ pub(super) fn check(path: &Path) -> Result<(), SubjectError> {
 }
 
 /// The binary and what it calls itself.
-pub(super) fn program(which: Option<&str>) -> Result<(PathBuf, String), SubjectError> {
+pub(super) async fn program(which: Option<&str>) -> Result<(PathBuf, String), SubjectError> {
     let path = match which {
         Some(path) if is_path(path) => {
             check(Path::new(path))?;
@@ -34,7 +34,7 @@ pub(super) fn program(which: Option<&str>) -> Result<(PathBuf, String), SubjectE
         }
         version => cluster::binaries(version.unwrap_or(VERSION))?.program("kube-controller-manager"),
     };
-    let version = super::command::version(&path).replace("Kubernetes ", "");
+    let version = super::command::version(&path).await.replace("Kubernetes ", "");
     Ok((path, format!("kube-controller-manager {version}")))
 }
 
