@@ -52,7 +52,7 @@ struct Draft {
 impl<'a> Build<'a> {
     /// The parts of `given` are one block; every other edge is one of its own.
     fn edge(&mut self, mark: &EdgeMark) {
-        let id = if mark.index == 0 { EdgeId::GIVEN } else { EdgeId { index: mark.index, part: mark.part } };
+        let id = EdgeId::of(mark);
         let label = one_line(&mark.label);
         match self.drafts.last_mut() {
             Some(draft) if draft.id == id => draft.labels.push(label),
@@ -112,7 +112,7 @@ fn made(before: Option<&Value>, version: &Version, world: &World<'_>, names: &Na
 }
 
 /// Whether the garbage collector did this: the ReplicaSet goes or is let go, and its Deployment is going or gone.
-fn is_collected(decision: &Decision, before: Option<&Value>, world: &World<'_>) -> bool {
+pub(super) fn is_collected(decision: &Decision, before: Option<&Value>, world: &World<'_>) -> bool {
     let gone = before
         .is_some_and(|set| object::controller(set).is_some() && world.deployment_of(set).is_none_or(object::deleting));
     gone && matches!(decision.action, Action::Deleted | Action::Released)

@@ -67,12 +67,32 @@ impl Film {
         self.version(object, Change::Modified, Writer::Driver)
     }
 
+    /// A version by somebody else; of a ReplicaSet or a Deployment, with the subject's request beside it.
     pub(crate) fn other(self, object: &Value) -> Self {
+        self.foreign(object).beside(object, Writer::Other, "update")
+    }
+
+    /// A version that neither the driver nor the subject wrote.
+    pub(crate) fn foreign(self, object: &Value) -> Self {
         self.version(object, Change::Modified, Writer::Other)
     }
 
+    /// A deletion by somebody who is neither the driver nor the subject.
+    pub(crate) fn foreign_deleted(self, object: &Value) -> Self {
+        self.version(object, Change::Deleted, Writer::Other)
+    }
+
     pub(crate) fn deleted(self, object: &Value, by: Writer) -> Self {
-        self.version(object, Change::Deleted, by)
+        self.version(object, Change::Deleted, by).beside(object, by, "delete")
+    }
+
+    /// The request that goes with a version of the subject's.
+    fn beside(self, object: &Value, by: Writer, verb: &str) -> Self {
+        match (by, object["kind"].as_str()) {
+            (Writer::Other, Some("ReplicaSet")) => self.request(verb, "replicasets", 200),
+            (Writer::Other, Some("Deployment")) => self.request(verb, "deployments", 200),
+            _ => self,
+        }
     }
 
     fn version(mut self, object: &Value, change: Change, by: Writer) -> Self {

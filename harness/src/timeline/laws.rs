@@ -195,7 +195,7 @@ pub(super) fn silence(recording: &Recording) -> Option<Breach> {
 }
 
 /// Whether a request changed something that counts.
-fn is_write(request: &Request) -> bool {
+pub(super) fn is_write(request: &Request) -> bool {
     matches!(request.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
         && (200..300).contains(&request.status)
         && request.resource != "events"

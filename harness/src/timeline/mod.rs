@@ -9,6 +9,7 @@
 //! * `names` gives ReplicaSets their names; `shape`, `decide`, `checkpoint` and `events` are the normalisations, each a
 //!   small function; `bounds` and `laws` hold the judge's own rollout arithmetic.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
+//! * `credit` tells where the decisions cannot have been the subject's.
 //! * `text` writes a timeline as lines, `parse` reads them back, `build` tells the whole story.
 //!
 //! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
@@ -16,6 +17,7 @@
 mod bounds;
 mod build;
 mod checkpoint;
+mod credit;
 mod decide;
 mod events;
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod text;
 mod token;
 mod world;
 
+pub(crate) use credit::{unearned, wrote};
 pub use metrics::Metrics;
 pub use model::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
 pub use order::joined;

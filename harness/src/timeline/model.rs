@@ -1,5 +1,7 @@
 //! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
 
+use crate::recording::EdgeMark;
+
 /// What one recording shows, normalised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
@@ -201,6 +203,12 @@ impl Events {
 impl EdgeId {
     /// The block of everything that was made before the first edge.
     pub const GIVEN: Self = Self { index: 0, part: 0 };
+
+    /// The edge that a mark begins; the parts of `given` are one.
+    #[must_use]
+    pub const fn of(mark: &EdgeMark) -> Self {
+        if mark.index == 0 { Self::GIVEN } else { Self { index: mark.index, part: mark.part } }
+    }
 }
 
 impl Field {

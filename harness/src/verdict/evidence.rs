@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::recording::{Blame, EdgeMark, Entry, Recording, Trouble};
-use crate::timeline::EdgeId;
+use crate::timeline::{EdgeId, unearned};
+
+/// Why an edge is no evidence at which ReplicaSets changed and the subject wrote none.
+const FOREIGN: &str =
+    "decisions were made here, but not by the subject: another Deployment controller is at work on this cluster";
 
 /// The trouble that a recording tells of.
 #[derive(Debug, Default)]
@@ -57,6 +61,7 @@ impl Evidence {
             }
         }
         evidence.end(recording, &now);
+        evidence.somebody_elses(recording);
         evidence
     }
 
@@ -101,6 +106,16 @@ impl Evidence {
         }
     }
 
+    /// The edges at which another controller did the work: from the first on, nothing is the subject's for certain.
+    fn somebody_elses(&mut self, recording: &Recording) {
+        for edge in unearned(recording) {
+            let (line, label) = self.marks.get(&edge).cloned().unwrap_or_default();
+            self.lab_broke(&Now { edge, line, label, open: false }, FOREIGN);
+        }
+        // In the order of the edges; what was recorded at the same edge comes first.
+        self.troubles.sort_by_key(|at| at.edge);
+    }
+
     fn end(&mut self, recording: &Recording, now: &Now) {
         match &recording.end {
             None => self.lab_broke(now, "the recording was cut off"),
@@ -127,7 +142,6 @@ struct Now {
 
 impl Now {
     fn at(mark: &EdgeMark) -> Self {
-        let edge = if mark.index == 0 { EdgeId::GIVEN } else { EdgeId { index: mark.index, part: mark.part } };
-        Self { edge, line: mark.line, label: mark.label.clone(), open: true }
+        Self { edge: EdgeId::of(mark), line: mark.line, label: mark.label.clone(), open: true }
     }
 }

@@ -5,7 +5,7 @@ use super::evidence::{At, Evidence};
 use super::judgement::{Blessing, Finding, Judgement, What};
 use crate::outcome::Verdict;
 use crate::recording::{Blame, Recording};
-use crate::timeline::{EdgeId, Metrics, Timeline};
+use crate::timeline::{EdgeId, Metrics, Timeline, wrote};
 
 /// Judge a recording by its blessed timeline, or by the laws alone if there is none.
 #[must_use]
@@ -72,6 +72,9 @@ fn finish(
     mut findings: Vec<Finding>,
     comparison: Option<Comparison>,
 ) -> Judgement {
+    if findings.is_empty() && !wrote(recording) {
+        findings.push(did_nothing());
+    }
     findings.sort_by_key(|finding| finding.place);
     let against = |blame| findings.iter().any(|finding| finding.what.blame() == blame);
     let verdict = if against(Blame::Subject) {
@@ -162,4 +165,10 @@ fn finding(at: &At, what: What) -> Finding {
 
 fn idle() -> Finding {
     Finding { place: Place::Events, label: String::new(), line: None, what: What::BothIdle }
+}
+
+/// A subject that wrote nothing is never conformant, whatever became of the objects.
+fn did_nothing() -> Finding {
+    let why = "the subject wrote nothing at all: whatever was done here, somebody else did it".to_owned();
+    Finding { place: Place::Events, label: String::new(), line: None, what: What::Trouble(Blame::Lab, why) }
 }

@@ -163,3 +163,67 @@ fn disagreement_names_both(#[case] sizes: Vec<Vec<i32>>, #[case] expected: &str)
 fn recordings_that_are_the_same_agree() {
     assert_eq!(agree(&[blessed(), blessed(), blessed()]), Ok(blessed()));
 }
+
+/// A recording of a ReplicaSet that its Deployment controller never has to touch again.
+fn untouched() -> Film {
+    Film::new().given("deployment/web").driver(&web()).driver(&set("1", 10)).settled()
+}
+
+fn first_trouble(recording: &Recording) -> String {
+    let judgement = judge(recording, Some(&timeline(recording)));
+    let finding = judgement.findings.first();
+    let why = finding.map(|finding| match &finding.what {
+        super::What::Trouble(Blame::Lab, why) => format!("{} {}", finding.place, why.split(':').next().unwrap()),
+        other => format!("{other:?}"),
+    });
+    format!("{} {}", judgement.verdict.name(), why.unwrap_or_default()).trim_end().to_owned()
+}
+
+const ELSES: &str = "inconclusive edge 1 decisions were made here, but not by the subject";
+
+#[rstest]
+#[case::resized(untouched().user(1, "x").foreign(&scaled(&set("1", 10), 12)), ELSES)]
+#[case::created(untouched().user(1, "x").foreign(&set("2", 0)), ELSES)]
+#[case::annotated(untouched().user(1, "x").foreign(&with(&set("1", 10), &revision(2))), ELSES)]
+#[case::released(
+    untouched().user(1, "x").foreign(&with(&set("1", 10), &json!({"metadata": {"ownerReferences": null}}))), ELSES)]
+#[case::deleted(untouched().driver(&set("2", 0)).user(1, "x").foreign_deleted(&set("2", 0)), ELSES)]
+#[case::beside_work_of_the_subjects_on_the_deployment(
+    untouched().user(1, "x").foreign(&set("2", 0)).other(&with(&web(), &revision(2))), ELSES)]
+#[case::the_subject_was_refused(untouched().user(1, "x").foreign(&set("2", 0)).request("create", "replicasets", 409), ELSES)]
+#[case::the_subject_only_looked(untouched().user(1, "x").foreign(&set("2", 0)).request("list", "replicasets", 200), ELSES)]
+#[case::the_subject_was_at_work_before(
+    untouched().other(&set("2", 0)).user(1, "x").foreign(&scaled(&set("1", 10), 12)), ELSES)]
+#[case::the_subject_did_it(untouched().user(1, "x").foreign(&set("2", 0)).request("create", "replicasets", 201), "conformant")]
+#[case::the_garbage_collector_did_it(
+    untouched().other(&with(&web(), &revision(2))).user(1, "delete").deleted(&web(), crate::recording::Writer::Driver)
+        .foreign_deleted(&set("1", 10)), "conformant")]
+#[case::the_garbage_collector_ended_it(
+    untouched().other(&set("2", 0)).driver(&with(&set("2", 0), &json!({"metadata": {"deletionTimestamp": "2026-11-21T00:00:00Z"}})))
+        .user(1, "x").foreign_deleted(&set("2", 0)), "conformant")]
+#[case::status_is_the_replica_set_controllers(
+    untouched().other(&set("2", 0)).user(1, "x").foreign(&with(&set("1", 10), &json!({"status": ready(3)}))), "conformant")]
+fn the_work_of_others_is_no_credit(#[case] film: Film, #[case] expected: &str) {
+    assert_eq!(first_trouble(&film.settled().end()), expected);
+}
+
+#[test]
+fn nothing_is_evidence_once_another_controller_is_at_work() {
+    let recording = film(&[]).foreign(&scaled(&set("1", 12), 13)).settled().end();
+    let judgement = judge(&recording, Some(&blessed()));
+    assert_eq!(judgement.verdict, Verdict::Inconclusive);
+    assert_eq!(judgement.findings.len(), 1);
+    assert_eq!((judgement.findings[0].line, judgement.findings[0].label.as_str()), (Some(6), "ready 1"));
+    assert_eq!(judge_live(&film(&[11]).settled().end(), &recording).verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn a_subject_that_wrote_nothing_is_never_conformant() {
+    let silent = |film: Film| film.foreign(&with(&web(), &revision(2))).settled().end();
+    let expected = "inconclusive events the subject wrote nothing at all";
+    assert_eq!(first_trouble(&silent(untouched().user(1, "x"))), expected);
+    assert_eq!(first_trouble(&silent(untouched().user(1, "x").request("create", "events", 201))), expected);
+    assert_eq!(first_trouble(&silent(untouched().user(1, "x").request("update", "deployments", 409))), expected);
+    assert_eq!(first_trouble(&silent(untouched().user(1, "x").request("update", "deployments", 200))), "conformant");
+    assert_eq!(judge(&silent(untouched().user(1, "x")), None).outcome(), Outcome::Inconclusive);
+}
