@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::plan::{Action, EventKind, NewReplicaSet, Observed, OnError, Plan};
+use super::plan::{Action, EventKind, NewReplicaSet, Observed, OnError, Plan, StatusChange};
 use super::sync::{Flow, Sync};
 use super::{PlanError, revision, rolling, sizes};
 use crate::hash::pod_template_hash;
@@ -78,6 +78,16 @@ pub fn plan_after_conflict(
     // The only write of this plan, so it cannot be out of date.
     let _ = sync.write_status(status);
     Taken::Collision(sync.into_plan())
+}
+
+/// The status that tells of a new ReplicaSet, told anew of a Deployment that has changed meanwhile: its revision and the word on
+/// its progress, nothing else.
+pub(super) fn restate_creation(fresh: &Deployment, change: &StatusChange) -> StatusChange {
+    let mut status = fresh.status.clone();
+    if let Some(told) = Condition::find(&change.status.conditions, names::condition::PROGRESSING) {
+        Condition::set(&mut status.conditions, told.clone());
+    }
+    StatusChange { revision: change.revision.clone(), status }
 }
 
 /// What to do when the server refused a new ReplicaSet for any other reason: say so in the status and in an event. That the

@@ -33,8 +33,8 @@ pub enum ApplyError {
         /// The name.
         name: String,
     },
-    /// Adoption needs a Deployment that is alive, and it is not, or not the same.
-    #[error("cannot adopt replica sets: {reason}")]
+    /// The Deployment, looked at live, is going, or is not the same any more.
+    #[error("{reason}, so nothing more is done for what it was")]
     NotAlive {
         /// What a live look showed.
         reason: String,

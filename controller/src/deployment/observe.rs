@@ -8,8 +8,11 @@ pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<Observed> {
     let deployment = cache.deployment(key)?;
     let replica_sets = cache.claimable(&key.namespace, &deployment.meta.uid);
     let mut pods = Vec::new();
-    for rs in &replica_sets {
-        pods.extend(cache.pods_of(&rs.meta.uid).cloned());
+    // Only Recreate asks for pods, and there can be very many.
+    if deployment.spec.strategy.is_recreate() {
+        for rs in &replica_sets {
+            pods.extend(cache.pods_of(&rs.meta.uid).cloned());
+        }
     }
     Some(Observed { deployment, replica_sets, pods })
 }

@@ -24,7 +24,7 @@ pub struct Observed {
     pub deployment: Arc<Deployment>,
     /// ReplicaSets of its namespace, oldest first (creation, then name). Those that another controller owns may be left out.
     pub replica_sets: Vec<Arc<ReplicaSet>>,
-    /// Pods that these ReplicaSets own, in any phase, sorted by name.
+    /// Pods that these ReplicaSets own, in any phase, by ReplicaSet and name; only Recreate needs them.
     pub pods: Vec<Pod>,
 }
 

@@ -1,6 +1,6 @@
 //! Revisions, and the annotations that travel from a Deployment to its new ReplicaSet.
 //!
-//! Upstream: `MaxRevision`, `LastRevision`, `SetNewReplicaSetAnnotations`.
+//! Upstream: `MaxRevision`, `LastRevision`, `SetNewReplicaSetAnnotations`. Case: `undo/previous`.
 
 use std::collections::BTreeMap;
 

@@ -102,6 +102,30 @@ async fn a_conflict_is_tried_again_quietly() {
     assert_eq!(events(&server).len(), 2, "one for making, one for the size that was taken");
 }
 
+/// The status that tells of a new ReplicaSet meets a conflict: it is told of what the Deployment is by now, or the deadline of
+/// this roll-out would never count.
+#[tokio::test(start_paused = true)]
+async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
+    let server = Server::default();
+    let mut before = deployment();
+    let complete = json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"});
+    before["status"] = json!({"conditions": [complete]});
+    server.put("deployments", before);
+    let refused = Arc::new(Mutex::new(false));
+    server.interfere(move |verb, _| {
+        let mut refused = refused.lock().unwrap();
+        let hit = verb == "PUT deployments/web/status" && !*refused;
+        *refused |= hit;
+        hit.then(|| failure(409, "Conflict", "the object has been modified"))
+    });
+    start(&server).await;
+    let web = server.get("deployments/web");
+    assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "1");
+    let conditions = web["status"]["conditions"].as_array().unwrap();
+    let progressing: Vec<_> = conditions.iter().filter(|condition| condition["type"] == "Progressing").collect();
+    assert_eq!(progressing[0]["reason"], "NewReplicaSetCreated");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_taken_name_counts_as_a_collision() {
     let server = Server::default();

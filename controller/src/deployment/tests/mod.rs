@@ -15,3 +15,4 @@ mod recreate_test;
 mod rollback_test;
 mod rolling_test;
 mod scale_test;
+mod staircase_test;

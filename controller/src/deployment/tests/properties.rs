@@ -1,9 +1,8 @@
 //! What must hold for every world: the bounds of a rolling update, and that planning is a function.
 
 use proptest::prelude::*;
-use serde_json::json;
 
-use super::fixtures::{Set, World, now};
+use super::fixtures::{Set, World, carry_out, now};
 use crate::Settings;
 use crate::deployment::{Action, plan};
 use crate::model::names;
@@ -39,49 +38,6 @@ prop_compose! {
         }
         world
     }
-}
-
-/// Sizes and available pods of each ReplicaSet after a plan, if no pod changes: cutting takes unavailable pods first.
-fn carry_out(world: &World) -> World {
-    let plan = world.plan();
-    let mut after = world.clone();
-    for action in plan.actions() {
-        match action {
-            Action::CreateReplicaSet(new) => {
-                let mut created = new.object.clone();
-                created["metadata"]["uid"] = new.name.clone().into();
-                created["metadata"]["resourceVersion"] = "1".into();
-                created["metadata"]["generation"] = 1.into();
-                created["metadata"]["creationTimestamp"] = now().to_string().into();
-                created["status"] =
-                    json!({"observedGeneration": 1, "terminatingReplicas": 0, "replicas": new.replicas});
-                after.sets.push(created);
-            }
-            Action::UpdateReplicaSet(change) => {
-                let set = after.sets.iter_mut().find(|set| set["metadata"]["name"] == change.name).unwrap();
-                for (name, value) in &change.annotations {
-                    set["metadata"]["annotations"][name] = value.clone().into();
-                }
-                if let Some(size) = change.replicas {
-                    set["spec"]["replicas"] = size.into();
-                    set["status"]["replicas"] = size.into();
-                    for field in ["readyReplicas", "availableReplicas"] {
-                        let kept = set["status"][field].as_i64().unwrap_or(0).min(i64::from(size));
-                        set["status"][field] = kept.into();
-                    }
-                }
-            }
-            Action::DeleteReplicaSet { name } => after.sets.retain(|set| set["metadata"]["name"] != *name),
-            Action::UpdateStatus(change) => {
-                change.status.write_over(&mut after.deployment["status"]);
-                if let Some(revision) = &change.revision {
-                    after = after.annotate(names::REVISION, revision);
-                }
-            }
-            Action::UpdateDeployment(_) | Action::Event(_) => {}
-        }
-    }
-    after
 }
 
 fn wanted(world: &World) -> i64 {
