@@ -154,7 +154,11 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
 /// Why an otherwise good case is not conformant.
 fn unblessed(judgement: &Judgement) -> Vec<String> {
     match &judgement.blessing {
-        Blessing::Changed(changed) => vec![
+        Blessing::Changed(None) => vec![
+            "  the case has changed since it was blessed; bless it again".to_owned(),
+            format!("  record it from upstream: lockstep bless {}", judgement.path),
+        ],
+        Blessing::Changed(Some(changed)) => vec![
             format!("  the case has changed since it was blessed: {} is now", changed.edge),
             format!("    {}", changed.actual),
             "  and was".to_owned(),

@@ -45,7 +45,8 @@ fn expectation(blessing: &Blessing) -> Value {
         }),
         Blessing::Live(other) => object!({"kind": "live", "subject": other}),
         Blessing::Unblessed => object!({"kind": "unblessed"}),
-        Blessing::Changed(changed) => {
+        Blessing::Changed(None) => object!({"kind": "changed"}),
+        Blessing::Changed(Some(changed)) => {
             object!({"kind": "changed", "edge": changed.edge.to_string(), "was": changed.expected, "is": changed.actual})
         }
     }

@@ -119,6 +119,20 @@ fn an_unblessed_case_says_what_to_do() {
 }
 
 #[test]
+fn a_changed_case_says_what_to_do() {
+    let mut blessed = blessed();
+    blessed.case = Some("0123456789abcdef".to_owned());
+    assert_snapshot!(failure(&judge(&recording(12), Some(&blessed)), REPEAT, false), @"
+    CHANGED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
+
+      the case has changed since it was blessed; bless it again
+      record it from upstream: lockstep bless cases/rolling/x.yaml
+
+      repeat: lockstep run cases/rolling/x.yaml --subject ours
+    ");
+}
+
+#[test]
 fn a_table_has_a_row_a_case_and_a_column_a_subject() {
     let mut upstream = judge(&recording(12), Some(&blessed()));
     upstream.subject.name = "upstream".to_owned();

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::object;
 use super::order::{self, Made};
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
-use super::{checkpoint, decide, events, laws};
+use super::{checkpoint, decide, digest, events, laws};
 use crate::recording::{EdgeMark, Entry, Recording, Version, Writer};
 
 impl Timeline {
@@ -28,7 +28,8 @@ impl Timeline {
         if let (Some(edge), Some(breach)) = (edges.last_mut(), laws::silence(recording)) {
             edge.breaches.push(breach);
         }
-        Self { provenance: None, edges, events: events::take(recording, &names) }
+        let case = Some(digest::digest(&recording.header.source));
+        Self { provenance: None, case, edges, events: events::take(recording, &names) }
     }
 }
 

@@ -10,6 +10,7 @@
 //!   small function; `bounds` and `laws` hold the judge's own rollout arithmetic.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
 //! * `credit` tells where the decisions cannot have been the subject's.
+//! * `digest` tells one version of a case from another.
 //! * `text` writes a timeline as lines, `parse` reads them back, `build` tells the whole story.
 //!
 //! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
@@ -19,6 +20,7 @@ mod build;
 mod checkpoint;
 mod credit;
 mod decide;
+mod digest;
 mod events;
 #[cfg(test)]
 pub(crate) mod fixture;

@@ -7,6 +7,8 @@ use crate::recording::EdgeMark;
 pub struct Timeline {
     /// Where a blessed timeline comes from; `None` for one made from a recording just now.
     pub provenance: Option<Provenance>,
+    /// The digest of the case that was recorded, 16 hexadecimal digits; `None` in files that were blessed without one.
+    pub case: Option<String>,
     /// The edges in the order they were made; `given` is the first.
     pub edges: Vec<Edge>,
     /// The Deployments' Events over the whole case.

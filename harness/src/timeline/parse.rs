@@ -1,5 +1,6 @@
 //! Reads the text of a timeline back; the counterpart of `text`.
 
+use super::digest;
 use super::model::{
     Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline,
 };
@@ -22,8 +23,12 @@ impl Timeline {
     /// # Errors
     /// The first line that `Display` never writes.
     pub fn parse(text: &str) -> Result<Self, TimelineError> {
-        let mut timeline =
-            Self { provenance: None, edges: Vec::new(), events: Events::NotCompared("not recorded".to_owned()) };
+        let mut timeline = Self {
+            provenance: None,
+            case: None,
+            edges: Vec::new(),
+            events: Events::NotCompared("not recorded".to_owned()),
+        };
         let mut in_events = false;
         for (number, line) in text.lines().enumerate() {
             let wrong = |why: String| TimelineError { line: number + 1, why };
@@ -32,6 +37,7 @@ impl Timeline {
                 continue;
             } else if let Some(comment) = content.strip_prefix('#') {
                 timeline.provenance = timeline.provenance.or_else(|| provenance(comment));
+                timeline.case = timeline.case.or_else(|| digest::parse(comment));
             } else if !line.starts_with(' ') {
                 in_events = content.split(' ').next() == Some("events");
                 if in_events {

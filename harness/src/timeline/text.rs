@@ -25,6 +25,9 @@ impl Display for Timeline {
         if let Some(provenance) = &self.provenance {
             writeln!(f, "{provenance}")?;
         }
+        if let Some(case) = &self.case {
+            writeln!(f, "# case: {case}")?;
+        }
         for edge in &self.edges {
             writeln!(f, "{}", edge.heading())?;
             for line in edge.lines() {

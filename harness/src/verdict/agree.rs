@@ -42,7 +42,7 @@ pub fn agree(timelines: &[Timeline]) -> Result<Timeline, Disagreement> {
         edges.push(agree_edge(edge, &rivals).map_err(|(at, difference)| differ(at, difference))?);
     }
     let events = agree_events(timelines)?;
-    Ok(Timeline { provenance: None, edges, events })
+    Ok(Timeline { provenance: None, case: first.case.clone(), edges, events })
 }
 
 /// The recordings are numbered from 1, and the first is never the other.

@@ -22,8 +22,8 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
         None => {}
         Some(Err(BothIdle)) => findings.push(idle()),
         Some(Ok(found)) => {
-            if let Some(relabelled) = &found.relabelled {
-                blessing = Blessing::Changed(relabelled.clone());
+            if found.relabelled.is_some() || blessed.is_some_and(|blessed| is_of_another_case(blessed, &timeline)) {
+                blessing = Blessing::Changed(found.relabelled);
             } else {
                 findings.extend(divergences(&found, &evidence));
                 comparison = Some(found);
@@ -130,6 +130,11 @@ fn divergences(comparison: &Comparison, evidence: &Evidence) -> Vec<Finding> {
         })
         .into_iter()
         .collect()
+}
+
+/// Whether the case was edited since; a timeline without a digest does not tell.
+fn is_of_another_case(blessed: &Timeline, actual: &Timeline) -> bool {
+    matches!((&blessed.case, &actual.case), (Some(then), Some(now)) if then != now)
 }
 
 /// Whether an edge is missing only because the run had ended before.

@@ -41,8 +41,9 @@ pub enum Blessing {
     Live(Identity),
     /// Nothing but the laws: the case was never blessed.
     Unblessed,
-    /// Nothing but the laws: the blessed timeline is of another version of the case.
-    Changed(Relabelled),
+    /// Nothing but the laws: the blessed timeline is of another version of the case. With the first edge
+    /// that is called differently, if any is.
+    Changed(Option<Relabelled>),
 }
 
 /// One thing that is wrong.

@@ -108,6 +108,23 @@ fn a_timeline_of_another_version_of_the_case_judges_nothing() {
 }
 
 #[test]
+fn a_timeline_of_an_edited_case_judges_nothing() {
+    let mut edited = film(&[13]).settled().end();
+    edited.header.source = edited.header.source.replace("scale: 12", "scale: 13");
+    let judgement = judge(&edited, Some(&blessed()));
+    assert_eq!((&judgement.blessing, judgement.outcome()), (&Blessing::Changed(None), Outcome::Unblessed));
+
+    let old = Timeline { case: None, ..blessed() };
+    assert_eq!(judge(&edited, Some(&old)).outcome(), Outcome::NonConformant);
+
+    let mut described = film(&[11]).settled().end();
+    described.header.source = described.header.source.replace("description: x", "# why\n\ndescription: y");
+    assert_eq!(judge(&described, Some(&blessed())).outcome(), Outcome::Conformant);
+    assert!(compare(&blessed(), &timeline(&edited)).is_ok_and(|found| found.relabelled.is_none()));
+    assert_eq!(agree(&[blessed(), old]), Ok(blessed()));
+}
+
+#[test]
 fn two_that_do_nothing_prove_nothing() {
     let idle = Film::new().given("deployment/web").driver(&web()).settled().end();
     assert_eq!(compare(&timeline(&idle), &timeline(&idle)), Err(BothIdle));

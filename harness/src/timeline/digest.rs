@@ -1,0 +1,66 @@
+//! A digest of what a case means, so that a timeline knows which version of its case it belongs to.
+//!
+//! It is taken from the text, not from the parsed case: an old recording is digested even where this build no longer reads
+//! its case. What cannot change the meaning is left out: comments on lines of their own, blank lines, blanks at the end of
+//! a line, and the description. It guards against forgetting to bless, not against malice: FNV-1a, 64 bits.
+
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+/// How many digits a digest has.
+const DIGITS: usize = 16;
+
+/// The digest of a case file's text: 16 hexadecimal digits in lower case.
+pub(super) fn digest(source: &str) -> String {
+    let bytes = meaning(source).flat_map(|line| line.bytes().chain([b'\n']));
+    let hash = bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    format!("{hash:0DIGITS$x}")
+}
+
+/// The digest in a comment of a timeline: `case: 0123456789abcdef`.
+pub(super) fn parse(comment: &str) -> Option<String> {
+    let digits = comment.trim().strip_prefix("case: ")?;
+    let is_digest = digits.len() == DIGITS && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+    is_digest.then(|| digits.to_owned())
+}
+
+/// The lines that say what the case does.
+fn meaning(source: &str) -> impl Iterator<Item = &str> {
+    let mut described = false;
+    source.lines().map(str::trim_end).filter(move |line| {
+        let content = line.trim_start();
+        if content.is_empty() || content.starts_with('#') {
+            return false;
+        }
+        // A description goes on as long as its lines are indented.
+        described = line.starts_with("description:") || (described && content.len() < line.len());
+        !described
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{digest, parse};
+    use rstest::rstest;
+
+    const CASE: &str = "description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n";
+
+    #[rstest]
+    #[case::comments("# a\ndescription: x\ngiven:\n  # b\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
+    #[case::blanks("description: x\n\ngiven:  \r\n  - deployment: web\n  \nedges:\n  - scale: 12", true)]
+    #[case::description("description: y\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
+    #[case::long_description("description: >\n  y\n\n  z\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
+    #[case::description_at_the_end("given:\n  - deployment: web\nedges:\n  - scale: 12\ndescription: x\n", true)]
+    #[case::a_step("description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 13\n", false)]
+    #[case::given("description: x\ngiven:\n  - deployment: api\nedges:\n  - scale: 12\n", false)]
+    #[case::indentation("description: x\ngiven:\n - deployment: web\nedges:\n  - scale: 12\n", false)]
+    fn only_the_meaning_counts(#[case] source: &str, #[case] same: bool) {
+        assert_eq!(digest(source) == digest(CASE), same);
+    }
+
+    #[test]
+    fn digests_are_stable_and_read_back() {
+        assert_eq!(digest(""), "cbf29ce484222325");
+        assert_eq!(parse(&format!(" case: {}", digest(CASE))), Some(digest(CASE)));
+        assert_eq!((parse("case: 12"), parse("case: CBF29CE484222325"), parse("cbf29ce484222325")), (None, None, None));
+    }
+}
