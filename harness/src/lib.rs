@@ -31,6 +31,7 @@
 //! * A checkpoint is one object a line, not one line in all: diffs of it read better.
 //! * The lab's kube-controller-manager runs the controllers that cases can see, by name, rather than all but one: it needs half
 //!   the time to start and disturbs the measured half less.
+//! * A timeline names its case by a digest, so that an edited case is told from a wrong subject.
 //! * A Deployment's own decisions stand after its ReplicaSets' in an edge: they travel in a status write that conflicts and is
 //!   repeated, so their place between the others is not repeatable on upstream itself.
 
