@@ -33,6 +33,9 @@ pub enum Entry {
     Settled(Settling),
     /// Something went wrong; whose fault it is, is said.
     Trouble(Trouble),
+    /// The edge could not be made, and why: there is no such pod, no such revision. Whether the case asks for too much or the
+    /// subject left too little, only somebody who knows what was expected can say.
+    Impossible(String),
     /// The last line.
     End(End),
 }

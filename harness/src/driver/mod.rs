@@ -4,7 +4,7 @@
 //! made is an error that says why, and whose fault that is. Every write's resourceVersion is kept, so that settling can wait
 //! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
 //!
-//! [`kubectl`] is the user's half, [`node`] the nodes'; [`attend`] is what nodes do unasked between edges: bind new pods
+//! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between edges: bind new pods
 //! and, where terminations are automatic, finish deletions.
 
 pub mod attend;

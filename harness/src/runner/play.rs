@@ -205,9 +205,12 @@ impl Play<'_> {
             (Err(DriveError::Refused(said) | DriveError::Impossible(said)), Some(text)) if said.contains(text) => {
                 Ok(())
             }
-            (Err(DriveError::Impossible(why)), _) => {
-                self.stop(Blame::Subject, format!("the edge is impossible: {why}"))
+            (Err(DriveError::Impossible(why)), _) if self.seat.subject.exited().is_none() => {
+                self.gather();
+                self.entries.push(Entry::Impossible(why));
+                Err(Stopped)
             }
+            (Err(DriveError::Impossible(why)), _) => self.stop(Blame::Subject, why),
             (Err(DriveError::Refused(why)), _) => {
                 self.stop(Blame::Lab, format!("the operation was refused: {why}; is the case right?"))
             }

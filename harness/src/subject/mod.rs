@@ -1,7 +1,7 @@
 //! What is judged: a controller that is given a kubeconfig which leads to the gate, and nothing else.
 //!
 //! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). Whatever it is written in, it
-//! runs at its own pace; the harness sees its requests at the gate and its process, never its inside. Only [`ours`] names
+//! runs at its own pace; the harness sees its requests at the gate and its process, never its inside. Only `ours` names
 //! this project's own controller.
 
 mod command;

@@ -21,7 +21,7 @@ impl Timeline {
                 Entry::Edge(mark) => build.edge(mark),
                 Entry::Object(version) => build.version(version),
                 Entry::Settled(_) => build.settled(),
-                Entry::Header(_) | Entry::Request(_) | Entry::Trouble(_) | Entry::End(_) => {}
+                Entry::Header(_) | Entry::Request(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => {}
             }
         }
         let mut edges: Vec<Edge> = build.drafts.into_iter().map(Draft::finish).collect();

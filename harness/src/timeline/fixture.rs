@@ -115,6 +115,10 @@ impl Film {
         self.entry(Entry::Trouble(Trouble { blame, why: why.to_owned() }))
     }
 
+    pub(crate) fn impossible(self, why: &str) -> Self {
+        self.entry(Entry::Impossible(why.to_owned()))
+    }
+
     pub(crate) fn request(self, verb: &str, resource: &str, status: u16) -> Self {
         let (verb, resource) = (verb.to_owned(), resource.to_owned());
         let (subresource, name) = (String::new(), "x".to_owned());

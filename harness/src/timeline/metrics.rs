@@ -42,7 +42,7 @@ impl Metrics {
                 }
                 Entry::Edge(mark) => mark.at,
                 Entry::Object(version) => version.at,
-                Entry::Header(_) | Entry::Trouble(_) | Entry::End(_) => 0,
+                Entry::Header(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => 0,
             };
             metrics.wall = metrics.wall.max(at);
         }

@@ -9,6 +9,9 @@ use crate::timeline::{EdgeId, unearned};
 const FOREIGN: &str =
     "decisions were made here, but not by the subject: another Deployment controller is at work on this cluster";
 
+/// Why an impossible edge is nobody's fault yet.
+const UNPROVED: &str = "nothing shows that the case asks for what can be: is it right? upstream's own run, blessed or beside it, would tell";
+
 /// The trouble that a recording tells of.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
@@ -36,8 +39,9 @@ pub(super) struct At {
 }
 
 impl Evidence {
-    /// Read a recording through.
-    pub(super) fn of(recording: &Recording) -> Self {
+    /// Read a recording through. An edge that could not be made is the subject's fault where `possible` knows that it can be;
+    /// else the case may be to blame as well.
+    pub(super) fn of(recording: &Recording, possible: impl Fn(EdgeId) -> bool) -> Self {
         let mut evidence = Self::default();
         let mut now = Now::default();
         for entry in &recording.entries {
@@ -57,6 +61,10 @@ impl Evidence {
                     now.open = false;
                     evidence.add(&now, trouble.clone(), false);
                 }
+                Entry::Impossible(why) => {
+                    now.open = false;
+                    evidence.impossible(&now, why, possible(now.edge));
+                }
                 Entry::Header(_) | Entry::Object(_) | Entry::Request(_) | Entry::End(_) => {}
             }
         }
@@ -73,6 +81,11 @@ impl Evidence {
     /// Whether what was recorded at this edge says something about the subject.
     pub(super) fn covers(&self, edge: EdgeId) -> bool {
         self.lab().is_none_or(|lab| edge < lab.edge)
+    }
+
+    /// Whether this run made the edge and came through it.
+    pub(super) fn made(&self, edge: EdgeId) -> bool {
+        self.marks.contains_key(&edge) && self.troubles.iter().all(|at| at.edge > edge)
     }
 
     /// The edge's line in the case file.
@@ -93,6 +106,15 @@ impl Evidence {
     fn add(&mut self, now: &Now, trouble: Trouble, unsettled: bool) {
         let (edge, line, label) = (now.edge, now.line, now.label.clone());
         self.troubles.push(At { edge, line, label, trouble, unsettled });
+    }
+
+    fn impossible(&mut self, now: &Now, why: &str, possible: bool) {
+        let (blame, why) = if possible {
+            (Blame::Subject, format!("the edge is impossible: {why}"))
+        } else {
+            (Blame::Lab, format!("the edge is impossible: {why}; {UNPROVED}"))
+        };
+        self.add(now, Trouble { blame, why }, false);
     }
 
     fn lab_broke(&mut self, now: &Now, why: &str) {

@@ -11,7 +11,8 @@ use crate::timeline::{EdgeId, Metrics, Timeline, wrote};
 #[must_use]
 pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
     let timeline = Timeline::from_recording(recording);
-    let evidence = Evidence::of(recording);
+    // A blessed timeline is of runs that went through.
+    let evidence = Evidence::of(recording, |edge| blessed.is_some_and(|blessed| blessed.edge(edge).is_some()));
     let mut findings = troubles(&evidence);
     let mut blessing = match blessed {
         Some(blessed) => Blessing::Blessed(blessed.provenance.clone()),
@@ -41,7 +42,8 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
 pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
     let timeline = Timeline::from_recording(recording);
     let expected = Timeline::from_recording(other);
-    let (evidence, others) = (Evidence::of(recording), Evidence::of(other));
+    let others = Evidence::of(other, |_| false);
+    let evidence = Evidence::of(recording, |edge| others.made(edge));
     let mut findings = troubles(&evidence);
     let mut comparison = None;
     match compare_live(&expected, &timeline) {

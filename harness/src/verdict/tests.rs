@@ -48,6 +48,12 @@ fn blessed() -> Timeline {
 #[case::subject_left_no_pod(
     film(&[11]).settled().node(2, 2, "ready 1").trouble(Blame::Subject, "no pod").aborted(),
     "non-conformant", "edge 2.2 trouble 6, edge 2.2 divergence 6")]
+#[case::impossible_though_upstream_made_it(
+    film(&[]).impossible("no pod").aborted(),
+    "non-conformant", "edge 2.1 trouble 6, edge 2.1 divergence 6")]
+#[case::impossible_for_all_that_is_known(
+    film(&[11]).settled().node(2, 2, "ready 1").impossible("no pod").aborted(),
+    "inconclusive", "edge 2.2 trouble 6")]
 #[case::subject_after_the_lab(
     film(&[11]).trouble(Blame::Lab, "etcd").trouble(Blame::Subject, "no pod").aborted(),
     "inconclusive", "edge 2.1 trouble 6")]
