@@ -50,7 +50,10 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
     let mut rounds = 0;
     let mut silent = 0;
     let mut stuck = None;
+    let mut news = world.subscribe();
     while !left().is_zero() {
+        // Marked before the look, so that what comes during it wakes at once.
+        news.mark_unchanged();
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }
@@ -61,7 +64,7 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
         stuck = look(world, scene, unmet);
         if stuck.is_some() {
             silent = 0;
-            world.changed(left().min(Duration::from_millis(250))).await;
+            tokio::time::timeout(left().min(Duration::from_millis(250)), news.changed()).await.ok();
             continue;
         }
         let quiet = || (world.activity(scene.namespace), (scene.writes)());

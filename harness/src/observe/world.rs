@@ -142,12 +142,6 @@ impl World {
         tokio::time::timeout(budget, wait).await.is_ok()
     }
 
-    /// Wait for the next news, or for the budget.
-    pub async fn changed(&self, budget: Duration) {
-        let mut news = self.changed.subscribe();
-        tokio::time::timeout(budget, news.changed()).await.ok();
-    }
-
     /// All objects of a kind in a namespace, by name.
     pub fn list(&self, kind: Kind, namespace: &str) -> Vec<Object> {
         let from = (kind, namespace.to_owned(), String::new());
