@@ -75,7 +75,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         return Ok(if bad.verdict == Verdict::Inconclusive { Outcome::Inconclusive } else { Outcome::NonConformant });
     }
     let timelines: Vec<_> = recordings.iter().map(Timeline::from_recording).collect();
-    let mut timeline = match verdict::agree(&timelines) {
+    let timeline = match verdict::agree(&timelines) {
         Ok(timeline) => timeline,
         Err(disagreement) => {
             println!("not blessed  {name}: upstream's own recordings differ\n{disagreement}");
@@ -83,7 +83,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         }
     };
     let header = &recordings[0].header;
-    timeline.provenance = Some(Provenance {
+    let timeline = timeline.with_provenance(Provenance {
         name: "upstream".into(),
         controller: header.subject.version.clone(),
         server: header.cluster.version.clone(),

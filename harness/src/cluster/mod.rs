@@ -47,4 +47,4 @@ pub(crate) use certificates::Authority;
 pub use control_plane::Cluster;
 pub use error::ClusterError;
 pub use exclusive::Guard;
-pub use standing::{Raised, Standing, down, running, up};
+pub use standing::{Raised, Standing};

@@ -27,21 +27,6 @@ pub struct Raised {
     pub already: bool,
 }
 
-/// Raise this user's standing cluster. See [`Standing::up`].
-pub async fn up(version: &str) -> Result<Raised, ClusterError> {
-    Standing::of_user()?.up(&Plan::new(version)).await
-}
-
-/// End this user's standing cluster. See [`Standing::down`].
-pub async fn down() -> Result<bool, ClusterError> {
-    Standing::of_user()?.down().await
-}
-
-/// This user's standing cluster. See [`Standing::running`].
-pub async fn running() -> Result<Option<Cluster>, ClusterError> {
-    Standing::of_user()?.running().await
-}
-
 impl Standing {
     /// The one that this user has on this machine.
     pub fn of_user() -> Result<Self, ClusterError> {
