@@ -15,15 +15,19 @@
 //! resourceVersion that the decision was made on, the server refuses it if that is the past, and the Deployment is looked at
 //! again.
 //!
-//! Arrows: `model ◄ deployment ◄ runtime ◄ main`, and time enters only through `clock`.
+//! Arrows: `model ◄ deployment ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, and time enters only through
+//! `clock`.
 //!
 //! Run it with [`run`], or with [`run_with`] to put another planner in its middle: that is how a controller that is wrong on
-//! purpose is made.
+//! purpose is made. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
+//! (`process/`).
 
 mod clock;
 pub mod deployment;
 mod hash;
+mod metrics;
 pub mod model;
+mod process;
 mod runtime;
 mod settings;
 
@@ -32,12 +36,14 @@ use std::sync::Arc;
 
 pub use clock::Clock;
 pub use deployment::{Observed, Plan, plan};
-pub use hash::pod_template_hash;
+pub use hash::{Minor, MinorError, pod_template_hash};
 use jiff::Timestamp;
 use kube::Client;
+pub use metrics::{CountRequests, CountedRequests, Metrics};
+pub use process::{Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, serve};
 pub use runtime::RunError;
 use runtime::{ApiServer, Controller, run_controller};
-pub use settings::{Compatibility, Settings};
+pub use settings::{Compatibility, RateLimit, Settings};
 
 /// What decides; [`plan`], unless a test wants a wrong one.
 pub type Planner = Arc<dyn Fn(&Observed, Timestamp, &Settings) -> Plan + Send + Sync>;
@@ -64,8 +70,10 @@ pub async fn run_with(
     planner: Planner,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let (controller, reports) = Controller::new(ApiServer::new(client), settings, planner);
-    run_controller(controller, reports, shutdown).await
+    let metrics = Metrics::default();
+    let api = ApiServer::chosen(client, &settings, &metrics);
+    let (controller, reports) = Controller::new(api, settings, planner, metrics);
+    run_controller(controller, reports, std::future::ready(()), shutdown).await
 }
 
 /// Takes a first look at an API server: whether it answers, and serves what this controller needs.

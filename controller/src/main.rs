@@ -1,72 +1,70 @@
 //! The program: flags, logs, signals, and the way out.
+//!
+//! Exit codes: 0 after SIGTERM or SIGINT, when the work under way is finished and the lease given back; 1 for everything that
+//! went wrong, a lost lease included; 2 for flags that mean nothing. A second signal ends it at once.
 
-use std::path::PathBuf;
+mod flags;
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
+use flags::{Flags, LoggingFormat};
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use rollout_controller::{Compatibility, Settings, check, run};
+use rollout_controller::{Election, Endpoint, Metrics, Process, Settings, check, serve};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-
-/// Rolls Deployments out, as kube-controller-manager's deployment controller does.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Flags {
-    /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// Controllers to run, comma separated
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "deployment")]
-    controllers: Vec<ControllerName>,
-    /// Deployments looked after at the same time
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    concurrent_deployment_syncs: u16,
-    /// Whose behaviour to follow
-    #[arg(long, value_enum, default_value = "upstream")]
-    compatibility: Behaviour,
-    /// Log more; twice: everything. RUST_LOG overrides it
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    verbose: u8,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ControllerName {
-    /// Deployments
-    Deployment,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Behaviour {
-    /// kube-controller-manager v1.36
-    Upstream,
-}
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    let level = match flags.verbose {
-        0 => "info",
-        1 => "info,rollout_controller=debug",
-        _ => "debug",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let outcome = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the async runtime")
-        .and_then(|runtime| runtime.block_on(start(flags)));
+    let chosen = flags.settings().and_then(|settings| Ok((settings, flags.election(identity)?)));
+    let (settings, election) = chosen.unwrap_or_else(|error| Flags::refuse(&error));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(flags.log_filter()));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logs = logs.with_ansi(std::io::stderr().is_terminal());
+    match flags.logging_format {
+        LoggingFormat::Text => logs.init(),
+        LoggingFormat::Json => logs.json().flatten_event(true).init(),
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome = runtime.context("cannot start the async runtime").and_then(|runtime| {
+        let outcome = runtime.block_on(start(&flags, settings, election));
+        // Who has lost the lease must be gone before another acts, whatever some task is still busy with.
+        runtime.shutdown_background();
+        outcome
+    });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("Error: {error:#}");
+            // Where logs are read by a machine, the last word must be readable to it, too.
+            match flags.logging_format {
+                LoggingFormat::Text => eprintln!("Error: {error:#}"),
+                LoggingFormat::Json => tracing::error!(error = format!("{error:#}"), "Failed."),
+            }
             ExitCode::FAILURE
         }
     }
 }
 
-async fn start(flags: Flags) -> anyhow::Result<()> {
+async fn start(flags: &Flags, settings: Settings, election: Option<Election>) -> anyhow::Result<()> {
+    let shutdown = shutdown_signal()?;
+    let config = config(flags).await?;
+    let server = config.cluster_url.to_string();
+    let metrics = Metrics::new(config.cluster_url.authority().map_or("", |authority| authority.as_str()));
+    let client = client(config, &metrics)?;
+    let endpoints = Endpoint::open(flags.metrics_bind_address, flags.health_probe_bind_address).await?;
+    check(&client).await.with_context(|| format!("API server {server}"))?;
+    tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
+    serve(client, settings, Process { election, metrics, endpoints }, shutdown).await?;
+    tracing::info!("Stopped.");
+    Ok(())
+}
+
+async fn config(flags: &Flags) -> anyhow::Result<Config> {
     let mut config = match &flags.kubeconfig {
         Some(path) => {
             let file =
@@ -79,31 +77,42 @@ async fn start(flags: Flags) -> anyhow::Result<()> {
     };
     // What is to be tried again, and when, is the controller's decision.
     config.default_retry = false;
-    let server = config.cluster_url.to_string();
-    let client = Client::try_from(config).context("cannot make a client")?;
-    check(&client).await.with_context(|| format!("API server {server}"))?;
-    let settings = Settings {
-        concurrent_deployment_syncs: flags.concurrent_deployment_syncs.into(),
-        compatibility: match flags.compatibility {
-            Behaviour::Upstream => Compatibility::Upstream,
-        },
-        ..Settings::default()
-    };
-    tracing::info!(%server, "Started.");
-    run(client, settings, shutdown_signal()?).await?;
-    tracing::info!("Stopped.");
-    Ok(())
+    let agent = concat!("rollout-controller/", env!("CARGO_PKG_VERSION"));
+    config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(agent)));
+    Ok(config)
 }
 
-/// Completes at the first SIGTERM or SIGINT.
+fn client(config: Config, metrics: &Metrics) -> anyhow::Result<Client> {
+    let builder = ClientBuilder::try_from(config).context("cannot make a client")?;
+    Ok(builder.with_layer(&metrics.requests()).build())
+}
+
+/// Who this process is: the machine's or pod's name, and something that no other process on it has.
+fn identity() -> String {
+    let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = std::env::var("HOSTNAME").ok().or_else(kernel).unwrap_or_default();
+    let unique = || RandomState::new().hash_one(std::process::id());
+    format!("{}_{:016x}{:016x}", host.trim(), unique(), unique())
+}
+
+/// Completes at the first SIGTERM or SIGINT; the second one ends the program.
 fn shutdown_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        either(&mut terminate, &mut interrupt).await;
+        tracing::info!("Stopping: finishing what is under way; a second signal ends it at once.");
+        tokio::spawn(async move {
+            either(&mut terminate, &mut interrupt).await;
+            tracing::warn!("Ended at once.");
+            std::process::exit(1);
+        });
     })
+}
+
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
 }

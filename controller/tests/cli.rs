@@ -80,3 +80,26 @@ fn refuses_to_run_without_workers() {
     let output = controller(&["--concurrent-deployment-syncs", "0"], "");
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn refuses_flags_that_make_no_sense_together() {
+    for (flag, remedy) in [
+        ("--leader-elect-lease-duration=5s", "raise --leader-elect-lease-duration"),
+        ("--kube-api-qps=0", "-1 for no limit"),
+        ("--metrics-bind-address=8080", ":PORT"),
+        ("--namespace=../kube-system", "no name of a namespace"),
+    ] {
+        let output = controller(&[flag], "");
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        assert!(stderr(&output).contains(remedy), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn refuses_an_address_that_is_taken() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("--metrics-bind-address={}", listener.local_addr().unwrap());
+    let output = controller(&[&taken], &kubeconfig("taken", 1));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot listen on 127.0.0.1:"), "{}", stderr(&output));
+}

@@ -31,7 +31,7 @@ pub enum Taken {
 impl Sync<'_> {
     /// Plans the new ReplicaSet, at the size that it may have at once, and returns it as the server will.
     pub(super) fn create(&mut self, old: &[Arc<ReplicaSet>], next_revision: i64) -> Flow<Arc<ReplicaSet>> {
-        let mut new = new_replica_set(&self.deployment, next_revision)?;
+        let mut new = new_replica_set(&self.deployment, next_revision, self.settings)?;
         let wanted = sizes::wanted(old.iter().map(Arc::as_ref));
         new.replicas = rolling::new_size(&self.deployment, wanted, 0)?;
         new.object["spec"]["replicas"] = new.replicas.into();
@@ -112,8 +112,12 @@ pub fn plan_after_refusal(observed: &Observed, name: &str, error: &str, now: Tim
     plan
 }
 
-fn new_replica_set(deployment: &Deployment, next_revision: i64) -> Result<NewReplicaSet, PlanError> {
-    let hash = pod_template_hash(deployment.template(), deployment.status.collision_count);
+fn new_replica_set(
+    deployment: &Deployment,
+    next_revision: i64,
+    settings: &Settings,
+) -> Result<NewReplicaSet, PlanError> {
+    let hash = pod_template_hash(deployment.template(), deployment.status.collision_count, settings.hash);
     let name = replica_set_name(&deployment.meta.name, &hash);
     let template = with_label(deployment.template(), names::POD_TEMPLATE_HASH, &hash);
     let mut selector = deployment.raw().pointer("/spec/selector").cloned().unwrap_or(Value::Null);

@@ -2,6 +2,7 @@
 //!
 //! Raw, because a typed client drops the fields that it does not know. No retries: what a failure means is the caller's to say.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::Stream;
@@ -13,7 +14,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::RequestError;
+use super::throttle::Throttle;
 use crate::clock;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,6 +31,7 @@ pub(crate) enum Resource {
     ReplicaSets,
     Pods,
     Events,
+    Leases,
 }
 
 impl Resource {
@@ -36,6 +41,7 @@ impl Resource {
             Self::ReplicaSets => "replicasets",
             Self::Pods => "pods",
             Self::Events => "events",
+            Self::Leases => "leases",
         }
     }
 
@@ -43,6 +49,7 @@ impl Resource {
         match self {
             Self::Deployments | Self::ReplicaSets => "/apis/apps/v1",
             Self::Pods | Self::Events => "/api/v1",
+            Self::Leases => "/apis/coordination.k8s.io/v1",
         }
     }
 
@@ -55,10 +62,13 @@ impl Resource {
     }
 }
 
-/// An API server.
+/// An API server, or the part of it that is looked after.
 #[derive(Clone)]
 pub(crate) struct ApiServer {
     client: Client,
+    /// What is listed and watched; `None`: all namespaces.
+    namespace: Option<String>,
+    throttle: Option<Arc<Throttle>>,
 }
 
 /// A page of a list.
@@ -83,8 +93,15 @@ pub(crate) struct ListMeta {
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 impl ApiServer {
+    /// All of it, and no limit.
     pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+        Self { client, namespace: None, throttle: None }
+    }
+
+    /// The namespace and the limit that an operator has chosen.
+    pub(crate) fn chosen(client: Client, settings: &Settings, metrics: &Metrics) -> Self {
+        let throttle = settings.rate_limit.map(|limit| Arc::new(Throttle::new(limit, metrics.clone())));
+        Self { client, namespace: settings.namespace.clone(), throttle }
     }
 
     pub(crate) async fn get(&self, resource: Resource, namespace: &str, name: &str) -> Result<Value, RequestError> {
@@ -143,17 +160,17 @@ impl ApiServer {
         self.send(what("DELETE", resource, namespace, name), request).await
     }
 
-    /// One page of all objects of a kind, in all namespaces.
+    /// One page of all objects of a kind that are looked after.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,
         resource: Resource,
         page: Option<String>,
     ) -> Result<List<T>, RequestError> {
         let params = ListParams { limit: Some(500), continue_token: page, ..ListParams::default() };
-        self.send(format!("LIST {}", resource.plural()), resource.everywhere().list(&params)).await
+        self.send_at_once(format!("LIST {}", resource.plural()), self.scope(resource).list(&params)).await
     }
 
-    /// All changes of a kind after a resourceVersion.
+    /// All changes of a kind that is looked after, after a resourceVersion.
     pub(crate) async fn watch<T: DeserializeOwned + Clone>(
         &self,
         resource: Resource,
@@ -161,7 +178,7 @@ impl ApiServer {
     ) -> Result<impl Stream<Item = Result<WatchEvent<T>, kube::Error>> + use<T>, RequestError> {
         let params = WatchParams { timeout: Some(WATCH_SECONDS), bookmarks: true, ..WatchParams::default() };
         let what = format!("WATCH {}", resource.plural());
-        let request = resource.everywhere().watch(&params, version).map_err(|error| refused(&what, error))?;
+        let request = self.scope(resource).watch(&params, version).map_err(|error| refused(&what, error))?;
         match clock::within(PATIENCE, self.client.request_events::<T>(request)).await {
             Some(Ok(events)) => Ok(events),
             Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
@@ -175,7 +192,18 @@ impl ApiServer {
         Ok(list.resources.into_iter().map(|resource| resource.name).collect())
     }
 
-    async fn send<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
+    fn scope(&self, resource: Resource) -> Request {
+        self.namespace.as_deref().map_or_else(|| resource.everywhere(), |namespace| resource.within(namespace))
+    }
+
+    async fn send(&self, what: String, request: Built) -> Result<Value, RequestError> {
+        if let (Some(throttle), Ok(request)) = (&self.throttle, &request) {
+            throttle.turn(request.method().as_str()).await;
+        }
+        self.send_at_once(what, request).await
+    }
+
+    async fn send_at_once<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
         let request = request.map_err(|error| refused(&what, error))?;
         match clock::within(PATIENCE, self.client.request::<T>(request)).await {
             Some(Ok(answer)) => Ok(answer),

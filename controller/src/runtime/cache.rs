@@ -43,6 +43,11 @@ impl Cache {
         self.deployments.get(key).cloned()
     }
 
+    /// All Deployments there are, by namespace and name.
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        self.deployments.keys().cloned().collect()
+    }
+
     pub(crate) fn deployments_in<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Deployment>> {
         let from = Key::new(namespace, "");
         self.deployments

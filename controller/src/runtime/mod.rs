@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod queue;
 mod reflector;
+mod throttle;
 mod triggers;
 mod wire;
 mod worker;

@@ -3,8 +3,10 @@
 //! Upstream's rules: a key is in the queue once, however often it is added; it is never with two workers; added while a worker
 //! has it, it comes back when that worker is done. A key that failed waits 5 ms, then twice as long each time, fifteen times;
 //! then it is dropped until something changes.
+//!
+//! It counts as client-go's queues do, so that their dashboards mean the same here.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use tokio::time::Instant;
 
 use super::Key;
 use crate::clock;
+use crate::metrics::{Load, Loaded, QueueMetrics};
 
 /// First wait after a failure.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
@@ -22,8 +25,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1000);
 const MAX_RETRIES: u32 = 15;
 
 /// A queue of keys.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
+    metrics: QueueMetrics,
     state: Mutex<State>,
     /// Someone waits for work.
     work: Notify,
@@ -34,24 +38,31 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     ready: VecDeque<Key>,
-    /// Keys that must be looked at: those in `ready`, and those to come back when their worker is done.
-    dirty: BTreeSet<Key>,
-    working: BTreeSet<Key>,
+    /// Keys that must be looked at, and since when: those in `ready`, and those to come back when their worker is done.
+    dirty: BTreeMap<Key, Instant>,
+    /// Keys that a worker has, and since when.
+    working: BTreeMap<Key, Instant>,
     delayed: BTreeMap<Key, Instant>,
     failures: BTreeMap<Key, u32>,
     closed: bool,
 }
 
 impl Queue {
+    /// An empty queue.
+    pub(crate) fn new(metrics: QueueMetrics) -> Self {
+        Self { metrics, state: Mutex::default(), work: Notify::new(), timer: Notify::new() }
+    }
+
     /// Adds a key.
     pub(crate) fn add(&self, key: Key) {
-        if self.lock().add(key) {
+        if self.lock().add(key, clock::instant(), &self.metrics) {
             self.work.notify_one();
         }
     }
 
     /// Adds a key after a while; of two such times the earlier one counts.
     pub(crate) fn add_after(&self, key: Key, wait: Duration) {
+        self.metrics.retries.inc();
         let due = clock::instant() + wait;
         let mut state = self.lock();
         let earliest = state.delayed.get(&key).map_or(due, |other| due.min(*other));
@@ -92,8 +103,11 @@ impl Queue {
                     return None;
                 }
                 if let Some(key) = state.ready.pop_front() {
-                    state.dirty.remove(&key);
-                    state.working.insert(key.clone());
+                    let now = clock::instant();
+                    if let Some(since) = state.dirty.remove(&key) {
+                        self.metrics.waits.observe((now - since).as_secs_f64());
+                    }
+                    state.working.insert(key.clone(), now);
                     if !state.ready.is_empty() {
                         self.work.notify_one();
                     }
@@ -107,8 +121,10 @@ impl Queue {
     /// Hands a key back.
     pub(crate) fn done(&self, key: &Key) {
         let mut state = self.lock();
-        state.working.remove(key);
-        if state.dirty.contains(key) {
+        if let Some(since) = state.working.remove(key) {
+            self.metrics.works.observe((clock::instant() - since).as_secs_f64());
+        }
+        if state.dirty.contains_key(key) {
             state.ready.push_back(key.clone());
             self.work.notify_one();
         }
@@ -125,7 +141,7 @@ impl Queue {
         loop {
             let next = {
                 let mut state = self.lock();
-                if state.move_due(clock::instant()) {
+                if state.move_due(clock::instant(), &self.metrics) {
                     self.work.notify_one();
                 }
                 state.delayed.values().min().copied()
@@ -143,23 +159,37 @@ impl Queue {
     }
 }
 
+impl Loaded for Queue {
+    fn load(&self) -> Load {
+        let (now, state) = (clock::instant(), self.lock());
+        let ages = || state.working.values().map(|since| now.saturating_duration_since(*since));
+        Load { depth: state.dirty.len(), unfinished: ages().sum(), longest: ages().max().unwrap_or_default() }
+    }
+}
+
 impl State {
-    fn add(&mut self, key: Key) -> bool {
-        if !self.dirty.insert(key.clone()) || self.working.contains(&key) {
+    /// Whether there is more work than before.
+    fn add(&mut self, key: Key, now: Instant, metrics: &QueueMetrics) -> bool {
+        if self.dirty.contains_key(&key) {
+            return false;
+        }
+        metrics.adds.inc();
+        self.dirty.insert(key.clone(), now);
+        if self.working.contains_key(&key) {
             return false;
         }
         self.ready.push_back(key);
         true
     }
 
-    fn move_due(&mut self, now: Instant) -> bool {
+    fn move_due(&mut self, now: Instant, metrics: &QueueMetrics) -> bool {
         let mut due: Vec<(Instant, Key)> =
             self.delayed.iter().filter(|(_, time)| **time <= now).map(|(key, time)| (*time, key.clone())).collect();
         due.sort();
         let mut added = false;
         for (_, key) in due {
             self.delayed.remove(&key);
-            added |= self.add(key);
+            added |= self.add(key, now, metrics);
         }
         added
     }
@@ -175,6 +205,11 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
+    use crate::metrics::Metrics;
+
+    fn queue() -> Queue {
+        Queue::new(Metrics::default().queue("test"))
+    }
 
     fn key(name: &str) -> Key {
         Key::new("ns", name)
@@ -182,7 +217,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_is_queued_once_and_never_with_two_workers() {
-        let queue = Queue::default();
+        let queue = queue();
         queue.add(key("a"));
         queue.add(key("a"));
         assert_eq!(queue.next().await, Some(key("a")));
@@ -199,7 +234,7 @@ mod tests {
         assert_eq!(wait_after(0), Duration::from_millis(5));
         assert_eq!(wait_after(14), Duration::from_millis(5 << 14));
         assert_eq!(wait_after(40), LONGEST_WAIT);
-        let queue = Queue::default();
+        let queue = queue();
         for _ in 0..MAX_RETRIES {
             assert!(queue.retry(key("a")));
         }
@@ -209,7 +244,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn delayed_keys_come_when_due() {
-        let queue = std::sync::Arc::new(Queue::default());
+        let queue = std::sync::Arc::new(queue());
         let timer = tokio::spawn({
             let queue = queue.clone();
             async move { queue.run_timer().await }
@@ -227,9 +262,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn closing_sends_every_worker_home() {
-        let queue = Queue::default();
+        let queue = queue();
         queue.add(key("a"));
         queue.close();
         assert_eq!(futures::join!(queue.next(), queue.next(), queue.next()), (None, None, None));
+    }
+
+    /// What client-go counts: a key that waits already is not added again, one that a worker has is; put off is put off, why ever.
+    #[tokio::test(start_paused = true)]
+    async fn counts_as_upstream_does() {
+        let queue = queue();
+        for name in ["a", "a", "b"] {
+            queue.add(key(name));
+        }
+        clock::sleep(Duration::from_secs(2)).await;
+        let first = queue.next().await.unwrap();
+        queue.add(first.clone());
+        queue.add_after(key("c"), Duration::from_secs(60));
+        clock::sleep(Duration::from_secs(3)).await;
+        let second = queue.next().await.unwrap();
+        clock::sleep(Duration::from_secs(1)).await;
+        assert_eq!((queue.metrics.adds.get(), queue.metrics.retries.get()), (3, 1));
+        let load = Load { depth: 1, unfinished: Duration::from_secs(5), longest: Duration::from_secs(4) };
+        assert_eq!(queue.load(), load);
+        queue.done(&first);
+        queue.done(&second);
+        assert_eq!(queue.load(), Load { depth: 1, unfinished: Duration::ZERO, longest: Duration::ZERO });
     }
 }

@@ -1,12 +1,17 @@
 //! The shell against a server in this process, in virtual time: what each answer of the server leads to.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod deploy;
+mod election;
+mod process;
+mod program;
+mod rights;
 mod server;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rollout_controller::{Clock, Settings, run};
+use rollout_controller::{Clock, Minor, Settings, pod_template_hash, run};
 use serde_json::{Value, json};
 use server::{Server, failure};
 use tokio::task::JoinHandle;
@@ -130,14 +135,14 @@ async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
 async fn a_taken_name_counts_as_a_collision() {
     let server = Server::default();
     server.put("deployments", deployment());
-    let name = format!("web-{}", rollout_controller::pod_template_hash(&template("app:1"), None));
+    let name = format!("web-{}", pod_template_hash(&template("app:1"), None, Minor::default()));
     let foreign = json!({"metadata": {"name": name}, "spec": {"replicas": 1, "template": template("app:1")}});
     server.put("replicasets", foreign);
     start(&server).await;
     assert_eq!(server.get("deployments/web")["status"]["collisionCount"], 1);
     let names: Vec<_> = server.all("replicasets").iter().map(|rs| rs["metadata"]["name"].clone()).collect();
     assert_eq!(names.len(), 2);
-    let other = format!("web-{}", rollout_controller::pod_template_hash(&template("app:1"), Some(1)));
+    let other = format!("web-{}", pod_template_hash(&template("app:1"), Some(1), Minor::default()));
     assert!(names.contains(&json!(other)));
     assert!(server.get(&format!("replicasets/{name}"))["metadata"]["ownerReferences"].is_null());
 }
@@ -149,7 +154,7 @@ async fn a_refused_replica_set_is_told_and_tried_sixteen_times() {
     server.interfere(|verb, _| (verb == "POST replicasets").then(|| failure(403, "Forbidden", "exceeded quota")));
     start(&server).await;
     pass(Duration::from_secs(1000)).await;
-    let name = format!("web-{}", rollout_controller::pod_template_hash(&template("app:1"), None));
+    let name = format!("web-{}", pod_template_hash(&template("app:1"), None, Minor::default()));
     let message = format!("Failed to create new replica set \"{name}\": exceeded quota");
     let web = server.get("deployments/web");
     let condition = &web["status"]["conditions"][0];

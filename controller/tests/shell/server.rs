@@ -1,4 +1,6 @@
 //! A small API server in this process: it stores, versions, refuses and shows changes, and a test may answer in its place.
+//!
+//! It grants what the manifests in `deploy/` grant, and nothing else: a request that they forget fails here as in a cluster.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,9 +12,10 @@ use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use kube::Client;
-use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+
+use crate::rights::Rights;
 
 /// One write: `VERB path`, and the body.
 pub(crate) type Write = (String, Value);
@@ -29,6 +32,11 @@ struct State {
     watchers: Vec<Watcher>,
     writes: Vec<Write>,
     reads: Vec<String>,
+    paths: Vec<String>,
+    refuses_lists: bool,
+    /// Requests whose `VERB path` begins so get no answer.
+    hangs: Option<&'static str>,
+    rights: Rights,
     interfere: Option<Interfere>,
 }
 
@@ -83,6 +91,38 @@ impl Server {
         self.0.lock().unwrap().reads.clone()
     }
 
+    /// Method and path of all requests so far.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        self.0.lock().unwrap().paths.clone()
+    }
+
+    /// Whether lists fail.
+    pub(crate) fn refuse_lists(&self, refuse: bool) {
+        self.0.lock().unwrap().refuses_lists = refuse;
+    }
+
+    /// Lets requests whose `VERB path` begins so wait for ever.
+    pub(crate) fn hang(&self, on: &'static str) {
+        self.0.lock().unwrap().hangs = Some(on);
+    }
+
+    /// Listens on a port of this machine until the runtime ends, for programs of their own; returns the port.
+    pub(crate) async fn listen(&self) -> u16 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let server = server.clone();
+                let service = hyper::service::service_fn(move |request| answer(server.clone(), request));
+                let connection = hyper::server::conn::http1::Builder::new();
+                tokio::spawn(connection.serve_connection(hyper_util::rt::TokioIo::new(stream), service));
+            }
+        });
+        port
+    }
+
     /// An object.
     pub(crate) fn get(&self, path: &str) -> Value {
         self.0.lock().unwrap().objects.get(path).cloned().unwrap_or(Value::Null)
@@ -130,6 +170,50 @@ impl State {
         self.watchers.retain(|(of, sender)| of != kind || sender.send(line.clone()).is_ok());
     }
 
+    /// An answer, if this request is to have one.
+    fn answer(&mut self, method: &str, full: &str, watch: bool, body: Value) -> Option<Response<AnswerBody>> {
+        self.paths.push(format!("{method} {full}"));
+        if !self.rights.allow(method, full, watch) {
+            let (code, answer) = failure(403, "Forbidden", &format!("deploy/ does not allow {method} {full}"));
+            return Some(respond(code, &answer));
+        }
+        let path = GROUPS.iter().find_map(|group| full.strip_prefix(group)).unwrap();
+        let path = path.trim_start_matches("namespaces/default/");
+        let (kind, rest) = path.split_once('/').unwrap_or((path, ""));
+        if method == "GET" && rest.is_empty() {
+            self.reads.push(format!("{} {kind}", if watch { "WATCH" } else { "LIST" }));
+            return Some(if watch { self.watch(kind) } else { self.page(kind) });
+        }
+        let verb = if rest.is_empty() { format!("{method} {kind}") } else { format!("{method} {kind}/{rest}") };
+        if self.hangs.is_some_and(|hangs| verb.starts_with(hangs)) {
+            return None;
+        }
+        if method != "GET" {
+            self.writes.push((verb.clone(), body.clone()));
+        }
+        let answer = self.interfere.as_mut().and_then(|interfere| interfere(&verb, &body));
+        let (code, answer) = answer.unwrap_or_else(|| self.write(method, kind, rest, body));
+        Some(respond(code, &answer))
+    }
+
+    fn watch(&mut self, kind: &str) -> Response<AnswerBody> {
+        let (sender, receiver) = mpsc::unbounded_channel::<Value>();
+        self.watchers.push((kind.to_owned(), sender));
+        let lines = futures::stream::unfold(receiver, async |mut receiver| {
+            let line = receiver.recv().await?;
+            Some((Ok(http_body::Frame::data(Bytes::from(format!("{line}\n")))), receiver))
+        });
+        Response::new(StreamBody::new(lines.boxed()).boxed_unsync())
+    }
+
+    fn page(&self, kind: &str) -> Response<AnswerBody> {
+        if self.refuses_lists {
+            let (code, answer) = failure(500, "InternalError", "not now");
+            return respond(code, &answer);
+        }
+        respond(200, &json!({"metadata": {"resourceVersion": self.version.to_string()}, "items": self.list(kind)}))
+    }
+
     fn write(&mut self, method: &str, kind: &str, rest: &str, body: Value) -> (u16, Value) {
         let path = format!("{kind}/{}", rest.trim_end_matches("/status"));
         let current = self.objects.get(&path).cloned();
@@ -172,45 +256,32 @@ pub(crate) fn failure(code: u16, reason: &str, message: &str) -> (u16, Value) {
     (code, json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}))
 }
 
+const GROUPS: [&str; 3] = ["/apis/apps/v1/", "/apis/coordination.k8s.io/v1/", "/api/v1/"];
+
 type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
-async fn answer(server: Server, request: Request<Body>) -> Result<Response<AnswerBody>, Infallible> {
+async fn answer<B>(server: Server, request: Request<B>) -> Result<Response<AnswerBody>, Infallible>
+where
+    B: http_body::Body<Error: std::fmt::Debug>,
+{
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let method = parts.method.as_str();
-    let path = parts.uri.path().trim_start_matches("/apis/apps/v1/").trim_start_matches("/api/v1/");
-    let mut state = server.0.lock().unwrap();
-    let Some((kind, rest)) = path.trim_start_matches("namespaces/default/").split_once('/').or(Some((path, ""))) else {
-        unreachable!("every path has a first part")
-    };
-    let kind = kind.trim_start_matches("namespaces/default/").to_owned();
-    let is_collection = !path.starts_with("namespaces/");
-    if is_collection {
-        let watch = parts.uri.query().unwrap_or_default().contains("watch=true");
-        state.reads.push(format!("{} {kind}", if watch { "WATCH" } else { "LIST" }));
-        if watch {
-            let (sender, receiver) = mpsc::unbounded_channel::<Value>();
-            state.watchers.push((kind, sender));
-            let lines = futures::stream::unfold(receiver, async |mut receiver| {
-                let line = receiver.recv().await?;
-                Some((Ok(http_body::Frame::data(Bytes::from(format!("{line}\n")))), receiver))
-            });
-            return Ok(Response::new(StreamBody::new(lines.boxed()).boxed_unsync()));
-        }
-        let list = json!({"metadata": {"resourceVersion": state.version.to_string()}, "items": state.list(&kind)});
-        return Ok(respond(200, &list));
+    if parts.uri.path() == "/apis/apps/v1" {
+        return Ok(respond(200, &discovery()));
     }
-    let name = if rest.is_empty() { String::new() } else { format!("/{rest}") };
-    let verb = format!("{method} {kind}{name}");
-    if method != "GET" {
-        state.writes.push((verb.clone(), body.clone()));
+    let watch = parts.uri.query().unwrap_or_default().contains("watch=true");
+    let answer = server.0.lock().unwrap().answer(parts.method.as_str(), parts.uri.path(), watch, body);
+    match answer {
+        Some(answer) => Ok(answer),
+        None => std::future::pending().await,
     }
-    let mut interfere = state.interfere.take();
-    let answer = interfere.as_mut().and_then(|interfere| interfere(&verb, &body));
-    state.interfere = interfere;
-    let (code, answer) = answer.unwrap_or_else(|| state.write(method, &kind, rest, body));
-    Ok(respond(code, &answer))
+}
+
+fn discovery() -> Value {
+    let resource = |name: &str| json!({"name": name, "namespaced": true, "kind": "", "singularName": "", "verbs": []});
+    let resources = json!([resource("deployments"), resource("replicasets")]);
+    json!({"kind": "APIResourceList", "groupVersion": "apps/v1", "resources": resources})
 }
 
 fn respond(code: u16, body: &Value) -> Response<AnswerBody> {

@@ -79,8 +79,13 @@ pub(super) fn binary(path: Option<&Path>) -> Result<PathBuf, SubjectError> {
     })
 }
 
-/// The binary's arguments.
+/// The binary's arguments. As for upstream: no leader election, and client limits that do not throttle.
 pub(super) fn arguments(stage: &Stage<'_>) -> Vec<String> {
     let controllers: Vec<_> = stage.controllers.iter().map(String::as_str).collect();
-    vec![format!("--controllers={}", controllers.join(","))]
+    vec![
+        format!("--controllers={}", controllers.join(",")),
+        "--leader-elect=false".into(),
+        "--kube-api-qps=2000".into(),
+        "--kube-api-burst=4000".into(),
+    ]
 }

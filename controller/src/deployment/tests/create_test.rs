@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::fixtures::{Set, World, messages, now, status, template};
 use crate::deployment::create::replica_set_name;
-use crate::deployment::{Action, Taken, plan_after_conflict, plan_after_refusal};
+use crate::deployment::{Action, Taken, plan, plan_after_conflict, plan_after_refusal};
 use crate::model::{ReplicaSet, names};
-use crate::{Settings, pod_template_hash};
+use crate::{Minor, Settings, pod_template_hash};
 
 #[rstest]
 #[case::short("my-deployment".to_owned(), 10, "my-deployment".to_owned())]
@@ -29,7 +29,7 @@ fn a_new_replica_set() {
         .annotate(names::LAST_APPLIED, "{}")
         .with(Set::new("old", 10, 1).revision(7).sized_for(10, 13));
     let plan = world.plan();
-    let hash = pod_template_hash(&template("app:new"), None);
+    let hash = pod_template_hash(&template("app:new"), None, Minor::default());
     let Some(Action::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
     let mut labelled = template("app:new");
     labelled["metadata"]["labels"]["pod-template-hash"] = hash.as_str().into();
@@ -63,6 +63,30 @@ fn a_new_replica_set() {
     );
 }
 
+/// `kubectl create deployment nginx --image=nginx` gives this name on every cluster of a minor; and settings choose the minor.
+#[rstest]
+#[case::v1_36("1.36", None, "nginx-7f8fbb96d")]
+#[case::v1_35("1.35", None, "nginx-56c45fd5ff")]
+#[case::v1_36_after_a_collision("1.36", Some(1), "nginx-79dbfc4f57")]
+fn a_new_replica_set_has_upstream_s_name(#[case] minor: Minor, #[case] collisions: Option<i32>, #[case] name: &str) {
+    let mut world = World::new(1).meta("name", "nginx").status(json!({"collisionCount": collisions}));
+    world.deployment["spec"]["selector"] = json!({"matchLabels": {"app": "nginx"}});
+    world.deployment["spec"]["template"] = json!({
+        "metadata": {"creationTimestamp": null, "labels": {"app": "nginx"}},
+        "spec": {
+            "containers": [{
+                "image": "nginx", "imagePullPolicy": "Always", "name": "nginx", "resources": {},
+                "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+            }],
+            "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
+            "securityContext": {}, "terminationGracePeriodSeconds": 30,
+        },
+    });
+    let plan = plan(&world.observed(), now(), &Settings { hash: minor, ..Settings::default() });
+    let Some(Action::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
+    assert_eq!(new.name, name);
+}
+
 /// Fields that this program has never heard of reach the ReplicaSet, and make a template another one.
 #[test]
 fn fields_of_the_future_survive() {
@@ -71,7 +95,7 @@ fn fields_of_the_future_survive() {
     let plan = world.plan();
     let Some(Action::CreateReplicaSet(new)) = plan.actions().next() else { panic!("{plan:?}") };
     assert_eq!(new.object["spec"]["template"]["spec"]["future"], json!({"deep": [1]}));
-    assert_ne!(new.name, format!("foo-{}", pod_template_hash(&template("app:new"), None)));
+    assert_ne!(new.name, format!("foo-{}", pod_template_hash(&template("app:new"), None, Minor::default())));
 }
 
 #[test]

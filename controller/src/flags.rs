@@ -1,0 +1,261 @@
+//! What an operator can say on the command line, and what it means.
+//!
+//! A flag that kube-controller-manager has is called as it is there and has its default; the two addresses are called as in
+//! programs made with controller-runtime, for what is served there is as plain as theirs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
+use rollout_controller::{Address, Compatibility, Election, RateLimit, Settings};
+
+/// Where the lease is looked for unless told otherwise.
+const LEASE_NAMESPACE: &str = "kube-system";
+
+/// Rolls Deployments out, as kube-controller-manager's deployment controller does.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Flags {
+    /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Controllers to run, comma separated
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "deployment")]
+    controllers: Vec<ControllerName>,
+    /// The one namespace to look after [default: all]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    namespace: Option<String>,
+    /// Deployments looked after at the same time
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    concurrent_deployment_syncs: u16,
+    /// Whose behaviour to follow
+    #[arg(long, value_enum, default_value = "upstream")]
+    compatibility: Behaviour,
+    /// Requests a second to the API server in the long run, lists and watches left out; below zero: no limit
+    #[arg(long, value_name = "N", default_value_t = 20.0, allow_negative_numbers = true)]
+    kube_api_qps: f64,
+    /// Requests that may be made at once
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    kube_api_burst: u32,
+    #[command(flatten)]
+    election: ElectionFlags,
+    /// Where to answer /metrics: IP:PORT, :PORT for all addresses, or 0 for nowhere
+    #[arg(long, value_name = "ADDRESS", default_value = "0")]
+    pub(crate) metrics_bind_address: Address,
+    /// Where to answer /healthz, /livez and /readyz; may be the same
+    #[arg(long, value_name = "ADDRESS", default_value = "0")]
+    pub(crate) health_probe_bind_address: Address,
+    /// How to write logs
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) logging_format: LoggingFormat,
+    /// Log more; twice: everything. RUST_LOG overrides it
+    #[arg(short, long, action = ArgAction::Count)]
+    verbose: u8,
+}
+
+/// Which replica acts.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct ElectionFlags {
+    /// Whether to act only while holding a lease, so that of several replicas one acts
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = true,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = ArgAction::Set
+    )]
+    leader_elect: bool,
+    /// How long the others wait, after the last renewal they saw, before they take over
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    leader_elect_lease_duration: Duration,
+    /// How long the leader tries to renew before it gives up
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    leader_elect_renew_deadline: Duration,
+    /// The pause between two tries
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
+    leader_elect_retry_period: Duration,
+    /// Name of the lease
+    #[arg(long, value_name = "NAME", default_value = "rollout-controller")]
+    leader_elect_resource_name: String,
+    /// Namespace of the lease [default: what --namespace says, else kube-system]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    leader_elect_resource_namespace: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ControllerName {
+    /// Deployments
+    Deployment,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Behaviour {
+    /// kube-controller-manager v1.36
+    Upstream,
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LoggingFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl Flags {
+    /// Ends the program over flags that make no sense together, as over those that make none alone.
+    pub(crate) fn refuse(error: &anyhow::Error) -> ! {
+        Self::command().error(ErrorKind::ValueValidation, format!("{error:#}")).exit()
+    }
+
+    /// Which logs to write, unless the environment says.
+    pub(crate) fn log_filter(&self) -> &'static str {
+        match self.verbose {
+            0 => "info",
+            1 => "info,rollout_controller=debug",
+            _ => "debug",
+        }
+    }
+
+    /// The controller's settings.
+    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+        let Behaviour::Upstream = self.compatibility;
+        let rate_limit = match self.kube_api_qps {
+            qps if qps < 0.0 => None,
+            qps if qps > 0.0 && qps.is_finite() => Some(RateLimit { qps, burst: self.kube_api_burst }),
+            qps => bail!("--kube-api-qps={qps} would stop everything; give a number above zero, or -1 for no limit"),
+        };
+        Ok(Settings {
+            concurrent_deployment_syncs: self.concurrent_deployment_syncs.into(),
+            compatibility: Compatibility::Upstream,
+            namespace: self.namespace.clone(),
+            rate_limit,
+            ..Settings::default()
+        })
+    }
+
+    /// How one replica is chosen, if it is.
+    pub(crate) fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {
+        let flags = &self.election;
+        if !flags.leader_elect {
+            return Ok(None);
+        }
+        let namespace = flags.leader_elect_resource_namespace.as_ref().or(self.namespace.as_ref());
+        let election = Election {
+            namespace: namespace.map_or(LEASE_NAMESPACE, String::as_str).to_owned(),
+            name: flags.leader_elect_resource_name.clone(),
+            identity: identity(),
+            lease_duration: flags.leader_elect_lease_duration,
+            renew_deadline: flags.leader_elect_renew_deadline,
+            retry_period: flags.leader_elect_retry_period,
+        };
+        election.check().context("this election cannot go well")?;
+        Ok(Some(election))
+    }
+}
+
+/// A duration as Go writes it: `15s`, `1m30s`, `500ms`.
+fn duration(text: &str) -> anyhow::Result<Duration> {
+    let duration: jiff::SignedDuration = text.parse().with_context(|| "write it as 15s, 1m30s or 500ms".to_owned())?;
+    ensure!(!duration.is_negative(), "it must not be below zero");
+    Ok(duration.unsigned_abs())
+}
+
+/// A name that fits into a path; what it means is the server's to say.
+fn namespace(text: &str) -> anyhow::Result<String> {
+    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    ensure!(!text.is_empty() && text.len() < 64 && text.bytes().all(is_fine), "that is no name of a namespace");
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn flags(arguments: &[&str]) -> Flags {
+        Flags::try_parse_from([&["rollout-controller"], arguments].concat()).unwrap()
+    }
+
+    fn election(arguments: &[&str]) -> Option<Election> {
+        flags(arguments).election(|| "me".to_owned()).unwrap()
+    }
+
+    #[test]
+    fn the_defaults_are_upstreams() {
+        let settings = flags(&[]).settings().unwrap();
+        assert_eq!(settings.concurrent_deployment_syncs, 5);
+        assert_eq!(settings.rate_limit, Some(RateLimit { qps: 20.0, burst: 30 }));
+        assert_eq!(settings.namespace, None);
+        assert_eq!(election(&[]), Some(Election::new("kube-system", "rollout-controller", "me")));
+    }
+
+    #[rstest]
+    #[case(&[], true)]
+    #[case(&["--leader-elect"], true)]
+    #[case(&["--leader-elect=true"], true)]
+    #[case(&["--leader-elect=false"], false)]
+    fn takes_part(#[case] arguments: &[&str], #[case] expected: bool) {
+        assert_eq!(election(arguments).is_some(), expected);
+    }
+
+    #[rstest]
+    #[case(&[], "kube-system")]
+    #[case(&["--namespace=shop"], "shop")]
+    #[case(&["--namespace=shop", "--leader-elect-resource-namespace=locks"], "locks")]
+    fn looks_for_its_lease(#[case] arguments: &[&str], #[case] namespace: &str) {
+        assert_eq!(election(arguments).unwrap().namespace, namespace);
+    }
+
+    #[rstest]
+    #[case("-1", Ok(None))]
+    #[case("0.5", Ok(Some(0.5)))]
+    #[case("0", Err("would stop everything"))]
+    #[case("inf", Err("would stop everything"))]
+    #[case("NaN", Err("would stop everything"))]
+    fn limits(#[case] qps: &str, #[case] expected: Result<Option<f64>, &str>) {
+        match (flags(&[&format!("--kube-api-qps={qps}")]).settings(), expected) {
+            (Ok(settings), Ok(expected)) => assert_eq!(settings.rate_limit.map(|limit| limit.qps), expected),
+            (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
+            (settings, _) => panic!("{settings:?}"),
+        }
+    }
+
+    #[rstest]
+    #[case("15s", 15_000)]
+    #[case("1m30s", 90_000)]
+    #[case("500ms", 500)]
+    #[case("0s", 0)]
+    #[case("1h0m0s", 3_600_000)]
+    fn reads_durations(#[case] text: &str, #[case] milliseconds: u64) {
+        assert_eq!(duration(text).unwrap(), Duration::from_millis(milliseconds));
+    }
+
+    #[rstest]
+    #[case("-15s")]
+    #[case("15")]
+    #[case("soon")]
+    fn refuses_durations(#[case] text: &str) {
+        duration(text).unwrap_err();
+    }
+
+    #[rstest]
+    #[case(&["--leader-elect-lease-duration=5s"], "--leader-elect-lease-duration")]
+    #[case(&["--leader-elect-renew-deadline=1s"], "--leader-elect-renew-deadline")]
+    fn refuses_elections(#[case] arguments: &[&str], #[case] remedy: &str) {
+        let error = flags(arguments).election(|| "me".to_owned()).unwrap_err();
+        assert!(format!("{error:#}").contains(remedy), "{error:#}");
+    }
+
+    #[test]
+    fn says_what_it_takes() {
+        Flags::command().debug_assert();
+    }
+}

@@ -1,0 +1,264 @@
+//! A quantity as upstream holds it in memory, which is what a dump shows of it.
+//!
+//! Equal amounts may be held in unequal ways. Upstream keeps an amount as a 64-bit number and a power of ten as long as it is
+//! sure that this can hold it, else as a number of any size counted in billionths (`100Ti` already); and it keeps the text that
+//! it came from only if that is plainly the shortest one. So `128Mi` comes without its text, and `170Mi` with it.
+
+use std::fmt;
+
+/// Digits that surely fit 64 bits.
+const SAFE_DIGITS: usize = 18;
+/// The finest power of ten that there is.
+const NANO: i32 = -9;
+/// One, in billionths.
+const ONE: u128 = 1_000_000_000;
+/// What an amount with a binary suffix is capped at.
+const MOST: u128 = i64::MAX as u128;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Quantity<'a> {
+    amount: Amount,
+    /// The text that it came from, where that is kept.
+    text: &'a str,
+    format: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Amount {
+    /// `value` times ten to the power of `scale`.
+    Small { value: i64, scale: i32 },
+    /// `digits` *divided* by ten to the power of `scale`.
+    Big { negative: bool, digits: u128, scale: i32 },
+}
+
+impl<'a> Quantity<'a> {
+    /// Reads a quantity. `None` for what is none, and for one so large, or zero in so odd a form, that no API server writes it.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let number = Number::parse(text)?;
+        let suffix = Suffix::parse(number.suffix)?;
+        number.small(suffix).or_else(|| number.big(suffix))
+    }
+
+    /// Writes the quantity as a dump does.
+    pub(super) fn dump(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let (value, scale) = match self.amount {
+            Amount::Small { value, scale } => (value, scale),
+            Amount::Big { .. } => (0, 0),
+        };
+        write!(out, "{{i:(resource.int64Amount){{value:(int64){value} scale:(resource.Scale){scale}}} ")?;
+        out.write_str("d:(resource.infDecAmount){Dec:(*inf.Dec)")?;
+        match self.amount {
+            Amount::Small { .. } => out.write_str("<nil>")?,
+            Amount::Big { negative, digits, scale } => {
+                write!(out, "{{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat)[{}", digits as u64)?;
+                let high = digits >> 64;
+                if high > 0 {
+                    write!(out, " {high}")?;
+                }
+                write!(out, "]}} scale:(inf.Scale){scale}}}")?;
+            }
+        }
+        write!(out, "}} s:(string){} Format:(resource.Format){}}}", self.text, self.format)
+    }
+}
+
+/// What a suffix stands for: a power of ten, or of two.
+#[derive(Clone, Copy, PartialEq)]
+enum Suffix {
+    Decimal(i32),
+    Exponent(i32),
+    Binary(u32),
+}
+
+impl Suffix {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "n" => Self::Decimal(-9),
+            "u" => Self::Decimal(-6),
+            "m" => Self::Decimal(-3),
+            "" => Self::Decimal(0),
+            "k" => Self::Decimal(3),
+            "M" => Self::Decimal(6),
+            "G" => Self::Decimal(9),
+            "T" => Self::Decimal(12),
+            "P" => Self::Decimal(15),
+            "E" => Self::Decimal(18),
+            "Ki" => Self::Binary(10),
+            "Mi" => Self::Binary(20),
+            "Gi" => Self::Binary(30),
+            "Ti" => Self::Binary(40),
+            "Pi" => Self::Binary(50),
+            "Ei" => Self::Binary(60),
+            _ => Self::Exponent(text.strip_prefix(['e', 'E'])?.parse().ok()?),
+        })
+    }
+
+    fn format(self) -> &'static str {
+        match self {
+            Self::Decimal(_) => "DecimalSI",
+            Self::Exponent(_) => "DecimalExponent",
+            Self::Binary(_) => "BinarySI",
+        }
+    }
+}
+
+/// The parts of a quantity's text, without zeros in front.
+#[derive(Clone, Copy)]
+struct Number<'a> {
+    text: &'a str,
+    negative: bool,
+    /// At least one digit.
+    whole: &'a str,
+    fraction: &'a str,
+    suffix: &'a str,
+}
+
+impl<'a> Number<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
+        let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let (whole, rest) = split_digits(rest.trim_start_matches('0'));
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+        Some(Self {
+            text,
+            negative: text.starts_with('-'),
+            whole: if whole.is_empty() { "0" } else { whole },
+            fraction,
+            suffix,
+        })
+    }
+
+    /// The quantity in 64 bits, where upstream is sure of it.
+    fn small(self, suffix: Suffix) -> Option<Quantity<'a>> {
+        let length = self.whole.len() + self.fraction.len();
+        let (power, factor) = match suffix {
+            Suffix::Decimal(power) | Suffix::Exponent(power) if length <= SAFE_DIGITS => (power, 1),
+            // Upstream's guess at the digits that are left beside a power of two.
+            Suffix::Binary(power) if self.fraction.is_empty() && length + power as usize * 3 / 10 < 15 => {
+                (0, 1 << power)
+            }
+            _ => return None,
+        };
+        let scale = power.checked_sub(i32::try_from(self.fraction.len()).ok()?).filter(|scale| *scale >= NANO)?;
+        let digits = self.digits()?;
+        let value = i64::try_from(digits).ok()?.checked_mul(factor)?;
+        let is_canonical = match suffix {
+            Suffix::Binary(_) => digits % 8 != 0,
+            _ => scale % 3 == 0 && !self.whole.starts_with('0') && digits % 1000 != 0,
+        };
+        Some(Quantity {
+            amount: Amount::Small { value: if self.negative { -value } else { value }, scale },
+            text: if is_canonical || self.text == "0" { self.text } else { "" },
+            format: suffix.format(),
+        })
+    }
+
+    /// The quantity in billionths, a rest of one rounded up.
+    fn big(self, suffix: Suffix) -> Option<Quantity<'a>> {
+        let (mut digits, power, factor) = match suffix {
+            Suffix::Decimal(power) | Suffix::Exponent(power) => (self.digits()?, power, 1),
+            Suffix::Binary(power) => (self.digits()?, 0, 1 << power),
+        };
+        digits = digits.checked_mul(factor).filter(|digits| *digits > 0)?;
+        let shift = power.checked_sub(NANO)?.checked_sub(i32::try_from(self.fraction.len()).ok()?)?;
+        let ten = 10_u128.checked_pow(shift.unsigned_abs());
+        digits = if shift >= 0 { digits.checked_mul(ten?)? } else { ten.map_or(1, |ten| digits.div_ceil(ten)) };
+        let (mut scale, mut format) = (-NANO, suffix.format());
+        if matches!(suffix, Suffix::Binary(_)) {
+            if digits > MOST * ONE {
+                (digits, scale) = (MOST, 0);
+            } else if digits < ONE {
+                format = Suffix::Decimal(0).format();
+            }
+        }
+        Some(Quantity { amount: Amount::Big { negative: self.negative, digits, scale }, text: "", format })
+    }
+
+    fn digits(self) -> Option<u128> {
+        let digit = |sum: u128, digit: u8| sum.checked_mul(10)?.checked_add(u128::from(digit - b'0'));
+        self.whole.bytes().chain(self.fraction.bytes()).try_fold(0, digit)
+    }
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn small(value: i64, scale: i32) -> Amount {
+        Amount::Small { value, scale }
+    }
+
+    /// In billionths.
+    fn big(digits: u128) -> Amount {
+        Amount::Big { negative: false, digits, scale: 9 }
+    }
+
+    /// Each as k8s.io/apimachinery v0.36.3 was seen to hold it, with a hundred thousand more.
+    #[rstest]
+    #[case("0", small(0, 0), "0", "DecimalSI")]
+    #[case("00", small(0, 0), "", "DecimalSI")]
+    #[case("100m", small(100, -3), "100m", "DecimalSI")]
+    #[case("1000m", small(1000, -3), "", "DecimalSI")]
+    #[case("1500m", small(1500, -3), "1500m", "DecimalSI")]
+    #[case("0.5", small(5, -1), "", "DecimalSI")]
+    #[case("1.500", small(1500, -3), "1.500", "DecimalSI")]
+    #[case("+5", small(5, 0), "+5", "DecimalSI")]
+    #[case("-5", small(-5, 0), "-5", "DecimalSI")]
+    #[case("5.125k", small(5125, 0), "5.125k", "DecimalSI")]
+    #[case("1e3", small(1, 3), "1e3", "DecimalExponent")]
+    #[case("1E4", small(1, 4), "", "DecimalExponent")]
+    #[case("1E", small(1, 18), "1E", "DecimalSI")]
+    #[case("128Mi", small(128 << 20, 0), "", "BinarySI")]
+    #[case("170Mi", small(170 << 20, 0), "170Mi", "BinarySI")]
+    #[case("99Ti", small(99 << 40, 0), "99Ti", "BinarySI")]
+    #[case("100Ti", big((100 << 40) * ONE), "", "BinarySI")]
+    #[case("1.5Gi", big((3 << 29) * ONE), "", "BinarySI")]
+    #[case("16Ei", Amount::Big { negative: false, digits: MOST, scale: 0 }, "", "BinarySI")]
+    #[case("0.0001Ki", big(102_400_000), "", "DecimalSI")]
+    #[case("1234567890123456789", big(1_234_567_890_123_456_789 * ONE), "", "DecimalSI")]
+    #[case("0.1n", big(1), "", "DecimalSI")]
+    #[case("1e-99", big(1), "", "DecimalExponent")]
+    fn quantities(#[case] text: &str, #[case] amount: Amount, #[case] kept: &str, #[case] format: &str) {
+        let quantity = Quantity::parse(text).unwrap();
+        assert_eq!((&quantity.amount, quantity.text, quantity.format), (&amount, kept, format));
+    }
+
+    #[rstest]
+    #[case::nothing("")]
+    #[case::no_number("much")]
+    #[case::no_suffix("1Zi")]
+    #[case::two_points("1.2.3")]
+    #[case::no_exponent("1e")]
+    #[case::beyond_reckoning("1234567890123456789e30")]
+    #[case::zero_that_only_people_write("0Ei")]
+    fn refused(#[case] text: &str) {
+        assert_eq!(Quantity::parse(text), None);
+    }
+
+    /// A number of any size is written in pieces of 64 bits, the lowest first.
+    #[rstest]
+    #[case(
+        "100Ti",
+        "d:(resource.infDecAmount){Dec:(*inf.Dec){unscaled:(big.Int){neg:(bool)false \
+        abs:(big.nat)[8568098291072368640 5960]} scale:(inf.Scale)9}} s:(string) Format:(resource.Format)BinarySI}"
+    )]
+    #[case(
+        "0.1n",
+        "d:(resource.infDecAmount){Dec:(*inf.Dec){unscaled:(big.Int){neg:(bool)false abs:(big.nat)[1]} \
+        scale:(inf.Scale)9}} s:(string) Format:(resource.Format)DecimalSI}"
+    )]
+    #[case("170Mi", "d:(resource.infDecAmount){Dec:(*inf.Dec)<nil>} s:(string)170Mi Format:(resource.Format)BinarySI}")]
+    fn dumps(#[case] text: &str, #[case] end: &str) {
+        let mut out = String::new();
+        Quantity::parse(text).unwrap().dump(&mut out).unwrap();
+        assert!(out.ends_with(end), "{out}");
+    }
+}

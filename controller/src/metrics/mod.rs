@@ -1,0 +1,213 @@
+//! What is counted and measured, and how Prometheus reads it.
+//!
+//! Names and labels are those that operators of Kubernetes already have dashboards and alerts for: `workqueue_*`,
+//! `rest_client_*` and `leader_election_*` as client-go's components show them, `process_*` as every Prometheus client does.
+//! Only what has no such name has one of its own, `rollout_controller_*`. A [`Metrics`] is a value, not a global: two
+//! controllers in one process do not count into each other.
+//!
+//! Borders: nothing in here decides anything or does requests; what is expensive to know is only looked up when read.
+
+mod queue;
+mod requests;
+mod usage;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+pub(crate) use queue::{Load, Loaded, QueueMetrics};
+use queue::{QueueFamilies, QueueName};
+use requests::RequestFamilies;
+pub use requests::{CountRequests, CountedRequests};
+
+/// Everything that this process counts; clones count into the same.
+#[derive(Clone)]
+pub struct Metrics(Arc<Families>);
+
+struct Families {
+    registry: Registry,
+    queues: QueueFamilies,
+    requests: RequestFamilies,
+    syncs: Family<SyncLabels, Counter>,
+    leading: Family<LeaseLabels, Gauge>,
+    slow_renewals: Family<LeaseLabels, Counter>,
+}
+
+/// What became of one look at one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Synced {
+    /// Done.
+    Success,
+    /// What the decision was made on was out of date, or a name was taken; tried again.
+    Conflict,
+    /// Failed, and tried again.
+    Error,
+    /// Failed too often in a row; left alone until something changes.
+    Dropped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SyncLabels {
+    controller: &'static str,
+    result: Synced,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseLabels {
+    name: String,
+}
+
+impl Metrics {
+    /// Counts for a process that talks to one API server; `host` is its host and port, for the labels of requests.
+    pub fn new(host: &str) -> Self {
+        let mut registry = Registry::default();
+        let build = [("version", env!("CARGO_PKG_VERSION")), ("compatibility", "v1.36")];
+        registry.register("rollout_controller_build", "What this program is", Info::new(build.to_vec()));
+        registry.register_collector(Box::new(usage::Usage));
+        let queues = QueueFamilies::register(&mut registry);
+        let requests = RequestFamilies::register(host, &mut registry);
+        let (syncs, leading, slow_renewals) = (Family::default(), Family::default(), Family::default());
+        let help = "Looks at one object, by controller and by what became of them";
+        registry.register("rollout_controller_syncs", help, Family::clone(&syncs));
+        let help = "Whether this process holds the lease, 1, or stands by, 0; the name is the lease's";
+        registry.register("leader_election_master_status", help, Family::clone(&leading));
+        let help = "Renewals that had to read the lease first; the name is the lease's";
+        registry.register("leader_election_slowpath", help, Family::clone(&slow_renewals));
+        Self(Arc::new(Families { registry, queues, requests, syncs, leading, slow_renewals }))
+    }
+
+    /// All of it as OpenMetrics text, which Prometheus reads.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.0.registry).expect("a string takes all that is written to it");
+        text
+    }
+
+    /// A layer for a client that counts what passes through it.
+    pub fn requests(&self) -> CountRequests {
+        CountRequests::new(self.clone())
+    }
+
+    /// Counts for the queue of one controller.
+    pub(crate) fn queue(&self, controller: &'static str) -> QueueMetrics {
+        self.0.queues.of(QueueName { name: controller })
+    }
+
+    /// Shows the load of a queue for as long as it lives.
+    pub(crate) fn show_load(&self, controller: &'static str, queue: &Arc<impl Loaded>) {
+        self.0.queues.show_load(QueueName { name: controller }, queue);
+    }
+
+    /// How long a request waited for its turn under this process's own limit.
+    pub(crate) fn throttled(&self, method: &str, wait: Duration) {
+        self.0.requests.throttled(method, wait);
+    }
+
+    /// What became of one look at one object.
+    pub(crate) fn synced(&self, controller: &'static str, result: Synced) {
+        self.0.syncs.get_or_create(&SyncLabels { controller, result }).inc();
+    }
+
+    /// Whether this process holds a lease.
+    pub(crate) fn leads(&self, lease: &str, leads: bool) {
+        self.0.leading.get_or_create(&LeaseLabels { name: lease.to_owned() }).set(i64::from(leads));
+    }
+
+    /// A renewal that could not go by what was known of the lease.
+    pub(crate) fn renewed_slowly(&self, lease: &str) {
+        self.0.slow_renewals.get_or_create(&LeaseLabels { name: lease.to_owned() }).inc();
+    }
+}
+
+impl Default for Metrics {
+    /// Counts of a process whose API server has no name.
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl EncodeLabelValue for Synced {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Success => "success",
+            Self::Conflict => "conflict",
+            Self::Error => "error",
+            Self::Dropped => "dropped",
+        };
+        EncodeLabelValue::encode(&text, encoder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Busy;
+
+    impl Loaded for Busy {
+        fn load(&self) -> Load {
+            Load { depth: 3, unfinished: Duration::from_millis(1500), longest: Duration::from_secs(1) }
+        }
+    }
+
+    /// Every name that a dashboard may ask for, with the labels that it has upstream.
+    #[rstest]
+    #[case("workqueue_depth{name=\"deployment\"} 3")]
+    #[case("workqueue_adds_total{name=\"deployment\"} 1")]
+    #[case("workqueue_retries_total{name=\"deployment\"} 1")]
+    #[case("workqueue_queue_duration_seconds_count{name=\"deployment\"} 1")]
+    #[case("workqueue_queue_duration_seconds_bucket{le=\"1e-8\",name=\"deployment\"} 0")]
+    #[case("workqueue_work_duration_seconds_sum{name=\"deployment\"} 0.25")]
+    #[case("workqueue_unfinished_work_seconds{name=\"deployment\"} 1.5")]
+    #[case("workqueue_longest_running_processor_seconds{name=\"deployment\"} 1.0")]
+    #[case("rest_client_requests_total{code=\"200\",method=\"PUT\",host=\"10.0.0.1:443\"} 1")]
+    #[case("rest_client_request_duration_seconds_bucket{le=\"0.025\",verb=\"PUT\",host=\"10.0.0.1:443\"} 1")]
+    #[case("rest_client_rate_limiter_duration_seconds_sum{verb=\"PUT\",host=\"10.0.0.1:443\"} 2.0")]
+    #[case("leader_election_master_status{name=\"lock\"} 1")]
+    #[case("leader_election_slowpath_total{name=\"lock\"} 1")]
+    #[case("rollout_controller_syncs_total{controller=\"deployment\",result=\"conflict\"} 1")]
+    #[case("rollout_controller_build_info{version=\"0.1.0\",compatibility=\"v1.36\"} 1")]
+    #[case("# EOF")]
+    fn shows(#[case] line: &str) {
+        let metrics = Metrics::new("10.0.0.1:443");
+        let busy = Arc::new(Busy);
+        metrics.show_load("deployment", &busy);
+        let queue = metrics.queue("deployment");
+        queue.adds.inc();
+        queue.retries.inc();
+        queue.waits.observe(0.125);
+        queue.works.observe(0.25);
+        metrics.0.requests.counted("PUT", Some(200), Some(Duration::from_millis(10)));
+        metrics.throttled("PUT", Duration::from_secs(2));
+        metrics.leads("lock", true);
+        metrics.renewed_slowly("lock");
+        metrics.synced("deployment", Synced::Conflict);
+        let text = metrics.text();
+        assert!(text.lines().any(|shown| shown == line), "{text}");
+    }
+
+    #[test]
+    fn a_queue_that_is_gone_is_shown_no_more() {
+        let metrics = Metrics::default();
+        let busy = Arc::new(Busy);
+        metrics.show_load("deployment", &busy);
+        drop(busy);
+        assert!(!metrics.text().contains("workqueue_depth{"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a process ended, or did not begin.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::Address;
+use crate::runtime::RunError;
+
+/// Why a process ended.
+#[derive(Debug, Error)]
+pub enum ProcessError {
+    /// Another process may act now.
+    #[error("leaderelection lost: lease {lease}: {why}; start anew to stand for it again")]
+    Lost {
+        /// Namespace and name of the lease.
+        lease: String,
+        /// What happened.
+        why: String,
+    },
+    /// The election could not go well.
+    #[error(transparent)]
+    Election(#[from] ElectionError),
+    /// The controller ended.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// What is wrong with an election.
+#[derive(Debug, Error)]
+pub enum ElectionError {
+    /// No identity.
+    #[error("a candidate needs an identity; set the host's name")]
+    Nobody,
+    /// No lease.
+    #[error(
+        "a lease needs a name and a namespace; see --leader-elect-resource-name and --leader-elect-resource-namespace"
+    )]
+    Nameless,
+    /// No pause.
+    #[error("there must be a pause between two tries; raise --leader-elect-retry-period above zero")]
+    NoPause,
+    /// A leader could act after the others took over.
+    #[error(
+        "the lease, {lease:?} in whole seconds, must last longer than the renew deadline, {deadline:?}; \
+         raise --leader-elect-lease-duration"
+    )]
+    Lease {
+        /// What others see.
+        lease: Duration,
+        /// How long a leader tries.
+        deadline: Duration,
+    },
+    /// One failure costs the lease.
+    #[error(
+        "the renew deadline, {deadline:?}, must be more than 1.2 times the retry period, {pause:?}; \
+         raise --leader-elect-renew-deadline"
+    )]
+    Deadline {
+        /// How long a leader tries.
+        deadline: Duration,
+        /// The pause between tries.
+        pause: Duration,
+    },
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, Error)]
+#[error("cannot listen on {address}: {source}; see --metrics-bind-address and --health-probe-bind-address")]
+pub struct BindError {
+    /// Which.
+    pub(super) address: Address,
+    /// Why.
+    #[source]
+    pub(super) source: std::io::Error,
+}

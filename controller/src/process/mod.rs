@@ -1,0 +1,100 @@
+//! What makes the controller a process that a cluster can run: one leader among replicas, metrics, probes, and an orderly end.
+//!
+//! ```text
+//!             caches synced          lease won
+//!  start ─────────────────► stand by ─────────► act ──SIGTERM──► finish ──► release the lease
+//!                                                │
+//!                                                └──lease lost──► drop everything at once, fail
+//! ```
+//!
+//! A replica that stands by watches, too: it is ready as soon as its caches are filled, and takes over without a list. Who acts
+//! is told by a Lease, with client-go's semantics, so that the two kinds of controllers can be run side by side and be read
+//! with the same eyes. [`Election`] and `record.rs` are the rules, without a clock or a client; `elector.rs` carries them out.
+//!
+//! Borders: nothing in here knows what the controller does, and the controller does not know that it is one of many.
+
+mod address;
+mod election;
+mod elector;
+mod error;
+mod health;
+mod http;
+mod record;
+
+use std::sync::Arc;
+
+pub use address::Address;
+pub use election::Election;
+use elector::Elector;
+pub use error::{BindError, ElectionError, ProcessError};
+use health::Health;
+pub use http::{Endpoint, Pages};
+use kube::Client;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::metrics::Metrics;
+use crate::runtime::{ApiServer, Controller, run_controller};
+use crate::settings::Settings;
+
+/// What a process has besides the controller's settings.
+#[derive(Debug, Default)]
+pub struct Process {
+    /// How one replica among several is chosen; `None`: this one acts, whoever else does.
+    pub election: Option<Election>,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Where metrics and probes are answered.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// Runs the controller as a process of its own until `shutdown` completes: work under way is finished, within bounds, and then
+/// the lease is given back. Else as [`crate::run`].
+///
+/// # Errors
+/// [`ProcessError::Lost`] if the lease was lost: another process may act now, so this one stopped at once, and must end.
+/// [`ProcessError::Election`] if the election makes no sense. [`ProcessError::Run`] as [`crate::run`].
+pub async fn serve(
+    client: Client,
+    settings: Settings,
+    process: Process,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ProcessError> {
+    let Process { election, metrics, endpoints } = process;
+    let clock = settings.clock;
+    let elector = match election {
+        // Renewals must not wait for their turn behind the work that they are needed for: no limit for these.
+        Some(election) => Some(Elector::new(ApiServer::new(client.clone()), election, clock, metrics.clone())?),
+        None => None,
+    };
+    let api = ApiServer::chosen(client, &settings, &metrics);
+    let (controller, reports) = Controller::new(api, settings, Arc::new(crate::plan), metrics.clone());
+    let health = Health::new(controller.clone(), elector.as_ref().map(Elector::seat));
+    let mut servers = JoinSet::new();
+    for endpoint in endpoints {
+        servers.spawn(endpoint.serve(metrics.clone(), health.clone()));
+    }
+    let Some(mut elector) = elector else {
+        return Ok(run_controller(controller, reports, std::future::ready(()), shutdown).await?);
+    };
+    let (won, leave) = oneshot::channel::<()>();
+    let leave = async {
+        if leave.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let campaign = async {
+        // One that cannot see must not stand in the way of one that can.
+        controller.synced().await;
+        elector.win().await;
+        let _ = won.send(());
+        elector.keep().await
+    };
+    let ended = tokio::select! {
+        biased;
+        lost = campaign => return Err(lost),
+        ended = run_controller(controller.clone(), reports, leave, shutdown) => ended,
+    };
+    elector.release().await;
+    Ok(ended?)
+}

@@ -1,0 +1,238 @@
+//! Several processes and one lease, in virtual time.
+
+use std::time::Duration;
+
+use rollout_controller::{Clock, Election, Metrics, Process, ProcessError, Settings, serve};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::server::{Server, failure};
+use crate::{deployment, pass};
+
+const LEASE: &str = "leases/rollout-controller";
+
+/// A process under a name of its own.
+struct Replica {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), ProcessError>>,
+    metrics: Metrics,
+}
+
+impl Replica {
+    fn start(server: &Server, identity: &str) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let metrics = Metrics::default();
+        let election = Some(Election::new("default", "rollout-controller", identity));
+        let process = Process { election, metrics: metrics.clone(), ..Process::default() };
+        let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+        let client = server.client();
+        let shutdown = async { stopped.await.unwrap() };
+        let task = tokio::spawn(serve(client, Settings { clock, ..Settings::default() }, process, shutdown));
+        Self { stop, task, metrics }
+    }
+
+    fn leads(&self) -> bool {
+        self.metrics.text().contains("leader_election_master_status{name=\"rollout-controller\"} 1\n")
+    }
+}
+
+async fn seconds(seconds: f64) {
+    pass(Duration::from_secs_f64(seconds)).await;
+}
+
+fn holder(server: &Server) -> String {
+    server.get(LEASE)["spec"]["holderIdentity"].as_str().unwrap().to_owned()
+}
+
+/// Two processes, of which the first leads.
+async fn two(server: &Server) -> (Replica, Replica) {
+    let first = Replica::start(server, "first");
+    seconds(1.0).await;
+    let second = Replica::start(server, "second");
+    seconds(1.0).await;
+    assert!(first.leads() && !second.leads());
+    (first, second)
+}
+
+/// How many ReplicaSets were made.
+fn made(server: &Server) -> usize {
+    server.verbs().iter().filter(|verb| *verb == "POST replicasets").count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_acts() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    let (first, second) = two(&server).await;
+    seconds(60.0).await;
+    assert!(first.leads() && !second.leads());
+    assert_eq!((holder(&server).as_str(), made(&server)), ("first", 1));
+    assert_eq!(server.get(LEASE)["spec"]["leaseTransitions"], 0);
+    assert_eq!(server.get(LEASE)["spec"]["acquireTime"], "2026-01-01T00:00:00.000000Z");
+    let renewals = server.verbs().iter().filter(|verb| verb.starts_with("PUT leases/")).count();
+    assert!((29..=31).contains(&renewals), "every two seconds, not {renewals} times");
+}
+
+/// Killed, it gives nothing back: the other waits until the lease has run out, and then acts on what it has seen meanwhile.
+#[tokio::test(start_paused = true)]
+async fn another_takes_over_when_the_lease_has_run_out() {
+    let server = Server::default();
+    let (first, second) = two(&server).await;
+    seconds(60.0).await;
+    first.task.abort();
+    let lists = server.reads().len();
+    server.put("deployments", deployment());
+    seconds(12.9).await;
+    assert_eq!(
+        (holder(&server).as_str(), made(&server)),
+        ("first", 0),
+        "it renewed at most two seconds before its end"
+    );
+    seconds(6.5).await;
+    assert!(second.leads());
+    assert_eq!((holder(&server).as_str(), made(&server)), ("second", 1));
+    assert_eq!(server.get(LEASE)["spec"]["leaseTransitions"], 1);
+    assert_eq!(server.reads().len(), lists, "its caches were warm");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_stopped_finishes_and_gives_the_lease_back() {
+    let server = Server::default();
+    let (first, second) = two(&server).await;
+    server.put("deployments", deployment());
+    seconds(0.01).await;
+    first.stop.send(()).unwrap();
+    first.task.await.unwrap().unwrap();
+    let (verb, lease) = server.writes().pop().unwrap();
+    assert_eq!(verb, format!("PUT {LEASE}"), "after all other writes");
+    let given_back = json!({
+        "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 0,
+        "acquireTime": "2026-01-01T00:00:02.010000Z", "renewTime": "2026-01-01T00:00:02.010000Z",
+    });
+    assert_eq!(lease["spec"], given_back);
+    assert!(!server.all("events").is_empty(), "what was to be told has been told");
+    seconds(4.5).await;
+    assert!(second.leads());
+    assert_eq!(made(&server), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_stands_by_stops_without_a_word() {
+    let server = Server::default();
+    let (_first, second) = two(&server).await;
+    seconds(0.5).await;
+    let before = server.get(LEASE);
+    second.stop.send(()).unwrap();
+    second.task.await.unwrap().unwrap();
+    assert_eq!(server.get(LEASE), before);
+}
+
+/// Told to stop while it reaches for the lease, it does not know whether it has it: the answer never came.
+#[tokio::test(start_paused = true)]
+async fn one_that_may_have_won_gives_back_too() {
+    let server = Server::default();
+    server.hang("POST leases");
+    let replica = Replica::start(&server, "me");
+    seconds(1.0).await;
+    let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 15});
+    server.put("leases", json!({"metadata": {"name": "rollout-controller"}, "spec": spec}));
+    replica.stop.send(()).unwrap();
+    replica.task.await.unwrap().unwrap();
+    assert_eq!(holder(&server), "");
+}
+
+/// It ends by itself before the lease can have run out for the others.
+#[tokio::test(start_paused = true)]
+async fn one_that_cannot_renew_ends() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    let (first, second) = two(&server).await;
+    server.interfere(|verb, _| verb.contains("leases").then(|| failure(500, "InternalError", "no")));
+    seconds(9.9).await;
+    assert!(!first.task.is_finished());
+    seconds(2.2).await;
+    let error = first.task.await.unwrap().unwrap_err();
+    assert!(matches!(error, ProcessError::Lost { .. }));
+    assert!(error.to_string().starts_with("leaderelection lost: lease default/rollout-controller: "), "{error}");
+    assert!(!second.leads());
+    let before = server.verbs();
+    server.put("deployments", {
+        let mut web = server.get("deployments/web");
+        web["spec"]["replicas"] = 9.into();
+        web
+    });
+    seconds(1.0).await;
+    assert_eq!(server.verbs(), before, "it does nothing more");
+}
+
+/// A request that hangs does not cost the lease: the next one may work.
+#[tokio::test(start_paused = true)]
+async fn one_failure_does_not_cost_the_lease() {
+    let server = Server::default();
+    let (first, _second) = two(&server).await;
+    let mut left = 3;
+    server.interfere(move |verb, _| {
+        left -= i32::from(verb.contains("leases"));
+        (verb.contains("leases") && left >= 0).then(|| failure(500, "InternalError", "no"))
+    });
+    seconds(60.0).await;
+    assert!(first.leads());
+}
+
+/// Somebody took it by force: who goes on trying for ten seconds acts beside the new holder.
+#[tokio::test(start_paused = true)]
+async fn one_whose_lease_was_taken_ends_at_once() {
+    let server = Server::default();
+    let (first, _second) = two(&server).await;
+    let mut lease = server.get(LEASE);
+    lease["spec"]["holderIdentity"] = "usurper".into();
+    server.put("leases", lease);
+    seconds(2.1).await;
+    let error = first.task.await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("usurper has taken it"), "{error}");
+    assert_eq!(holder(&server), "usurper");
+}
+
+/// What a lease says of times is another machine's clock: it counts from when it was first seen.
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_alive_when_it_is_first_seen() {
+    let server = Server::default();
+    let spec =
+        json!({"holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "1999-01-01T00:00:00.000000Z"});
+    server.put("leases", json!({"metadata": {"name": "rollout-controller", "labels": {"kept": "yes"}}, "spec": spec}));
+    let replica = Replica::start(&server, "me");
+    seconds(14.9).await;
+    assert!(!replica.leads());
+    seconds(0.2).await;
+    assert!(replica.leads());
+    assert_eq!(server.get(LEASE)["metadata"]["labels"], json!({"kept": "yes"}));
+}
+
+/// A lease that somebody made and never held, and one that is deleted under its holder.
+#[tokio::test(start_paused = true)]
+async fn a_lease_may_be_empty_or_go() {
+    let server = Server::default();
+    server.put("leases", json!({"metadata": {"name": "rollout-controller"}}));
+    let replica = Replica::start(&server, "me");
+    seconds(0.1).await;
+    assert!(replica.leads());
+    server.remove(LEASE);
+    seconds(60.0).await;
+    assert!(replica.leads());
+    assert_eq!(holder(&server), "me");
+    assert_ne!(server.get(LEASE)["spec"]["renewTime"], Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_sees_nothing_does_not_stand() {
+    let server = Server::default();
+    server.refuse_lists(true);
+    let replica = Replica::start(&server, "blind");
+    seconds(30.0).await;
+    assert!(!replica.leads());
+    assert_eq!(server.get(LEASE), Value::Null);
+    server.refuse_lists(false);
+    seconds(31.0).await;
+    assert!(replica.leads());
+}

@@ -1,0 +1,152 @@
+//! What a process has around the controller: metrics, probes, limits, and the namespace that it keeps to.
+
+use std::time::Duration;
+
+use rollout_controller::{Endpoint, Metrics, Pages, Process, RateLimit, Settings, run, serve};
+use rstest::rstest;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::server::Server;
+use crate::{deployment, pass};
+
+async fn get(at: std::net::SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(at).await.unwrap();
+    stream.write_all(format!("{request} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+async fn until(at: std::net::SocketAddr, request: &str, expected: &str) -> String {
+    for _ in 0..500 {
+        let answer = get(at, request).await;
+        if answer.contains(expected) {
+            return answer;
+        }
+        pass(Duration::from_millis(20)).await;
+    }
+    panic!("{request} never had {expected}")
+}
+
+/// In real time, over real sockets.
+#[tokio::test]
+async fn answers_metrics_and_probes() {
+    let server = Server::default();
+    server.refuse_lists(true);
+    server.put("deployments", deployment());
+    let at = "127.0.0.1:0".parse().unwrap();
+    let mut endpoints = Endpoint::open(at, "0".parse().unwrap()).await.unwrap();
+    endpoints.extend(Endpoint::open("0".parse().unwrap(), at).await.unwrap());
+    let [(metrics, Pages::Metrics), (probes, Pages::Probes)] = [endpoints[0].at().unwrap(), endpoints[1].at().unwrap()]
+    else {
+        panic!("{endpoints:?}")
+    };
+    let process = Process { endpoints, ..Process::default() };
+    let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
+
+    let answer = get(probes, "GET /readyz").await;
+    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+    assert!(answer.contains("[-]caches-synced failed: "), "{answer}");
+    for probe in ["/livez", "/healthz"] {
+        let answer = get(probes, &format!("GET {probe}")).await;
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nok"), "{answer}");
+    }
+    server.refuse_lists(false);
+    let answer = until(probes, "GET /readyz", "HTTP/1.1 200 ").await;
+    assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
+
+    let answer = until(metrics, "GET /metrics", "syncs_total{controller=\"deployment\",result=\"success\"}").await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains("content-type: application/openmetrics-text; version=1.0.0"), "{answer}");
+    assert!(answer.contains("\nworkqueue_depth{name=\"deployment\"} "), "{answer}");
+    assert!(answer.contains("\nprocess_resident_memory_bytes ") || !cfg!(target_os = "linux"), "{answer}");
+
+    for (at, request, status) in [
+        (probes, "GET /metrics", "404"),
+        (metrics, "GET /readyz", "404"),
+        (metrics, "GET /", "404"),
+        (metrics, "POST /metrics", "405"),
+        (metrics, "HEAD /metrics", "200"),
+        (metrics, "GET ?", "400"),
+    ] {
+        let answer = get(at, request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+    }
+    task.abort();
+}
+
+#[tokio::test]
+async fn one_address_may_answer_all() {
+    let at = format!("127.0.0.1:{}", free_port());
+    let endpoints = Endpoint::open(at.parse().unwrap(), at.parse().unwrap()).await.unwrap();
+    assert_eq!(endpoints.len(), 1);
+    assert_eq!(endpoints[0].at().unwrap(), (at.parse().unwrap(), Pages::All));
+    let error = Endpoint::open(at.parse().unwrap(), "0".parse().unwrap()).await.unwrap_err();
+    assert!(error.to_string().starts_with(&format!("cannot listen on {at}: ")), "{error}");
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// One write a second; lists and watches need no turn, so the first one comes at once.
+#[rstest]
+#[case::unlimited(None, 0)]
+#[case::one_a_second(Some(RateLimit { qps: 1.0, burst: 1 }), 4)]
+#[tokio::test(start_paused = true)]
+async fn keeps_to_its_limit(#[case] rate_limit: Option<RateLimit>, #[case] expected: u64) {
+    let server = Server::default();
+    let mut web = deployment();
+    for name in ["a", "b", "c", "d", "e"] {
+        web["metadata"]["name"] = name.into();
+        web["metadata"]["uid"] = name.into();
+        server.put("deployments", web.clone());
+    }
+    let settings = Settings { rate_limit, ..Settings::default() };
+    let client = server.client();
+    tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
+    let mut took = 0;
+    pass(Duration::from_millis(50)).await;
+    while server.all("replicasets").len() < 5 {
+        pass(Duration::from_secs(1)).await;
+        took += 1;
+    }
+    assert!((expected..=expected * 3).contains(&took), "{took} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn keeps_to_its_namespace() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    let settings = Settings { namespace: Some("default".to_owned()), ..Settings::default() };
+    run(server.client(), settings, pass(Duration::from_secs(1))).await.unwrap();
+    assert_eq!(server.all("replicasets").len(), 1);
+    let paths = server.paths();
+    assert!(paths.iter().all(|path| path.contains("/namespaces/default/")), "{paths:?}");
+    for kind in ["apps/v1/namespaces/default/deployments", "api/v1/namespaces/default/pods"] {
+        assert!(paths.iter().any(|path| path.starts_with("GET ") && path.ends_with(kind)), "{kind}");
+    }
+}
+
+/// What a controller at work counts.
+#[tokio::test(start_paused = true)]
+async fn counts_its_work() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    let metrics = Metrics::default();
+    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    serve(server.client(), Settings::default(), process, pass(Duration::from_secs(1))).await.unwrap();
+    let text = metrics.text();
+    let value = |name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+        line.trim().parse().unwrap()
+    };
+    let queue = "{name=\"deployment\"}";
+    let adds = value(&format!("workqueue_adds_total{queue}"));
+    assert!(adds >= 2, "the Deployment, and its ReplicaSet's news");
+    assert_eq!(value(&format!("workqueue_queue_duration_seconds_count{queue}")), adds);
+    assert_eq!(value(&format!("workqueue_work_duration_seconds_count{queue}")), adds);
+    assert!(value(&format!("workqueue_retries_total{queue}")) >= 1, "the deadline");
+    assert!(value("rollout_controller_syncs_total{controller=\"deployment\",result=\"success\"}") >= 1);
+}

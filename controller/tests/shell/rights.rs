@@ -1,0 +1,69 @@
+//! What the roles in `deploy/` allow.
+
+use std::collections::BTreeSet;
+
+use serde_yaml::Value;
+
+const ROLES: [&str; 2] =
+    [include_str!("../../deploy/cluster-role.yaml"), include_str!("../../deploy/leader-election-role.yaml")];
+
+/// One right: API group, resource (with its subresource), verb, and the one name that it is for; empty: all.
+pub(crate) type Right = (String, String, String, String);
+
+/// All rights.
+pub(crate) struct Rights(pub(crate) BTreeSet<Right>);
+
+impl Default for Rights {
+    /// Those that the manifests give.
+    fn default() -> Self {
+        let roles = ROLES.into_iter().flat_map(crate::deploy::documents).filter(|role| !role["rules"].is_null());
+        let rules = roles.flat_map(|role| role["rules"].as_sequence().unwrap().clone());
+        Self(rules.flat_map(|rule| rights(&rule)).collect())
+    }
+}
+
+fn rights(rule: &Value) -> Vec<Right> {
+    let all = |field: &str| -> Vec<String> {
+        let values = rule[field].as_sequence().cloned().unwrap_or_default();
+        values.iter().map(|value| value.as_str().unwrap().to_owned()).collect()
+    };
+    let mut names = all("resourceNames");
+    if names.is_empty() {
+        names.push(String::new());
+    }
+    let mut found = Vec::new();
+    for group in all("apiGroups") {
+        for resource in all("resources") {
+            for verb in all("verbs") {
+                found.extend(names.iter().map(|name| (group.clone(), resource.clone(), verb.clone(), name.clone())));
+            }
+        }
+    }
+    found
+}
+
+impl Rights {
+    /// Whether a request is allowed.
+    pub(crate) fn allow(&self, method: &str, path: &str, watch: bool) -> bool {
+        let (group, path) = match path.strip_prefix("/api/v1/") {
+            Some(path) => ("", path),
+            None => path.strip_prefix("/apis/").unwrap().split_once('/').unwrap(),
+        };
+        let path = path.trim_start_matches("v1/").trim_start_matches("namespaces/default/");
+        let mut parts = path.split('/');
+        let (kind, name, sub) = (parts.next().unwrap(), parts.next().unwrap_or_default(), parts.next());
+        let resource = sub.map_or_else(|| kind.to_owned(), |sub| format!("{kind}/{sub}"));
+        let verb = match method {
+            "GET" if watch => "watch",
+            "GET" if name.is_empty() => "list",
+            "GET" => "get",
+            "POST" => "create",
+            "PUT" => "update",
+            "PATCH" => "patch",
+            "DELETE" => "delete",
+            other => panic!("{other} is no verb"),
+        };
+        let right = |name: &str| (group.to_owned(), resource.clone(), verb.to_owned(), name.to_owned());
+        self.0.contains(&right("")) || self.0.contains(&right(name))
+    }
+}
