@@ -21,6 +21,11 @@ pub fn to_rfc3339(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// The wall-clock time as Kubernetes writes it where seconds are too coarse: RFC 3339, UTC, microseconds.
+pub fn rfc3339_micros() -> String {
+    now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
 /// A monotonic point in time, for measuring how long something took.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub fn instant() -> Instant {

@@ -13,16 +13,17 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 
 use crate::case::{self, Case, CaseError};
-use crate::cluster::{self, shared};
+use crate::cluster::{SiteName, shared};
 use crate::report;
 use crate::runner::{Lab, LabError, Seat, SeatOptions};
+use crate::shelf::Shelf;
 use crate::subject::Spec;
-use crate::timeline::Timeline;
 use crate::verdict::{self, Verdict};
 
 /// The subjects that every case is judged with.
 const SUBJECTS: [&str; 2] = ["upstream", "ours"];
-const CLUSTER: &str = "control-plane";
+/// The clusters that trials run on; a profile of the runner's chooses between them.
+const SITES: [SiteName; 3] = [SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
 
 /// Which trials are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +55,8 @@ pub enum TrialsError {
 pub struct Trials {
     cases: Vec<Arc<Case>>,
     known: BTreeMap<String, String>,
-    unavailable: Option<String>,
+    /// Why a cluster is not to be had here, of those that are not.
+    unavailable: BTreeMap<SiteName, String>,
 }
 
 /// One case on one subject on one cluster.
@@ -64,6 +66,7 @@ pub struct CaseTrial {
     pub name: String,
     /// Why it cannot run here, if it cannot.
     pub ignored: Option<String>,
+    site: SiteName,
     subject: &'static str,
     case: Arc<Case>,
     known: Option<String>,
@@ -94,7 +97,13 @@ impl Trials {
         };
         let cases = paths.iter().map(|path| case::load(path).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let known = read_known(known)?;
-        let unavailable = cluster::available(cluster::DEFAULT_VERSION).err();
+        // Asking an engine takes a moment: only for those that are wanted.
+        let wanted = |site: &SiteName| match wish {
+            Wish::One(name) => name.split("::").next() == Some(site.as_str()),
+            Wish::All => true,
+        };
+        let sites = SITES.into_iter().filter(wanted);
+        let unavailable = sites.filter_map(|site| Some((site, shared::available(site).err()?))).collect();
         let trials = Self { cases, known, unavailable };
         match wish {
             Wish::All => trials.stale().map_or(Ok(()), Err)?,
@@ -105,14 +114,16 @@ impl Trials {
 
     /// All trials, in the order of their names.
     pub fn list(&self) -> Vec<CaseTrial> {
-        let all = SUBJECTS.into_iter().flat_map(|subject| self.cases.iter().map(move |case| (subject, case)));
-        let mut all: Vec<_> = all
-            .map(|(subject, case)| {
-                let name = format!("{CLUSTER}::{subject}::{}", case.name.replace('/', "::"));
-                let known = self.known.get(&name).cloned();
-                CaseTrial { name, ignored: self.unavailable.clone(), subject, case: Arc::clone(case), known }
-            })
-            .collect();
+        let mut all = Vec::new();
+        for site in SITES {
+            for subject in SUBJECTS {
+                for case in &self.cases {
+                    let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
+                    let (known, ignored) = (self.known.get(&name).cloned(), self.unavailable.get(&site).cloned());
+                    all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
+                }
+            }
+        }
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -155,13 +166,11 @@ impl CaseTrial {
     }
 
     fn judged(&self) -> Result<Judged, String> {
-        let blessed = Path::new(&self.case.path).with_extension("timeline");
-        let blessed = std::fs::read_to_string(&blessed)
-            .map_err(|error| format!("{}: {error}; bless the case first", blessed.display()))?;
-        let blessed = Timeline::parse(&blessed).map_err(|error| error.to_string())?;
+        let shelf = Shelf::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
         let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
+        let plan = shared::plan(self.site).ok_or_else(|| format!("there are no trials on {}", self.site))?;
         let recording = runtime()?.block_on(async {
-            let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+            let lab = Lab::open(shared::obtain_for(&plan).await?).await?;
             let seat = Seat::take(&lab, &spec, &SeatOptions::default()).await?;
             let recording = seat.play(&self.case).await;
             seat.leave().await;
@@ -169,7 +178,9 @@ impl CaseTrial {
             Ok::<_, LabError>(recording)
         });
         let recording = recording.map_err(|error| error.to_string())?;
-        let judgement = verdict::judge(&recording, Some(&blessed));
+        let blessed = shelf.for_server(&recording.header.cluster.version);
+        let blessed = blessed.ok_or_else(|| format!("{} has no timeline: bless it first", self.case.path))?;
+        let judgement = verdict::judge(&recording, Some(blessed));
         let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
         Ok(Judged {
             verdict: judgement.verdict,

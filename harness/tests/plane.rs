@@ -1,13 +1,14 @@
 //! The control plane, the lab's half and the gate, with upstream's own programs.
 //!
 //! Without the programs and without Go to build them the trials are listed as ignored. Other processes'
-//! parts are played by this executable itself, started again in the role that [`ROLE`] names.
+//! parts are played by this executable itself, started again: see [`roles`].
 
-use std::io::{BufRead, BufReader};
+mod roles;
+
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
-use std::process::{self, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use futures::TryStreamExt;
@@ -16,7 +17,7 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Resource};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
 use lockstep::clock;
 use lockstep::cluster::shared::{Run, obtain, obtain_in, release};
 use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Standing, available, boot};
@@ -25,15 +26,15 @@ use lockstep::supervise::{self, ProcessId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The environment variable that gives this executable another role.
-const ROLE: &str = "LOCKSTEP_TEST_ROLE";
-
-type Outcome = Result<(), Failed>;
+use roles::{
+    Outcome, alive, block_on, check, gone, other, play_if_asked, processes, run, runner, said, shared_by_trials, start,
+    trial, until,
+};
 
 fn main() -> ExitCode {
     supervise::main_if_asked();
-    if let Ok(role) = std::env::var(ROLE) {
-        return block_on(play(&role));
+    if let Some(played) = play_if_asked(plan) {
+        return played;
     }
     let missing = available(DEFAULT_VERSION).err();
     if let Some(why) = &missing {
@@ -41,137 +42,36 @@ fn main() -> ExitCode {
     }
     let ignored = missing.is_some();
     let trials = vec![
-        trial("boots_and_leaves_nothing", ignored, boots),
-        trial("sigkill_of_the_harness_leaves_nothing", ignored, killed),
-        trial("the_processes_of_a_run_share_one_and_it_ends_with_the_run", ignored, shared),
-        trial("a_failed_boot_is_remembered_for_the_run", ignored, remembered),
-        trial("up_outlives_its_process_and_down_leaves_nothing", ignored, standing),
-        trial("an_early_end_is_told_with_its_log", false, ends_early),
-        trial("one_subject_at_a_time", ignored, exclusive),
-        trial("the_lab_leaves_deployments_alone_and_serves_replicasets", ignored, lab),
-        trial("the_lab_leaves_out_what_the_subject_brings", ignored, lab_without),
-        trial("the_gate_passes_and_logs", ignored, gate),
+        trial("control-plane::plane::boots_and_leaves_nothing", ignored, boots),
+        trial("control-plane::plane::sigkill_of_the_harness_leaves_nothing", ignored, killed),
+        trial("control-plane::plane::the_processes_of_a_run_share_one_and_it_ends_with_the_run", ignored, shared),
+        trial("control-plane::plane::a_failed_boot_is_remembered_for_the_run", ignored, remembered),
+        trial("control-plane::plane::up_outlives_its_process_and_down_leaves_nothing", ignored, standing),
+        trial("control-plane::plane::an_early_end_is_told_with_its_log", false, ends_early),
+        trial("control-plane::plane::one_subject_at_a_time", ignored, exclusive),
+        trial("control-plane::plane::the_lab_leaves_deployments_alone_and_serves_replicasets", ignored, lab),
+        trial("control-plane::plane::the_lab_leaves_out_what_the_subject_brings", ignored, lab_without),
+        trial("control-plane::plane::the_gate_passes_and_logs", ignored, gate),
     ];
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     block_on(release());
     conclusion.exit_code()
 }
 
-fn trial<F: Future<Output = Outcome> + 'static>(name: &str, ignored: bool, run: fn() -> F) -> Trial {
-    Trial::test(format!("control-plane::plane::{name}"), move || block_on(run())).with_ignored_flag(ignored)
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("a runtime").block_on(future)
-}
-
-fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
-    if holds { Ok(()) } else { Err(what.into()) }
-}
-
-async fn until(what: &str, patience: Duration, mut holds: impl AsyncFnMut() -> bool) -> Outcome {
-    let started = clock::instant();
-    while !holds().await {
-        if started.elapsed() > patience {
-            return Err(format!("after {patience:?} still not: {what}").into());
-        }
-        clock::pause(Duration::from_millis(20)).await;
-    }
-    Ok(())
-}
-
-// The parts of other processes.
-
-/// A role, with its arguments after it. Each says what it has as one line of JSON.
-async fn play(role: &str) -> ExitCode {
-    let words: Vec<&str> = role.split(' ').collect();
-    let played = match words[..] {
-        ["victim"] => boot(&Plan::new(DEFAULT_VERSION)).await,
-        ["trial", id, pid] => obtain_in(&run(id, pid.parse().expect("a number")), &Plan::new(DEFAULT_VERSION)).await,
-        ["up", folder] => {
-            Standing::at(Path::new(folder)).up(&Plan::new(DEFAULT_VERSION)).await.map(|raised| raised.cluster)
-        }
-        _ => panic!("no such role: {role}"),
-    };
-    let cluster = match played {
-        Ok(cluster) => cluster,
-        Err(error) => {
-            eprintln!("{role}: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    println!("{}", serde_json::to_string(&cluster).expect("plain data"));
-    if role == "victim" {
-        clock::pause(Duration::from_secs(600)).await;
-    }
-    ExitCode::SUCCESS
-}
-
-/// A process of a trial's own; it is killed when this is dropped, whatever became of the trial.
-struct Process(process::Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(role: &str) -> Result<Process, Failed> {
-    let mut command = Command::new(std::env::current_exe()?);
-    Ok(Process(command.env(ROLE, role).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?))
-}
-
-fn said(process: &mut Process) -> Result<Cluster, Failed> {
-    let mut line = String::new();
-    BufReader::new(process.0.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
-}
-
-fn run(id: &str, pid: i32) -> Run {
-    Run { id: id.to_owned(), process: ProcessId::of(pid) }
-}
-
-/// A process that does nothing, for a run to end with.
-fn runner() -> Result<(Process, i32), Failed> {
-    let process = Process(Command::new("sleep").arg("600").spawn()?);
-    let pid = i32::try_from(process.0.id())?;
-    Ok((process, pid))
-}
-
-/// Whether all of a cluster runs; if not, which part does not, and what it said last.
-fn alive(cluster: &Cluster) -> Outcome {
-    for (name, process) in &cluster.programs {
-        let log = std::fs::read_to_string(cluster.log(name)).unwrap_or_default();
-        let last: Vec<&str> = log.lines().rev().take(5).collect();
-        check(process.is_alive(), format!("{name} does not run: {last:#?}"))?;
-    }
-    check(cluster.supervisor.is_alive(), "the supervisor does not run")
-}
-
-/// Every process of a cluster, its supervisor included.
-fn processes(cluster: &Cluster) -> Vec<ProcessId> {
-    cluster.programs.values().copied().chain([cluster.supervisor]).collect()
-}
-
-async fn gone(cluster: &Cluster, folder: &Path) -> Outcome {
-    let all = processes(cluster);
-    let nothing = async || !all.iter().any(ProcessId::is_alive) && !folder.exists();
-    until("nothing is left", Duration::from_secs(5), nothing).await
-}
-
 // Booting and ending.
 
+fn plan() -> Plan {
+    Plan::new(DEFAULT_VERSION)
+}
+
 async fn boots() -> Outcome {
-    let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
+    let cluster = boot(&plan()).await?;
     let names: Vec<&str> = cluster.programs.keys().map(String::as_str).collect();
     check(names == ["etcd", "kube-apiserver", "kube-controller-manager"], format!("{names:?}"))?;
     alive(&cluster)?;
     check(cluster.admin_kubeconfig_path().is_file(), "it has no kubeconfig")?;
     check(cluster.identity.version == format!("kube-apiserver {DEFAULT_VERSION}"), cluster.identity.version.clone())?;
-    let client = cluster.access.admin_client()?;
+    let client = cluster.access.admin_client().await?;
     let found = client.apiserver_version().await?.git_version;
     check(found == DEFAULT_VERSION, format!("the server says {found}"))?;
     let mut anonymous = kube::Config::new(cluster.access.server.parse()?);
@@ -195,17 +95,8 @@ async fn killed() -> Outcome {
 }
 
 async fn shared() -> Outcome {
-    let (runner, pid) = runner()?;
-    let id = format!("test-{pid}");
-    let mut trials = [start(&format!("trial {id} {pid}"))?, start(&format!("trial {id} {pid}"))?];
-    let [first, second] = [said(&mut trials[0])?, said(&mut trials[1])?];
-    for trial in &mut trials {
-        check(trial.0.wait()?.success(), "a trial failed")?;
-    }
-    check(first.programs == second.programs && first.access == second.access, "they have different clusters")?;
-    let third = obtain_in(&run(&id, pid), &Plan::new(DEFAULT_VERSION)).await?;
-    check(third.programs == first.programs, "a later one has another")?;
-    third.access.admin_client()?.apiserver_version().await?;
+    let (runner, first, third) = shared_by_trials(&plan()).await?;
+    third.access.admin_client().await?.apiserver_version().await?;
     drop(runner);
     gone(&first, first.dir.parent().ok_or("a cluster of a run has a folder around it")?).await
 }
@@ -245,9 +136,9 @@ async fn standing() -> Outcome {
     check(process.0.wait()?.success(), "up failed")?;
     clock::pause(Duration::from_millis(300)).await;
     check(standing.running().await?.is_some_and(|found| found.programs == cluster.programs), "it is not found")?;
-    let again = standing.up(&Plan::new(DEFAULT_VERSION)).await?;
+    let again = standing.up(&plan()).await?;
     check(again.already && again.cluster.programs == cluster.programs, "it was raised twice")?;
-    again.cluster.access.admin_client()?.apiserver_version().await?;
+    again.cluster.access.admin_client().await?.apiserver_version().await?;
     check(standing.down().await?, "down found none")?;
     check(!processes(&cluster).iter().any(ProcessId::is_alive) && !folder.exists(), "something is left")?;
     check(!standing.down().await?, "down found one twice")
@@ -269,12 +160,7 @@ async fn ends_early() -> Outcome {
         std::fs::write(bin.join(program), text)?;
         std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755))?;
     }
-    let told = Command::new(std::env::current_exe()?)
-        .env(ROLE, "victim")
-        .env("LOCKSTEP_BIN", &bin)
-        .env("TMPDIR", &tmp)
-        .stdin(Stdio::null())
-        .output()?;
+    let told = other("victim")?.env("LOCKSTEP_BIN", &bin).env("TMPDIR", &tmp).output()?;
     let error = String::from_utf8_lossy(&told.stderr).into_owned();
     check(!told.status.success(), "it booted")?;
     let says = |words: &str| check(error.contains(words), format!("{words:?} is not in {error}"));
@@ -345,7 +231,7 @@ fn two(name: &str) -> Value {
 }
 
 async fn lab() -> Outcome {
-    let client = obtain(DEFAULT_VERSION).await?.access.admin_client()?;
+    let client = obtain(DEFAULT_VERSION).await?.access.admin_client().await?;
     let namespace = namespace(&client, "lab").await?;
     create::<Deployment>(&client, &namespace, two("web")).await?;
     create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
@@ -358,7 +244,7 @@ async fn lab() -> Outcome {
 
 async fn lab_without() -> Outcome {
     let cluster = boot(&Plan::new(DEFAULT_VERSION).without(["deployment", "replicaset"])).await?;
-    let client = cluster.access.admin_client()?;
+    let client = cluster.access.admin_client().await?;
     let namespace = namespace(&client, "without").await?;
     create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
     clock::pause(Duration::from_secs(1)).await;
@@ -369,7 +255,7 @@ async fn lab_without() -> Outcome {
 
 async fn gate() -> Outcome {
     let cluster = obtain(DEFAULT_VERSION).await?;
-    let namespace = namespace(&cluster.access.admin_client()?, "gate").await?;
+    let namespace = namespace(&cluster.access.admin_client().await?, "gate").await?;
     let gate = Gate::start(&cluster.access)?;
     let client = gate.access().subject_client()?;
     let maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);

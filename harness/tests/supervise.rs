@@ -16,6 +16,9 @@ use rustix::process::{Pid, Signal};
 /// The environment variable that makes this executable a harness that waits to be killed.
 const VICTIM: &str = "LOCKSTEP_TEST_VICTIM";
 
+/// The file that the victim's last program removes.
+const LAST: &str = "LOCKSTEP_TEST_LAST";
+
 type Outcome = Result<(), Failed>;
 
 fn main() -> ExitCode {
@@ -30,12 +33,16 @@ fn main() -> ExitCode {
         trial("kill_ends_the_whole_group", kill_group),
         trial("a_leader_that_exits_takes_its_group_along", orphan),
         trial("shutdown_leaves_no_process_and_no_folder", shutdown),
+        trial("last_programs_run_the_last_told_first_whatever_became_of_the_folder", last),
         trial("a_program_that_ignores_sigterm_gets_a_second", stubborn),
         trial("sigkill_of_the_harness_leaves_nothing", || after(Signal::KILL)),
         trial("sigterm_of_the_harness_leaves_nothing", || after(Signal::TERM)),
         trial("the_supervisor_shrugs_off_ctrl_c", ctrl_c),
         trial("the_supervisor_ends_on_sigterm", terminated),
         trial("programs_end_with_a_killed_supervisor", decapitated),
+        trial("last_programs_run_when_the_others_have_ended", farewell),
+        trial("a_killed_harness_has_its_last_program_run", || farewell_after(Signal::KILL)),
+        trial("what_is_to_be_kept_stays", kept),
         trial("a_detached_supervisor_ends_with_the_process_it_is_for", detached),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -188,6 +195,19 @@ fn shutdown() -> Outcome {
     check(child.exited() == Some(Exit::Signal(15)), format!("{:?}", child.exited()))
 }
 
+fn last() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let told = tempfile::NamedTempFile::new()?;
+    for word in ["network", "container"] {
+        supervisor.finally(sh(&dir, &format!("echo {word} >> {}", told.path().display())))?;
+    }
+    std::fs::remove_dir_all(&dir)?;
+    check(std::fs::read_to_string(told.path())?.is_empty(), "they did not wait for the end")?;
+    block_on(supervisor.shutdown());
+    let told = std::fs::read_to_string(told.path())?;
+    check(told == "container\nnetwork\n", told)
+}
+
 fn stubborn() -> Outcome {
     let (dir, supervisor) = start()?;
     let child = supervisor.spawn(sh(&dir, "trap '' TERM; echo $$; while :; do sleep 0.1; done"))?;
@@ -199,9 +219,54 @@ fn stubborn() -> Outcome {
     check(child.exited() == Some(Exit::Signal(9)), format!("{:?}", child.exited()))
 }
 
+fn farewell() -> Outcome {
+    let (dir, supervisor) = start()?;
+    let outside = tempfile::NamedTempFile::new()?;
+    let note = |word: &str| sh(&dir, &format!("sleep 0.1; echo {word} >> {}", outside.path().display()));
+    supervisor.finally(note("second"))?;
+    supervisor.finally(note("first"))?;
+    let child = supervisor.spawn(sh(
+        &dir,
+        &format!("trap 'echo before >> {}; exit' TERM; echo $$; sleep 600 & wait", outside.path().display()),
+    ))?;
+    processes(&dir.join("script.log"), 1)?;
+    block_on(supervisor.shutdown());
+    let said = std::fs::read_to_string(outside.path())?;
+    check(said == "before\nfirst\nsecond\n", said)?;
+    check(child.exited().is_some() && !dir.exists(), "something is left")
+}
+
+/// The victim's last program removes a file of ours.
+fn farewell_after(signal: Signal) -> Outcome {
+    let dir = tempfile::Builder::new().prefix("lockstep-supervise-").tempdir()?.keep();
+    let outside = tempfile::NamedTempFile::new()?;
+    let mut victim = Command::new(std::env::current_exe()?);
+    let mut harness =
+        victim.env(VICTIM, &dir).env(LAST, outside.path()).stdout(Stdio::piped()).stdin(Stdio::null()).spawn()?;
+    let mut line = String::new();
+    BufReader::new(harness.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+    check(outside.path().exists(), "it goes too early")?;
+    rustix::process::kill_process(Pid::from_child(&harness), signal)?;
+    harness.wait()?;
+    until("the last program has run", Duration::from_secs(10), || !outside.path().exists())?;
+    all_gone(&[ProcessId::of(line.trim().parse()?)], &dir)
+}
+
+fn kept() -> Outcome {
+    let (dir, supervisor) = start()?;
+    supervisor.finally(sh(&dir, &format!("rm -r {}", dir.display())))?;
+    supervisor.keep()?;
+    block_on(supervisor.shutdown());
+    check(dir.exists(), "it is gone")?;
+    Ok(std::fs::remove_dir_all(dir)?)
+}
+
 /// Runs a family, says who it is, and waits.
 fn victim(dir: &Path) -> ! {
     let supervisor = Supervisor::start(dir, true).expect("a supervisor");
+    if let Ok(last) = std::env::var(LAST) {
+        supervisor.finally(sh(dir, &format!("rm {last}"))).expect("it is noted");
+    }
     let _child = supervisor.spawn(sh(dir, FAMILY)).expect("a child");
     println!("{}", supervisor.process().pid);
     loop {

@@ -2,13 +2,13 @@
 
 use super::cast::Cast;
 use super::finding::{CaseError, Report};
-use super::model::{Case, Terminations};
+use super::model::{Case, PodKind, Terminations};
 use super::read::{self, Fields};
 use super::step::Reader;
 use super::tree::{Kind, Node};
 
 /// The fields of a case.
-const FIELDS: [&str; 5] = ["description", "nodes", "terminations", "given", "edges"];
+const FIELDS: [&str; 6] = ["description", "nodes", "terminations", "pods", "given", "edges"];
 
 /// Read a case: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.
 ///
@@ -17,16 +17,20 @@ const FIELDS: [&str; 5] = ["description", "nodes", "terminations", "given", "edg
 pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let mut report = Report::default();
     let case = match Node::parse(text) {
-        Ok(root) => read_case(&root, &mut report),
+        Ok(root) => read_case(&root, &mut report).map(|case| {
+            let case = Case { path: path.to_owned(), name: name.to_owned(), source: text.to_owned(), ..case };
+            if let (true, Some((line, why)), Some(pods)) = (case.wants_real(), case.only_held(), root.get("pods")) {
+                report.add(pods, "this case cannot have real pods", format!("line {line}: {why}"));
+            }
+            case
+        }),
         Err(malformed) => {
             report.add_at(malformed.span, malformed.what, malformed.hint);
             None
         }
     };
     match case {
-        Some(case) if report.is_empty() => {
-            Ok(Case { path: path.to_owned(), name: name.to_owned(), source: text.to_owned(), ..case })
-        }
+        Some(case) if report.is_empty() => Ok(case),
         _ => Err(report.into_error(path, text)),
     }
 }
@@ -49,6 +53,8 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
     let terminations = fields.get("terminations");
     let terminations =
         terminations.and_then(|node| read::word(node, "terminations", &words, report)).unwrap_or_default();
+    let words = [("held", PodKind::Held), ("real", PodKind::Real)];
+    let pods = fields.get("pods").and_then(|node| read::word(node, "pods", &words, report)).unwrap_or_default();
     let nodes = fields.get("nodes").map(|node| nodes(node, report)).unwrap_or_default();
 
     let mut cast = Cast::of(&[fields.get("given"), fields.get("edges")]);
@@ -67,7 +73,7 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
         }
     };
     let (path, name, source) = Default::default();
-    Some(Case { name, path, source, description, nodes, terminations, given, edges })
+    Some(Case { name, path, source, description, nodes, terminations, pods, given, edges })
 }
 
 /// The names of the nodes, each once.

@@ -20,6 +20,7 @@ mod nearest;
 mod objects;
 mod pods;
 mod read;
+mod real;
 mod rollout;
 mod short;
 mod step;

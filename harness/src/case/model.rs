@@ -20,10 +20,22 @@ pub struct Case {
     pub nodes: Vec<String>,
     /// Who finishes deletions.
     pub terminations: Terminations,
+    /// Who runs the pods, where there is a choice.
+    pub pods: PodKind,
     /// Made object by object before the first edge; compared as one block.
     pub given: Vec<Step>,
     /// What the world does, one by one.
     pub edges: Vec<Step>,
+}
+
+/// Who runs the pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PodKind {
+    /// Nobody: the case alone says what becomes of them.
+    #[default]
+    Held,
+    /// A kubelet, where the cluster has one; the case holds their readiness gate.
+    Real,
 }
 
 /// Who finishes the deletion of a pod.
@@ -118,7 +130,7 @@ pub enum Edge {
 }
 
 /// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second ReplicaSet by
-/// first appearance), `pod/…`.
+/// first appearance), `pod/rs2.1` (the first of its pods that is alive).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Singular, lower case: `deployment`, `replicaset`, `configmap`, `secret`, `pod`.

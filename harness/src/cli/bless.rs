@@ -3,16 +3,19 @@
 //! Five recordings from two boots, one of them with every core kept busy, must agree; what does not repeat on upstream itself is
 //! no expectation. Only upstream is ever blessed, on a real control plane.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::CliError;
-use super::select::{Selection, blessed, timeline_path};
+use super::select::{Selection, blessed};
 use super::stage::Place;
+use super::{CliError, stage};
 use crate::case::Case;
+use crate::cluster::SiteName;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
+use crate::shelf;
 use crate::subject::Spec;
 use crate::timeline::{Provenance, Timeline};
 use crate::verdict::{self, Judgement, Verdict, What};
@@ -42,20 +45,27 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
     }
     spec.check()?;
+    if arguments.place.site.cluster != SiteName::ControlPlane {
+        return Err(CliError::Usage("timelines are blessed on --cluster control-plane only".to_owned()));
+    }
+    arguments.place.check(&cases)?;
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
         let lab = arguments.place.boot().await?;
-        let seat = arguments.place.seat(&lab, &spec).await?;
-        for time in 1..=times {
-            let last = boot == BOOTS.len() && time == times;
-            let _load = last.then(Load::start);
-            eprintln!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
-            for (case, recordings) in cases.iter().zip(&mut recordings) {
-                recordings.push(seat.play(case).await);
+        let played = stage::on(lab, async |lab| {
+            let seat = arguments.place.seat(lab, &spec).await?;
+            for time in 1..=times {
+                let last = boot == BOOTS.len() && time == times;
+                let _load = last.then(Load::start);
+                eprintln!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
+                for (case, recordings) in cases.iter().zip(&mut recordings) {
+                    recordings.push(seat.play(case).await);
+                }
             }
-        }
-        seat.leave().await;
-        lab.close().await;
+            seat.leave().await;
+            Ok(())
+        });
+        played.await?;
     }
     let mut outcomes = Vec::new();
     for (case, recordings) in cases.iter().zip(&recordings) {
@@ -90,7 +100,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         recordings: BOOTS.iter().sum(),
         boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
     });
-    if blessed(case)?.as_ref() == Some(&timeline) {
+    if blessed(case)?.for_server(&header.cluster.version) == Some(&timeline) {
         println!("as blessed   {name}");
         return Ok(Outcome::Conformant);
     }
@@ -98,7 +108,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         println!("would change {name}");
         return Ok(Outcome::Unblessed);
     }
-    let path = timeline_path(case);
+    let path = shelf::path(Path::new(&case.path), &header.cluster.version);
     std::fs::write(&path, timeline.to_string()).map_err(|source| CliError::File { path: path.clone(), source })?;
     println!("blessed      {name}");
     Ok(Outcome::Conformant)

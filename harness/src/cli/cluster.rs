@@ -1,14 +1,14 @@
-//! `lockstep cluster up|down`: a control plane that stays, for kubectl and for runs that need not boot one.
+//! `lockstep cluster up|down`: a cluster that stays, for kubectl and for runs that need not boot one.
 
 use clap::Subcommand;
 
 use super::CliError;
-use super::stage::version;
-use crate::cluster::{self, Plan, Standing};
+use super::site::SiteArguments;
+use crate::cluster::{self, Site, SiteName, Standing, kind, own};
 use crate::outcome::Outcome;
 use crate::runner::LabError;
 
-/// A control plane of one's own.
+/// A cluster of one's own.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -17,30 +17,62 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Boot a control plane without a Deployment controller and leave it running.
-    Up {
-        /// Its Kubernetes version.
-        #[arg(long, default_value = cluster::DEFAULT_VERSION, value_parser = version)]
-        k8s_version: String,
-    },
+    /// Boot a cluster without a Deployment controller and leave it running.
+    Up(SiteArguments),
     /// End it; nothing of it is left.
-    Down,
+    Down(SiteArguments),
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    let standing = Standing::of_user().map_err(LabError::from)?;
-    match arguments.command {
-        Command::Up { k8s_version } => {
-            let raised = standing.up(&Plan::new(&k8s_version)).await.map_err(LabError::from)?;
-            let cluster = raised.cluster;
-            println!("export KUBECONFIG={}", cluster.admin_kubeconfig_path().display());
-            let is = if raised.already { "was up already" } else { "is up" };
-            eprintln!("{} {is}; `lockstep run` uses it; `lockstep cluster down` ends it", cluster.identity.version);
+    let (Command::Up(site) | Command::Down(site)) = &arguments.command;
+    site.check()?;
+    match &arguments.command {
+        Command::Up(site) if site.cluster == SiteName::Kubeconfig => {
+            let words = site.words();
+            let why = format!("a cluster of your own needs no up; `lockstep run{words}` uses it as it is");
+            return Err(CliError::Usage(why));
         }
-        Command::Down => {
-            let was = standing.down().await.map_err(LabError::from)?;
-            eprintln!("{}", if was { "the control plane is down" } else { "no control plane was up" });
-        }
+        Command::Up(site) => up(site).await?,
+        Command::Down(site) => down(site).await?,
     }
     Ok(Outcome::Conformant)
+}
+
+async fn up(site: &SiteArguments) -> Result<(), LabError> {
+    let plan = site.plan(true);
+    let (cluster, already) = match site.cluster {
+        SiteName::ControlPlane | SiteName::Containers => {
+            let raised = Standing::of_user(site.cluster)?.up(&plan).await?;
+            (raised.cluster, raised.already)
+        }
+        SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
+    };
+    println!("export KUBECONFIG={}", cluster.admin_kubeconfig_path().display());
+    let is = if already { "was up already" } else { "is up" };
+    let words = site.words();
+    eprintln!(
+        "{} {is}; `lockstep run{words}` uses it; `lockstep cluster down{words}` ends it",
+        cluster.identity.version
+    );
+    Ok(())
+}
+
+async fn down(site: &SiteArguments) -> Result<(), LabError> {
+    if let Site::Kubeconfig(wish) = &site.plan(true).site {
+        let swept = own::down(wish).await?;
+        let what =
+            if swept.is_empty() { "nothing of lockstep's was on it".to_owned() } else { format!("removed {swept}") };
+        eprintln!("{}: {what}", wish.context);
+        return Ok(());
+    }
+    let was = match site.cluster {
+        SiteName::ControlPlane | SiteName::Containers => Standing::of_user(site.cluster)?.down().await?,
+        SiteName::Kind | SiteName::Kubeconfig => kind::down(Some(&site.kind_name)).await?,
+    };
+    let cluster = site.cluster;
+    eprintln!(
+        "{}",
+        if was { format!("the {cluster} cluster is down") } else { format!("no {cluster} cluster was up") }
+    );
+    Ok(())
 }

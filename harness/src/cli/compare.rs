@@ -9,6 +9,7 @@ use crate::clock;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
+use crate::runner::Lab;
 use crate::subject::Spec;
 use crate::verdict::{self, Judgement, Verdict};
 
@@ -45,16 +46,29 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     for spec in &specs {
         spec.check()?;
     }
+    arguments.place.check(&cases)?;
     let lab = arguments.place.open().await?;
     let all = clock::instant();
+    let sides = stage::on(lab, async |lab| played(&arguments, lab, [left, right], &cases).await).await?;
+    let [left, right] = sides.as_slice() else {
+        return Ok(Outcome::Internal);
+    };
+    let outcomes = tell(&arguments, &cases, left, right)?;
+    println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
+    Ok(Outcome::of(outcomes))
+}
+
+/// Both subjects on every case.
+async fn played(arguments: &Arguments, lab: &Lab, specs: [&Spec; 2], cases: &[Case]) -> Result<Vec<Side>, CliError> {
+    let [left, right] = specs;
     let mut sides = Vec::new();
     for (number, spec) in (1..).zip([left, right]) {
         // Two of a name are told apart.
         let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
-        let seat = arguments.place.seat(&lab, spec).await?;
+        let seat = arguments.place.seat(lab, spec).await?;
         let since = clock::instant();
         let mut played = Vec::new();
-        for case in &cases {
+        for case in cases {
             let mut recording = seat.play(case).await;
             recording.header.subject.name.clone_from(&title);
             if let Some(folder) = &arguments.recordings {
@@ -66,13 +80,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         seat.leave().await;
         sides.push(Side { title, played });
     }
-    lab.close().await;
-    let [left, right] = sides.as_slice() else {
-        return Ok(Outcome::Internal);
-    };
-    let outcomes = tell(&arguments, &cases, left, right)?;
-    println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
-    Ok(Outcome::of(outcomes))
+    Ok(sides)
 }
 
 /// The left side is held against what is blessed, if anything is; the right side against the left.
@@ -80,7 +88,10 @@ fn tell(arguments: &Arguments, cases: &[Case], left: &Side, right: &Side) -> Res
     let mut judgements = Vec::new();
     let mut outcomes = Vec::new();
     for (case, (one, two)) in cases.iter().zip(left.played.iter().zip(&right.played)) {
-        let (first, second) = (verdict::judge(one, blessed(case)?.as_ref()), verdict::judge_live(two, one));
+        let (first, second) = (
+            verdict::judge(one, blessed(case)?.for_server(&one.header.cluster.version)),
+            verdict::judge_live(two, one),
+        );
         let differ = second.verdict != Verdict::Conformant;
         if arguments.timelines || cases.len() == 1 || differ {
             let title = |side: &Side, judgement: &Judgement| format!("{} ({})", side.title, judgement.subject.version);

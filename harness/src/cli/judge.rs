@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::select::blessed_beside;
 use super::{CliError, run};
 use crate::outcome::Outcome;
 use crate::recording::Recording;
+use crate::shelf::Shelf;
 use crate::verdict;
 
 /// Judge stored recordings again; needs no cluster.
@@ -36,7 +36,8 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
             return Err(CliError::File { path: case, source });
         }
-        let judgement = verdict::judge(&recording, blessed_beside(&case)?.as_ref());
+        let shelf = Shelf::beside(&case)?;
+        let judgement = verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version));
         let repeat = format!("cargo lockstep judge {}", path.display());
         run::print(&judgement, None, arguments.output, &repeat);
         outcomes.push(judgement.outcome());

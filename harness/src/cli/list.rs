@@ -15,10 +15,10 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
     for case in &cases {
-        let mark = if blessed(case)?.is_some() { ' ' } else { '?' };
+        let mark = if blessed(case)?.is_empty() { '?' } else { ' ' };
         println!("{mark} {:width$}  {}", case.name, case.description);
     }
-    if cases.iter().any(|case| matches!(blessed(case), Ok(None))) {
+    if cases.iter().any(|case| blessed(case).is_ok_and(|shelf| shelf.is_empty())) {
         println!("\n? has no blessed timeline yet: `lockstep bless`");
     }
     Ok(Outcome::Conformant)

@@ -9,9 +9,11 @@ mod cluster;
 mod compare;
 mod judge;
 mod list;
+mod own;
 mod record;
 mod run;
 mod select;
+mod site;
 mod stage;
 
 use clap::{Parser, Subcommand};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::CliError;
 use super::select::Selection;
 use super::stage::Place;
+use super::{CliError, stage};
 use crate::outcome::Outcome;
 use crate::recording::{Recording, RecordingError};
 use crate::subject::Spec;
@@ -28,16 +28,20 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let spec: Spec = arguments.subject.parse()?;
     spec.check()?;
+    arguments.place.check(&cases)?;
     let lab = arguments.place.open().await?;
-    let seat = arguments.place.seat(&lab, &spec).await?;
-    let mut cut = false;
-    for case in &cases {
-        let recording = seat.play(case).await;
-        cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
-        println!("{}", keep(&arguments.out, &recording)?.display());
-    }
-    seat.leave().await;
-    lab.close().await;
+    let cut = stage::on(lab, async |lab| {
+        let seat = arguments.place.seat(lab, &spec).await?;
+        let mut cut = false;
+        for case in &cases {
+            let recording = seat.play(case).await;
+            cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
+            println!("{}", keep(&arguments.out, &recording)?.display());
+        }
+        seat.leave().await;
+        Ok(cut)
+    });
+    let cut = cut.await?;
     // Whose fault an unfinished case is, `lockstep judge` says.
     Ok(if cut { Outcome::Inconclusive } else { Outcome::Conformant })
 }

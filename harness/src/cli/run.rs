@@ -6,9 +6,12 @@ use std::time::Duration;
 use super::select::{Selection, blessed};
 use super::stage::Place;
 use super::{CliError, record, stage};
+use crate::case::Case;
 use crate::clock;
 use crate::outcome::Outcome;
 use crate::report;
+use crate::runner::Lab;
+use crate::shelf::Shelf;
 use crate::subject::Spec;
 use crate::verdict::{self, Judgement};
 
@@ -50,18 +53,40 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         spec.check()?;
     }
     // All of them are read before anything runs.
-    let mut timelines = Vec::new();
-    for case in &cases {
-        timelines.push(blessed(case)?);
-    }
+    let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
+    arguments.place.check(&cases)?;
     let lab = arguments.place.open().await?;
     let all = clock::instant();
+    let outcomes = stage::on(lab, async |lab| {
+        let outcomes = judged(&arguments, lab, &specs, &cases, &shelves).await?;
+        if outcomes.contains(&Outcome::Inconclusive)
+            && let Some(logs) = lab.keep_logs().await
+        {
+            eprintln!("the cluster's own logs are in {}", logs.display());
+        }
+        Ok(outcomes)
+    });
+    let outcomes = outcomes.await?;
+    if arguments.output == Output::Human {
+        println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
+    }
+    Ok(Outcome::of(outcomes))
+}
+
+/// Every subject on every case, told of as it goes.
+async fn judged(
+    arguments: &Arguments,
+    lab: &Lab,
+    specs: &[Spec],
+    cases: &[Case],
+    shelves: &[Shelf],
+) -> Result<Vec<Outcome>, CliError> {
     let mut outcomes = Vec::new();
-    for spec in &specs {
-        let seat = arguments.place.seat(&lab, spec).await?;
+    for spec in specs {
+        let seat = arguments.place.seat(lab, spec).await?;
         let since = clock::instant();
         for time in 1..=arguments.repeat {
-            for (case, timeline) in cases.iter().zip(&timelines) {
+            for (case, shelf) in cases.iter().zip(shelves) {
                 let began = clock::instant();
                 let recording = seat.play(case).await;
                 if let Some(folder) = &arguments.recordings {
@@ -70,7 +95,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
                     let folder = if arguments.repeat > 1 { folder.join(time.to_string()) } else { folder };
                     record::keep(&folder, &recording)?;
                 }
-                let judgement = verdict::judge(&recording, timeline.as_ref());
+                let judgement = verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version));
                 let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());
                 print(&judgement, Some(began.elapsed()), arguments.output, &repeat);
                 outcomes.push(judgement.outcome());
@@ -79,11 +104,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
         seat.leave().await;
     }
-    lab.close().await;
-    if arguments.output == Output::Human {
-        println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
-    }
-    Ok(Outcome::of(outcomes))
+    Ok(outcomes)
 }
 
 /// Print one case's judgement: a line, and all that a person needs where it is not conformant.

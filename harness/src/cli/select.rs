@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::CliError;
 use crate::case::{self, Case};
-use crate::timeline::Timeline;
+use crate::shelf::Shelf;
 
 /// Cases by path, and a filter on their names.
 #[derive(Debug, Clone, clap::Args)]
@@ -36,22 +36,7 @@ impl Selection {
     }
 }
 
-/// The file that holds a case's blessed timeline.
-pub(super) fn timeline_path(case: &Case) -> PathBuf {
-    Path::new(&case.path).with_extension("timeline")
-}
-
-/// The blessed timeline beside a case, if there is one.
-pub(super) fn blessed(case: &Case) -> Result<Option<Timeline>, CliError> {
-    blessed_beside(Path::new(&case.path))
-}
-
-/// The blessed timeline beside a case file, if there is one.
-pub(super) fn blessed_beside(case: &Path) -> Result<Option<Timeline>, CliError> {
-    let path = case.with_extension("timeline");
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Timeline::parse(&text).map(Some).map_err(|source| CliError::Timeline { path, source }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(CliError::File { path, source }),
-    }
+/// What is blessed of a case.
+pub(super) fn blessed(case: &Case) -> Result<Shelf, CliError> {
+    Ok(Shelf::beside(Path::new(&case.path))?)
 }

@@ -3,34 +3,80 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::case::CaseError;
+use super::site::SiteArguments;
+use crate::case::model::PodKind;
+use crate::case::{Case, CaseError};
 use crate::clock;
-use crate::cluster::{self, Cluster, Plan, Standing};
+use crate::cluster::{self, Cluster, ClusterError, SiteName, Standing, kind::KindError};
 use crate::outcome::Outcome;
 use crate::recording::RecordingError;
 use crate::runner::{Lab, LabError, Seat, SeatOptions};
+use crate::shelf::ShelfError;
 use crate::subject::{Spec, SubjectError};
-use crate::timeline::TimelineError;
 
 /// Where to run.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Place {
-    /// The cluster: `control-plane` is etcd, kube-apiserver and the lab's kube-controller-manager as local processes.
-    #[arg(long, default_value = "control-plane", value_parser = ["control-plane"])]
-    cluster: String,
-    /// The cluster's Kubernetes version.
-    #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = version)]
-    k8s_version: String,
+    #[command(flatten)]
+    pub(super) site: SiteArguments,
     /// How long one settling may take before somebody is to blame.
     #[arg(long, default_value = "20s", value_name = "TIME", value_parser = humantime::parse_duration)]
     budget: Duration,
+    /// Who runs the pods: nobody but the case, or a kubelet (kind only; the case holds a readiness gate). Each case says by default.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pods: Option<PodsArgument>,
+    /// Leave a kind cluster running that was made for this; the next run uses it.
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Who runs the pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum PodsArgument {
+    /// Nobody: the case alone says what becomes of them.
+    Held,
+    /// A kubelet; the case holds their readiness gate.
+    Real,
 }
 
 impl Place {
+    /// What cannot be done with these cases here, before anything runs.
+    pub(super) fn check(&self, cases: &[Case]) -> Result<(), CliError> {
+        let usage = |why: String| Err(CliError::Usage(why));
+        self.site.check()?;
+        let site = self.site.cluster;
+        if self.keep && site != SiteName::Kind {
+            let why = match site {
+                SiteName::Kubeconfig => "--keep is for kind; a cluster of your own stays anyway".to_owned(),
+                _ => format!("--keep is for kind; `lockstep cluster up --cluster {site}` leaves one running"),
+            };
+            return usage(why);
+        }
+        if self.pods == Some(PodsArgument::Real) {
+            if site == SiteName::Kubeconfig {
+                let why = "--pods real puts images on a node by its container engine, and on a cluster of your own \
+                           there is none to do it with; leave it out, or use --cluster kind";
+                return usage(why.to_owned());
+            }
+            if site != SiteName::Kind {
+                return usage(format!("--pods real needs a kubelet, and {site} has none; add --cluster kind"));
+            }
+            let bad = cases.iter().find_map(|case| Some((&case.path, case.only_held()?)));
+            if let Some((path, (line, why))) = bad {
+                return usage(format!("{path}:{line}: {why}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Boot the cluster, or attach to the one that `lockstep cluster up` left running, and watch it.
     pub(super) async fn open(&self) -> Result<Lab, CliError> {
-        let standing = Standing::of_user().map_err(LabError::from)?.running().await.map_err(LabError::from)?;
-        let suits = |cluster: &Cluster| cluster.identity.version.ends_with(&format!(" {}", self.k8s_version));
+        let site = self.site.cluster;
+        if !matches!(site, SiteName::ControlPlane | SiteName::Containers) {
+            return self.boot().await;
+        }
+        let standing = Standing::of_user(site).map_err(LabError::from)?.running().await.map_err(LabError::from)?;
+        let suits = |cluster: &Cluster| cluster.identity.version.ends_with(&format!(" {}", self.site.k8s_version));
         match standing.filter(suits) {
             Some(cluster) => watch(cluster, "attached to a running control plane", clock::instant()).await,
             None => self.boot().await,
@@ -40,13 +86,23 @@ impl Place {
     /// Boot a cluster of this command's own, whatever else is running, and watch it.
     pub(super) async fn boot(&self) -> Result<Lab, CliError> {
         let since = clock::instant();
-        let cluster = cluster::boot(&Plan::new(&self.k8s_version)).await.map_err(LabError::from)?;
-        watch(cluster, "booted", since).await
+        let cluster = cluster::boot(&self.site.plan(self.keep)).await.map_err(LabError::from)?;
+        let how = match self.site.cluster {
+            SiteName::Kubeconfig => "yours, ready",
+            _ if cluster.belongs_here() => "booted",
+            _ => "ready",
+        };
+        watch(cluster, how, since).await
     }
+
     /// Put a subject to work.
     pub(super) async fn seat<'a>(&self, lab: &'a Lab, spec: &Spec) -> Result<Seat<'a>, CliError> {
         let since = clock::instant();
-        let options = SeatOptions { budget: self.budget, ..SeatOptions::default() };
+        let pods = self.pods.map(|pods| match pods {
+            PodsArgument::Held => PodKind::Held,
+            PodsArgument::Real => PodKind::Real,
+        });
+        let options = SeatOptions { budget: self.budget, pods, ..SeatOptions::default() };
         let seat = Seat::take(lab, spec, &options).await?;
         let version = &seat.identity().version;
         eprintln!(
@@ -58,10 +114,42 @@ impl Place {
 
     /// The words that name the same place on a command line, where it is not the default.
     pub(super) fn words(&self) -> String {
-        match self.k8s_version.as_str() {
-            cluster::DEFAULT_VERSION => String::new(),
-            version => format!(" --k8s-version {version}"),
+        let pods = match self.pods {
+            Some(PodsArgument::Real) => " --pods real",
+            Some(PodsArgument::Held) => " --pods held",
+            None => "",
+        };
+        self.site.words() + pods
+    }
+}
+
+/// Do the work on a lab, and take the lab down whatever comes of it: an error, an interruption, a cluster that is taken away.
+pub(super) async fn on<T>(lab: Lab, work: impl AsyncFnOnce(&Lab) -> Result<T, CliError>) -> Result<T, CliError> {
+    let worked = tokio::select! {
+        worked = work(&lab) => worked,
+        () = interrupted() => {
+            eprintln!("interrupted; taking the lab down, or leaving it as it is if interrupted again");
+            Err(CliError::Interrupted)
         }
+        why = lab.lost() => Err(CliError::Lost(why)),
+    };
+    tokio::select! {
+        () = lab.close() => worked,
+        // Asked twice: what is left is the next run's to remove.
+        () = interrupted() => Err(CliError::Interrupted),
+    }
+}
+
+/// Returns when somebody wants this process to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
     }
 }
 
@@ -70,11 +158,6 @@ async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Lab, CliEr
     let (name, version) = (&lab.identity().name, &lab.identity().version);
     eprintln!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
     Ok(lab)
-}
-
-/// A version such as v1.36.3, for the command line.
-pub(super) fn version(text: &str) -> Result<String, String> {
-    if cluster::is_version(text) { Ok(text.to_owned()) } else { Err("use a version such as v1.36.3".to_owned()) }
 }
 
 /// Say how fast a subject went through its cases.
@@ -110,14 +193,15 @@ pub enum CliError {
     /// The lab could not be set up.
     #[error(transparent)]
     Lab(LabError),
+    /// A signal.
+    #[error("interrupted")]
+    Interrupted,
+    /// The cluster went to somebody else.
+    #[error("the cluster is no longer lockstep's to use: {0}")]
+    Lost(String),
     /// A blessed timeline is not readable.
-    #[error("{}: {source}; bless it again", path.display())]
-    Timeline {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: TimelineError,
-    },
+    #[error(transparent)]
+    Shelf(#[from] ShelfError),
     /// A recording is not readable.
     #[error("{}: {source}", path.display())]
     Recording {
@@ -149,13 +233,19 @@ impl CliError {
     /// What it means for the exit code: the lab's troubles are inconclusive, the user's are bad usage.
     pub fn outcome(&self) -> Outcome {
         match self {
+            // A flag's value is wrong; the lab is not.
+            Self::Lab(LabError::Cluster(ClusterError::Kind(KindError::Config { .. }) | ClusterError::Own(_))) => {
+                Outcome::BadInput
+            }
             Self::Lab(_)
+            | Self::Interrupted
+            | Self::Lost(_)
             | Self::Subject(SubjectError::Binaries(_) | SubjectError::Spawn(_) | SubjectError::Client(_)) => {
                 Outcome::Inconclusive
             }
             Self::NoCase => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::Timeline { .. } | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
+            Self::Shelf(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
         }
     }
 }

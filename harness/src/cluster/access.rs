@@ -1,30 +1,49 @@
 //! How to talk to a cluster, and as whom.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use k8s_openapi::ByteString;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::ClusterError;
+use super::{ClusterError, own};
 
-/// An API server's address, the CA that vouches for it, and two bearer tokens. Serialised it is a secret.
+/// An API server's address, the CAs that vouch for it, and in whose name to talk to it. Serialised it is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Access {
-    /// `https://127.0.0.1:PORT`
+    /// `https://HOST:PORT`, and a path where the server stands behind somebody else's.
     pub server: String,
-    /// The CA's certificate, PEM.
+    /// The name that the server's certificate is for, where it is not the one in the address.
+    pub server_name: Option<String>,
+    /// The CAs' certificates, PEM.
     pub ca_pem: String,
-    /// The harness's own token, in the group `system:masters`.
-    pub admin_token: String,
-    /// The token of the controller under test, user `lockstep:subject`.
+    /// How the harness itself is known.
+    pub admin: Credential,
+    /// The token of the controller under test.
     pub subject_token: String,
 }
 
-/// Whose token.
+/// How the harness makes itself known to a server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Credential {
+    /// A bearer token of its own, with every right.
+    Token(String),
+    /// As the user does: whatever a context of the user's kubeconfig says, read anew for each client. No secret in itself.
+    Kubeconfig {
+        /// The files, merged as kubectl does.
+        files: Vec<PathBuf>,
+        /// The context's name.
+        context: String,
+    },
+}
+
+/// Whose token, on a cluster that is made with our tokens in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
     /// The harness.
@@ -44,48 +63,63 @@ impl User {
 }
 
 impl Access {
-    /// A client for the harness itself.
-    pub fn admin_client(&self) -> Result<kube::Client, ClusterError> {
-        self.client(User::Admin)
+    /// A client for the harness itself. It repeats nothing by itself and lets a watch be silent for as long as it likes.
+    /// Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// When the credential cannot be read, or makes no client.
+    pub async fn admin_client(&self) -> Result<kube::Client, ClusterError> {
+        match &self.admin {
+            Credential::Token(token) => self.client(token),
+            Credential::Kubeconfig { files, context } => client_of(own::read(files)?, Some(context)).await,
+        }
     }
 
     /// A client with the subject's rights, past the gate.
+    ///
+    /// # Errors
+    /// When address and CA make no client.
     pub fn subject_client(&self) -> Result<kube::Client, ClusterError> {
-        self.client(User::Subject)
+        self.client(&self.subject_token)
     }
 
-    /// A client that repeats nothing by itself and lets a watch be silent for as long as it likes. Needs a tokio runtime.
-    pub fn client(&self, user: User) -> Result<kube::Client, ClusterError> {
+    fn client(&self, token: &str) -> Result<kube::Client, ClusterError> {
         let failed = |why: String| ClusterError::Client { server: self.server.clone(), why };
         let uri = self.server.parse().map_err(|error| failed(format!("{error}")))?;
-        let ca = CertificateDer::from_pem_slice(self.ca_pem.as_bytes()).map_err(|error| failed(error.to_string()))?;
-        let mut config = kube::Config::new(uri);
-        config.root_cert = Some(vec![ca.to_vec()]);
-        config.auth_info.token = Some(self.token(user).to_owned().into());
-        config.default_retry = false; // or a fault would be hidden from whoever asks for it
-        config.read_timeout = None;
-        kube::Client::try_from(config).map_err(|error| failed(error.to_string()))
-    }
-
-    /// A kubeconfig file, YAML, for this user.
-    pub fn kubeconfig(&self, user: User) -> String {
-        kubeconfig(&self.server, &self.ca_pem, self.token(user))
-    }
-
-    /// The user's bearer token.
-    pub fn token(&self, user: User) -> &str {
-        match user {
-            User::Admin => &self.admin_token,
-            User::Subject => &self.subject_token,
+        let mut authorities = Vec::new();
+        for certificate in CertificateDer::pem_slice_iter(self.ca_pem.as_bytes()) {
+            authorities.push(certificate.map_err(|error| failed(error.to_string()))?.to_vec());
         }
+        let mut config = kube::Config::new(uri);
+        config.root_cert = Some(authorities);
+        config.tls_server_name.clone_from(&self.server_name);
+        config.auth_info.token = Some(token.to_owned().into());
+        quiet(config).map_err(|error| failed(error.to_string()))
     }
 }
 
-/// Tokens do not belong in logs.
+/// Secrets do not belong in logs.
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access").field("server", &self.server).finish_non_exhaustive()
     }
+}
+
+/// A client by a kubeconfig: its current context, or the one that is named.
+pub(super) async fn client_of(file: Kubeconfig, context: Option<&str>) -> Result<kube::Client, ClusterError> {
+    let failed = |why: String| ClusterError::Client { server: context.unwrap_or("the kubeconfig").to_owned(), why };
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let config = kube::Config::from_custom_kubeconfig(file, &options).await;
+    quiet(config.map_err(|error| failed(error.to_string()))?).map_err(|error| failed(error.to_string()))
+}
+
+/// A client that repeats nothing, or a fault would be hidden from whoever asks for it, and that goes the gate's way: straight to
+/// the server, whatever proxy the environment names.
+fn quiet(mut config: kube::Config) -> kube::Result<kube::Client> {
+    config.default_retry = false;
+    config.read_timeout = None;
+    config.proxy_url = None;
+    kube::Client::try_from(config)
 }
 
 /// A kubeconfig file with one cluster, one user and one context.
@@ -105,22 +139,12 @@ pub(crate) fn kubeconfig(server: &str, ca_pem: &str, token: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kube::config::Kubeconfig;
-
     use super::*;
-
-    fn access() -> Access {
-        Access {
-            server: "https://127.0.0.1:6443".to_owned(),
-            ca_pem: "-----BEGIN CERTIFICATE-----\n".to_owned(),
-            admin_token: "secret-a".to_owned(),
-            subject_token: "secret-s".to_owned(),
-        }
-    }
 
     #[test]
     fn kube_reads_the_kubeconfig_back() {
-        let read = Kubeconfig::from_yaml(&access().kubeconfig(User::Subject)).unwrap();
+        let text = kubeconfig("https://127.0.0.1:6443", "-----BEGIN CERTIFICATE-----\n", "secret-s");
+        let read = Kubeconfig::from_yaml(&text).unwrap();
         let cluster = read.clusters[0].cluster.as_ref().unwrap();
         assert_eq!(cluster.server.as_deref(), Some("https://127.0.0.1:6443"));
         assert_eq!(cluster.certificate_authority_data.as_deref(), Some("LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="));
@@ -129,7 +153,14 @@ mod tests {
 
     #[test]
     fn debug_keeps_the_tokens_to_itself() {
-        let shown = format!("{:?}", access());
+        let access = Access {
+            server: "https://127.0.0.1:6443".to_owned(),
+            server_name: None,
+            ca_pem: String::new(),
+            admin: Credential::Token("secret-a".to_owned()),
+            subject_token: "secret-s".to_owned(),
+        };
+        let shown = format!("{access:?}");
         assert!(shown.contains("127.0.0.1:6443") && !shown.contains("secret"), "{shown}");
     }
 }

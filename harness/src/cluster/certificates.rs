@@ -1,7 +1,7 @@
 //! Certificates and keys: one fresh authority for each cluster, another for each gate.
 //!
-//! Nothing of it is worth stealing for long: it speaks for 127.0.0.1 only, and it is thrown away with
-//! the cluster. Every certificate is valid from yesterday, for clocks that disagree, until next year.
+//! Nothing of it is worth stealing for long: it speaks for loopback, and for names that mean something on the cluster's own
+//! network only, and it is thrown away with the cluster. Every certificate is valid from yesterday, for clocks that disagree, until next year.
 
 use std::path::Path;
 
@@ -15,9 +15,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::place::write_private;
 use super::{ClusterError, place};
 
-/// Signs certificates for loopback.
+/// Signs certificates for loopback, and for such other names as it is given.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
+    names: Vec<String>,
     today: Date,
 }
 
@@ -34,7 +35,14 @@ impl Authority {
         let mut params = params(name, today);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        Ok(Self { issuer: CertifiedIssuer::self_signed(params, key()?)?, today })
+        let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        Ok(Self { issuer: CertifiedIssuer::self_signed(params, key()?)?, names, today })
+    }
+
+    /// The same, for these names as well.
+    fn speaking_for(mut self, names: &[String]) -> Self {
+        self.names.extend_from_slice(names);
+        self
     }
 
     /// The authority's own certificate, PEM.
@@ -42,7 +50,7 @@ impl Authority {
         self.issuer.pem()
     }
 
-    /// A certificate for a server on 127.0.0.1 and localhost.
+    /// A certificate for a server on 127.0.0.1 and localhost, and on the authority's other names.
     pub(crate) fn server(&self, name: &str) -> Result<Leaf, rcgen::Error> {
         self.sign(name, &[ExtendedKeyUsagePurpose::ServerAuth])
     }
@@ -59,7 +67,7 @@ impl Authority {
 
     fn sign(&self, name: &str, usages: &[ExtendedKeyUsagePurpose]) -> Result<Leaf, rcgen::Error> {
         let mut params = params(name, self.today);
-        params.subject_alt_names = CertificateParams::new(["127.0.0.1".into(), "localhost".into()])?.subject_alt_names;
+        params.subject_alt_names = CertificateParams::new(self.names.clone())?.subject_alt_names;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = usages.to_vec();
         params.use_authority_key_identifier_extension = true;
@@ -82,9 +90,10 @@ impl Leaf {
 }
 
 /// Write everything that a control plane needs into `folder`, readable by this user only, and return the CA's certificate, PEM.
-pub(super) fn write_all(folder: &Path, now: Timestamp) -> Result<String, ClusterError> {
+/// Its servers are on loopback, and on a network where they go by these `names`.
+pub(super) fn write_all(folder: &Path, names: &[String], now: Timestamp) -> Result<String, ClusterError> {
     place::make_private(folder)?;
-    let authority = Authority::new("lockstep cluster", now)?;
+    let authority = Authority::new("lockstep cluster", now)?.speaking_for(names);
     write_private(&folder.join("ca.crt"), authority.pem().as_bytes())?;
     authority.peer("etcd")?.write(folder, "etcd")?;
     authority.client("kube-apiserver")?.write(folder, "etcd-client")?;
@@ -120,7 +129,7 @@ mod tests {
     fn keys_are_readable_by_their_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("pki");
-        let ca = write_all(&folder, "2026-11-21T10:00:00Z".parse().unwrap()).unwrap();
+        let ca = write_all(&folder, &["plane-etcd".to_owned()], "2026-11-21T10:00:00Z".parse().unwrap()).unwrap();
         assert!(ca.starts_with("-----BEGIN CERTIFICATE-----"));
         let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(files.len(), 9);

@@ -1,5 +1,9 @@
 use std::path::PathBuf;
 
+use super::containers::ContainersError;
+use super::engine::EngineError;
+use super::kind::KindError;
+use super::own::{OwnError, TenancyError};
 use crate::supervise::{Exit, SuperviseError};
 
 /// Why there is no cluster.
@@ -67,13 +71,28 @@ pub enum ClusterError {
         why: String,
     },
     /// The server refuses what the harness needs.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", said(source))]
     Request {
         /// What was wanted.
         what: &'static str,
         /// What the server or the connection says.
         source: Box<kube::Error>,
     },
+    /// The container engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Upstream's images in containers.
+    #[error(transparent)]
+    Containers(#[from] ContainersError),
+    /// kind, or what it runs on.
+    #[error(transparent)]
+    Kind(#[from] KindError),
+    /// The cluster of the user's own is not named as it must be.
+    #[error(transparent)]
+    Own(#[from] OwnError),
+    /// The cluster of the user's own cannot be used.
+    #[error(transparent)]
+    Tenancy(#[from] TenancyError),
     /// An earlier attempt in the same run failed, for this reason.
     #[error("{0} (found by an earlier trial of this run)")]
     Remembered(String),
@@ -82,10 +101,23 @@ pub enum ClusterError {
     Interrupted(#[from] tokio::task::JoinError),
 }
 
+/// A server's own words, without the whole of its answer around them.
+pub(super) fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        error => error.to_string(),
+    }
+}
+
 impl ClusterError {
     /// For `map_err`: name the file that something went wrong with.
     pub(super) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }
+    }
+
+    /// For `map_err`: say what was asked of a server.
+    pub(super) fn request(what: &'static str) -> impl FnOnce(kube::Error) -> Self {
+        move |source| Self::Request { what, source: Box::new(source) }
     }
 }

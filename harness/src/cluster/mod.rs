@@ -1,50 +1,68 @@
 //! Where cases run.
 //!
-//! `control-plane`: a real etcd, kube-apiserver and kube-controller-manager as local processes on
-//! loopback, in a folder of their own, gone without a trace when the harness is. No kubelet and no
-//! scheduler: pods move only when the case says so. The controller manager is the *lab's half*: it runs
-//! upstream's ReplicaSet, StatefulSet, DaemonSet, garbage collector, namespace, service account and
-//! quota controllers, never the Deployment controller, and none that the subject brings itself.
+//! | site | API server | the lab's half | pods |
+//! | --- | --- | --- | --- |
+//! | `control-plane` | a local process | a local kube-controller-manager | moved by the case |
+//! | `containers` | upstream's image in a container | the same | moved by the case |
+//! | `kind` | in a node container | the node's own kube-controller-manager | moved by the case, or real |
+//! | `kubeconfig` | the user's, left as it was | the user's own controllers | moved by the case |
+//!
+//! The controller manager is the *lab's half*: it runs upstream's ReplicaSet, StatefulSet, DaemonSet, garbage collector, namespace,
+//! service account and quota controllers, never the Deployment controller, and none that the subject brings itself.
 //!
 //! ```text
-//! binaries -> place -> boot (certificates, ports, programs) -> ControlPlane
-//!                        ^            ^
-//!                     shared       standing
-//! one for a whole nextest run      `lockstep cluster up` until `down`
+//! Plan ──► boot ──► processes | containers | kind | own ──► Cluster { access, … }
+//!            ^            ^           ^         └ engine
+//!            |            └─ programs, ready: what the three programs are told, and the wait for them
+//!      shared, standing
+//! one for a whole nextest run; `lockstep cluster up` until `down`
 //! ```
 //!
-//! * [`binaries()`] finds or makes the programs, with the script that lies in `scripts/`.
 //! * [`boot()`] starts a cluster that belongs to this process and ends with it.
 //! * [`shared::obtain`] gives the trials of one nextest run one cluster between them.
 //! * [`Standing`] is the one that `lockstep cluster up` leaves running.
-//! * [`Access`] is all that anybody needs in order to talk to a cluster: address, CA and two tokens.
-//!   The subject's token is `cluster-admin` by a ClusterRoleBinding: this server is thrown away, and
-//!   what the subject may do is not what is judged here.
+//! * [`Access`] is all that anybody needs in order to talk to a cluster: address, CA, the harness's credential and the subject's
+//!   token. The subject is `cluster-admin` where the server is thrown away, as what it may do is not what is judged;
+//!   on a cluster of the user's own ([`own`]) it writes in the harness's namespaces and nowhere else ([`Cluster::admit`]).
 //! * Only one subject at a time may act on a cluster: [`Cluster::exclusive`].
+//! * What the harness makes carries its label and one of its names (`ours`), so that whatever a run that was killed has left is found
+//!   again. `stock` reads from a controller manager's pod what it runs.
 //!
-//! Borders: knows processes, files, sockets and how a control plane is put together; nothing of cases,
-//! edges or verdicts. Nothing here is trusted to run Deployments: that nobody does is proved by the
+//! Borders: knows processes, containers, files, sockets and how a control plane is put together; nothing of cases,
+//! edges or verdicts. Nothing here is trusted to run no Deployments: that nobody does is proved by the
 //! canary, in another room.
 
 mod access;
-mod binaries;
+mod accounts;
 mod boot;
 mod certificates;
-mod control_plane;
+pub mod containers;
+mod engine;
+mod environment;
 mod error;
 mod exclusive;
+pub mod kind;
+mod ours;
+pub mod own;
 mod place;
-mod ports;
+mod plan;
+mod processes;
 mod programs;
+mod ready;
+mod running;
 pub mod shared;
 mod standing;
+mod stock;
 
 pub(crate) use access::kubeconfig;
-pub use access::{Access, User};
-pub use binaries::{Binaries, DEFAULT_VERSION, available, binaries, is_version};
-pub use boot::{Plan, boot};
+pub use access::{Access, Credential, User};
+pub use boot::boot;
 pub(crate) use certificates::Authority;
-pub use control_plane::Cluster;
+pub use engine::EngineError;
 pub use error::ClusterError;
 pub use exclusive::Guard;
+pub(crate) use ours::{MANAGER, OURS, delete_namespace, named_ours, ours};
+pub use plan::{DEFAULT_VERSION, Plan, Site, SiteName, is_version, minor};
+pub use processes::{Binaries, available, binaries};
+pub use running::Cluster;
 pub use standing::{Raised, Standing};

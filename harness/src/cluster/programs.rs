@@ -1,51 +1,47 @@
-//! What each program of a control plane is told. Pure.
+//! What each program of a control plane is told, wherever it runs. Pure.
 //!
 //! Only flags that every minor from 1.29 on knows, and the controllers' short names, which they know too.
 
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// The lab's half: every controller that a case may need and that is not judged. Never the Deployment controller.
 const LAB: [&str; 7] =
     ["replicaset", "statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
 
-/// Where a control plane keeps its files and listens.
+/// Where the programs of a control plane find their files and each other.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
-    /// The cluster's folder.
-    pub(super) dir: PathBuf,
-    /// The port of the API server.
-    pub(super) api: u16,
+    /// The folder of certificates and keys, as [`super::certificates`] writes it.
+    pub(super) pki: PathBuf,
+    /// The tokens that the API server knows.
+    pub(super) tokens: PathBuf,
+    /// The kubeconfig of the lab's half.
+    pub(super) kubeconfig: PathBuf,
+    /// etcd's data.
+    pub(super) data: PathBuf,
+    /// Where etcd and the API server listen: loopback, or every address of a network of their own.
+    pub(super) listen: Ipv4Addr,
+    /// By what name etcd's certificate and the API server know it.
+    pub(super) etcd_host: String,
     /// etcd's port for clients.
     pub(super) etcd: u16,
-    /// etcd's port for other members, of which there are none.
+    /// etcd's port for other members, of which there are none: always on loopback.
     pub(super) peer: u16,
+    /// The port of the API server.
+    pub(super) api: u16,
 }
 
 impl Layout {
-    /// Certificates and keys.
-    pub(super) fn pki(&self) -> PathBuf {
-        self.dir.join("pki")
+    /// A certificate or key.
+    fn pki(&self, file: &str) -> String {
+        self.pki.join(file).display().to_string()
     }
 
-    /// The tokens that the API server knows.
-    pub(super) fn tokens(&self) -> PathBuf {
-        self.dir.join("tokens.csv")
-    }
-
-    /// The harness's kubeconfig, which the lab's half uses as well.
-    pub(super) fn kubeconfig(&self) -> PathBuf {
-        admin_kubeconfig(&self.dir)
-    }
-
-    /// etcd's data.
-    pub(super) fn data(&self) -> PathBuf {
-        self.dir.join("etcd")
-    }
-
-    /// The API server's address.
-    pub(super) fn server(&self) -> String {
-        format!("https://127.0.0.1:{}", self.api)
+    /// Where clients of etcd's find it.
+    fn etcd_url(&self) -> String {
+        format!("https://{}:{}", self.etcd_host, self.etcd)
     }
 }
 
@@ -61,15 +57,15 @@ pub(super) fn log(dir: &Path, program: &str) -> PathBuf {
 
 /// One etcd member that forgets nothing and flushes nothing: its data never outlives the machine's next restart.
 pub(super) fn etcd(layout: &Layout) -> Vec<String> {
-    let pki = |file: &str| layout.pki().join(file).display().to_string();
-    let (client, peer) = (format!("https://127.0.0.1:{}", layout.etcd), format!("https://127.0.0.1:{}", layout.peer));
+    let pki = |file| layout.pki(file);
+    let peer = format!("https://127.0.0.1:{}", layout.peer);
     vec![
         "--name=lockstep".to_owned(),
-        format!("--data-dir={}", layout.data().display()),
+        format!("--data-dir={}", layout.data.display()),
         "--unsafe-no-fsync".to_owned(),
         "--log-level=warn".to_owned(),
-        format!("--listen-client-urls={client}"),
-        format!("--advertise-client-urls={client}"),
+        format!("--listen-client-urls=https://{}:{}", layout.listen, layout.etcd),
+        format!("--advertise-client-urls={}", layout.etcd_url()),
         format!("--listen-peer-urls={peer}"),
         format!("--initial-advertise-peer-urls={peer}"),
         format!("--initial-cluster=lockstep={peer}"),
@@ -84,24 +80,24 @@ pub(super) fn etcd(layout: &Layout) -> Vec<String> {
     ]
 }
 
-/// An API server on loopback, with tokens from a file, RBAC, and nobody anonymous.
+/// An API server with tokens from a file, RBAC, and nobody anonymous.
 ///
 /// * It publishes no endpoints of its own (`none`): a loopback address is not allowed there.
 /// * It puts nobody into a queue: who may have how many requests in flight is a matter of big clusters,
 ///   and would judge the subject by a thing that no case is about.
 pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
-    let pki = |file: &str| layout.pki().join(file).display().to_string();
+    let pki = |file| layout.pki(file);
     vec![
-        format!("--etcd-servers=https://127.0.0.1:{}", layout.etcd),
+        format!("--etcd-servers={}", layout.etcd_url()),
         format!("--etcd-cafile={}", pki("ca.crt")),
         format!("--etcd-certfile={}", pki("etcd-client.crt")),
         format!("--etcd-keyfile={}", pki("etcd-client.key")),
-        "--bind-address=127.0.0.1".to_owned(),
+        format!("--bind-address={}", layout.listen),
         "--advertise-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", layout.api),
         format!("--tls-cert-file={}", pki("kube-apiserver.crt")),
         format!("--tls-private-key-file={}", pki("kube-apiserver.key")),
-        format!("--token-auth-file={}", layout.tokens().display()),
+        format!("--token-auth-file={}", layout.tokens.display()),
         "--anonymous-auth=false".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
@@ -121,7 +117,7 @@ pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
 /// would be the slowest part of every case, and a late ReplicaSet status would look like a decision.
 pub(super) fn kube_controller_manager(layout: &Layout, without: &BTreeSet<String>) -> Vec<String> {
     vec![
-        format!("--kubeconfig={}", layout.kubeconfig().display()),
+        format!("--kubeconfig={}", layout.kubeconfig.display()),
         format!("--controllers={}", controllers(without)),
         "--leader-elect=false".to_owned(),
         "--kube-api-qps=2000".to_owned(),
@@ -152,13 +148,44 @@ mod tests {
         assert_eq!(controllers(&without), expected);
     }
 
+    fn layout(listen: Ipv4Addr, etcd_host: &str) -> Layout {
+        Layout {
+            pki: "/plane/pki".into(),
+            tokens: "/plane/tokens.csv".into(),
+            kubeconfig: "/plane/lab.kubeconfig".into(),
+            data: "/plane/etcd".into(),
+            listen,
+            etcd_host: etcd_host.to_owned(),
+            etcd: 2,
+            peer: 3,
+            api: 1,
+        }
+    }
+
     #[test]
-    fn everything_listens_on_loopback() {
-        let layout = Layout { dir: PathBuf::from("plane"), api: 1, etcd: 2, peer: 3 };
+    fn on_this_machine_everything_listens_on_loopback() {
+        let layout = layout(Ipv4Addr::LOCALHOST, "127.0.0.1");
         for argument in etcd(&layout).into_iter().chain(kube_apiserver(&layout)) {
-            if argument.contains("listen-") || argument.contains("bind-address") {
+            if argument.contains("listen-") || argument.contains("bind-address") || argument.contains("servers") {
                 assert!(argument.contains("127.0.0.1"), "{argument}");
             }
+        }
+    }
+
+    #[test]
+    fn on_a_network_of_their_own_they_call_each_other_by_name() {
+        let layout = layout(Ipv4Addr::UNSPECIFIED, "plane-etcd");
+        let (etcd, server) = (etcd(&layout), kube_apiserver(&layout));
+        for (arguments, wanted) in [
+            (&etcd, "--listen-client-urls=https://0.0.0.0:2"),
+            (&etcd, "--advertise-client-urls=https://plane-etcd:2"),
+            (&etcd, "--listen-peer-urls=https://127.0.0.1:3"),
+            (&etcd, "--client-cert-auth"),
+            (&server, "--etcd-servers=https://plane-etcd:2"),
+            (&server, "--bind-address=0.0.0.0"),
+            (&server, "--tls-cert-file=/plane/pki/kube-apiserver.crt"),
+        ] {
+            assert!(arguments.iter().any(|argument| argument == wanted), "{wanted} is not in {arguments:?}");
         }
     }
 }

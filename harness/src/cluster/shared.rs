@@ -1,24 +1,32 @@
 //! One cluster for all trials of a run.
 //!
 //! nextest runs every trial in a process of its own, and a boot takes seconds. So the first trial of a
-//! run that needs a control plane boots one and lets its supervisor live on until nextest itself is
+//! run that needs a cluster boots one and lets its supervisor live on until nextest itself is
 //! gone; the others find it in a folder that the run's id names, and attach. A boot that failed is
 //! remembered as well: the same words for every trial, at once. Without nextest the cluster belongs to
 //! this process.
+//!
+//! Trials that may run side by side cannot share: two subjects on one cluster would run each other's Deployments. nextest
+//! gives each trial of a group a slot while it runs, and each slot has a cluster of its own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::Mutex;
 
-use super::boot::{Plan, boot, boot_in};
+use super::boot::{Booted, boot, boot_in};
+use super::environment::variable;
 use super::exclusive::lock;
 use super::place::{make_private, of_user, write_private};
-use super::{Cluster, ClusterError};
+use super::plan::plain;
+use super::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Site, SiteName, containers, kind};
+use crate::fingerprint::fingerprint;
 use crate::supervise::{ProcessId, Supervisor, Until};
 
 /// Where nextest says which run a process belongs to.
 const RUN_ID: &str = "NEXTEST_RUN_ID";
+/// Where it says which of the group's places a trial has while it runs: a number from 0, or `none`.
+const SLOT: &str = "NEXTEST_TEST_GROUP_SLOT";
 
 /// The clusters that belong to this process, or why there are none.
 static OWN: Mutex<BTreeMap<String, Result<Cluster, String>>> = Mutex::const_new(BTreeMap::new());
@@ -26,7 +34,7 @@ static OWN: Mutex<BTreeMap<String, Result<Cluster, String>>> = Mutex::const_new(
 /// A run that several processes take part in.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its id, the same in all of them.
+    /// Its id, the same in all of them that share a slot.
     pub id: String,
     /// The process with which the run ends.
     pub process: ProcessId,
@@ -35,14 +43,55 @@ pub struct Run {
 impl Run {
     /// The nextest run that this process belongs to.
     pub fn of_nextest() -> Option<Self> {
-        let id = std::env::var(RUN_ID).ok().filter(|id| !id.is_empty())?;
+        let id = variable(RUN_ID)?;
         // A wrapper may stand between nextest and a trial; where ancestors cannot be seen, the parent has to do.
         let process = ProcessId::ancestor("cargo-nextest").or_else(ProcessId::parent)?;
-        Some(Self { id, process })
+        Some(Self { id: id + &slot(), process })
     }
 }
 
-/// The control plane of this run, or of this process, with the lab's half whole.
+/// What a trial boots, or shares, where there are trials: the version that blessed timelines come from, and of kind what the environment says.
+pub fn plan(site: SiteName) -> Option<Plan> {
+    let plan = Plan::new(DEFAULT_VERSION);
+    match site {
+        SiteName::ControlPlane => Some(plan),
+        // A cluster of the user's is named on a command line, each time.
+        SiteName::Kubeconfig => None,
+        SiteName::Containers => Some(plan.at(Site::Containers(containers::Wish::of_environment()))),
+        SiteName::Kind => {
+            let own = || std::process::id().to_string();
+            let run = Run::of_nextest().map_or_else(own, |run| fingerprint(run.id.bytes())[..8].to_owned());
+            let wish = kind::Wish::of_environment();
+            Some(plan.at(Site::Kind(kind::Wish { name: Some(format!("lockstep-{run}")), ..wish })))
+        }
+    }
+}
+
+/// Whether trials can run there, as far as one can tell without starting anything; if not, why.
+///
+/// Only the local processes are for everybody: the others take a container engine and a minute, so a profile of nextest's must
+/// ask for them.
+pub fn available(site: SiteName) -> Result<(), String> {
+    match site {
+        SiteName::ControlPlane => super::available(DEFAULT_VERSION),
+        SiteName::Containers | SiteName::Kind
+            if Run::of_nextest().is_none() && std::env::var_os("NEXTEST").is_none() =>
+        {
+            Err("only under cargo nextest, which has a profile for it".to_owned())
+        }
+        SiteName::Containers => containers::available(DEFAULT_VERSION, &containers::Wish::of_environment()),
+        SiteName::Kind => kind::available(),
+        SiteName::Kubeconfig => Err("a cluster of one's own is named on a command line".to_owned()),
+    }
+}
+
+/// What the first slot of a group has no need of, and each other adds to the run's id.
+fn slot() -> String {
+    let slot = std::env::var(SLOT).ok().and_then(|slot| slot.parse::<u32>().ok());
+    slot.filter(|slot| *slot > 0).map_or_else(String::new, |slot| format!("-slot-{slot}"))
+}
+
+/// The cluster of this run, or of this process, with the lab's half whole.
 pub async fn obtain(version: &str) -> Result<Cluster, ClusterError> {
     obtain_for(&Plan::new(version)).await
 }
@@ -55,10 +104,10 @@ pub async fn obtain_for(plan: &Plan) -> Result<Cluster, ClusterError> {
     }
 }
 
-/// The control plane that this process has for itself, booted on the first call.
+/// The cluster that this process has for itself, booted on the first call.
 async fn obtain_own(plan: &Plan) -> Result<Cluster, ClusterError> {
     let mut own = OWN.lock().await;
-    let key = key(plan);
+    let key = plan.key();
     match own.get(&key) {
         Some(Ok(cluster)) => Ok(cluster.clone()),
         Some(Err(why)) => Err(ClusterError::Remembered(why.clone())),
@@ -79,9 +128,9 @@ pub async fn release() {
     }
 }
 
-/// The control plane of a run: attached to, or booted by whoever comes first.
+/// The cluster of a run: attached to, or booted by whoever comes first.
 pub async fn obtain_in(run: &Run, plan: &Plan) -> Result<Cluster, ClusterError> {
-    let folder = of_user()?.join(format!("run-{}-{}", plain(&run.id), key(plan)));
+    let folder = of_user()?.join(format!("run-{}-{}", plain(&run.id), plan.key()));
     make_private(&folder)?;
     let _only_one = lock(folder.join("lock")).await?;
     let (state, failure) = (folder.join("cluster.json"), folder.join("failed"));
@@ -96,9 +145,11 @@ pub async fn obtain_in(run: &Run, plan: &Plan) -> Result<Cluster, ClusterError> 
         found.kill_programs();
     }
     match boot_in(&folder, plan).await {
-        Ok((cluster, supervisor)) => {
+        Ok(Booted { cluster, supervisor }) => {
             cluster.save(&state)?;
-            supervisor.detach(until(run, &folder))?;
+            if let Some(supervisor) = supervisor {
+                supervisor.detach(until(run, &folder))?;
+            }
             Ok(cluster)
         }
         Err(error) => {
@@ -120,25 +171,4 @@ fn remember(run: &Run, folder: &Path, failure: &Path, error: &ClusterError) {
 
 fn until(run: &Run, folder: &Path) -> Until {
     Until { gone: Some(run.process), remove: PathBuf::from(folder) }
-}
-
-/// What tells the clusters of one run apart.
-fn key(plan: &Plan) -> String {
-    plan.without.iter().fold(plain(&plan.version), |key, left_out| format!("{key}-no-{}", plain(left_out)))
-}
-
-/// Fit for a file's name.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn plans_have_folders_of_their_own() {
-        assert_eq!(key(&Plan::new("v1.36.3")), "v1.36.3");
-        assert_eq!(key(&Plan::new("../v1").without(["replicaset", "a/b"])), ".._v1-no-a_b-no-replicaset");
-    }
 }

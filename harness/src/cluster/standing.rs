@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::boot::{Plan, boot_in};
+use super::boot::{Booted, boot_in};
 use super::exclusive::{Guard, lock};
 use super::place::{make_private, of_user};
-use super::{Cluster, ClusterError};
+use super::{Cluster, ClusterError, Plan, SiteName};
 use crate::supervise::Until;
 
 /// How long a supervisor may take to end everything: its grace, and what a busy machine adds.
@@ -28,9 +28,13 @@ pub struct Raised {
 }
 
 impl Standing {
-    /// The one that this user has on this machine.
-    pub fn of_user() -> Result<Self, ClusterError> {
-        Ok(Self::at(&of_user()?.join("standing")))
+    /// The one of this site that this user has on this machine.
+    pub fn of_user(site: SiteName) -> Result<Self, ClusterError> {
+        let folder = match site {
+            SiteName::ControlPlane => "standing".to_owned(),
+            site => format!("standing-{site}"),
+        };
+        Ok(Self::at(&of_user()?.join(folder)))
     }
 
     /// Another one, kept in this folder, which need not exist but whose parent must.
@@ -47,9 +51,11 @@ impl Standing {
                 // That takes the lock's file with it: once more from the start.
                 Some(stale) => self.sweep(Some(stale)).await?,
                 None => {
-                    let (cluster, supervisor) = boot_in(&self.folder, plan).await?;
+                    let Booted { cluster, supervisor } = boot_in(&self.folder, plan).await?;
                     cluster.save(&self.state())?;
-                    supervisor.detach(Until { gone: None, remove: self.folder.clone() })?;
+                    if let Some(supervisor) = supervisor {
+                        supervisor.detach(Until { gone: None, remove: self.folder.clone() })?;
+                    }
                     return Ok(Raised { cluster, already: false });
                 }
             }
@@ -86,7 +92,9 @@ impl Standing {
         tokio::task::spawn_blocking(move || {
             if let Some(cluster) = found {
                 cluster.kill_programs();
-                cluster.supervisor.terminate(PATIENCE);
+                if let Some(supervisor) = cluster.supervisor {
+                    supervisor.terminate(PATIENCE);
+                }
             }
             match std::fs::remove_dir_all(&folder) {
                 Err(error) if folder.exists() => Err(ClusterError::file(folder)(error)),

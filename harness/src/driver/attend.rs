@@ -1,59 +1,40 @@
 //! What nodes do unasked: take new pods and, where terminations are automatic, let deleted ones go.
 //!
-//! Runs beside a case. Nodes are objects that the harness makes as it needs them: one for each pod of the case by default
-//! (so that crowding on nodes decides nothing), or those that the case names, in turn. They have no kubelet and no lease, and
-//! say so by their name.
+//! Runs beside a case. Held pods go to nodes of the harness's own, by turns; real ones to the cluster's own node, whose kubelet
+//! also lets them go.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DynamicObject, PostParams};
 use serde_json::json;
 
-use super::node::finish;
+use super::nodes::Nodes;
+use super::{DriveError, Stillness, node};
 use crate::case::model::Terminations;
 use crate::observe::{Kind, Object, World};
 
-/// The nodes that the harness has made on one cluster.
-pub struct Nodes {
-    client: kube::Client,
-    made: Mutex<BTreeSet<String>>,
-}
-
-impl Nodes {
-    /// None yet.
-    pub fn new(client: kube::Client) -> Arc<Self> {
-        Arc::new(Self { client, made: Mutex::default() })
-    }
-
-    /// Make a node unless it is there.
-    async fn ensure(&self, name: &str) -> Result<(), kube::Error> {
-        let made = || self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if made().contains(name) {
-            return Ok(());
-        }
-        let node = json!({"metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "lockstep"}}});
-        let node: Node = serde_json::from_value(node).expect("a literal of the right shape");
-        match Api::all(self.client.clone()).create(&PostParams::default(), &node).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(error),
-        }
-        made().insert(name.to_owned());
-        Ok(())
-    }
+/// Whose pods to attend to, and how.
+pub struct Charge {
+    /// The case's namespace.
+    pub namespace: String,
+    /// The names that the case gives its nodes; empty: a node for each pod.
+    pub nodes: Vec<String>,
+    /// Who finishes deletions.
+    pub terminations: Terminations,
+    /// Who moves the pods.
+    pub stillness: Stillness,
 }
 
 /// Attend to the namespace's pods until dropped.
-pub async fn attend(
-    world: Arc<World>,
-    nodes: Arc<Nodes>,
-    namespace: String,
-    names: Vec<String>,
-    terminations: Terminations,
-) {
+pub async fn attend(world: Arc<World>, nodes: Arc<Nodes>, charge: Charge) {
+    let Charge { namespace, nodes: names, terminations, stillness } = charge;
+    let real = match &stillness {
+        Stillness::Held => None,
+        Stillness::Real(images) => Some(images.node()),
+    };
     let pods: Api<Pod> = Api::namespaced(nodes.client.clone(), &namespace);
     let resource = kube::api::ApiResource::erase::<Pod>(&());
     let dynamic: Api<DynamicObject> = Api::namespaced_with(nodes.client.clone(), &namespace, &resource);
@@ -65,17 +46,25 @@ pub async fn attend(
         for pod in &list {
             let uid = pod.text("/metadata/uid").to_owned();
             if pod.alive() && pod.text("/spec/nodeName").is_empty() && !bound.contains(&uid) {
-                let node = match names.len() {
-                    0 => format!("lockstep-{}", bound.len() + 1),
-                    some => format!("lockstep-{}", names[bound.len() % some]),
+                let done = match (real, names.len()) {
+                    (Some(node), _) => bind(&pods, pod, node).await,
+                    (None, 0) => bind_held(&nodes, &pods, pod, &format!("lockstep-{}", bound.len() + 1)).await,
+                    (None, some) => {
+                        let name = format!("lockstep-{}", names[bound.len() % some]);
+                        bind_held(&nodes, &pods, pod, &name).await
+                    }
                 };
-                if bind(&nodes, &pods, pod, &node).await {
-                    bound.insert(uid);
+                match done {
+                    Ok(()) => {
+                        bound.insert(uid);
+                    }
+                    Err(error) => tracing::debug!(pod = pod.name, %error, "pod not bound; trying again"),
                 }
             } else if pod.deleting()
+                && real.is_none()
                 && terminations == Terminations::Auto
                 && !finished.contains(&uid)
-                && finish(&dynamic, pod).await.is_ok()
+                && node::finish(&dynamic, pod).await.is_ok()
             {
                 finished.insert(uid);
             }
@@ -85,20 +74,19 @@ pub async fn attend(
     }
 }
 
-async fn bind(nodes: &Nodes, pods: &Api<Pod>, pod: &Object, node: &str) -> bool {
+async fn bind_held(nodes: &Arc<Nodes>, pods: &Api<Pod>, pod: &Object, node: &str) -> Result<(), DriveError> {
+    nodes.ensure(node).await?;
+    bind(pods, pod, node).await
+}
+
+async fn bind(pods: &Api<Pod>, pod: &Object, node: &str) -> Result<(), DriveError> {
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node}});
-    let done = async {
-        nodes.ensure(node).await?;
-        pods.create_subresource::<_, serde_json::Value>("binding", &pod.name, &PostParams::default(), &binding).await
-    };
-    match done.await {
-        Ok(_) => true,
+    let none = PostParams::default();
+    match pods.create_subresource::<_, serde_json::Value>("binding", &pod.name, &none, &binding).await {
+        Ok(_) => Ok(()),
         // Deleted or bound in the meantime.
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => true,
-        Err(error) => {
-            tracing::debug!(pod = pod.name, %error, "pod not bound; trying again");
-            false
-        }
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }

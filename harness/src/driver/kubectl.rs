@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{DriveError, Driver};
 use crate::case::model::{Cascade, PatchKind, Target};
 use crate::clock;
-use crate::observe::Kind;
+use crate::observe::{Kind, Object};
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
@@ -34,6 +34,7 @@ impl Driver {
             spec.insert("schedulerName".into(), "lockstep".into());
         }
         self.resolve_owners(&mut manifest);
+        self.make_real(&mut manifest).await?;
         let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
@@ -54,6 +55,7 @@ impl Driver {
 
     pub(super) async fn patch(&self, target: &Target, kind: PatchKind, patch: &Value) -> Result<(), DriveError> {
         let (api, name, watched) = self.resolve(target)?;
+        self.provide_images(patch).await?;
         let none = PatchParams::default();
         let answer = match kind {
             PatchKind::Strategic => api.patch(&name, &none, &Patch::Strategic(patch)).await?,
@@ -109,7 +111,9 @@ impl Driver {
             let env = env.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
             change.insert("env".into(), Value::Array(env));
         }
-        self.strategic(deployment, json!({"spec": {"template": {"spec": {"containers": [change]}}}})).await
+        let patch = json!({"spec": {"template": {"spec": {"containers": [change]}}}});
+        self.provide_images(&patch).await?;
+        self.strategic(deployment, patch).await
     }
 
     pub(super) async fn scale(&self, deployment: &str, replicas: i32) -> Result<(), DriveError> {
@@ -196,7 +200,8 @@ impl Driver {
         Ok(())
     }
 
-    /// The API and the real name behind a target; `replicaset/rs2` is the second ReplicaSet to appear.
+    /// The API and the real name behind a target; `replicaset/rs2` is the second ReplicaSet to appear, and `pod/rs2.1` the first
+    /// of its pods that is alive.
     fn resolve(&self, target: &Target) -> Result<(Api<DynamicObject>, String, Option<Kind>), DriveError> {
         let (group, kind) = match target.kind.as_str() {
             "deployment" => ("apps", "Deployment"),
@@ -210,16 +215,36 @@ impl Driver {
                 return Err(DriveError::Refused(format!("the driver does not know the kind {other}")));
             }
         };
-        let name = match target.name.strip_prefix("rs").and_then(|number| number.parse::<usize>().ok()) {
-            Some(number) if kind == "ReplicaSet" => {
-                let mut sets = self.world.list(Kind::ReplicaSet, &self.namespace);
-                sets.sort_by_key(|rs| rs.first);
-                let found = sets.get(number.wrapping_sub(1)).map(|rs| rs.name.clone());
-                found.ok_or_else(|| DriveError::Impossible(format!("there is no ReplicaSet {}", target.name)))?
-            }
-            _ => target.name.clone(),
+        let name = match kind {
+            "ReplicaSet" => self.nth_replica_set(&target.name)?.map(|rs| rs.name),
+            "Pod" => self.nth_pod(&target.name)?,
+            _ => None,
         };
+        let name = name.unwrap_or_else(|| target.name.clone());
         Ok((self.api(group, "v1", kind), name, watched(kind)))
+    }
+
+    /// The ReplicaSet behind `rs2`; `None` for a name of another form.
+    fn nth_replica_set(&self, name: &str) -> Result<Option<Object>, DriveError> {
+        let Some(number) = name.strip_prefix("rs").and_then(|number| number.parse::<usize>().ok()) else {
+            return Ok(None);
+        };
+        let mut sets = self.world.list(Kind::ReplicaSet, &self.namespace);
+        sets.sort_by_key(|rs| rs.first);
+        let found = sets.into_iter().nth(number.wrapping_sub(1));
+        found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is no ReplicaSet {name}")))
+    }
+
+    /// The name of the pod behind `rs2.1`; `None` for a name of another form.
+    fn nth_pod(&self, name: &str) -> Result<Option<String>, DriveError> {
+        let parts = name.split_once('.').and_then(|(set, number)| Some((set, number.parse::<usize>().ok()?)));
+        let Some((set, number)) = parts else { return Ok(None) };
+        let Some(set) = self.nth_replica_set(set)? else { return Ok(None) };
+        let mut pods = self.world.list(Kind::Pod, &self.namespace);
+        pods.retain(|pod| pod.alive() && pod.owner() == Some(set.text("/metadata/uid")));
+        pods.sort_by_key(|pod| pod.first);
+        let found = pods.get(number.wrapping_sub(1)).map(|pod| pod.name.clone());
+        found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is no pod {name}")))
     }
 
     /// Owners in manifests are written by name; the server wants UIDs.

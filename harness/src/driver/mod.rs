@@ -5,12 +5,15 @@
 //! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
 //!
 //! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between edges: bind new pods
-//! and, where terminations are automatic, finish deletions.
+//! and, where terminations are automatic, finish deletions. `nodes` are those that held pods are bound to; `real` is for pods
+//! that a kubelet runs.
 
 pub mod attend;
 mod kubectl;
 mod label;
 mod node;
+pub mod nodes;
+mod real;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +26,7 @@ use crate::clock;
 use crate::observe::{Kind, World};
 pub use label::label;
 pub use node::{PodEdge, next_pods};
+pub use real::Stillness;
 
 /// Why an edge could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +37,9 @@ pub enum DriveError {
     /// There is nothing to do it to: no such pod, no such revision.
     #[error("{0}")]
     Impossible(String),
+    /// The cluster's node cannot do it.
+    #[error("{0}")]
+    Lab(String),
     /// The API server did not answer as a server does.
     #[error("the API server failed: {0}")]
     Server(#[source] Box<kube::Error>),
@@ -52,13 +59,14 @@ pub struct Driver {
     client: kube::Client,
     world: Arc<World>,
     namespace: String,
+    stillness: Stillness,
     written: Mutex<Vec<(Kind, u64)>>,
 }
 
 impl Driver {
     /// A driver for a namespace that exists.
-    pub fn new(client: kube::Client, world: Arc<World>, namespace: &str) -> Self {
-        Self { client, world, namespace: namespace.to_owned(), written: Mutex::default() }
+    pub fn new(client: kube::Client, world: Arc<World>, namespace: &str, stillness: Stillness) -> Self {
+        Self { client, world, namespace: namespace.to_owned(), stillness, written: Mutex::default() }
     }
 
     /// Make one edge that is not about choosing pods.

@@ -55,6 +55,8 @@ struct State {
     arrived: u64,
     waiting: Vec<GateRequest>,
     counts: BTreeMap<Verb, u64>,
+    /// Requests that have arrived and have no answer yet, by namespace; watches and Events aside.
+    under_way: BTreeMap<String, u64>,
 }
 
 impl GateLog {
@@ -70,6 +72,11 @@ impl GateLog {
     /// How many requests were finished in all, by verb.
     pub fn counts(&self) -> BTreeMap<Verb, u64> {
         self.state().counts.clone()
+    }
+
+    /// How many requests about a namespace have no answer yet, watches and Events aside.
+    pub fn under_way(&self, namespace: &str) -> u64 {
+        self.state().under_way.get(namespace).copied().unwrap_or(0)
     }
 
     /// Wait until more than `seen` requests were finished in all, and say how many. Start with 0.
@@ -88,6 +95,9 @@ impl GateLog {
         let user_agent = request.headers().get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let mut state = self.state();
         state.arrived += 1;
+        if is_awaited(verb, &resource) {
+            *state.under_way.entry(namespace.clone()).or_default() += 1;
+        }
         Ticket {
             log: self.clone(),
             request: Some(GateRequest {
@@ -112,6 +122,13 @@ impl GateLog {
         {
             let mut state = self.state();
             *state.counts.entry(request.verb).or_default() += 1;
+            if is_awaited(request.verb, &request.resource) {
+                let left = state.under_way.get(&request.namespace).map_or(0, |open| open.saturating_sub(1));
+                match left {
+                    0 => state.under_way.remove(&request.namespace),
+                    _ => state.under_way.insert(request.namespace.clone(), left),
+                };
+            }
             state.waiting.push(request);
         }
         self.0.finished.send_modify(|finished| *finished += 1);
@@ -120,6 +137,11 @@ impl GateLog {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A watch has no end of its own, and Events decide nothing.
+fn is_awaited(verb: Verb, resource: &str) -> bool {
+    verb != Verb::Watch && resource != "events"
 }
 
 /// A request on its way. It is in the log when this is dropped, however the request ends.
@@ -167,9 +189,11 @@ mod tests {
         let first = log.open(&get("/api/v1/pods"));
         let mut watch = log.open(&get("/api/v1/pods?watch=true"));
         assert!(log.drain().is_empty());
+        assert_eq!(log.under_way(""), 1);
         watch.answered(200);
         assert_eq!(log.beyond(0).await, 1);
         drop(first);
+        assert_eq!(log.under_way(""), 0);
         let seen: Vec<_> = log.drain().into_iter().map(|r| (r.seq, r.verb, r.status, r.user_agent)).collect();
         let mine = || "mine/1".to_owned();
         assert_eq!(seen, [(2, Verb::Watch, Some(200), mine()), (1, Verb::List, None, mine())]);

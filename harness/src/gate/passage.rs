@@ -21,6 +21,8 @@ pub(super) type Upstream = Client<HttpsConnector<HttpConnector>, Incoming>;
 pub(super) struct Passage {
     /// Where the API server listens.
     pub(super) server: Authority,
+    /// What its paths begin with, where it stands behind somebody else's; mostly nothing.
+    pub(super) base: String,
     /// The way to it.
     pub(super) upstream: Upstream,
     /// What is written down.
@@ -54,7 +56,7 @@ impl Passage {
         let mut uri = hyper::http::uri::Parts::default();
         uri.scheme = Some(Scheme::HTTPS);
         uri.authority = Some(self.server.clone());
-        uri.path_and_query = Some(head.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
+        uri.path_and_query = Some(within(&self.base, head.uri.path_and_query()));
         *passed.method_mut() = head.method;
         *passed.uri_mut() = Uri::from_parts(uri).expect("scheme, authority and path make a whole URI");
         *passed.headers_mut() = head.headers;
@@ -63,6 +65,12 @@ impl Passage {
         passed.headers_mut().remove(HOST);
         passed
     }
+}
+
+/// The same path below another one.
+fn within(base: &str, path: Option<&PathAndQuery>) -> PathAndQuery {
+    let path = path.cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    if base.is_empty() { path } else { format!("{base}{path}").parse().expect("two paths in a row are a path") }
 }
 
 /// Remove what belongs to one connection and not to the request or answer (RFC 9110, section 7.6.1).
@@ -109,6 +117,14 @@ fn chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_below_another() {
+        let path: PathAndQuery = "/api/v1/pods?watch=1".parse().unwrap();
+        assert_eq!(within("", Some(&path)), path);
+        assert_eq!(within("/k8s/c-1", Some(&path)).as_str(), "/k8s/c-1/api/v1/pods?watch=1");
+        assert_eq!(within("/k8s/c-1", None).as_str(), "/k8s/c-1/");
+    }
 
     #[test]
     fn headers_of_one_connection_stay_on_it() {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use hyper::Uri;
 use hyper::service::service_fn;
-use hyper_rustls::HttpsConnectorBuilder;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::passage::{Passage, Upstream};
 use super::{GateError, GateLog};
 use crate::clock;
-use crate::cluster::{Access, Authority, User, kubeconfig};
+use crate::cluster::{Access, Authority, Credential, kubeconfig};
 
 /// HTTP/2's largest window, nearly: what one stream leaves unread must not stop another.
 const CONNECTION_WINDOW: u32 = 1 << 30;
@@ -43,7 +43,8 @@ impl Gate {
     /// Open a gate to this cluster, on a free port of loopback. To be called inside of a tokio runtime, which it lives on.
     pub fn start(access: &Access) -> Result<Self, GateError> {
         let log = GateLog::new();
-        let passage = Arc::new(Passage { server: authority(access)?, upstream: upstream(access)?, log: log.clone() });
+        let (server, base) = address(access)?;
+        let passage = Arc::new(Passage { server, base, upstream: upstream(access)?, log: log.clone() });
         let own = Authority::new("lockstep gate", clock::now())?;
         let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -51,7 +52,7 @@ impl Gate {
         let url = format!("https://{}", listener.local_addr()?);
         let listener = TcpListener::from_std(listener)?;
         let task = tokio::spawn(accept(listener, tls, passage)).abort_handle();
-        let token = access.token(User::Subject).to_owned();
+        let token = access.subject_token.clone();
         Ok(Self { url, ca_pem: own.pem(), token, log, task })
     }
 
@@ -65,12 +66,13 @@ impl Gate {
         kubeconfig(&self.url, &self.ca_pem, &self.token)
     }
 
-    /// How to reach the cluster through this gate; the admin's token is not in it.
+    /// How to reach the cluster through this gate; the admin's credential is not in it.
     pub fn access(&self) -> Access {
         Access {
             server: self.url.clone(),
+            server_name: None,
             ca_pem: self.ca_pem.clone(),
-            admin_token: String::new(),
+            admin: Credential::Token(String::new()),
             subject_token: self.token.clone(),
         }
     }
@@ -123,17 +125,23 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
     }
 }
 
-fn authority(access: &Access) -> Result<hyper::http::uri::Authority, GateError> {
+/// Where the server listens, and what its paths begin with.
+fn address(access: &Access) -> Result<(hyper::http::uri::Authority, String), GateError> {
     let uri = access.server.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
-    uri.and_then(|uri| uri.authority().cloned()).ok_or_else(|| GateError::Address(access.server.clone()))
+    let found = uri.and_then(|uri| Some((uri.authority().cloned()?, uri.path().trim_end_matches('/').to_owned())));
+    found.ok_or_else(|| GateError::Address(access.server.clone()))
 }
 
-/// A client without time-outs that trusts this cluster's CA alone.
+/// A client without time-outs that trusts this cluster's CAs alone.
 fn upstream(access: &Access) -> Result<Upstream, GateError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    let tls = HttpsConnectorBuilder::new().with_tls_config(client_config(access)?).https_only();
+    let mut tls = HttpsConnectorBuilder::new().with_tls_config(client_config(access)?).https_only();
+    if let Some(name) = &access.server_name {
+        let fixed = ServerName::try_from(name.clone()).map_err(|_| GateError::Address(name.clone()))?;
+        tls = tls.with_server_name_resolver(FixedServerNameResolver::new(fixed));
+    }
     Ok(Client::builder(TokioExecutor::new())
         .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .http2_initial_stream_window_size(STREAM_WINDOW)

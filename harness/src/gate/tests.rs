@@ -25,7 +25,7 @@ use tokio_rustls::TlsAcceptor;
 use super::server::{client_config, server_config};
 use super::{Gate, Verb};
 use crate::clock;
-use crate::cluster::{Access, Authority};
+use crate::cluster::{Access, Authority, Credential};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -45,8 +45,9 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let access = Access {
             server: format!("https://{}", listener.local_addr().unwrap()),
+            server_name: None,
             ca_pem: authority.pem(),
-            admin_token: "admin".to_owned(),
+            admin: Credential::Token("admin".to_owned()),
             subject_token: "subject".to_owned(),
         };
         let tls = TlsAcceptor::from(Arc::new(server_config(&authority).unwrap()));

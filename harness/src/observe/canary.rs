@@ -45,7 +45,7 @@ pub enum Reach {
 
 impl Canary {
     /// Make the canary and prove the lab: its ReplicaSet controller answers, and while no subject runs the
-    /// Deployment stays without ReplicaSets.
+    /// Deployment stays without ReplicaSets, for as long as there is reason to doubt that.
     ///
     /// # Errors
     /// When the lab does not answer within the budget, or somebody's Deployment controller is on.
@@ -54,7 +54,9 @@ impl Canary {
         world: &Arc<World>,
         namespace: &str,
         budget: Duration,
+        doubt: Duration,
     ) -> Result<Self, ObserveError> {
+        world.follow(namespace);
         let canary = Self { client: client.clone(), world: Arc::clone(world), namespace: namespace.to_owned() };
         make_namespace(client, namespace).await.map_err(|e| ObserveError::Canary(Box::new(e)))?;
         let template = template("canary");
@@ -74,7 +76,7 @@ impl Canary {
             }
         }
         // A stock controller that has just been started needs a moment to find its feet.
-        clock::pause(Duration::from_millis(400).saturating_sub(since.elapsed())).await;
+        world.until(doubt.saturating_sub(since.elapsed()), || canary.replica_set().is_some()).await;
         if let Some(why) = world.gap() {
             return Err(ObserveError::Proof(why));
         }

@@ -9,6 +9,9 @@ use super::Object;
 use crate::case::model::Terminations;
 use crate::recording::{Blame, Trouble};
 
+/// The readiness gate of pods that run for real: the condition that the case holds, under the project's own name.
+pub const REAL_GATE: &str = "lockstep/ready";
+
 /// A namespace as the watches have delivered it.
 #[derive(Debug)]
 pub struct Namespace<'a> {
@@ -54,6 +57,9 @@ fn lab(namespace: &Namespace<'_>) -> Option<String> {
         if pod.deleting() && namespace.terminations == Terminations::Auto {
             return Some(format!("the deletion of pod {} has not finished", pod.name));
         }
+        if let Some(why) = kubelet_lags(pod) {
+            return Some(why);
+        }
     }
     namespace.replica_sets.iter().find_map(|rs| {
         let pods = || namespace.pods.iter().filter(|pod| pod.owner() == Some(rs.text("/metadata/uid")));
@@ -75,6 +81,20 @@ fn lab(namespace: &Namespace<'_>) -> Option<String> {
                 reported.then(|| differs(rs, "replicaset", "terminatingReplicas", count(terminating))).flatten()
             })
     })
+}
+
+/// A real pod runs, and is ready exactly when the case lets it be; of a held one there is nothing to say.
+fn kubelet_lags(pod: &Object) -> Option<String> {
+    let gates = pod.value.pointer("/spec/readinessGates").and_then(serde_json::Value::as_array);
+    if !pod.alive() || !gates.is_some_and(|gates| gates.iter().any(|gate| gate["conditionType"] == REAL_GATE)) {
+        return None;
+    }
+    if !pod.condition("ContainersReady") {
+        return Some(format!("the containers of pod {} do not run yet", pod.name));
+    }
+    let open = pod.condition(REAL_GATE);
+    let (gate, is) = if open { ("open", "not ready") } else { ("shut", "ready") };
+    (open != pod.ready()).then(|| format!("the gate of pod {} is {gate}, and the kubelet still has it {is}", pod.name))
 }
 
 fn subject(namespace: &Namespace<'_>) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Watching: everything that happens on the cluster, kept as it happened, and the proof that nothing more will.
 //!
-//! [`World`] is what the watches have delivered: the latest state of every object and, for each namespace
-//! with an open journal, every version. Nothing is polled and nothing is read from the API server once the
+//! [`World`] is what the watches have delivered: the latest state of every object in the harness's own namespaces and, for each
+//! one with an open journal, every version. What else is on a cluster passes by and is not kept. Nothing is polled and nothing is read from the API server once the
 //! watches run. A watch that lost events is a gap, and a gap makes a recording inconclusive.
 //!
 //! [`settle`] decides when the world stands still, by [`equations`] that must hold and by a [`canary`] whose
@@ -16,6 +16,7 @@ mod watch;
 mod world;
 
 pub use canary::Canary;
+pub use equations::REAL_GATE;
 pub use watch::{Watches, open};
 pub use world::{Kind, Object, World};
 
@@ -33,6 +34,9 @@ pub enum ObserveError {
     /// The canary could not be set up.
     #[error("cannot set the canary up: {0}")]
     Canary(#[source] Box<kube::Error>),
+    /// A namespace could not be made.
+    #[error("{0}")]
+    Namespace(#[source] Box<kube::Error>),
     /// The proof at boot failed.
     #[error("{0}")]
     Proof(String),

@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use crate::clock;
+use crate::cluster::{MANAGER, OURS, delete_namespace, named_ours, ours};
 
-/// The label of every namespace that the harness makes.
-const OURS: &str = "app.kubernetes.io/managed-by";
+/// What a cluster's own default for new namespaces would refuse, cases may do.
+const ADMISSION: &str = "pod-security.kubernetes.io/enforce";
 
 /// Create a namespace and wait for its default ServiceAccount: before that, pods are refused.
 ///
 /// # Errors
 /// When the API server refuses.
 pub async fn make_namespace(client: &kube::Client, name: &str) -> Result<(), kube::Error> {
-    let labels = json!({"metadata": {"name": name, "labels": {OURS: "lockstep"}}});
+    let labels = json!({"metadata": {"name": name, "labels": {OURS: MANAGER, ADMISSION: "privileged"}}});
     let namespace: Namespace = serde_json::from_value(labels).expect("a literal of the right shape");
     Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
@@ -36,9 +37,10 @@ pub async fn make_namespace(client: &kube::Client, name: &str) -> Result<(), kub
 /// # Errors
 /// When the namespaces cannot be listed.
 pub async fn remove_leftovers(client: &kube::Client) -> Result<(), kube::Error> {
-    let ours = ListParams::default().labels(&format!("{OURS}=lockstep"));
-    for namespace in Api::<Namespace>::all(client.clone()).list(&ours).await? {
-        if let (Some(name), None) = (&namespace.metadata.name, &namespace.metadata.deletion_timestamp) {
+    for namespace in Api::<Namespace>::all(client.clone()).list(&ours(false)).await? {
+        if let (Some(name), None) = (&namespace.metadata.name, &namespace.metadata.deletion_timestamp)
+            && named_ours(name)
+        {
             tracing::info!(namespace = name, "removing what an earlier run has left");
             remove_namespace(client, name).await;
         }
@@ -48,13 +50,7 @@ pub async fn remove_leftovers(client: &kube::Client) -> Result<(), kube::Error> 
 
 /// Delete a namespace and, at once, its pods, which no kubelet would finish; does not wait.
 pub async fn remove_namespace(client: &kube::Client, name: &str) {
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    if let Err(error) = namespaces.delete(name, &DeleteParams::background()).await {
+    if let Err(error) = delete_namespace(client, name).await {
         tracing::debug!(namespace = name, %error, "namespace not deleted");
-    }
-    let pods: Api<Pod> = Api::namespaced(client.clone(), name);
-    let now = DeleteParams::default().grace_period(0);
-    if let Err(error) = pods.delete_collection(&now, &ListParams::default()).await {
-        tracing::debug!(namespace = name, %error, "pods not deleted");
     }
 }

@@ -1,7 +1,7 @@
 //! Waiting until nothing more will happen before the next edge: proved, not timed.
 //!
 //! Settled means: the world has come back through the watches, the equations hold, and the canary has travelled
-//! through both halves twice while the namespace was silent. When the budget is spent first, somebody is to blame, and the
+//! through both halves twice while the namespace was silent and no request of the subject's about it was under way. When the budget is spent first, somebody is to blame, and the
 //! order of the questions matters: a lab that does not answer is never the subject's failure; a subject that
 //! keeps writing, leaves an equation false, or does not follow the canary while the lab does, is never the lab's.
 
@@ -30,6 +30,8 @@ pub struct Scene<'a> {
     pub exited: &'a (dyn Fn() -> Option<String> + Sync),
     /// Successful writes that the subject has made in the namespace so far.
     pub writes: &'a (dyn Fn() -> u64 + Sync),
+    /// Requests of the subject's about the namespace that have no answer yet.
+    pub under_way: &'a (dyn Fn() -> u64 + Sync),
     /// When to give up.
     pub budget: Duration,
 }
@@ -82,7 +84,8 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
                 return Rest { unsettled, rounds };
             }
         }
-        silent = if quiet() == before { silent + 1 } else { 0 };
+        // A request that waits for its answer is no silence, however far the canary's have got meanwhile.
+        silent = if quiet() == before && (scene.under_way)() == 0 { silent + 1 } else { 0 };
         let wanted = if look(world, scene, history_pending) { ROUNDS_WITH_HISTORY } else { ROUNDS };
         if silent >= wanted && look(world, scene, unmet).is_none() {
             return Rest { unsettled: broken(world, scene), rounds };

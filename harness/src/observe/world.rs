@@ -75,8 +75,13 @@ impl Object {
 
     /// Whether the pod's Ready condition is True.
     pub fn ready(&self) -> bool {
+        self.condition("Ready")
+    }
+
+    /// Whether a condition of the object's status is True.
+    pub fn condition(&self, kind: &str) -> bool {
         let conditions = self.value.pointer("/status/conditions").and_then(Value::as_array);
-        conditions.into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True")
+        conditions.into_iter().flatten().any(|c| c["type"] == kind && c["status"] == "True")
     }
 }
 
@@ -97,6 +102,8 @@ struct Inner {
     own: BTreeSet<u64>,
     /// Kind, namespace and name of what the harness itself deleted.
     own_deletions: BTreeSet<(String, String, String)>,
+    /// The namespaces whose objects are kept: the harness's own.
+    followed: BTreeSet<String>,
     journals: BTreeMap<String, Vec<Version>>,
     /// How many versions of other kinds than Event each namespace has had.
     activity: BTreeMap<String, u64>,
@@ -170,8 +177,15 @@ impl World {
         self.lock().own.insert(rv);
     }
 
+    /// From now on keep the latest state of the namespace's objects. To be called before the namespace is made; what is in
+    /// namespaces that nobody named is somebody else's, and is not kept.
+    pub fn follow(&self, namespace: &str) {
+        self.lock().followed.insert(namespace.to_owned());
+    }
+
     /// From now on keep every version of the namespace's objects.
     pub fn open_journal(&self, namespace: &str) {
+        self.follow(namespace);
         self.lock().journals.entry(namespace.to_owned()).or_default();
     }
 
@@ -191,9 +205,13 @@ impl World {
         versions
     }
 
-    /// Forget the namespace's journal.
+    /// Forget the namespace, its journal and its objects.
     pub fn close_journal(&self, namespace: &str) {
-        self.lock().journals.remove(namespace);
+        let mut inner = self.lock();
+        inner.followed.remove(namespace);
+        inner.journals.remove(namespace);
+        inner.activity.remove(namespace);
+        inner.objects.retain(|(_, of, _), _| of != namespace);
     }
 
     /// Why events may have been lost, if they may.
@@ -207,11 +225,16 @@ impl World {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
         let rv = text("/metadata/resourceVersion").parse().unwrap_or(0);
+        let mut inner = self.lock();
+        if !inner.followed.contains(&namespace) {
+            advance(&mut inner, kind, rv);
+            drop(inner);
+            return self.wake();
+        }
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
         let value = Arc::new(object);
-        let mut inner = self.lock();
         let key = (kind, namespace.clone(), name.clone());
         if change == Change::Deleted {
             inner.objects.remove(&key);
@@ -290,8 +313,22 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_followed_is_kept_and_all_is_seen() {
+        let world = World::default();
+        world.deliver(Kind::Pod, Change::Added, pod("users-own", 3));
+        assert!(world.get(Kind::Pod, "ns", "users-own").is_none() && world.has_seen(Kind::Pod, 3));
+        world.open_journal("ns");
+        world.deliver(Kind::Pod, Change::Added, pod("a", 4));
+        assert!(world.get(Kind::Pod, "ns", "a").is_some());
+        world.close_journal("ns");
+        world.deliver(Kind::Pod, Change::Modified, pod("a", 5));
+        assert!(world.list(Kind::Pod, "ns").is_empty() && world.has_seen(Kind::Pod, 5));
+    }
+
+    #[test]
     fn other_namespaces_are_no_activity_and_events_are_none() {
         let world = World::default();
+        world.follow("ns");
         let before = world.activity("ns");
         let mut other = pod("a", 1);
         other["metadata"]["namespace"] = json!("other");

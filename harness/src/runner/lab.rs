@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use crate::cluster::kind::{self, Images};
 use crate::cluster::{Cluster, ClusterError};
-use crate::driver::attend::Nodes;
+use crate::driver::nodes::Nodes;
 use crate::gate::GateError;
 use crate::observe::{self, ObserveError, Watches, World};
 use crate::recording::Identity;
@@ -19,6 +20,8 @@ pub struct Lab {
     pub(super) client: kube::Client,
     pub(super) world: Arc<World>,
     pub(super) nodes: Arc<Nodes>,
+    /// Where pods can run for real, if they can.
+    pub(super) images: Option<Arc<Images>>,
     pub(super) supervisor: Supervisor,
     pub(super) folder: PathBuf,
     _watches: Watches,
@@ -54,14 +57,15 @@ impl Lab {
     /// # Errors
     /// When it cannot be listed.
     pub async fn open(cluster: Cluster) -> Result<Self, LabError> {
-        let client = cluster.access.admin_client()?;
+        let client = cluster.access.admin_client().await?;
         let world = Arc::new(World::default());
         let watches = observe::open(&client, &world).await?;
         let temporary = tempfile::Builder::new().prefix("lockstep-subject-").tempdir()?;
         let folder = temporary.path().to_owned();
         let supervisor = Supervisor::start(&folder, true)?;
-        let nodes = Nodes::new(client.clone());
-        Ok(Self { cluster, client, world, nodes, supervisor, folder, _watches: watches, _temporary: temporary })
+        let nodes = Nodes::new(client.clone(), cluster.watches_nodes());
+        let images = cluster.kind.clone().map(|node| Arc::new(Images::new(node)));
+        Ok(Self { cluster, client, world, nodes, images, supervisor, folder, _watches: watches, _temporary: temporary })
     }
 
     /// The cluster's name and version.
@@ -69,9 +73,25 @@ impl Lab {
         &self.cluster.identity
     }
 
-    /// End the subjects' processes, then the cluster if it is this process's own.
+    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.
+    pub async fn keep_logs(&self) -> Option<PathBuf> {
+        kind::keep_logs(self.cluster.kind.as_ref()?).await
+    }
+
+    /// Returns once the cluster is no longer the harness's to use, and says why; never where it is the harness's own.
+    pub async fn lost(&self) -> String {
+        self.cluster.lost().await
+    }
+
+    /// End the subjects' processes, then the cluster if it is this process's own, or what the harness has on it.
     pub async fn close(self) {
         self.supervisor.shutdown().await;
+        if self.cluster.sweeps() {
+            // Dropped, so that nobody keeps alive what is being removed.
+            drop(self.nodes);
+        } else {
+            self.nodes.remove().await;
+        }
         self.cluster.shutdown().await;
     }
 }

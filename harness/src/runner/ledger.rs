@@ -32,6 +32,11 @@ impl Ledger {
         self.read().writes
     }
 
+    /// Requests that have no answer yet, Events aside.
+    pub(super) fn under_way(&self) -> u64 {
+        self.log.under_way(&self.namespace)
+    }
+
     /// The requests since the last call, in the order in which they were answered.
     pub(super) fn take(&self) -> Vec<GateRequest> {
         std::mem::take(&mut self.read().requests)

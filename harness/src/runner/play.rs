@@ -3,14 +3,16 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
+
 use super::Seat;
 use super::ledger::Ledger;
 use crate::case::model::{Case, Count, Edge, Pods, Step};
 use crate::clock;
-use crate::driver::attend::attend;
-use crate::driver::{DriveError, Driver, PodEdge, label, next_pods};
+use crate::driver::attend::{Charge, attend};
+use crate::driver::{DriveError, Driver, PodEdge, Stillness, label, next_pods};
 use crate::observe::canary::Reach;
-use crate::observe::namespace::{make_namespace, remove_namespace};
+use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Scene, settle};
 use crate::observe::{Kind, Object};
 use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Request, Settling, Trouble};
@@ -39,6 +41,11 @@ impl Seat<'_> {
         let namespace = namespace(case, number);
         let world = &self.lab.world;
         let began = world.elapsed();
+        let stillness = self.stillness(case);
+        let mut cluster = self.lab.identity().clone();
+        if let Stillness::Real(_) = stillness {
+            cluster.version += ", real pods";
+        }
         let header = Header {
             format: FORMAT,
             case: case.name.clone(),
@@ -46,22 +53,24 @@ impl Seat<'_> {
             source: case.source.clone(),
             namespace: namespace.clone(),
             subject: self.identity().clone(),
-            cluster: self.lab.identity().clone(),
+            cluster,
             started: clock::rfc3339(),
         };
-        let driver = Driver::new(self.lab.client.clone(), world.clone(), &namespace);
+        let driver = Driver::new(self.lab.client.clone(), world.clone(), &namespace, stillness.clone());
         let ledger = Ledger::open(self.gate.log(), &namespace);
         let mut play =
             Play { seat: self, case, namespace: namespace.clone(), driver, ledger, began, entries: Vec::new() };
         world.open_journal(&namespace);
-        let made = make_namespace(&self.lab.client, &namespace).await;
-        let attendant = tokio::spawn(attend(
-            world.clone(),
-            self.lab.nodes.clone(),
-            namespace.clone(),
-            case.nodes.clone(),
-            case.terminations,
-        ));
+        let made = self.make_namespace(&namespace).await;
+        let charge = Charge {
+            namespace: namespace.clone(),
+            nodes: case.nodes.clone(),
+            terminations: case.terminations,
+            stillness,
+        };
+        // In a set, so that it ends with this play, also with one that is given up half-way.
+        let mut attendant = JoinSet::new();
+        attendant.spawn(attend(world.clone(), self.lab.nodes.clone(), charge));
         let completed = match made {
             Ok(()) => play.all().await.is_ok(),
             Err(error) => {
@@ -71,7 +80,7 @@ impl Seat<'_> {
         };
         let events_complete = completed && play.events(number).await;
         play.gather();
-        attendant.abort();
+        attendant.shutdown().await;
         remove_namespace(&self.lab.client, &namespace).await;
         world.close_journal(&namespace);
         let end = End { completed, events_complete, at: world.elapsed() - began };
@@ -163,6 +172,7 @@ impl Play<'_> {
             terminations: self.case.terminations,
             exited: &|| seat.subject.exited(),
             writes: &|| self.ledger.writes(),
+            under_way: &|| self.ledger.under_way(),
             budget: seat.budget,
         };
         let rest = settle(&seat.lab.world, &seat.canary, &scene, &self.driver.take_written()).await;
@@ -205,6 +215,8 @@ impl Play<'_> {
             (Err(DriveError::Refused(said) | DriveError::Impossible(said)), Some(text)) if said.contains(text) => {
                 Ok(())
             }
+            // Some refusals come as 500: an annotation that the server cannot convert, for one.
+            (Err(DriveError::Server(error)), Some(text)) if error.to_string().contains(text) => Ok(()),
             (Err(DriveError::Impossible(why)), _) if self.seat.subject.exited().is_none() => {
                 self.gather();
                 self.entries.push(Entry::Impossible(why));
@@ -214,7 +226,7 @@ impl Play<'_> {
             (Err(DriveError::Refused(why)), _) => {
                 self.stop(Blame::Lab, format!("the operation was refused: {why}; is the case right?"))
             }
-            (Err(error @ DriveError::Server(_)), _) => self.stop(Blame::Lab, error.to_string()),
+            (Err(error @ (DriveError::Server(_) | DriveError::Lab(_))), _) => self.stop(Blame::Lab, error.to_string()),
         }
     }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Lab, LabError};
+use crate::case::model::{Case, PodKind};
 use crate::clock;
 use crate::cluster::Guard;
+use crate::driver::Stillness;
 use crate::gate::Gate;
-use crate::observe::namespace::{remove_leftovers, remove_namespace};
+use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{Canary, ObserveError};
 use crate::recording::Identity;
 use crate::subject::{Running, Spec, Stage};
@@ -19,11 +21,13 @@ pub struct SeatOptions {
     pub budget: Duration,
     /// Controllers that the subject brings, by short name.
     pub controllers: BTreeSet<String>,
+    /// Who runs the pods; `None`: as each case says.
+    pub pods: Option<PodKind>,
 }
 
 impl Default for SeatOptions {
     fn default() -> Self {
-        Self { budget: Duration::from_secs(20), controllers: BTreeSet::from(["deployment".to_owned()]) }
+        Self { budget: Duration::from_secs(20), controllers: BTreeSet::from(["deployment".to_owned()]), pods: None }
     }
 }
 
@@ -34,6 +38,7 @@ pub struct Seat<'a> {
     pub(super) subject: Running,
     pub(super) canary: Canary,
     pub(super) budget: Duration,
+    pub(super) pods: Option<PodKind>,
     pub(super) cases: std::sync::atomic::AtomicU32,
     _alone: Guard,
 }
@@ -50,7 +55,15 @@ impl<'a> Seat<'a> {
         let alone = lab.cluster.exclusive().await?;
         remove_leftovers(&lab.client).await.map_err(|error| ObserveError::Canary(Box::new(error)))?;
         let namespace = format!("lockstep-canary-{:x}", clock::now().as_nanosecond());
-        let canary = Canary::prove(&lab.client, &lab.world, &namespace, options.budget).await?;
+        let doubt = lab.cluster.doubt();
+        let canary = match Canary::prove(&lab.client, &lab.world, &namespace, options.budget, doubt).await {
+            Ok(canary) => canary,
+            Err(error) => {
+                remove_namespace(&lab.client, &namespace).await;
+                return Err(error.into());
+            }
+        };
+        lab.cluster.admit(&namespace).await?;
         let gate = Gate::start(&lab.cluster.access)?;
         let stage = Stage {
             kubeconfig: gate.kubeconfig(),
@@ -60,13 +73,28 @@ impl<'a> Seat<'a> {
         };
         let subject = spec.start(&stage).await?;
         canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
-        let budget = options.budget;
-        Ok(Seat { lab, gate, subject, canary, budget, cases: 0.into(), _alone: alone })
+        let (budget, pods) = (options.budget, options.pods);
+        Ok(Seat { lab, gate, subject, canary, budget, pods, cases: 0.into(), _alone: alone })
     }
 
     /// Who sits here.
     pub fn identity(&self) -> &Identity {
         &self.subject.identity
+    }
+
+    /// Who runs the pods of this case here.
+    pub(super) fn stillness(&self, case: &Case) -> Stillness {
+        let real = self.pods.map_or(case.wants_real(), |pods| pods == PodKind::Real);
+        match &self.lab.images {
+            Some(images) if real => Stillness::Real(images.clone()),
+            _ => Stillness::Held,
+        }
+    }
+
+    /// Make a namespace that pods are let into and the subject can write in.
+    pub(super) async fn make_namespace(&self, name: &str) -> Result<(), LabError> {
+        make_namespace(&self.lab.client, name).await.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
+        Ok(self.lab.cluster.admit(name).await?)
     }
 
     /// Stop the subject and wait until it is gone; its canary goes too.

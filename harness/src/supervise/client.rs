@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+#[cfg(doc)]
+use super::FAREWELL;
 use super::protocol::{Exit, Order, Report, Spec, Until};
 use super::{MARK, ProcessId, SuperviseError};
 
@@ -117,6 +119,25 @@ impl Supervisor {
             Some(Report::Failed { missing: true, .. }) => Err(SuperviseError::Missing { name, program: asked }),
             Some(Report::Failed { why, .. }) => Err(SuperviseError::Spawn { name, program: asked, why }),
             _ => Err(SuperviseError::Gone(name)),
+        }
+    }
+
+    /// Have a program run when all others have ended and before the folder goes: for what is not a process of ours and must go
+    /// all the same, such as a container. It has [`FAREWELL`] to do so; several run one after the other, the last told first.
+    pub fn finally(&self, spec: Spec) -> Result<(), SuperviseError> {
+        let program = find(&spec)?;
+        let name = spec.name.clone();
+        match self.ask(&Order::Finally { spec: Spec { program, ..spec } }) {
+            Some(Report::Noted) => Ok(()),
+            _ => Err(SuperviseError::Gone(name)),
+        }
+    }
+
+    /// Take [`Self::finally`] back, and the removal of the folder: what was made is to stay.
+    pub fn keep(&self) -> Result<(), SuperviseError> {
+        match self.ask(&Order::Keep) {
+            Some(Report::Noted) => Ok(()),
+            _ => Err(SuperviseError::Gone("what was to stay".to_owned())),
         }
     }
 

@@ -9,12 +9,14 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::protocol::{Exit, Spec};
+use crate::clock;
 
 /// The programs that run, by the number that the harness gave them.
 #[derive(Default)]
@@ -91,7 +93,16 @@ impl Member {
         let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         *reaped = true;
-        leader.wait().map_or(Exit::Unseen, exit_of)
+        let exit = leader.wait().map_or(Exit::Unseen, exit_of);
+        // On a busy machine a killed process takes its time to die: its end is told when it is over. Asking harms nobody, even if
+        // the number has a new owner by then. Not for long: what nobody reaps stays in the group as a zombie.
+        for _ in 0..40 {
+            if rustix::process::test_kill_process_group(self.pid).is_err() {
+                break;
+            }
+            clock::pause_blocking(Duration::from_millis(5));
+        }
+        exit
     }
 }
 

@@ -17,6 +17,7 @@
 //!   number.
 //! * A *detached* supervisor ([`Supervisor::detach`]) lives on without the process that started it,
 //!   until a certain process is gone (the nextest run whose trials share a cluster) or SIGTERM arrives.
+//! * What is no process of ours, such as a container, goes by a last program ([`Supervisor::finally`]).
 //! * Should the supervisor itself be killed, the harness sees its pipe close and ends the groups.
 //!
 //! Borders: this room knows processes, files and signals; nothing of clusters or controllers. The two
@@ -37,3 +38,6 @@ pub use server::main_if_asked;
 
 /// The environment variable that makes an executable of ours a supervisor.
 pub const MARK: &str = "LOCKSTEP_SUPERVISOR";
+
+/// How long a program of [`Supervisor::finally`] may take.
+pub const FAREWELL: std::time::Duration = std::time::Duration::from_secs(60);

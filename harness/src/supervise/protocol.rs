@@ -75,6 +75,10 @@ pub(super) enum Order {
     Kill { id: u64 },
     /// Send SIGTERM to a program's group, and SIGKILL after the grace.
     Terminate { id: u64 },
+    /// Run a program at the very end, when no other runs any more.
+    Finally { spec: Spec },
+    /// Forget the last programs, and leave the folder.
+    Keep,
     /// Live on without the harness.
     Detach { until: Until },
 }
@@ -91,6 +95,8 @@ pub(super) enum Report {
     Failed { id: u64, missing: bool, why: String },
     /// The program ended, and its group with it.
     Exited { id: u64, exit: Exit },
+    /// The answer to [`Order::Finally`] and [`Order::Keep`].
+    Noted,
     /// The answer to [`Order::Detach`].
     Detached,
 }

@@ -8,9 +8,9 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::MARK;
 use super::family::Family;
-use super::protocol::{Exit, Order, Report, Until};
+use super::protocol::{Exit, Order, Report, Spec, Until};
+use super::{FAREWELL, MARK};
 use crate::clock;
 
 /// Between SIGTERM and SIGKILL.
@@ -85,6 +85,7 @@ async fn supervise() -> std::io::Result<()> {
     let mut family = Family::default();
     let mut remove = None;
     let mut until: Option<Until> = None;
+    let mut farewells = Vec::new();
     loop {
         match inbox.next(until.is_some()).await {
             Next::Order(Order::Begin { remove: folder }) => {
@@ -95,6 +96,15 @@ async fn supervise() -> std::io::Result<()> {
                 remove = Some(wanted.remove.clone());
                 until = Some(wanted);
                 report(&Report::Detached);
+            }
+            Next::Order(Order::Finally { spec }) => {
+                farewells.push(spec);
+                report(&Report::Noted);
+            }
+            Next::Order(Order::Keep) => {
+                farewells.clear();
+                remove = None;
+                report(&Report::Noted);
             }
             Next::Order(order) => obey(order, &mut family, &ended),
             Next::Exit(id, exit) => {
@@ -111,6 +121,9 @@ async fn supervise() -> std::io::Result<()> {
         }
     }
     end(&mut family, &mut inbox).await;
+    for farewell in farewells.iter().rev() {
+        say(farewell).await;
+    }
     remove_folder(remove).await
 }
 
@@ -124,7 +137,7 @@ fn obey(order: Order, family: &mut Family, ended: &UnboundedSender<(u64, Exit)>)
         }),
         Order::Kill { id } => family.signal(id, Signal::KILL),
         Order::Terminate { id } => family.signal(id, Signal::TERM),
-        Order::Begin { .. } | Order::Detach { .. } => {}
+        Order::Begin { .. } | Order::Finally { .. } | Order::Keep | Order::Detach { .. } => {}
     }
 }
 
@@ -142,6 +155,27 @@ async fn end(family: &mut Family, inbox: &mut Inbox) {
                 }
                 Ok(None) | Err(_) => break,
             }
+        }
+    }
+}
+
+/// Run a last program to its end, or to the end of its time. It runs for what it does, so it runs without a log as well: somebody
+/// may have removed the folder.
+async fn say(farewell: &Spec) {
+    let (ended, mut exits) = unbounded_channel();
+    let mut family = Family::default();
+    let unread = Spec { log: "/dev/null".into(), ..farewell.clone() };
+    let started = family.spawn(0, farewell, ended.clone());
+    if let Err(error) = started.or_else(|_| family.spawn(0, &unread, ended)) {
+        eprintln!("{}: {error}", farewell.name);
+        return;
+    }
+    match tokio::time::timeout(FAREWELL, exits.recv()).await {
+        Ok(Some((_, exit))) if exit.success() => {}
+        Ok(Some((_, exit))) => eprintln!("{}: {exit}", farewell.name),
+        Ok(None) | Err(_) => {
+            eprintln!("{}: not done after {FAREWELL:?}", farewell.name);
+            family.signal_all(Signal::KILL);
         }
     }
 }

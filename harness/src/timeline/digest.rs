@@ -2,18 +2,13 @@
 //!
 //! It is taken from the text, not from the parsed case: an old recording is digested even where this build no longer reads
 //! its case. What cannot change the meaning is left out: comments on lines of their own, blank lines, blanks at the end of
-//! a line, and the description. It guards against forgetting to bless, not against malice: FNV-1a, 64 bits.
+//! a line, and the description.
 
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;
-/// How many digits a digest has.
-const DIGITS: usize = 16;
+use crate::fingerprint::{DIGITS, fingerprint};
 
 /// The digest of a case file's text: 16 hexadecimal digits in lower case.
 pub(super) fn digest(source: &str) -> String {
-    let bytes = meaning(source).flat_map(|line| line.bytes().chain([b'\n']));
-    let hash = bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    format!("{hash:0DIGITS$x}")
+    fingerprint(meaning(source).flat_map(|line| line.bytes().chain([b'\n'])))
 }
 
 /// The digest in a comment of a timeline: `case: 0123456789abcdef`.

@@ -1,5 +1,6 @@
 //! The order of decisions that upstream repeats: per Deployment, never across Deployments; a Deployment's own changes are
-//! a stream beside its ReplicaSets'; what the garbage collector does has no order.
+//! a stream beside its ReplicaSets'; what the garbage collector does has no order, and neither have several adoptions or
+//! releases in a row.
 
 use super::model::{Action, Decision, Edge, Field};
 
@@ -25,7 +26,16 @@ pub(super) fn canonical(mut made: Vec<Made>) -> Vec<Decision> {
         let key = |made: &Made| (made.deployment.clone(), made.own, made.collected);
         key(a).cmp(&key(b))
     });
-    made.into_iter().map(|made| made.decision).collect()
+    let mut decisions: Vec<_> = made.into_iter().map(|made| made.decision).collect();
+    // Upstream claims in the order of a map, which is another each time (seen in adoption/orphaned-in-mid-rollout).
+    for claims in decisions.chunk_by_mut(|a, b| is_claim(a.action) && a.action == b.action) {
+        claims.sort_by_key(|decision| by_number(&decision.object));
+    }
+    decisions
+}
+
+fn is_claim(action: Action) -> bool {
+    matches!(action, Action::Adopted | Action::Released)
 }
 
 /// Whether the steps of this edge were made without settling between them, so that only their net effect repeats.

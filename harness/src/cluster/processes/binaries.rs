@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::ClusterError;
+use super::super::ClusterError;
 
-const SCRIPT: &str = include_str!("../../../scripts/control-plane");
-
-/// The version that blessed timelines come from.
-pub const DEFAULT_VERSION: &str = "v1.36.3";
+const SCRIPT: &str = include_str!("../../../../scripts/control-plane");
 
 /// What a control plane consists of.
 const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "etcd"];
@@ -27,16 +24,6 @@ impl Binaries {
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
-}
-
-/// Whether the text has the form of a version, as in `v1.36.3`.
-pub fn is_version(text: &str) -> bool {
-    let numbers = text.strip_prefix("v1.").map(|rest| rest.split('.').collect::<Vec<_>>());
-    numbers.is_some_and(|numbers| {
-        let [minor, patch] = numbers.as_slice() else { return false };
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits(minor) && digits(patch.split('-').next().unwrap_or_default())
-    })
 }
 
 /// Find the programs of this version, or make them, which may take minutes the first time. What goes on is told on standard error.

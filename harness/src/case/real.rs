@@ -1,0 +1,35 @@
+//! Which cases can be played with real pods: those that ask nothing of a pod that only a pod without a kubelet does.
+
+use super::model::{Case, Edge, PodKind, Step, Terminations};
+
+impl Case {
+    /// Why it cannot be played with real pods, if it cannot: the line, and what stands there.
+    pub fn only_held(&self) -> Option<(usize, String)> {
+        let line = |field: &str| 1 + self.source.lines().position(|line| line.starts_with(field)).unwrap_or(0);
+        let only = |field: &str, why: &str| Some((line(field), format!("`{field}` is for held pods: {why}")));
+        if self.terminations == Terminations::Held {
+            return only("terminations", "a kubelet finishes deletions by itself");
+        }
+        if !self.nodes.is_empty() {
+            return only("nodes", "real ones run on the cluster's own node");
+        }
+        self.given.iter().chain(&self.edges).find_map(of_step)
+    }
+
+    /// Whether it asks for real pods where there are any.
+    pub fn wants_real(&self) -> bool {
+        self.pods == PodKind::Real
+    }
+}
+
+fn of_step(step: &Step) -> Option<(usize, String)> {
+    let only = |what: &str, why: &str| Some((step.line, format!("`{what}` is for held pods: {why}")));
+    match &step.edge {
+        Edge::Fail(_) => only("fail", "a kubelet starts its containers again"),
+        Edge::Succeed(_) => only("succeed", "a kubelet starts its containers again"),
+        Edge::Terminate(_) => only("terminate", "a kubelet finishes deletions by itself"),
+        Edge::Ready(pods) if pods.atomic => only("atomic", "a kubelet says itself since when a pod is ready"),
+        Edge::Together(steps) => steps.iter().find_map(of_step),
+        _ => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! The words that name a cluster of the user's own. The harness acts on it only when it is named in so many words.
+
+use std::path::PathBuf;
+
+use super::CliError;
+use crate::cluster::SiteName;
+use crate::cluster::own::{self, OwnError, Wish, quoted};
+
+/// Which cluster of the user's own.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct OwnArguments {
+    /// Where the cluster of `--cluster kubeconfig` stands in; $KUBECONFIG, else ~/.kube/config by default.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of a cluster of your own that lockstep may work on. It makes namespaces, nodes and roles there and removes them.
+    #[arg(long, value_name = "CONTEXT")]
+    yes_this_cluster: Option<String>,
+}
+
+impl OwnArguments {
+    /// Whether the words go together, and name a cluster that can be used as far as the kubeconfig says.
+    pub(super) fn check(&self, site: SiteName) -> Result<(), CliError> {
+        let usage = |why: String| CliError::Usage(why);
+        if site != SiteName::Kubeconfig {
+            let words =
+                [("--kubeconfig", self.kubeconfig.is_some()), ("--yes-this-cluster", self.yes_this_cluster.is_some())];
+            return match words.iter().find(|(_, there)| *there) {
+                Some((word, _)) => Err(usage(format!("{word} is for --cluster kubeconfig, not {site}"))),
+                None => Ok(()),
+            };
+        }
+        let checked =
+            || -> Result<(), OwnError> { own::check(&own::read(&self.files()?)?, self.yes_this_cluster.as_deref()) };
+        checked().map_err(|error| usage(error.to_string()))
+    }
+
+    /// The wish, once it has been checked.
+    pub(super) fn wish(&self) -> Wish {
+        Wish { files: self.files().unwrap_or_default(), context: self.yes_this_cluster.clone().unwrap_or_default() }
+    }
+
+    /// The same words again.
+    pub(super) fn words(&self) -> String {
+        let file =
+            self.kubeconfig.as_ref().map(|path| format!(" --kubeconfig {}", quoted(&path.display().to_string())));
+        let context = self.yes_this_cluster.as_ref().map(|name| format!(" --yes-this-cluster {}", quoted(name)));
+        file.unwrap_or_default() + &context.unwrap_or_default()
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>, OwnError> {
+        let home = std::env::home_dir();
+        own::files(self.kubeconfig.as_deref(), std::env::var_os("KUBECONFIG").as_deref(), home.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        own: OwnArguments,
+    }
+
+    /// FILE stands for a kubeconfig with the contexts `a`, which is current, and `b`.
+    fn parsed(words: &str) -> (OwnArguments, tempfile::NamedTempFile) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let clusters = "clusters: [{name: k, cluster: {server: 'https://a', certificate-authority-data: UEVN}}]";
+        let contexts = "contexts: [{name: a, context: {cluster: k}}, {name: b, context: {cluster: none}}]";
+        std::fs::write(file.path(), format!("{clusters}\n{contexts}\ncurrent-context: a\n")).unwrap();
+        let words = words.replace("FILE", file.path().to_str().unwrap());
+        let line = Line::try_parse_from(std::iter::once("lockstep").chain(words.split_whitespace())).unwrap();
+        (line.own, file)
+    }
+
+    #[rstest]
+    #[case("--kubeconfig FILE", "the current context is `a` (https://a); type --yes-this-cluster a")]
+    #[case("--kubeconfig FILE --yes-this-cluster c", "the kubeconfig has no context `c`; it has a, b")]
+    #[case("--kubeconfig FILE --yes-this-cluster b", "its cluster `none` is not in the kubeconfig")]
+    #[case("--kubeconfig none/here --yes-this-cluster a", "there is no none/here; name one with --kubeconfig FILE")]
+    #[case("--kubeconfig Cargo.toml --yes-this-cluster a", "Cargo.toml: ")]
+    fn bad_words_are_bad_usage(#[case] words: &str, #[case] says: &str) {
+        let (own, _file) = parsed(words);
+        let error = own.check(SiteName::Kubeconfig).unwrap_err();
+        assert!(matches!(&error, CliError::Usage(why) if why.contains(says)), "{error}");
+    }
+
+    #[rstest]
+    #[case("--kubeconfig FILE", "--kubeconfig is for --cluster kubeconfig, not kind")]
+    #[case("--yes-this-cluster a", "--yes-this-cluster is for --cluster kubeconfig, not kind")]
+    fn the_words_are_for_one_site(#[case] words: &str, #[case] says: &str) {
+        assert_eq!(parsed(words).0.check(SiteName::Kind).unwrap_err().to_string(), says);
+    }
+
+    #[test]
+    fn a_named_cluster_is_a_wish_and_the_same_words_again() {
+        let (own, file) = parsed("--kubeconfig FILE --yes-this-cluster a");
+        own.check(SiteName::Kubeconfig).unwrap();
+        assert_eq!(own.wish(), Wish { files: vec![file.path().to_owned()], context: "a".to_owned() });
+        assert_eq!(own.words(), format!(" --kubeconfig {} --yes-this-cluster a", file.path().display()));
+        parsed("").0.check(SiteName::ControlPlane).unwrap();
+    }
+}

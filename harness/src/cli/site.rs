@@ -1,0 +1,108 @@
+//! The words that name a cluster on a command line.
+
+use std::path::PathBuf;
+
+use super::CliError;
+use super::own::OwnArguments;
+use crate::cluster::{self, Plan, Site, SiteName, containers, kind};
+
+/// Which cluster.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct SiteArguments {
+    /// Where to run: `control-plane` (etcd, kube-apiserver and kube-controller-manager as local processes), `containers` (the
+    /// same from upstream's official images), `kind`, or `kubeconfig` (a cluster of your own whose Deployment controller is off).
+    #[arg(long, default_value_t = SiteName::ControlPlane, value_name = "CLUSTER")]
+    pub(super) cluster: SiteName,
+    /// The cluster's Kubernetes version.
+    #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = version)]
+    pub(super) k8s_version: String,
+    /// For containers: the registry that has kube-apiserver, kube-controller-manager and etcd; [default: LOCKSTEP_IMAGE_REGISTRY, or
+    /// upstream's own].
+    #[arg(long, value_name = "REGISTRY")]
+    image_registry: Option<String>,
+    /// For containers: etcd's image [default: LOCKSTEP_ETCD_IMAGE, or the one that the version's kubeadm takes].
+    #[arg(long, value_name = "IMAGE")]
+    etcd_image: Option<String>,
+    /// kind's node image [default: LOCKSTEP_NODE_IMAGE, or kind's official one for the version].
+    #[arg(long, value_name = "IMAGE")]
+    node_image: Option<String>,
+    /// A kind configuration, which the harness's own is merged into [default: LOCKSTEP_KIND_CONFIG, or none].
+    #[arg(long, value_name = "FILE")]
+    kind_config: Option<PathBuf>,
+    /// The kind cluster's name.
+    #[arg(long, value_name = "NAME", default_value = "lockstep", value_parser = name)]
+    pub(super) kind_name: String,
+    #[command(flatten)]
+    own: OwnArguments,
+}
+
+impl SiteArguments {
+    /// What is wrong with the words, before anything runs.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        self.own.check(self.cluster)
+    }
+
+    /// What to boot.
+    pub(super) fn plan(&self, keep: bool) -> Plan {
+        let site = match self.cluster {
+            SiteName::ControlPlane => Site::ControlPlane,
+            SiteName::Containers => {
+                let environment = containers::Wish::of_environment();
+                Site::Containers(containers::Wish {
+                    registry: self.image_registry.clone().or(environment.registry),
+                    etcd: self.etcd_image.clone().or(environment.etcd),
+                })
+            }
+            SiteName::Kind => {
+                let environment = kind::Wish::of_environment();
+                Site::Kind(kind::Wish {
+                    name: Some(self.kind_name.clone()),
+                    image: self.node_image.clone().or(environment.image),
+                    config: self.kind_config.clone().or(environment.config),
+                    keep,
+                })
+            }
+            SiteName::Kubeconfig => Site::Kubeconfig(self.own.wish()),
+        };
+        Plan::new(&self.k8s_version).at(site)
+    }
+
+    /// The same words again, where they are not the default.
+    pub(super) fn words(&self) -> String {
+        let mut words = String::new();
+        let mut add = |flag: &str, value: &str, default: &str| {
+            if value != default {
+                words += &format!(" {flag} {value}");
+            }
+        };
+        add("--cluster", self.cluster.as_str(), SiteName::ControlPlane.as_str());
+        add("--k8s-version", &self.k8s_version, cluster::DEFAULT_VERSION);
+        if self.cluster == SiteName::Containers {
+            add("--image-registry", self.image_registry.as_deref().unwrap_or_default(), "");
+            add("--etcd-image", self.etcd_image.as_deref().unwrap_or_default(), "");
+        }
+        if self.cluster == SiteName::Kind {
+            add("--node-image", self.node_image.as_deref().unwrap_or_default(), "");
+            let config = self.kind_config.as_ref().map(|path| path.display().to_string());
+            add("--kind-config", &config.unwrap_or_default(), "");
+            add("--kind-name", &self.kind_name, "lockstep");
+        }
+        words += &self.own.words();
+        words
+    }
+}
+
+/// A version such as v1.36.3.
+fn version(text: &str) -> Result<String, String> {
+    if cluster::is_version(text) { Ok(text.to_owned()) } else { Err("use a version such as v1.36.3".to_owned()) }
+}
+
+/// A name that kind takes.
+fn name(text: &str) -> Result<String, String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+    let starts_well = text.starts_with(|first: char| first.is_ascii_lowercase() || first.is_ascii_digit());
+    if starts_well && text.len() <= 50 && text.bytes().all(fits) {
+        return Ok(text.to_owned());
+    }
+    Err("at most 50 lower-case letters, digits, dots and dashes, a letter or digit first".to_owned())
+}

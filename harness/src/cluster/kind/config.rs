@@ -1,0 +1,125 @@
+//! The configuration of a kind cluster: the user's, and in it what turns the controllers under test off. Pure but for one read.
+//!
+//! The patch names no API version and writes its arguments as a map: kind converts such a patch to what kubeadm of the node
+//! wants. One with the wrong version or shape would be dropped without a word.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::KindError;
+use crate::fingerprint::fingerprint;
+
+/// What kubeadm has by default; a value of our own replaces it, so it is repeated.
+const DEFAULT: &str = "*,bootstrapsigner,tokencleaner";
+
+/// A whole configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Config(Value);
+
+impl Config {
+    /// The user's configuration, or kind's smallest, with the controllers under test off.
+    pub(super) fn merge(path: Option<&Path>, without: &BTreeSet<String>) -> Result<Self, KindError> {
+        let Some(path) = path else {
+            return Ok(Self::with_patches(json!({"nodes": [{"role": "control-plane"}]}), without));
+        };
+        let bad = |why: String| KindError::Config { path: path.to_owned(), why };
+        let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        let config: Value = serde_yaml::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        check(&config).map_err(bad)?;
+        Ok(Self::with_patches(config, without))
+    }
+
+    /// Ours come last, and the last wins.
+    fn with_patches(mut config: Value, without: &BTreeSet<String>) -> Self {
+        config["kind"] = "Cluster".into();
+        config["apiVersion"] = "kind.x-k8s.io/v1alpha4".into();
+        let patches = config["kubeadmConfigPatches"].as_array().cloned().unwrap_or_default();
+        config["kubeadmConfigPatches"] = patches.into_iter().chain([patch(without).into()]).collect();
+        Self(config)
+    }
+
+    /// As a file for kind.
+    pub(super) fn yaml(&self) -> String {
+        serde_yaml::to_string(&self.0).expect("plain JSON can be written as YAML")
+    }
+
+    /// What tells clusters apart: the configuration and the node image.
+    pub(super) fn fingerprint(&self, image: &str) -> String {
+        fingerprint(self.0.to_string().bytes().chain([0]).chain(image.bytes()))
+    }
+}
+
+/// What kind would say later, or not at all.
+fn check(config: &Value) -> Result<(), String> {
+    let fields = config.as_object().ok_or("a kind configuration is a mapping")?;
+    for (field, wanted) in [("kind", "Cluster"), ("apiVersion", "kind.x-k8s.io/v1alpha4")] {
+        if fields.get(field).is_some_and(|found| found != wanted) {
+            return Err(format!("`{field}` is {}, and must be {wanted}", fields[field]));
+        }
+    }
+    for field in ["nodes", "kubeadmConfigPatches"] {
+        if fields.get(field).is_some_and(|found| !found.is_array()) {
+            return Err(format!("`{field}` is a list"));
+        }
+    }
+    Ok(())
+}
+
+/// The kubeadm patch. The client limits go up as everywhere else: at upstream's own, the lab would be the slowest part.
+fn patch(without: &BTreeSet<String>) -> String {
+    let off = without.iter().filter(|name| *name != "deployment").map(|name| format!(",-{name}")).collect::<String>();
+    let arguments = json!({
+        "controllers": format!("{DEFAULT},-deployment{off}"),
+        "kube-api-qps": "2000",
+        "kube-api-burst": "4000",
+    });
+    let patch = json!({"kind": "ClusterConfiguration", "controllerManager": {"extraArgs": arguments}});
+    serde_yaml::to_string(&patch).expect("plain JSON can be written as YAML")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(text: &str) -> Result<Config, KindError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Config::merge(Some(file.path()), &BTreeSet::from(["replicaset".to_owned()]))
+    }
+
+    #[test]
+    fn the_users_configuration_is_merged_and_ours_comes_last() {
+        let user = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {disableDefaultCNI: true}\n\
+                    nodes: [{role: control-plane}, {role: worker}]\nkubeadmConfigPatches: ['kind: KubeletConfiguration']\n";
+        let config = merged(user).unwrap();
+        assert_eq!(config.0["networking"]["disableDefaultCNI"], true);
+        assert_eq!(config.0["nodes"].as_array().unwrap().len(), 2);
+        let patches = config.0["kubeadmConfigPatches"].as_array().unwrap();
+        assert_eq!(patches[0], "kind: KubeletConfiguration");
+        let ours = patches[1].as_str().unwrap();
+        assert!(ours.contains("'*,bootstrapsigner,tokencleaner,-deployment,-replicaset'"), "{ours}");
+    }
+
+    #[test]
+    fn what_is_no_kind_configuration_is_said() {
+        for (text, word) in [
+            ("[]", "a mapping"),
+            ("kind: Pod", "must be Cluster"),
+            ("apiVersion: v1", "v1alpha4"),
+            ("nodes: 3", "a list"),
+        ] {
+            let error = merged(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_image_and_the_configuration_make_the_fingerprint() {
+        let plain = Config::merge(None, &BTreeSet::new()).unwrap();
+        let other = Config::merge(None, &BTreeSet::from(["replicaset".to_owned()])).unwrap();
+        let prints = [plain.fingerprint("a"), plain.fingerprint("b"), other.fingerprint("a")];
+        assert_eq!(BTreeSet::from(prints).len(), 3);
+    }
+}

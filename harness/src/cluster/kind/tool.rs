@@ -1,0 +1,138 @@
+//! `kind` and the container engine, as programs: the one place that starts them.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::config::Config;
+use super::{ClusterError, KindError};
+use crate::cluster::engine::{Engine, last_line, on_path, run};
+use crate::cluster::place::{of_user, write_private};
+use crate::supervise::{Spec, Supervisor};
+
+/// How many lines of kind's output go into an error.
+const TAIL: usize = 12;
+
+/// The two programs, found.
+#[derive(Debug)]
+pub(super) struct Tool {
+    kind: PathBuf,
+    engine: Engine,
+}
+
+impl Tool {
+    /// Whether both are there, without asking either.
+    pub(super) fn on_path() -> Result<(PathBuf, PathBuf), KindError> {
+        let wanted = |variable: &str, default: &str| match std::env::var_os(variable) {
+            Some(named) if !named.is_empty() => PathBuf::from(named),
+            _ => PathBuf::from(default),
+        };
+        let engine = Engine::on_path(&wanted("KIND_EXPERIMENTAL_PROVIDER", "docker"))?;
+        let kind = on_path(&wanted("LOCKSTEP_KIND", "kind"))
+            .ok_or_else(|| missing("kind", "install it from kind.sigs.k8s.io, or set LOCKSTEP_KIND to its path"))?;
+        Ok((kind, engine))
+    }
+
+    /// Find them, and see that the engine answers.
+    pub(super) async fn find() -> Result<Self, KindError> {
+        let (kind, engine) = Self::on_path()?;
+        Ok(Self { kind, engine: Engine::find(&engine).await? })
+    }
+
+    /// The container engine's program.
+    pub(super) fn engine(&self) -> &Path {
+        self.engine.program()
+    }
+
+    /// The names of all kind clusters on this machine.
+    pub(super) async fn clusters(&self) -> Result<Vec<String>, KindError> {
+        let names = self.kind(["get", "clusters", "--quiet"]).await?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// The admin's kubeconfig, YAML.
+    pub(super) async fn kubeconfig(&self, name: &str) -> Result<String, KindError> {
+        self.kind(["get", "kubeconfig", "--name", name]).await
+    }
+
+    /// Make a cluster. It goes when the supervisor does, whatever happens to this process.
+    pub(super) async fn create(
+        &self,
+        dir: &Path,
+        name: &str,
+        image: &str,
+        config: &Config,
+    ) -> Result<Supervisor, ClusterError> {
+        let (file, log) = (dir.join("kind.yaml"), dir.join("kind.log"));
+        write_private(&file, config.yaml().as_bytes())?;
+        let supervisor = Supervisor::start(dir, true)?;
+        let made = async {
+            supervisor.finally(self.spec("deleting the kind cluster", dir, ["delete", "cluster", "--name", name]))?;
+            let words = ["create", "cluster", "--retain", "--name", name, "--image", image, "--config"];
+            let child =
+                supervisor.spawn(self.spec("kind", dir, words.iter().map(OsStr::new).chain([file.as_ref()])))?;
+            if child.wait_exit().await.success() {
+                return Ok(());
+            }
+            let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap_or_default()).into_owned();
+            let no_image =
+                text.lines().find(|line| line.contains("failed to pull image") || line.contains("pull access"));
+            if let Some(line) = no_image {
+                let why = line.trim_start_matches("ERROR: ").to_owned();
+                return Err(KindError::Image { image: image.to_owned(), why }.into());
+            }
+            let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
+            let tail = lines[lines.len().saturating_sub(TAIL)..].join("\n");
+            Err(KindError::Create { name: name.to_owned(), logs: self.keep_logs(name).await, tail }.into())
+        };
+        match made.await {
+            Ok(()) => Ok(supervisor),
+            Err(error) => {
+                supervisor.shutdown().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Delete a cluster.
+    pub(super) async fn delete(&self, name: &str) -> Result<(), KindError> {
+        self.kind(["delete", "cluster", "--name", name, "--kubeconfig", "/dev/null"]).await.map(drop)
+    }
+
+    /// Keep the logs of a cluster's nodes, where the next failure overwrites them.
+    pub(super) async fn keep_logs(&self, name: &str) -> Option<PathBuf> {
+        let folder = of_user().ok()?.join(format!("failed-kind-{name}"));
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).ok()?;
+        }
+        let path = folder.to_string_lossy().into_owned();
+        // It fails if one of many logs is missing; the others are there all the same.
+        self.kind(["export", "logs", &path, "--name", name]).await.ok();
+        folder.exists().then_some(folder)
+    }
+
+    async fn kind<'a>(&self, words: impl IntoIterator<Item = &'a str> + Clone) -> Result<String, KindError> {
+        let output = run(&self.kind, words.clone()).await?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let command = words.into_iter().fold("kind".to_owned(), |command, word| command + " " + word);
+        Err(KindError::Failed { command, why: last_line(&output.stderr) })
+    }
+
+    /// kind under supervision, with a kubeconfig of its own: the user's is not touched.
+    fn spec<W: AsRef<OsStr>>(&self, name: &str, dir: &Path, words: impl IntoIterator<Item = W>) -> Spec {
+        let mut env: std::collections::BTreeMap<_, _> = std::env::vars().collect();
+        env.insert("KUBECONFIG".to_owned(), dir.join("kind.kubeconfig").display().to_string());
+        Spec {
+            name: name.to_owned(),
+            program: self.kind.clone(),
+            args: words.into_iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect(),
+            env,
+            log: dir.join("kind.log"),
+        }
+    }
+}
+
+fn missing(program: &str, remedy: &'static str) -> KindError {
+    KindError::Missing { program: program.to_owned(), remedy }
+}

@@ -1,0 +1,168 @@
+//! What is wanted: which kind of cluster, of which version, without which controllers.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use super::{containers, kind, own};
+
+/// The version that blessed timelines come from.
+pub const DEFAULT_VERSION: &str = "v1.36.3";
+
+/// What to boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Where.
+    pub site: Site,
+    /// The version, as in `v1.36.3`.
+    pub version: String,
+    /// Controllers that the subject brings, by upstream's short names, and that the lab's half therefore leaves out.
+    pub without: BTreeSet<String>,
+}
+
+/// Where a cluster stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Site {
+    /// Local processes.
+    ControlPlane,
+    /// Upstream's official images in containers.
+    Containers(containers::Wish),
+    /// A node container of kind's.
+    Kind(kind::Wish),
+    /// Where the user says.
+    Kubeconfig(own::Wish),
+}
+
+/// The name of a site, as on the command line and in a trial's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SiteName {
+    /// `control-plane`
+    ControlPlane,
+    /// `containers`
+    Containers,
+    /// `kind`
+    Kind,
+    /// `kubeconfig`
+    Kubeconfig,
+}
+
+impl SiteName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::ControlPlane, Self::Containers, Self::Kind, Self::Kubeconfig];
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ControlPlane => "control-plane",
+            Self::Containers => "containers",
+            Self::Kind => "kind",
+            Self::Kubeconfig => "kubeconfig",
+        }
+    }
+}
+
+impl fmt::Display for SiteName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for SiteName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = || Self::ALL.map(Self::as_str).join(", ");
+        Self::ALL.into_iter().find(|site| site.as_str() == text).ok_or_else(|| format!("use one of {}", known()))
+    }
+}
+
+impl Site {
+    /// Its name.
+    pub fn name(&self) -> SiteName {
+        match self {
+            Self::ControlPlane => SiteName::ControlPlane,
+            Self::Containers(_) => SiteName::Containers,
+            Self::Kind(_) => SiteName::Kind,
+            Self::Kubeconfig(_) => SiteName::Kubeconfig,
+        }
+    }
+}
+
+impl Plan {
+    /// Local processes, and the lab's half whole, which never has the Deployment controller.
+    pub fn new(version: &str) -> Self {
+        Self { site: Site::ControlPlane, version: version.to_owned(), without: BTreeSet::new() }
+    }
+
+    /// The same somewhere else.
+    #[must_use]
+    pub fn at(mut self, site: Site) -> Self {
+        self.site = site;
+        self
+    }
+
+    /// Leave out what the subject brings.
+    #[must_use]
+    pub fn without<S: Into<String>>(mut self, controllers: impl IntoIterator<Item = S>) -> Self {
+        self.without.extend(controllers.into_iter().map(Into::into));
+        self
+    }
+
+    /// What tells the clusters of one run apart, fit for a file's name.
+    pub(super) fn key(&self) -> String {
+        let of_site = match &self.site {
+            Site::ControlPlane => String::new(),
+            Site::Kubeconfig(wish) => format!("kubeconfig-{}-", plain(&wish.context)),
+            site => format!("{}-", site.name()),
+        };
+        self.without.iter().fold(of_site + &plain(&self.version), |key, out| format!("{key}-no-{}", plain(out)))
+    }
+}
+
+/// Whether the text has the form of a version, as in `v1.36.3`.
+pub fn is_version(text: &str) -> bool {
+    let numbers = text.strip_prefix("v1.").map(|rest| rest.split('.').collect::<Vec<_>>());
+    numbers.is_some_and(|numbers| {
+        let [minor, patch] = numbers.as_slice() else { return false };
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits(minor) && digits(patch.split('-').next().unwrap_or_default())
+    })
+}
+
+/// The minor that a text names, as in `v1.33` of `kube-apiserver v1.33.13`.
+pub fn minor(text: &str) -> Option<String> {
+    let version = text.split([' ', ',']).find(|word| is_version(word))?;
+    version.rsplit_once('.').map(|(minor, _patch)| minor.to_owned())
+}
+
+/// Fit for a file's name.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_have_folders_of_their_own() {
+        assert_eq!(Plan::new("v1.36.3").key(), "v1.36.3");
+        assert_eq!(Plan::new("../v1").without(["replicaset", "a/b"]).key(), ".._v1-no-a_b-no-replicaset");
+        assert_eq!(Plan::new("v1.36.3").at(Site::Kind(kind::Wish::default())).key(), "kind-v1.36.3");
+        let own = own::Wish { files: Vec::new(), context: "me@a/b".to_owned() };
+        assert_eq!(Plan::new("v1.36.3").at(Site::Kubeconfig(own)).key(), "kubeconfig-me_a_b-v1.36.3");
+    }
+
+    #[test]
+    fn minors() {
+        assert_eq!(minor("kube-apiserver v1.33.13, real pods").as_deref(), Some("v1.33"));
+        assert_eq!(minor("v1.36.3").as_deref(), Some("v1.36"));
+        assert_eq!(minor("something else"), None);
+    }
+
+    #[test]
+    fn sites_by_name() {
+        assert_eq!("kind".parse(), Ok(SiteName::Kind));
+        assert!("minikube".parse::<SiteName>().unwrap_err().contains("control-plane, containers, kind, kubeconfig"));
+    }
+}

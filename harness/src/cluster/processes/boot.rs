@@ -1,0 +1,146 @@
+//! The programs as processes under supervision: on free ports of loopback, with their files in the cluster's folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use super::super::boot::Booted;
+use super::super::place::{self, write_private};
+use super::super::programs::{self, Layout};
+use super::super::ready::{Crew, LAB, Secrets, until_ready};
+use super::super::{Cluster, ClusterError, Plan, SiteName};
+use super::{Binaries, binaries, ports};
+use crate::recording::Identity;
+use crate::supervise::{Child, Exit, ProcessId, Spec, Supervisor};
+
+/// How often somebody may take a port away before the program binds it.
+const ATTEMPTS: u32 = 5;
+
+/// Boot a control plane in a new folder inside of `parent`; it is the supervisor's to end.
+pub(in crate::cluster) async fn boot_in(parent: &Path, plan: &Plan) -> Result<Booted, ClusterError> {
+    let version = plan.version.clone();
+    let binaries = tokio::task::spawn_blocking(move || binaries(&version)).await??;
+    let dir = place::fresh(parent)?;
+    let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
+        // Nobody is left to do it; and what remains is an empty folder for temporary files.
+        let _ = std::fs::remove_dir_all(&dir);
+    })?;
+    let mut attempt = 1;
+    loop {
+        let mut starting = Starting::new(&supervisor, &binaries, &dir, &plan.without)?;
+        match starting.run().await {
+            Ok(cluster) => return Ok(Booted { cluster, supervisor: Some(supervisor) }),
+            Err(_) if attempt < ATTEMPTS && starting.lost_a_port() => attempt += 1,
+            Err(error) => {
+                supervisor.shutdown().await;
+                return Err(error);
+            }
+        }
+        starting.clear().await;
+    }
+}
+
+/// One attempt.
+struct Starting<'a> {
+    supervisor: &'a Supervisor,
+    binaries: &'a Binaries,
+    dir: &'a Path,
+    without: &'a BTreeSet<String>,
+    layout: Layout,
+    children: Vec<Child>,
+}
+
+impl<'a> Starting<'a> {
+    fn new(
+        supervisor: &'a Supervisor,
+        binaries: &'a Binaries,
+        dir: &'a Path,
+        without: &'a BTreeSet<String>,
+    ) -> Result<Self, ClusterError> {
+        let [api, etcd, peer] = ports::free()?;
+        let layout = Layout {
+            pki: dir.join("pki"),
+            tokens: dir.join("tokens.csv"),
+            kubeconfig: programs::admin_kubeconfig(dir),
+            data: dir.join("etcd"),
+            listen: Ipv4Addr::LOCALHOST,
+            etcd_host: Ipv4Addr::LOCALHOST.to_string(),
+            etcd,
+            peer,
+            api,
+        };
+        Ok(Self { supervisor, binaries, dir, without, layout, children: Vec::new() })
+    }
+
+    async fn run(&mut self) -> Result<Cluster, ClusterError> {
+        let secrets = Secrets::write(&self.layout.pki, &self.layout.tokens, &[])?;
+        let access = secrets.access(format!("https://{}:{}", self.layout.listen, self.layout.api));
+        write_private(&self.layout.kubeconfig, secrets.kubeconfig(&access.server).as_bytes())?;
+        self.start("etcd", programs::etcd(&self.layout))?;
+        self.start("kube-apiserver", programs::kube_apiserver(&self.layout))?;
+        until_ready(access.admin_client().await?, self).await?;
+        Ok(Cluster {
+            identity: Identity {
+                name: SiteName::ControlPlane.to_string(),
+                version: format!("kube-apiserver {}", self.binaries.version),
+            },
+            access,
+            dir: self.dir.to_owned(),
+            programs: self.children.iter().map(|child| (child.name.clone(), ProcessId::of(child.pid))).collect(),
+            supervisor: Some(self.supervisor.process()),
+            kind: None,
+            owned: None,
+            alone: None,
+            tenancy: None,
+        })
+    }
+
+    fn start(&mut self, name: &str, args: Vec<String>) -> Result<(), ClusterError> {
+        self.children.push(self.supervisor.spawn(Spec {
+            name: name.to_owned(),
+            program: self.binaries.program(name),
+            args,
+            env: BTreeMap::new(),
+            log: programs::log(self.dir, name),
+        })?);
+        Ok(())
+    }
+
+    /// Whether somebody took a port between our look and the program's `bind`.
+    fn lost_a_port(&self) -> bool {
+        self.children.iter().any(|child| {
+            std::fs::read(programs::log(self.dir, &child.name))
+                .is_ok_and(|log| String::from_utf8_lossy(&log).contains("address already in use"))
+        })
+    }
+
+    /// Before the next attempt: nothing of this one may run or lie about.
+    async fn clear(self) {
+        for child in &self.children {
+            child.kill();
+            child.wait_exit().await;
+            // A file that is not there needs no removing.
+            let _ = std::fs::remove_file(programs::log(self.dir, &child.name));
+        }
+        let _ = std::fs::remove_dir_all(&self.layout.data);
+    }
+}
+
+impl Crew for Starting<'_> {
+    fn dir(&self) -> &Path {
+        self.dir
+    }
+
+    async fn start_lab(&mut self) -> Result<(), ClusterError> {
+        self.start(LAB, programs::kube_controller_manager(&self.layout, self.without))
+    }
+
+    async fn ended(&self) -> Option<(String, Exit)> {
+        self.children.iter().find_map(|child| Some((child.name.clone(), child.exited()?)))
+    }
+
+    async fn forget_lab(&mut self) -> Result<(), ClusterError> {
+        self.children.retain(|child| child.name != LAB);
+        Ok(())
+    }
+}

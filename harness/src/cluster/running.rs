@@ -1,0 +1,135 @@
+//! A cluster that runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::place::write_private;
+use super::{Access, ClusterError, Guard, kind, own, programs};
+use crate::recording::Identity;
+use crate::supervise::{ProcessId, Supervisor};
+
+/// A cluster, as every process that uses it knows it. The last clone that the owner drops ends it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cluster {
+    /// The site's name, and the server's version.
+    pub identity: Identity,
+    /// How to talk to it.
+    pub access: Access,
+    /// Its folder: logs, kubeconfig, locks, data.
+    pub dir: PathBuf,
+    /// Its processes on this machine by name: `etcd`, `kube-apiserver`, `kube-controller-manager`. Where those run in
+    /// containers it is what reads each one's log, and ends with it.
+    pub programs: BTreeMap<String, ProcessId>,
+    /// The process that ends it; nobody does where it was there before, or is to stay.
+    pub supervisor: Option<ProcessId>,
+    /// Its node, where it is kind's.
+    pub kind: Option<kind::Node>,
+    /// Held by the process that the cluster belongs to.
+    #[serde(skip)]
+    pub(super) owned: Option<Arc<Supervisor>>,
+    /// Held by a process that uses a cluster by turns with others.
+    #[serde(skip)]
+    pub(super) alone: Option<Arc<Guard>>,
+    /// Held by the process that uses a cluster of somebody's; never written down for another.
+    #[serde(skip)]
+    pub(super) tenancy: Option<Arc<own::Tenancy>>,
+}
+
+impl Cluster {
+    /// The harness's kubeconfig file.
+    pub fn admin_kubeconfig_path(&self) -> PathBuf {
+        programs::admin_kubeconfig(&self.dir)
+    }
+
+    /// The log of one of its programs.
+    pub fn log(&self, program: &str) -> PathBuf {
+        programs::log(&self.dir, program)
+    }
+
+    /// The process number of one of its programs.
+    pub fn pid(&self, program: &str) -> Option<i32> {
+        self.programs.get(program).map(|process| process.pid)
+    }
+
+    /// Whether somebody on it watches for nodes that died.
+    pub fn watches_nodes(&self) -> bool {
+        self.kind.is_some() || self.tenancy.is_some()
+    }
+
+    /// How long somebody's Deployment controller may keep still before it is believed not to be there. Where the controller
+    /// manager's command line cannot be seen, it may be one that is slow, or that is just changing its leader.
+    pub fn doubt(&self) -> Duration {
+        let unseen = self.tenancy.as_ref().is_some_and(|tenancy| !tenancy.seen_off());
+        if unseen { Duration::from_secs(20) } else { Duration::from_millis(400) }
+    }
+
+    /// Let the subject write in a namespace of the harness's. Where the cluster is thrown away it may write anywhere.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub async fn admit(&self, namespace: &str) -> Result<(), ClusterError> {
+        match &self.tenancy {
+            Some(tenancy) => tenancy.admit(namespace).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether [`Cluster::shutdown`] removes by itself all that the harness has made on it.
+    pub fn sweeps(&self) -> bool {
+        self.tenancy.is_some()
+    }
+
+    /// Returns once this cluster is no longer the harness's to use, and says why; never where it is the harness's own.
+    pub async fn lost(&self) -> String {
+        let mut news = match &self.tenancy {
+            Some(tenancy) => tenancy.lost(),
+            None => return std::future::pending().await,
+        };
+        match news.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or_default(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Whether every process of it still runs.
+    pub fn is_alive(&self) -> bool {
+        self.supervisor.is_none_or(|supervisor| supervisor.is_alive())
+            && self.programs.values().all(ProcessId::is_alive)
+    }
+
+    /// Whether it ends with this process.
+    pub fn belongs_here(&self) -> bool {
+        self.owned.is_some()
+    }
+
+    /// End it, or what the harness has on it, and wait until nothing is left. Does nothing for a cluster that belongs to somebody else, or that somebody still holds.
+    pub async fn shutdown(mut self) {
+        if let Some(supervisor) = self.owned.take().and_then(Arc::into_inner) {
+            self.kill_programs();
+            supervisor.shutdown().await;
+        }
+        if let Some(tenancy) = self.tenancy.take().and_then(Arc::into_inner) {
+            tenancy.end().await;
+        }
+    }
+
+    /// End its programs at once. Their data is thrown away, so a graceful end would only take a second longer.
+    pub(super) fn kill_programs(&self) {
+        self.programs.values().for_each(ProcessId::kill_group);
+    }
+
+    /// Write it down for other processes.
+    pub(super) fn save(&self, path: &Path) -> Result<(), ClusterError> {
+        write_private(path, &serde_json::to_vec_pretty(self).expect("a cluster is plain data"))
+    }
+
+    /// Read what another process wrote down; `None` if nothing usable stands there.
+    pub(super) fn load(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    }
+}

@@ -1,0 +1,213 @@
+//! A cluster of the user's own: what a stay on it leaves, what the subject may do there, and when it is refused.
+//!
+//! A control plane of the trial's own plays the user's cluster. Without upstream's programs, and without Go to build them, the
+//! trials are listed as ignored.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, Resource, ResourceExt};
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::cluster::own::{self, Wish};
+use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Site, available, boot};
+use lockstep::{clock, supervise};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+type Outcome = Result<(), Failed>;
+
+const OURS: &str = "app.kubernetes.io/managed-by";
+const HOME: &str = "lockstep-lab";
+
+fn main() -> ExitCode {
+    supervise::main_if_asked();
+    let ignored = available(DEFAULT_VERSION).is_err();
+    let trials = vec![
+        trial("a_stay_confines_the_subject_and_leaves_nothing", ignored, stay),
+        trial("a_cluster_that_is_not_ours_to_use_is_refused", ignored, refused),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trial<F: Future<Output = Outcome> + 'static>(name: &str, ignored: bool, run: fn() -> F) -> Trial {
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        runtime.expect("a runtime").block_on(run())
+    };
+    Trial::test(format!("control-plane::own::{name}"), run).with_ignored_flag(ignored)
+}
+
+fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+/// A control plane that plays the user's cluster, a client with the user's rights, and what to type.
+async fn users_own() -> Result<(Cluster, Client, Wish), Failed> {
+    let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
+    let client = cluster.access.admin_client().await?;
+    let wish = Wish { files: vec![cluster.admin_kubeconfig_path()], context: "lockstep".to_owned() };
+    Ok((cluster, client, wish))
+}
+
+async fn visit(wish: &Wish) -> Result<Cluster, ClusterError> {
+    boot(&Plan::new(DEFAULT_VERSION).at(Site::Kubeconfig(wish.clone()))).await
+}
+
+async fn make<K>(client: &Client, object: Value) -> Outcome
+where
+    K: Resource<Scope = ClusterResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + serde::Serialize,
+{
+    Api::<K>::all(client.clone()).create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+    Ok(())
+}
+
+async fn make_in<K>(client: &Client, namespace: &str, object: Value) -> Result<(), kube::Error>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + serde::Serialize,
+{
+    let object = serde_json::from_value(object).expect("a literal of the right shape");
+    Api::<K>::namespaced(client.clone(), namespace).create(&PostParams::default(), &object).await.map(drop)
+}
+
+/// The names of everything with the harness's label.
+async fn labelled(client: &Client) -> Result<Vec<String>, Failed> {
+    async fn of<K>(client: &Client) -> Result<Vec<String>, kube::Error>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let ours = ListParams::default().labels(&format!("{OURS}=lockstep"));
+        Ok(Api::<K>::all(client.clone()).list(&ours).await?.iter().map(ResourceExt::name_any).collect())
+    }
+    let mut names = of::<Namespace>(client).await?;
+    names.extend(of::<Node>(client).await?);
+    names.extend(of::<Lease>(client).await?);
+    names.extend(of::<ClusterRole>(client).await?);
+    names.extend(of::<ClusterRoleBinding>(client).await?);
+    Ok(names)
+}
+
+/// A Deployment or ReplicaSet of two.
+fn two(name: &str) -> Value {
+    let labels = json!({"app": name});
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "app:1"}]}});
+    json!({"metadata": {"name": name}, "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}})
+}
+
+fn is_refused<T>(answer: &Result<T, kube::Error>) -> bool {
+    matches!(answer, Err(kube::Error::Api(status)) if status.code == 403)
+}
+
+async fn stay() -> Outcome {
+    let (plane, client, wish) = users_own().await?;
+    make_in::<Deployment>(&client, "default", two("users-own")).await?;
+    // What a run that was killed has left, and what only looks like it.
+    for (name, mine) in [("ls-left-0-1", true), ("users", true), ("lockstep-users", false)] {
+        let labels = if mine { json!({OURS: "lockstep"}) } else { json!({}) };
+        make::<Namespace>(&client, json!({"metadata": {"name": name, "labels": labels}})).await?;
+    }
+    make::<Node>(&client, json!({"metadata": {"name": "lockstep-9", "labels": {OURS: "lockstep"}}})).await?;
+
+    let cluster = visit(&wish).await?;
+    let left = labelled(&client).await?;
+    check(!left.iter().any(|name| name == "lockstep-9") && left.iter().any(|name| name == HOME), format!("{left:?}"))?;
+    check(!serde_json::to_string(&cluster.access.admin)?.contains("token"), "the user's credential is written down")?;
+
+    // The subject sees the user's Deployment and can do nothing to it.
+    let subject = cluster.access.subject_client()?;
+    let seen = Api::<Deployment>::all(subject.clone()).list(&ListParams::default()).await?;
+    check(seen.iter().any(|one| one.name_any() == "users-own"), "the subject does not see the user's Deployments")?;
+    let (yes, none) = (PatchParams::default(), PostParams::default());
+    let users: Api<Deployment> = Api::namespaced(subject.clone(), "default");
+    let paused = Patch::Merge(json!({"spec": {"paused": true}}));
+    check(is_refused(&users.patch("users-own", &yes, &paused).await), "the subject paused the user's Deployment")?;
+    check(is_refused(&users.delete("users-own", &DeleteParams::default()).await), "the subject deleted it")?;
+    check(is_refused(&make_in::<ReplicaSet>(&subject, "default", two("rs")).await), "the subject made a ReplicaSet")?;
+    let namespace = serde_json::from_value(json!({"metadata": {"name": "subjects"}}))?;
+    let made = Api::<Namespace>::all(subject.clone()).create(&none, &namespace).await;
+    check(is_refused(&made), "the subject made a namespace")?;
+    let secrets = Api::<k8s_openapi::api::core::v1::Secret>::all(subject.clone()).list(&ListParams::default()).await;
+    check(is_refused(&secrets), "the subject reads secrets")?;
+
+    // In a namespace of the harness's it does what a controller does.
+    let ours = json!({"metadata": {"name": "ls-case-0-1", "labels": {OURS: "lockstep"}}});
+    make::<Namespace>(&client, ours).await?;
+    check(is_refused(&make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await), "it was let in too early")?;
+    cluster.admit("ls-case-0-1").await?;
+    make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await?;
+
+    cluster.shutdown().await;
+    let left = labelled(&client).await?;
+    check(left == ["users"], format!("left, or taken: {left:?}"))?;
+    check(
+        Api::<Namespace>::all(client.clone()).get_opt("lockstep-users").await?.is_some(),
+        "a user's namespace is gone",
+    )?;
+    check(users_are_untouched(&client).await?, "the user's Deployment was touched")?;
+    check(own::down(&wish).await?.is_empty(), "something was left")?;
+    plane.shutdown().await;
+    Ok(())
+}
+
+async fn users_are_untouched(client: &Client) -> Result<bool, Failed> {
+    let users = Api::<Deployment>::namespaced(client.clone(), "default").get("users-own").await?;
+    let made = Api::<ReplicaSet>::namespaced(client.clone(), "default").list(&ListParams::default()).await?;
+    Ok(users.metadata.generation == Some(1)
+        && users.status.is_none_or(|status| status.replicas.is_none())
+        && made.items.is_empty())
+}
+
+async fn refused() -> Outcome {
+    let (plane, client, wish) = users_own().await?;
+    let refuses = async |word: &str| match visit(&wish).await {
+        Err(error) if error.to_string().contains(word) => Ok(()),
+        Err(error) => Err(Failed::from(format!("not {word}: {error}"))),
+        Ok(_) => Err(Failed::from(format!("not refused: {word}"))),
+    };
+
+    let open = json!({"metadata": {"name": "open-house"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:serviceaccounts"}]});
+    make::<ClusterRoleBinding>(&client, open).await?;
+    // The server acts on it a moment later.
+    clock::pause(Duration::from_secs(1)).await;
+    refuses("lets every service account update deployments in any namespace").await?;
+    let left = labelled(&client).await?;
+    check(left.is_empty(), format!("left behind: {left:?}"))?;
+    Api::<ClusterRoleBinding>::all(client.clone()).delete("open-house", &DeleteParams::default()).await?;
+
+    make::<Namespace>(&client, json!({"metadata": {"name": HOME}})).await?;
+    refuses("is not the harness's own").await?;
+    let labels = json!({"metadata": {"labels": {OURS: "lockstep", "app.kubernetes.io/component": "home"}}});
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    namespaces.patch(HOME, &PatchParams::default(), &Patch::Merge(labels)).await?;
+
+    // Somebody on another machine, who is alive.
+    make_in::<Lease>(&client, HOME, json!({"metadata": {"name": "lockstep"}, "spec": {"holderIdentity": "there/7/x"}}))
+        .await?;
+    let leases: Api<Lease> = Api::namespaced(client.clone(), HOME);
+    let renewing = tokio::spawn(async move {
+        loop {
+            clock::pause(Duration::from_secs(1)).await;
+            let now = Patch::Merge(json!({"spec": {"renewTime": clock::rfc3339_micros()}}));
+            leases.patch("lockstep", &PatchParams::default(), &now).await.ok();
+        }
+    });
+    refuses("process 7 on there is at work on this cluster").await?;
+    renewing.abort();
+    plane.shutdown().await;
+    Ok(())
+}
