@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
-use rollout_controller::{Address, Compatibility, Election, RateLimit, Settings};
+use rollout_controller::{Address, Compatibility, Election, Minor, RateLimit, Settings};
 
 /// Where the lease is looked for unless told otherwise.
 const LEASE_NAMESPACE: &str = "kube-system";
@@ -33,6 +33,9 @@ pub(crate) struct Flags {
     /// Whose behaviour to follow
     #[arg(long, value_enum, default_value = "upstream")]
     compatibility: Behaviour,
+    /// The Kubernetes version whose controller's pod-template-hash names new ReplicaSets, whatever the server's is
+    #[arg(long, value_name = "VERSION", default_value_t = Minor::default())]
+    pod_template_hash: Minor,
     /// Requests a second to the API server in the long run, lists and watches left out; below zero: no limit
     #[arg(long, value_name = "N", default_value_t = 20.0, allow_negative_numbers = true)]
     kube_api_qps: f64,
@@ -95,8 +98,10 @@ enum ControllerName {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Behaviour {
-    /// kube-controller-manager v1.36
+    /// kube-controller-manager v1.36, its known defects included
     Upstream,
+    /// The same, with the defects mended that leave a Deployment stuck, such as issue 102551
+    Fixed,
 }
 
 /// How logs are written.
@@ -125,7 +130,10 @@ impl Flags {
 
     /// The controller's settings.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
-        let Behaviour::Upstream = self.compatibility;
+        let compatibility = match self.compatibility {
+            Behaviour::Upstream => Compatibility::Upstream,
+            Behaviour::Fixed => Compatibility::Fixed,
+        };
         let rate_limit = match self.kube_api_qps {
             qps if qps < 0.0 => None,
             qps if qps > 0.0 && qps.is_finite() => Some(RateLimit { qps, burst: self.kube_api_burst }),
@@ -133,7 +141,8 @@ impl Flags {
         };
         Ok(Settings {
             concurrent_deployment_syncs: self.concurrent_deployment_syncs.into(),
-            compatibility: Compatibility::Upstream,
+            compatibility,
+            hash: self.pod_template_hash,
             namespace: self.namespace.clone(),
             rate_limit,
             ..Settings::default()
@@ -194,7 +203,18 @@ mod tests {
         assert_eq!(settings.concurrent_deployment_syncs, 5);
         assert_eq!(settings.rate_limit, Some(RateLimit { qps: 20.0, burst: 30 }));
         assert_eq!(settings.namespace, None);
+        assert_eq!(settings.compatibility, Compatibility::Upstream);
+        assert_eq!(settings.hash, Minor::default());
         assert_eq!(election(&[]), Some(Election::new("kube-system", "rollout-controller", "me")));
+    }
+
+    #[test]
+    fn follows_whom_it_is_told_to() {
+        let settings = flags(&["--compatibility=fixed", "--pod-template-hash=v1.33.13"]).settings().unwrap();
+        assert_eq!(settings.compatibility, Compatibility::Fixed);
+        assert_eq!(settings.hash.to_string(), "1.33");
+        let error = Flags::try_parse_from(["rollout-controller", "--pod-template-hash=1.7"]).unwrap_err();
+        assert!(error.to_string().contains("choose from 1."), "{error}");
     }
 
     #[rstest]

@@ -38,6 +38,8 @@ pub enum Compatibility {
     /// kube-controller-manager v1.36, decision for decision, its known quirks included.
     #[default]
     Upstream,
+    /// The same, with those of its quirks mended that leave a Deployment stuck or wrong: `deployment/mended.rs` lists them.
+    Fixed,
 }
 
 impl Default for Settings {

@@ -12,6 +12,7 @@ mod claim;
 mod create;
 mod error;
 mod history;
+mod mended;
 mod observe;
 mod pause;
 mod plan;

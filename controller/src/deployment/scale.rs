@@ -6,16 +6,21 @@
 use std::sync::Arc;
 
 use super::create::sizes_annotations;
+use super::mended;
 use super::plan::{EventKind, ReplicaSetChange};
 use super::select::Sets;
 use super::sizes;
 use super::sync::{Flow, Sync};
 use crate::model::{Deployment, ReplicaSet, names};
+use crate::settings::Compatibility;
 
 impl Sync<'_> {
     /// Whether some ReplicaSet with pods was last sized for another number than is asked for now.
     pub(super) fn is_scaling_event(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<bool> {
         let sets = self.find_sets(owned, false)?;
+        if self.leaves_scaling_to_recreate(&sets) {
+            return Ok(false);
+        }
         let replicas = self.deployment.replicas();
         Ok(sets
             .all()
@@ -40,10 +45,11 @@ impl Sync<'_> {
         newest_first.reverse();
         let active: Vec<_> = newest_first.iter().chain(&sets.new).filter(|rs| rs.is_active()).cloned().collect();
         if active.len() < 2 {
-            // The only one with pods, or else the new one, or else the newest: to the full size. If it has that already, its
-            // annotations stay as they are, which can leave a scaling event standing for ever (issue 102551).
+            // The only one with pods, or else the new one, or else the newest: to the full size. If it has that already, upstream
+            // leaves its annotations as they are, which can leave a scaling event standing for ever (issue 102551).
             if let Some(rs) = active.first().or(sets.new.as_ref()).or(newest_first.first()) {
-                self.resize(rs, replicas)?;
+                let refresh = self.refreshes_the_only_one(rs);
+                self.resize_and_annotate(rs, replicas, refresh)?;
             }
             return Ok(());
         }
@@ -54,7 +60,7 @@ impl Sync<'_> {
             return Ok(());
         }
         if self.deployment.spec.strategy.is_rolling() {
-            for (rs, size) in proportions(&self.deployment, active) {
+            for (rs, size) in proportions(&self.deployment, active, self.settings.compatibility) {
                 self.resize_and_annotate(&rs, size, true)?;
             }
         }
@@ -98,7 +104,11 @@ fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
 
 /// New sizes of all active ReplicaSets, in the order in which they are written: the largest first; among equals the newest
 /// grows and the oldest shrinks first. What rounding leaves over goes to the first.
-fn proportions(deployment: &Deployment, mut active: Vec<Arc<ReplicaSet>>) -> Vec<(Arc<ReplicaSet>, i32)> {
+fn proportions(
+    deployment: &Deployment,
+    mut active: Vec<Arc<ReplicaSet>>,
+    compatibility: Compatibility,
+) -> Vec<(Arc<ReplicaSet>, i32)> {
     let allowed = if deployment.replicas() > 0 { sizes::max_replicas(deployment) } else { 0 };
     let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
     active.sort_by(|a, b| {
@@ -110,7 +120,7 @@ fn proportions(deployment: &Deployment, mut active: Vec<Arc<ReplicaSet>>) -> Vec
     let mut sized: Vec<_> = active
         .into_iter()
         .map(|rs| {
-            let share = share(deployment, &rs, to_add, added);
+            let share = share(deployment, &rs, to_add, added, compatibility);
             added = added.wrapping_add(share);
             let size = rs.spec.replicas.wrapping_add(share);
             (rs, size)
@@ -125,17 +135,17 @@ fn proportions(deployment: &Deployment, mut active: Vec<Arc<ReplicaSet>>) -> Vec
 }
 
 /// What one ReplicaSet gains or loses, within what is left (upstream: `GetReplicaSetProportion`).
-fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32) -> i32 {
+fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32, compatibility: Compatibility) -> i32 {
     if rs.spec.replicas == 0 || to_add == 0 || to_add == added {
         return 0;
     }
     let left = to_add.wrapping_sub(added);
-    let fraction = fraction(deployment, rs);
+    let fraction = fraction(deployment, rs, compatibility);
     if to_add > 0 { fraction.min(left) } else { fraction.max(left) }
 }
 
 /// What one ReplicaSet would gain or lose if only its own share of the old total counted (upstream: `getReplicaSetFraction`).
-pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet) -> i32 {
+pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet, compatibility: Compatibility) -> i32 {
     let size = rs.spec.replicas;
     if deployment.replicas() == 0 {
         return size.wrapping_neg();
@@ -146,8 +156,7 @@ pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet) -> i32 {
     if before == 0 {
         return 0;
     }
-    // The product is a 32-bit one upstream too; it overflows in the same way.
-    let scaled = f64::from(size.wrapping_mul(sizes::max_replicas(deployment))) / f64::from(before);
+    let scaled = mended::product(size, sizes::max_replicas(deployment), compatibility) / f64::from(before);
     let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
     (rounded as i32).wrapping_sub(size)
 }

@@ -6,11 +6,11 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::fixtures::{Set, World, template};
-use crate::Settings;
 use crate::deployment::scale::fraction;
 use crate::deployment::sync::Sync;
 use crate::deployment::{revision, sizes, status};
 use crate::model::{Deployment, DeploymentStatus, ReplicaSet, names, same_template};
+use crate::{Compatibility, Settings};
 
 fn deployment(world: &World) -> Deployment {
     Deployment::read(world.deployment.clone()).unwrap()
@@ -82,7 +82,7 @@ fn replica_set_fraction(
     if let Some(annotation) = annotation {
         set = set.annotate(names::MAX_REPLICAS, annotation);
     }
-    assert_eq!(fraction(&deployment(&world), &replica_set(set)), wanted);
+    assert_eq!(fraction(&deployment(&world), &replica_set(set), Compatibility::Upstream), wanted);
 }
 
 /// TestGetNonNegativeInt32FromAnnotation.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::Settings;
 use crate::deployment::select::Sets;
 use crate::deployment::sync::Sync;
 use crate::deployment::{Action, Observed, Plan, plan};
 use crate::model::{Deployment, Pod, ReplicaSet, names};
+use crate::{Compatibility, Settings};
 
 /// When tests happen.
 pub(super) fn now() -> Timestamp {
@@ -22,6 +22,7 @@ pub(super) struct World {
     pub(super) deployment: Value,
     pub(super) sets: Vec<Value>,
     pub(super) pods: Vec<Pod>,
+    pub(super) settings: Settings,
 }
 
 impl World {
@@ -39,7 +40,13 @@ impl World {
                 "template": template("app:new"),
             },
         });
-        Self { deployment, sets: Vec::new(), pods: Vec::new() }
+        Self { deployment, sets: Vec::new(), pods: Vec::new(), settings: Settings::default() }
+    }
+
+    /// Under a controller that mends upstream's defects.
+    pub(super) fn fixed(mut self) -> Self {
+        self.settings.compatibility = Compatibility::Fixed;
+        self
     }
 
     pub(super) fn spec(mut self, field: &str, value: impl Into<Value>) -> Self {
@@ -102,18 +109,18 @@ impl World {
     }
 
     pub(super) fn plan(&self) -> Plan {
-        plan(&self.observed(), now(), &Settings::default())
+        plan(&self.observed(), now(), &self.settings)
     }
 
     /// Lets `part` run on a sync, with `new` as the new ReplicaSet's name and all others old; returns the plan.
     pub(super) fn part<T>(&self, new: Option<&str>, part: impl FnOnce(&mut Sync<'_>, &Sets) -> T) -> (T, Plan) {
-        let (observed, settings) = (self.observed(), Settings::default());
+        let observed = self.observed();
         let is_new = |rs: &&Arc<ReplicaSet>| Some(rs.meta.name.as_str()) == new;
         let sets = Sets {
             new: observed.replica_sets.iter().find(is_new).cloned(),
             old: observed.replica_sets.iter().filter(|rs| !is_new(rs)).cloned().collect(),
         };
-        let mut sync = Sync::new(&observed, now(), &settings);
+        let mut sync = Sync::new(&observed, now(), &self.settings);
         let result = part(&mut sync, &sets);
         (result, sync.into_plan())
     }

@@ -9,6 +9,7 @@ mod controller_test;
 mod create_test;
 mod deployment_util_test;
 mod fixtures;
+mod mended_test;
 mod progress_test;
 mod properties;
 mod recreate_test;
