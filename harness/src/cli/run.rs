@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     selection: Selection,
     #[command(flatten)]
     place: Place,
-    /// Whom to judge: ours, ours:process, upstream, upstream:VERSION, upstream:PATH, "command:PROGRAM ARGUMENTS".
+    /// Whom to judge: ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, "command:PROGRAM ARGUMENTS".
     #[arg(long, default_value = "ours")]
     subject: Vec<String>,
     /// Play each case so many times.

@@ -21,6 +21,8 @@ use crate::supervise::{Child, Supervisor};
 pub enum Spec {
     /// `ours`: this project's controller, as a task of this process.
     Ours,
+    /// `ours:fixed`: the same, with those of upstream's defects mended that leave a Deployment stuck.
+    OursFixed,
     /// `ours:process` or `ours:PATH`: the real binary as a child process.
     OursProcess(Option<PathBuf>),
     /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the controllers under test.
@@ -34,7 +36,7 @@ pub enum Spec {
 pub enum SubjectError {
     /// The words on the command line are off.
     #[error(
-        "'{0}' is no subject; use ours, ours:process, upstream, upstream:VERSION, upstream:PATH or \"command:PROGRAM ARGUMENTS\""
+        "'{0}' is no subject; use ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH or \"command:PROGRAM ARGUMENTS\""
     )]
     Unknown(String),
     /// The program is not there.
@@ -70,6 +72,7 @@ impl FromStr for Spec {
         match (name, rest) {
             (_, Some("")) => Err(unknown()),
             ("ours", None) => Ok(Self::Ours),
+            ("ours", Some("fixed")) => Ok(Self::OursFixed),
             ("ours", Some("process")) => Ok(Self::OursProcess(None)),
             ("ours", Some(path)) => Ok(Self::OursProcess(Some(path.into()))),
             ("upstream", version) => Ok(Self::Upstream(version.map(str::to_owned))),
@@ -86,6 +89,7 @@ impl std::fmt::Display for Spec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Ours => write!(f, "ours"),
+            Self::OursFixed => write!(f, "ours:fixed"),
             Self::OursProcess(None) => write!(f, "ours:process"),
             Self::OursProcess(Some(path)) => write!(f, "ours:{}", path.display()),
             Self::Upstream(None) => write!(f, "upstream"),
@@ -134,7 +138,7 @@ impl Spec {
             Self::Upstream(Some(version)) if !cluster::is_version(version) => {
                 Err(SubjectError::Unknown(self.to_string()))
             }
-            Self::Ours | Self::Upstream(_) => Ok(()),
+            Self::Ours | Self::OursFixed | Self::Upstream(_) => Ok(()),
         }
     }
 
@@ -148,8 +152,8 @@ impl Spec {
         std::fs::write(&kubeconfig, &stage.kubeconfig)?;
         restrict(&kubeconfig)?;
         match self {
-            Self::Ours => {
-                let (task, version) = ours::start(stage).await?;
+            Self::Ours | Self::OursFixed => {
+                let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
                 Ok(Running { identity: self.identity(&version), life: Life::Task(task) })
             }
             Self::OursProcess(path) => {
@@ -223,6 +227,7 @@ mod tests {
 
     #[rstest]
     #[case("ours")]
+    #[case("ours:fixed")]
     #[case("ours:process")]
     #[case("upstream")]
     #[case("upstream:v1.33.13")]

@@ -21,13 +21,17 @@ pub(super) struct Task {
     ended: Arc<Mutex<Option<String>>>,
 }
 
-/// Start the library.
-pub(super) async fn start(stage: &Stage<'_>) -> Result<(Task, String), SubjectError> {
+/// Start the library; `fixed`: with upstream's defects mended.
+pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, String), SubjectError> {
     let config = Kubeconfig::from_yaml(&stage.kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?;
     let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
     config.default_retry = false;
     let client = kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))?;
+    let mut settings = rollout_controller::Settings::default();
+    if fixed {
+        settings.compatibility = rollout_controller::Compatibility::Fixed;
+    }
     let (stop, stopped) = oneshot::channel::<()>();
     let ended = Arc::new(Mutex::new(None));
     let told = Arc::clone(&ended);
@@ -35,7 +39,7 @@ pub(super) async fn start(stage: &Stage<'_>) -> Result<(Task, String), SubjectEr
         let stopped = async {
             stopped.await.ok();
         };
-        let outcome = rollout_controller::run(client, rollout_controller::Settings::default(), stopped).await;
+        let outcome = rollout_controller::run(client, settings, stopped).await;
         let why = outcome.map_or_else(|error| error.to_string(), |()| "it returned".to_owned());
         told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(why);
     });
