@@ -48,6 +48,42 @@ fn available(world: &World) -> i64 {
     world.sets.iter().map(|set| set["status"]["availableReplicas"].as_i64().unwrap_or(0)).sum()
 }
 
+/// Lets the controller work until it rests, no pod moving.
+fn rest(mut world: World) -> World {
+    while !world.plan().is_idle() {
+        world = carry_out(&world);
+    }
+    world
+}
+
+/// Pods become ready one by one, `order` choosing the ReplicaSet each time, until all are; sizes and revisions at the end.
+fn ready_in(order: &[prop::sample::Index], world: &World) -> Vec<(String, i64, String)> {
+    let mut world = rest(world.clone());
+    for turn in order.iter().cycle() {
+        let mut waiting: Vec<_> = world
+            .sets
+            .iter_mut()
+            .filter(|set| {
+                set["status"]["readyReplicas"].as_i64().unwrap_or(0) < set["spec"]["replicas"].as_i64().unwrap()
+            })
+            .collect();
+        if waiting.is_empty() {
+            break;
+        }
+        let turn = turn.index(waiting.len());
+        let ready = waiting[turn]["status"]["readyReplicas"].as_i64().unwrap_or(0) + 1;
+        for field in ["readyReplicas", "availableReplicas"] {
+            waiting[turn]["status"][field] = ready.into();
+        }
+        world = rest(world);
+    }
+    let row = |set: &serde_json::Value| {
+        let revision = set["metadata"]["annotations"][names::REVISION].to_string();
+        (set["metadata"]["name"].to_string(), set["spec"]["replicas"].as_i64().unwrap(), revision)
+    };
+    world.sets.iter().map(row).collect()
+}
+
 fn all_ready(mut world: World) -> World {
     for set in &mut world.sets {
         for field in ["replicas", "readyReplicas", "availableReplicas"] {
@@ -99,6 +135,16 @@ proptest! {
         let replicas = world.deployment["spec"]["replicas"].as_i64().unwrap();
         prop_assert_eq!(wanted(&world), replicas);
         prop_assert_eq!(world.deployment["status"]["updatedReplicas"].as_i64().unwrap_or(0), replicas);
+    }
+
+    /// Which pod becomes ready first decides about the way, not about the end.
+    #[test]
+    fn every_way_leads_to_the_same_end(
+        world in world(),
+        one in proptest::collection::vec(any::<prop::sample::Index>(), 1..12),
+        other in proptest::collection::vec(any::<prop::sample::Index>(), 1..12),
+    ) {
+        prop_assert_eq!(ready_in(&one, &world), ready_in(&other, &world));
     }
 
     #[test]
