@@ -107,6 +107,7 @@ fn tell(arguments: &Arguments, cases: &[Case], left: &Side, right: &Side) -> Res
         judgements.extend([first, second]);
     }
     println!("{}", report::table(&judgements, colour()));
+    println!("{}", report::totals(&judgements, colour()));
     Ok(outcomes)
 }
 

@@ -5,7 +5,7 @@
 //!
 //! * [`failure()`] shows one case: the first wrong step, its lines as a small diff, where it stands in the case file, and
 //!   the command that repeats it.
-//! * [`table()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
+//! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
 mod failure;
@@ -15,12 +15,14 @@ mod rows;
 mod side_by_side;
 mod summary;
 mod table;
+mod totals;
 
 pub use failure::{failure, headline};
 pub use json::json;
 pub use side_by_side::{Side, side_by_side};
 pub use summary::summary;
 pub use table::table;
+pub use totals::totals;
 
 #[cfg(test)]
 mod tests;

@@ -55,7 +55,7 @@ pub(super) const fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(super) fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut kept = Vec::new();
     for one in all {
         if !kept.contains(&one) {

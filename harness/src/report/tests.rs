@@ -5,7 +5,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{Side, failure, json as as_json, side_by_side, summary, table};
+use super::{Side, failure, json as as_json, side_by_side, summary, table, totals};
 use crate::outcome::Outcome;
 use crate::recording::{Blame, Recording};
 use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
@@ -144,6 +144,29 @@ fn a_table_has_a_row_a_case_and_a_column_a_subject() {
         ours: edge 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12
     undo/previous  conformant      -
     ");
+}
+
+#[test]
+fn totals_count_areas_and_requests_for_each_subject() {
+    let mut upstream = judge(&recording(12), Some(&blessed()));
+    upstream.subject.name = "upstream".to_owned();
+    upstream.metrics.requests = [("create".to_owned(), 1), ("update".to_owned(), 12)].into();
+    upstream.metrics.conflicts = 3;
+    let mut other = upstream.clone();
+    other.case = "undo/previous".to_owned();
+    other.metrics.requests = [("update".to_owned(), 3)].into();
+    assert_snapshot!(totals(&[upstream.clone(), wrong(), other], false), @"
+    conformant  upstream  ours
+    rolling     1 of 1    0 of 1
+    undo        1 of 1    0 of 0
+
+    requests (a case)  upstream  ours
+    create             1 (0.5)   0 (0.0)
+    update             15 (7.5)  6 (6.0)
+    conflicts          6 (3.0)   0 (0.0)
+    other errors       0 (0.0)   0 (0.0)
+    ");
+    assert_eq!(totals(&[upstream, wrong()], false), "", "one case speaks for itself");
 }
 
 #[test]
