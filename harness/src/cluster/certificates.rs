@@ -40,7 +40,7 @@ impl Authority {
     }
 
     /// The same, for these names as well.
-    fn speaking_for(mut self, names: &[String]) -> Self {
+    pub(crate) fn speaking_for(mut self, names: &[String]) -> Self {
         self.names.extend_from_slice(names);
         self
     }

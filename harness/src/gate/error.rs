@@ -1,9 +1,16 @@
+use std::net::IpAddr;
+
 /// Why there is no gate.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     /// The gate has nowhere to listen.
-    #[error("the gate cannot listen on 127.0.0.1: {0}")]
-    Listen(#[from] std::io::Error),
+    #[error("the gate cannot listen on {host}: {source}")]
+    Listen {
+        /// The address.
+        host: IpAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The gate has no certificate of its own.
     #[error("the gate's certificate: {0}")]
     Certificate(#[from] rcgen::Error),

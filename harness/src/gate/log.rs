@@ -1,6 +1,7 @@
 //! What passed the gate.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,24 @@ pub struct GateRequest {
     pub user_agent: String,
 }
 
+impl GateRequest {
+    /// Whether the server would not have it from this client: 401 or 403. It need not be for want of rights: in a namespace that
+    /// goes, or that is full, nobody may create anything.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.status, Some(401 | 403))
+    }
+}
+
+/// `update deployments/status`, and where: what was asked, without the object's name.
+impl fmt::Display for GateRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.resource.is_empty() { &self.path } else { &self.resource };
+        let slash = if self.subresource.is_empty() { "" } else { "/" };
+        write!(f, "{} {what}{slash}{}", self.verb, self.subresource)?;
+        if self.namespace.is_empty() { Ok(()) } else { write!(f, " in {}", self.namespace) }
+    }
+}
+
 /// The log of a gate; clones share it.
 #[derive(Debug, Clone)]
 pub struct GateLog(Arc<Shared>);
@@ -55,6 +74,8 @@ struct State {
     arrived: u64,
     waiting: Vec<GateRequest>,
     counts: BTreeMap<Verb, u64>,
+    /// Requests that the server refused, by what was asked.
+    refused: BTreeMap<String, u64>,
     /// Requests that have arrived and have no answer yet, by namespace; watches and Events aside.
     under_way: BTreeMap<String, u64>,
 }
@@ -72,6 +93,11 @@ impl GateLog {
     /// How many requests were finished in all, by verb.
     pub fn counts(&self) -> BTreeMap<Verb, u64> {
         self.state().counts.clone()
+    }
+
+    /// What the server refused, 401 or 403, and how often: `update deployments/status in NAMESPACE`.
+    pub fn refused(&self) -> BTreeMap<String, u64> {
+        self.state().refused.clone()
     }
 
     /// How many requests about a namespace have no answer yet, watches and Events aside.
@@ -122,6 +148,9 @@ impl GateLog {
         {
             let mut state = self.state();
             *state.counts.entry(request.verb).or_default() += 1;
+            if request.is_refused() {
+                *state.refused.entry(request.to_string()).or_default() += 1;
+            }
             if is_awaited(request.verb, &request.resource) {
                 let left = state.under_way.get(&request.namespace).map_or(0, |open| open.saturating_sub(1));
                 match left {
@@ -200,5 +229,21 @@ mod tests {
         drop(watch);
         assert!(log.drain().is_empty());
         assert_eq!(log.counts(), BTreeMap::from([(Verb::List, 1), (Verb::Watch, 1)]));
+    }
+    #[tokio::test]
+    async fn what_the_server_refuses_is_counted() {
+        let log = GateLog::new();
+        for (path, status) in [
+            ("/api/v1/pods?watch=true", 403),
+            ("/apis/apps/v1/namespaces/a/deployments/web/status", 403),
+            ("/apis/apps/v1/namespaces/a/deployments/api/status", 403),
+            ("/version", 401),
+            ("/api/v1/pods", 404),
+        ] {
+            log.open(&get(path)).answered(status);
+        }
+        let refused = log.refused();
+        let seen: Vec<_> = refused.iter().map(|(what, times)| (what.as_str(), *times)).collect();
+        assert_eq!(seen, [("get /version", 1), ("get deployments/status in a", 2), ("watch pods", 1)]);
     }
 }

@@ -1,7 +1,7 @@
 //! The gate: the only way from a controller under test to the API server.
 //!
-//! A small TLS reverse proxy on loopback, in this process. The subject gets a kubeconfig that names the
-//! gate and the gate's own authority; the gate passes on everything and writes down who asked for what
+//! A small TLS reverse proxy on loopback, in this process; for a subject that runs as pods, on the address at which their node
+//! reaches this machine. The subject gets a kubeconfig that names the gate and the gate's own authority, or its pods the like of it; the gate passes on everything and writes down who asked for what
 //! and what came back. It therefore knows, in any language and on any cluster, which writes are the
 //! subject's.
 //!

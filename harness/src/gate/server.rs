@@ -1,7 +1,7 @@
 //! The gate's own side: sockets, TLS, and a task for each connection.
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, TcpListener as StdListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 
 use hyper::Uri;
@@ -32,6 +32,7 @@ const STREAM_WINDOW: u32 = 16 << 20;
 /// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its way.
 #[derive(Debug)]
 pub struct Gate {
+    address: SocketAddr,
     url: String,
     ca_pem: String,
     token: String,
@@ -41,22 +42,42 @@ pub struct Gate {
 
 impl Gate {
     /// Open a gate to this cluster, on a free port of loopback. To be called inside of a tokio runtime, which it lives on.
+    ///
+    /// # Errors
+    /// See [`GateError`].
     pub fn start(access: &Access) -> Result<Self, GateError> {
-        let log = GateLog::new();
-        let (server, base) = address(access)?;
-        let passage = Arc::new(Passage { server, base, upstream: upstream(access)?, log: log.clone() });
-        let own = Authority::new("lockstep gate", clock::now())?;
-        let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
-        let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let url = format!("https://{}", listener.local_addr()?);
-        let listener = TcpListener::from_std(listener)?;
-        let task = tokio::spawn(accept(listener, tls, passage)).abort_handle();
-        let token = access.subject_token.clone();
-        Ok(Self { url, ca_pem: own.pem(), token, log, task })
+        Self::start_at(access, Ipv4Addr::LOCALHOST.into())
     }
 
-    /// Where it listens, `https://127.0.0.1:PORT`.
+    /// The same on another address of this machine's, for a subject that cannot reach loopback. Whoever reaches it needs a token of
+    /// his own: the gate has none to give.
+    ///
+    /// # Errors
+    /// See [`GateError`].
+    pub fn start_at(access: &Access, host: IpAddr) -> Result<Self, GateError> {
+        let log = GateLog::new();
+        let (server, base) = target(access)?;
+        let passage = Arc::new(Passage { server, base, upstream: upstream(access)?, log: log.clone() });
+        let own = Authority::new("lockstep gate", clock::now())?.speaking_for(&[host.to_string()]);
+        let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
+        let (listener, address) = listen(host).map_err(|source| GateError::Listen { host, source })?;
+        let url = format!("https://{address}");
+        let task = tokio::spawn(accept(listener, tls, passage)).abort_handle();
+        let token = access.subject_token.clone();
+        Ok(Self { address, url, ca_pem: own.pem(), token, log, task })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Who vouches for it: its authority's certificate, PEM.
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
+    /// Where it listens, `https://ADDRESS:PORT`.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -87,6 +108,13 @@ impl Drop for Gate {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+fn listen(host: IpAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let listener = StdListener::bind((host, 0))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok((TcpListener::from_std(listener)?, address))
 }
 
 /// Take connections until aborted; their tasks end with this one.
@@ -126,7 +154,7 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
 }
 
 /// Where the server listens, and what its paths begin with.
-fn address(access: &Access) -> Result<(hyper::http::uri::Authority, String), GateError> {
+fn target(access: &Access) -> Result<(hyper::http::uri::Authority, String), GateError> {
     let uri = access.server.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
     let found = uri.and_then(|uri| Some((uri.authority().cloned()?, uri.path().trim_end_matches('/').to_owned())));
     found.ok_or_else(|| GateError::Address(access.server.clone()))
