@@ -9,6 +9,7 @@
 //! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
 //! recorder replaces them by digests.
 
+use std::fmt::{Display, Formatter};
 use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
@@ -132,7 +133,8 @@ pub struct Version {
     pub object: Value,
 }
 
-/// One request of the subject's, as the gate saw it.
+/// One request of the subject's, as the gate saw it. All of those about the case's namespace are kept; of those about anything else only
+/// what the server refused, because that may be why nothing comes of the case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
@@ -146,8 +148,31 @@ pub struct Request {
     pub name: String,
     /// The HTTP status of the answer; 0 if there was none.
     pub status: u16,
+    /// The namespace where it is not the case's; empty for a request about the whole cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// Milliseconds since the recording began.
     pub at: u64,
+}
+
+impl Request {
+    /// Whether the server would not have it from the subject: 401 or 403.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.status, 401 | 403)
+    }
+}
+
+/// What was asked, without the object's name: `update deployments/status`, `get leases in NAMESPACE`.
+impl Display for Request {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let slash = if self.subresource.is_empty() { "" } else { "/" };
+        write!(f, "{} {}{slash}{}", self.verb, self.resource, self.subresource)?;
+        match self.elsewhere.as_deref() {
+            None => Ok(()),
+            Some("") => write!(f, " in all namespaces"),
+            Some(namespace) => write!(f, " in {namespace}"),
+        }
+    }
 }
 
 /// How the wait after an edge ended.

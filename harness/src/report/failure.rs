@@ -26,6 +26,7 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
         out.push(String::new());
         out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
     }
+    out.extend(refused(judgement));
     out.extend(later_differences(judgement));
     if !repeat.is_empty() {
         out.push(String::new());
@@ -170,6 +171,13 @@ fn unblessed(judgement: &Judgement) -> Vec<String> {
             format!("  record one from upstream: lockstep bless {}", judgement.path),
         ],
     }
+}
+
+/// What the server refused the subject, which may be why: what it may do is not always what it needs.
+fn refused(judgement: &Judgement) -> Option<String> {
+    let refused = &judgement.metrics.refused;
+    let list: Vec<_> = refused.iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
+    (!list.is_empty()).then(|| format!("\n  the API server refused the subject (401, 403): {}", list.join(", ")))
 }
 
 /// How many edges differ after the first; they follow from it.

@@ -26,6 +26,7 @@ pub fn json(judgement: &Judgement) -> String {
             "requests": metrics.requests,
             "conflicts": metrics.conflicts,
             "errors": metrics.errors,
+            "refused": metrics.refused,
             "wallMilliseconds": metrics.wall,
             "settlingMilliseconds": metrics.settling,
         },

@@ -235,3 +235,18 @@ fn colour_comes_only_when_asked_for() {
     assert!(!failure(&wrong(), REPEAT, false).contains('\u{1b}'));
     assert!(failure(&wrong(), REPEAT, true).contains('\u{1b}'));
 }
+
+#[test]
+fn what_the_server_refused_is_told() {
+    let film = Film::rolled_out(10).user(1, "scale 12").request("update", "replicasets", 403);
+    let film = film.refused("get", "leases", "there").refused("get", "leases", "there").refused("list", "pods", "");
+    let judgement = judge(&film.unsettled(Blame::Subject, "nothing was done").aborted(), Some(&blessed()));
+    let told = failure(&judgement, REPEAT, false);
+    let line = "  the API server refused the subject (401, 403): get leases in there (2×), list pods in all namespaces (1×), \
+                update replicasets (1×)\n";
+    assert!(told.contains(line), "{told}");
+    let metrics = &serde_json::from_str::<Value>(&as_json(&judgement)).unwrap()["metrics"];
+    assert_eq!(metrics["refused"]["get leases in there"], 2);
+    // What is not about the case is none of its costs.
+    assert_eq!((&metrics["requests"], &metrics["errors"]), (&json!({"update": 5}), &json!(1)));
+}

@@ -1,10 +1,11 @@
 //! The gate's log, seen from one case.
 //!
-//! The gate logs whatever the subject asks, about any namespace. A case wants what concerns its own, and settling wants to
-//! know how many writes there were so far without taking them out.
+//! The gate logs whatever the subject asks, about any namespace. A case wants what concerns its own, and what the server refused
+//! elsewhere; settling wants to know how many writes there were so far without taking them out.
 
 use std::sync::{Mutex, MutexGuard};
 
+use super::play::CASES;
 use crate::gate::{GateLog, GateRequest};
 
 /// The subject's requests about one namespace.
@@ -21,10 +22,16 @@ struct Inner {
 }
 
 impl Ledger {
-    /// A ledger that begins now; what the gate has logged before is forgotten.
+    /// A ledger that begins now. What the gate has logged before is forgotten, but for what the server refused.
     pub(super) fn open(log: &GateLog, namespace: &str) -> Self {
-        log.drain();
-        Self { log: log.clone(), namespace: namespace.to_owned(), inner: Mutex::default() }
+        let requests = log.drain().into_iter().filter(matters_elsewhere).collect();
+        let inner = Mutex::new(Inner { requests, writes: 0 });
+        Self { log: log.clone(), namespace: namespace.to_owned(), inner }
+    }
+
+    /// Where a request was about, if not about the case's namespace.
+    pub(super) fn elsewhere(&self, request: &GateRequest) -> Option<String> {
+        (request.namespace != self.namespace).then(|| request.namespace.clone())
     }
 
     /// Successful writes so far, Events aside.
@@ -44,11 +51,23 @@ impl Ledger {
 
     fn read(&self) -> MutexGuard<'_, Inner> {
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for request in self.log.drain().into_iter().filter(|request| request.namespace == self.namespace) {
+        for request in self.log.drain() {
+            if request.namespace != self.namespace {
+                if matters_elsewhere(&request) {
+                    inner.requests.push(request);
+                }
+                continue;
+            }
             let done = request.status.is_some_and(|status| (200..300).contains(&status));
             inner.writes += u64::from(done && request.verb.is_write() && request.resource != "events");
             inner.requests.push(request);
         }
         inner
     }
+}
+
+/// Whether it may be why nothing comes of a case. Not what is refused in an earlier case's namespace, where nobody may create
+/// anything while it goes.
+fn matters_elsewhere(request: &GateRequest) -> bool {
+    request.is_refused() && !request.namespace.starts_with(CASES)
 }

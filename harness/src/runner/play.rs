@@ -17,6 +17,8 @@ use crate::observe::settle::{Scene, settle};
 use crate::observe::{Kind, Object};
 use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Request, Settling, Trouble};
 
+/// How the names of cases' namespaces begin.
+pub(super) const CASES: &str = "ls-";
 /// How many pods `all` may come to before it is taken for endless.
 const ENDLESS: u32 = 500;
 
@@ -238,12 +240,14 @@ impl Play<'_> {
         }
         for request in self.ledger.take() {
             let at = self.seat.lab.world.at(request.started).saturating_sub(self.began);
+            let elsewhere = self.ledger.elsewhere(&request);
             self.entries.push(Entry::Request(Request {
                 verb: request.verb.as_str().to_owned(),
                 resource: request.resource,
                 subresource: request.subresource,
                 name: request.name,
                 status: request.status.unwrap_or(0),
+                elsewhere,
                 at,
             }));
         }
@@ -321,5 +325,5 @@ fn namespace(case: &Case, number: u32) -> String {
         case.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     name.truncate(36);
     let nanos = clock::now().as_nanosecond() & 0xffff_ffff;
-    format!("ls-{}-{number}-{nanos:x}", name.trim_matches('-'))
+    format!("{CASES}{}-{number}-{nanos:x}", name.trim_matches('-'))
 }

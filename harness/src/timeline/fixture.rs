@@ -122,7 +122,14 @@ impl Film {
     pub(crate) fn request(self, verb: &str, resource: &str, status: u16) -> Self {
         let (verb, resource) = (verb.to_owned(), resource.to_owned());
         let (subresource, name) = (String::new(), "x".to_owned());
-        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, at: 30 }))
+        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, elsewhere: None, at: 30 }))
+    }
+
+    /// A request about another namespace, or about all, that the server refused.
+    pub(crate) fn refused(self, verb: &str, resource: &str, elsewhere: &str) -> Self {
+        let (verb, resource, elsewhere) = (verb.to_owned(), resource.to_owned(), Some(elsewhere.to_owned()));
+        let (subresource, name) = (String::new(), String::new());
+        self.entry(Entry::Request(Request { verb, resource, subresource, name, status: 403, elsewhere, at: 30 }))
     }
 
     fn entry(mut self, entry: Entry) -> Self {

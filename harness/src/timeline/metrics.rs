@@ -14,6 +14,8 @@ pub struct Metrics {
     pub conflicts: u64,
     /// Those that were answered with any other error, or not at all.
     pub errors: u64,
+    /// What the server refused, 401 or 403, about the case's namespace or not: what was asked, and how often.
+    pub refused: BTreeMap<String, u64>,
     /// From the first entry to the last, in milliseconds.
     pub wall: u64,
     /// The part of it that was spent waiting for the namespace to settle, in milliseconds.
@@ -28,6 +30,12 @@ impl Metrics {
         for entry in &recording.entries {
             let at = match entry {
                 Entry::Request(request) => {
+                    if request.is_refused() {
+                        *metrics.refused.entry(request.to_string()).or_default() += 1;
+                    }
+                    if request.elsewhere.is_some() {
+                        continue;
+                    }
                     *metrics.requests.entry(request.verb.clone()).or_default() += 1;
                     match request.status {
                         409 => metrics.conflicts += 1,
