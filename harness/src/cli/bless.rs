@@ -44,11 +44,10 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     if !matches!(spec, Spec::Upstream(_)) {
         return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
     }
-    spec.check()?;
     if arguments.place.site.cluster != SiteName::ControlPlane {
         return Err(CliError::Usage("timelines are blessed on --cluster control-plane only".to_owned()));
     }
-    arguments.place.check(&cases)?;
+    arguments.place.check(&cases, [&spec])?;
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
         let lab = arguments.place.boot().await?;

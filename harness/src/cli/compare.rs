@@ -20,7 +20,7 @@ pub(super) struct Arguments {
     selection: Selection,
     #[command(flatten)]
     place: Place,
-    /// The two subjects: ours, upstream, upstream:VERSION, "command:PROGRAM ARGUMENTS".
+    /// The two subjects: ours, upstream, upstream:VERSION, "command:PROGRAM ARGUMENTS", or on kind deployment:MANIFEST.
     #[arg(long, required = true, num_args = 1)]
     subject: Vec<String>,
     /// Show both timelines side by side, not only where they differ.
@@ -43,10 +43,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let [left, right] = specs.as_slice() else {
         return Err(CliError::Usage(format!("compare takes --subject twice, not {} times", specs.len())));
     };
-    for spec in &specs {
-        spec.check()?;
-    }
-    arguments.place.check(&cases)?;
+    arguments.place.check(&cases, &specs)?;
     let lab = arguments.place.open().await?;
     let all = clock::instant();
     let sides = stage::on(lab, async |lab| played(&arguments, lab, [left, right], &cases).await).await?;
@@ -77,6 +74,7 @@ async fn played(arguments: &Arguments, lab: &Lab, specs: [&Spec; 2], cases: &[Ca
             played.push(recording);
         }
         stage::pace(spec, cases.len(), since.elapsed());
+        stage::refusals(spec, &seat);
         seat.leave().await;
         sides.push(Side { title, played });
     }

@@ -27,8 +27,7 @@ pub(super) struct Arguments {
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let spec: Spec = arguments.subject.parse()?;
-    spec.check()?;
-    arguments.place.check(&cases)?;
+    arguments.place.check(&cases, [&spec])?;
     let lab = arguments.place.open().await?;
     let cut = stage::on(lab, async |lab| {
         let seat = arguments.place.seat(lab, &spec).await?;

@@ -22,7 +22,8 @@ pub(super) struct Arguments {
     selection: Selection,
     #[command(flatten)]
     place: Place,
-    /// Whom to judge: ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, "command:PROGRAM ARGUMENTS".
+    /// Whom to judge: ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, "command:PROGRAM ARGUMENTS", or on
+    /// kind deployment:MANIFEST, a controller that runs as pods of the cluster, from a file or a folder of kustomize's.
     #[arg(long, default_value = "ours")]
     subject: Vec<String>,
     /// Play each case so many times.
@@ -49,12 +50,9 @@ pub(super) enum Output {
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
-    for spec in &specs {
-        spec.check()?;
-    }
     // All of them are read before anything runs.
     let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
-    arguments.place.check(&cases)?;
+    arguments.place.check(&cases, &specs)?;
     let lab = arguments.place.open().await?;
     let all = clock::instant();
     let outcomes = stage::on(lab, async |lab| {
@@ -102,6 +100,7 @@ async fn judged(
             }
         }
         stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
+        stage::refusals(spec, &seat);
         seat.leave().await;
     }
     Ok(outcomes)

@@ -40,11 +40,19 @@ pub(super) enum PodsArgument {
 }
 
 impl Place {
-    /// What cannot be done with these cases here, before anything runs.
-    pub(super) fn check(&self, cases: &[Case]) -> Result<(), CliError> {
+    /// What cannot be done with these cases and subjects here, before anything runs.
+    pub(super) fn check<'a>(&self, cases: &[Case], specs: impl IntoIterator<Item = &'a Spec>) -> Result<(), CliError> {
         let usage = |why: String| Err(CliError::Usage(why));
         self.site.check()?;
         let site = self.site.cluster;
+        for spec in specs {
+            spec.check()?;
+            if let Spec::Deployment(path) = spec
+                && site != SiteName::Kind
+            {
+                return Err(SubjectError::Elsewhere(path.clone()).into());
+            }
+        }
         if self.keep && site != SiteName::Kind {
             let why = match site {
                 SiteName::Kubeconfig => "--keep is for kind; a cluster of your own stays anyway".to_owned(),
@@ -160,6 +168,19 @@ async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Lab, CliEr
     Ok(lab)
 }
 
+/// Say what the API server refused a subject; of one with rights of its own also that it refused nothing.
+pub(super) fn refusals(spec: &Spec, seat: &Seat<'_>) {
+    let (requests, refused) = seat.requests();
+    match refused.is_empty() {
+        true if spec.is_inside() => eprintln!("{spec}: {requests} requests, none of them refused"),
+        true => {}
+        false => {
+            let refused: Vec<_> = refused.into_iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
+            eprintln!("{spec}: {requests} requests; the API server refused {}", refused.join(", "));
+        }
+    }
+}
+
 /// Say how fast a subject went through its cases.
 pub(super) fn pace(spec: &Spec, cases: usize, took: Duration) {
     let seconds = took.as_secs_f64();
@@ -241,6 +262,11 @@ impl CliError {
             | Self::Interrupted
             | Self::Lost(_)
             | Self::Subject(SubjectError::Binaries(_) | SubjectError::Spawn(_) | SubjectError::Client(_)) => {
+                Outcome::Inconclusive
+            }
+            // As one that ends at once, which is seated, and fails every case.
+            Self::Subject(SubjectError::NotReady { .. }) => Outcome::NonConformant,
+            Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {
                 Outcome::Inconclusive
             }
             Self::NoCase => Outcome::NothingSelected,

@@ -1,6 +1,6 @@
 //! A subject at work on a lab.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Lab, LabError};
@@ -12,7 +12,7 @@ use crate::gate::Gate;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{Canary, ObserveError};
 use crate::recording::Identity;
-use crate::subject::{Running, Spec, Stage};
+use crate::subject::{Inside, Running, Spec, Stage, SubjectError};
 
 /// How long to be patient.
 #[derive(Debug, Clone)]
@@ -64,15 +64,21 @@ impl<'a> Seat<'a> {
             }
         };
         lab.cluster.admit(&namespace).await?;
-        let gate = Gate::start(&lab.cluster.access)?;
+        let gate = gate(lab, spec).await?;
+        let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
         let stage = Stage {
             kubeconfig: gate.kubeconfig(),
             folder: &lab.folder.join(&namespace),
             supervisor: &lab.supervisor,
             controllers: &options.controllers,
+            inside: node.map(|node| Inside { client: &lab.client, node, gate: &gate }),
         };
         let subject = spec.start(&stage).await?;
-        canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
+        let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
+        if taken_up && gate.log().counts().is_empty() {
+            subject.stop().await;
+            return Err(SubjectError::PastTheGate(spec.to_string()).into());
+        }
         let (budget, pods) = (options.budget, options.pods);
         Ok(Seat { lab, gate, subject, canary, budget, pods, cases: 0.into(), _alone: alone })
     }
@@ -80,6 +86,12 @@ impl<'a> Seat<'a> {
     /// Who sits here.
     pub fn identity(&self) -> &Identity {
         &self.subject.identity
+    }
+
+    /// How many requests the subject has made so far, and which of them the server refused, and how often.
+    pub fn requests(&self) -> (u64, BTreeMap<String, u64>) {
+        let log = self.gate.log();
+        (log.counts().values().sum(), log.refused())
     }
 
     /// Who runs the pods of this case here.
@@ -101,5 +113,14 @@ impl<'a> Seat<'a> {
     pub async fn leave(self) {
         self.subject.stop().await;
         remove_namespace(&self.lab.client, &self.canary.namespace).await;
+    }
+}
+
+/// A gate in the subject's reach: on loopback, or where the node's pods find this machine.
+async fn gate(lab: &Lab, spec: &Spec) -> Result<Gate, LabError> {
+    let access = &lab.cluster.access;
+    match lab.cluster.kind.as_ref().filter(|_| spec.is_inside()) {
+        Some(node) => Ok(Gate::start_at(access, node.host().await?)?),
+        None => Ok(Gate::start(access)?),
     }
 }

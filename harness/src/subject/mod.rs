@@ -1,10 +1,11 @@
 //! What is judged: a controller that is given a kubeconfig which leads to the gate, and nothing else.
 //!
 //! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). Whatever it is written in, it
-//! runs at its own pace; the harness sees its requests at the gate and its process, never its inside. Only `ours` names
+//! runs at its own pace; the harness sees its requests at the gate and its process or pods, never its inside. Only `ours` names
 //! this project's own controller.
 
 mod command;
+mod deployment;
 mod ours;
 mod upstream;
 
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::cluster;
+use crate::cluster::kind;
+use crate::gate::Gate;
 use crate::recording::Identity;
 use crate::supervise::{Child, Supervisor};
 
@@ -29,14 +32,19 @@ pub enum Spec {
     Upstream(Option<String>),
     /// `command:PROGRAM ARGUMENTS…`: anything that takes KUBECONFIG from its environment.
     Command(Vec<String>),
+    /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML documents or a folder of kustomize's.
+    Deployment(PathBuf),
 }
+
+pub use deployment::ManifestError;
 
 /// Why a subject could not be named or started.
 #[derive(Debug, thiserror::Error)]
 pub enum SubjectError {
     /// The words on the command line are off.
     #[error(
-        "'{0}' is no subject; use ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH or \"command:PROGRAM ARGUMENTS\""
+        "'{0}' is no subject; use ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, \"command:PROGRAM ARGUMENTS\" \
+         or deployment:MANIFEST"
     )]
     Unknown(String),
     /// The program is not there.
@@ -58,6 +66,52 @@ pub enum SubjectError {
     /// A file could not be written, or the program could not be asked for its version.
     #[error("cannot prepare the subject: {0}")]
     Io(#[from] std::io::Error),
+    /// The manifest is not one.
+    #[error("manifest {} {source}", path.display())]
+    Manifest {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong.
+        source: ManifestError,
+    },
+    /// Pods need a node that runs them.
+    #[error("deployment:{} runs as pods of the cluster, beside a gate that they can reach; add --cluster kind", .0.display())]
+    Elsewhere(PathBuf),
+    /// Something of the manifest's stands in the way.
+    #[error("{0} is there already and was not made by lockstep; remove it, or take another cluster")]
+    There(String),
+    /// The cluster does not take an object of the manifest's.
+    #[error("cannot make {what}: {source}")]
+    Install {
+        /// Which.
+        what: String,
+        /// What the server says.
+        source: Box<kube::Error>,
+    },
+    /// An image of the manifest's is nowhere to be had.
+    #[error("{who} has no image: {why}; build it, so that the local engine has it, or name one that the node can pull")]
+    NoImage {
+        /// The pod.
+        who: String,
+        /// What it says.
+        why: String,
+    },
+    /// Its pods do not become ready.
+    #[error("the subject's {who} was not ready within {seconds} s: {why}")]
+    NotReady {
+        /// The pod.
+        who: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// What it waits for, its last words, and what the gate has seen of it.
+        why: String,
+    },
+    /// It acts, and not through the gate.
+    #[error(
+        "{0} acts on the cluster, and none of its requests came through the gate; \
+         it must take KUBECONFIG, or in a pod the cluster's own way: KUBERNETES_SERVICE_HOST and its service account"
+    )]
+    PastTheGate(String),
     /// The client for a subject in this process could not be made.
     #[error("cannot make the subject's client: {0}")]
     Client(String),
@@ -80,6 +134,7 @@ impl FromStr for Spec {
                 let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
                 if words.is_empty() { Err(unknown()) } else { Ok(Self::Command(words)) }
             }
+            ("deployment", Some(path)) => Ok(Self::Deployment(path.into())),
             _ => Err(unknown()),
         }
     }
@@ -95,6 +150,7 @@ impl std::fmt::Display for Spec {
             Self::Upstream(None) => write!(f, "upstream"),
             Self::Upstream(Some(version)) => write!(f, "upstream:{version}"),
             Self::Command(words) => write!(f, "command:{}", words.join(" ")),
+            Self::Deployment(path) => write!(f, "deployment:{}", path.display()),
         }
     }
 }
@@ -109,6 +165,18 @@ pub struct Stage<'a> {
     pub supervisor: &'a Supervisor,
     /// Controllers that the subject brings, by short name; the cluster has left them out.
     pub controllers: &'a BTreeSet<String>,
+    /// The cluster, where it can run a subject as pods, and the gate is in their reach.
+    pub inside: Option<Inside<'a>>,
+}
+
+/// What a subject that runs as pods needs to be put there.
+pub struct Inside<'a> {
+    /// The harness's own client.
+    pub client: &'a kube::Client,
+    /// The node that runs pods.
+    pub node: &'a kind::Node,
+    /// The gate.
+    pub gate: &'a Gate,
 }
 
 /// A running subject.
@@ -123,13 +191,19 @@ pub struct Running {
 enum Life {
     Task(ours::Task),
     Process { child: Child, log: PathBuf },
+    Pods(Box<deployment::Running>),
 }
 
 impl Spec {
+    /// Whether it runs as pods of the cluster, not as a process of this machine.
+    pub fn is_inside(&self) -> bool {
+        matches!(self, Self::Deployment(_))
+    }
+
     /// Check what can be checked without a cluster: a program that is not there is bad usage, not a verdict.
     ///
     /// # Errors
-    /// [`SubjectError::Missing`].
+    /// [`SubjectError::Missing`], [`SubjectError::Manifest`].
     pub fn check(&self) -> Result<(), SubjectError> {
         match self {
             Self::Command(words) => command::find(&words[0]).map(drop),
@@ -138,6 +212,7 @@ impl Spec {
             Self::Upstream(Some(version)) if !cluster::is_version(version) => {
                 Err(SubjectError::Unknown(self.to_string()))
             }
+            Self::Deployment(path) => deployment::check(path),
             Self::Ours | Self::OursFixed | Self::Upstream(_) => Ok(()),
         }
     }
@@ -172,6 +247,10 @@ impl Spec {
                 let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 self.process(stage, &kubeconfig, &program, words[1..].to_vec(), version).await
             }
+            Self::Deployment(path) => {
+                let (pods, version) = deployment::start(path, stage).await?;
+                Ok(Running { identity: self.identity(&version), life: Life::Pods(Box::new(pods)) })
+            }
         }
     }
 
@@ -201,6 +280,7 @@ impl Running {
             Life::Process { child, log } => {
                 child.exited().map(|status| format!("the subject ended ({status}){}", command::last_words(log)))
             }
+            Life::Pods(pods) => pods.ended(),
         }
     }
 
@@ -209,6 +289,7 @@ impl Running {
         match self.life {
             Life::Task(task) => task.stop().await,
             Life::Process { child, .. } => command::end(&child).await,
+            Life::Pods(pods) => pods.stop().await,
         }
     }
 }
@@ -232,6 +313,7 @@ mod tests {
     #[case("upstream")]
     #[case("upstream:v1.33.13")]
     #[case("command:sleep 1000")]
+    #[case("deployment:controller/deploy")]
     fn names_round_trip(#[case] text: &str) {
         assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
     }
@@ -242,6 +324,8 @@ mod tests {
     #[case("command:")]
     #[case("command: ")]
     #[case("upstream:")]
+    #[case("deployment:")]
+    #[case("deployment")]
     fn others_are_refused(#[case] text: &str) {
         let error = text.parse::<Spec>().unwrap_err().to_string();
         assert!(error.contains("is no subject; use ours"), "{error}");

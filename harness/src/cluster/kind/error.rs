@@ -47,6 +47,14 @@ pub enum KindError {
         /// What the engine says.
         why: String,
     },
+    /// What runs on the node cannot reach this machine.
+    #[error("no way from node {node} to this machine: {why}")]
+    NoWay {
+        /// The node.
+        node: String,
+        /// What is missing.
+        why: String,
+    },
     /// A program failed.
     #[error("`{command}` failed: {why}")]
     Failed {

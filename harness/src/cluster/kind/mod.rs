@@ -11,12 +11,14 @@
 //! * `tool` is the one place that starts `kind` and the container engine.
 //! * A cluster of this name that is there already is used if its fingerprint is the wanted one, and left as it was found. One
 //!   that is made here goes at the end, however the harness ends, unless it is to be kept.
+//! * `images` and `outside` are for pods that run for real: their images, and for a subject that runs as pods the way to the gate.
 //!
 //! The harness's own kubeconfig is kept apart: nothing is written to the user's.
 
 mod config;
 mod error;
 mod images;
+mod outside;
 mod proof;
 mod tool;
 
@@ -28,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::KindError;
 pub use images::Images;
+pub use outside::Way;
 
 use super::boot::Booted;
 use super::environment::variable;

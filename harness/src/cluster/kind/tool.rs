@@ -98,6 +98,12 @@ impl Tool {
         self.kind(["delete", "cluster", "--name", name, "--kubeconfig", "/dev/null"]).await.map(drop)
     }
 
+    /// Copy an image of the local engine's to one node.
+    pub(super) async fn load(&self, node: &str, image: &str) -> Result<(), KindError> {
+        let name = node.strip_suffix("-control-plane").unwrap_or(node);
+        self.kind(["load", "docker-image", image, "--name", name, "--nodes", node]).await.map(drop)
+    }
+
     /// Keep the logs of a cluster's nodes, where the next failure overwrites them.
     pub(super) async fn keep_logs(&self, name: &str) -> Option<PathBuf> {
         let folder = of_user().ok()?.join(format!("failed-kind-{name}"));

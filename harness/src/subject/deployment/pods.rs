@@ -1,0 +1,290 @@
+//! The subject's pods: waited for, watched, and quoted when something is wrong with them.
+//!
+//! Ready is what the manifest's own probes say. A subject is down when not one of its pods runs, nor is about to: that a single one of
+//! them dies is what a controller with several is made for.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams, LogParams, Preconditions};
+use tokio::task::AbortHandle;
+
+use crate::clock;
+
+/// How much of a container's log is quoted.
+const LAST_LINES: i64 = 8;
+/// How long it may take until all are ready: images are there or pulled, and caches filled.
+pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+/// How long they may take to end. Most say themselves; half a minute is the cluster's own default.
+const FAREWELL: Duration = Duration::from_secs(40);
+const LOOK: Duration = Duration::from_millis(200);
+const WATCH: Duration = Duration::from_millis(500);
+/// Waiting for one of these is waiting for nothing.
+const NO_IMAGE: [&str; 4] = ["ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"];
+const CRASHES: &str = "CrashLoopBackOff";
+
+/// The pods of one ReplicaSet.
+#[derive(Clone)]
+pub(super) struct Pods {
+    pub(super) client: kube::Client,
+    pub(super) namespace: String,
+    /// The ReplicaSet's name.
+    pub(super) name: String,
+    /// Its uid.
+    pub(super) uid: String,
+}
+
+/// Pods that do not become ready, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plight {
+    /// The pod, or the ReplicaSet that has none.
+    pub(super) who: String,
+    /// What it waits for, with its last words.
+    pub(super) why: String,
+    /// Whether it is an image that cannot be had.
+    pub(super) image: bool,
+}
+
+/// Looks after the pods from time to time; dropping it ends that.
+#[derive(Debug)]
+pub(super) struct Watch {
+    down: Arc<Mutex<Option<String>>>,
+    task: AbortHandle,
+}
+
+impl Pods {
+    /// Wait until so many are ready.
+    pub(super) async fn ready(&self, replicas: i64) -> Result<(), Plight> {
+        let since = clock::instant();
+        let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &self.namespace);
+        loop {
+            let set = sets.get(&self.name).await;
+            let status = set.ok().and_then(|set| set.status).unwrap_or_default();
+            if i64::from(status.ready_replicas.unwrap_or(0)) >= replicas {
+                return Ok(());
+            }
+            let pods = self.list().await;
+            let spent = since.elapsed() > PATIENCE;
+            let hopeless = |pod: &&Pod| spent && !is_ready(pod) || lacks_image(pod) || restarts(pod) > 2;
+            if let Some(pod) = pods.iter().find(hopeless) {
+                let why = format!("{}{}", state(pod), self.last_words(pod).await);
+                return Err(Plight { who: format!("pod {}", pod.name_any()), why, image: lacks_image(pod) });
+            }
+            if spent {
+                let refused =
+                    status.conditions.unwrap_or_default().into_iter().find(|one| one.type_ == "ReplicaFailure");
+                let why = refused.and_then(|one| one.message).unwrap_or_else(|| "it has no pods".to_owned());
+                return Err(Plight { who: format!("replicaset {}", self.name), why, image: false });
+            }
+            clock::pause(LOOK).await;
+        }
+    }
+
+    /// Keep an eye on them.
+    pub(super) fn watch(&self) -> Watch {
+        let down = Arc::new(Mutex::new(None));
+        let (pods, told) = (self.clone(), Arc::clone(&down));
+        let task = tokio::spawn(async move {
+            loop {
+                let found = match pods.try_list().await {
+                    Ok(list) => pods.down(&list).await,
+                    // A server that does not answer is seen elsewhere.
+                    Err(_) => None,
+                };
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                clock::pause(WATCH).await;
+            }
+        });
+        Watch { down, task: task.abort_handle() }
+    }
+
+    /// End them, and wait until none is left. They are asked; those that take too long are not asked again.
+    pub(super) async fn end(&self) {
+        let since = clock::instant();
+        let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &self.namespace);
+        // It may be gone, or be removed with all else.
+        sets.delete(&self.name, &DeleteParams::background()).await.ok();
+        loop {
+            let left = self.list().await;
+            if left.is_empty() || since.elapsed() > FAREWELL + FAREWELL {
+                return;
+            }
+            let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+            for pod in left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() || since.elapsed() > FAREWELL)
+            {
+                let mut how = DeleteParams::default();
+                how.preconditions = Some(Preconditions { uid: pod.uid(), ..Preconditions::default() });
+                if since.elapsed() > FAREWELL {
+                    how = how.grace_period(0);
+                }
+                // It may be gone meanwhile.
+                api.delete(&pod.name_any(), &how).await.ok();
+            }
+            clock::pause(LOOK).await;
+        }
+    }
+
+    /// Why none of them works, if none does.
+    async fn down(&self, pods: &[Pod]) -> Option<String> {
+        let first = pods.first()?;
+        if !pods.iter().all(is_down) {
+            return None;
+        }
+        let name = first.name_any();
+        Some(format!("the subject ended: pod {name}: {}{}", state(first), self.last_words(first).await))
+    }
+
+    async fn list(&self) -> Vec<Pod> {
+        self.try_list().await.unwrap_or_default()
+    }
+
+    async fn try_list(&self) -> kube::Result<Vec<Pod>> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let mut pods = api.list(&ListParams::default()).await?.items;
+        pods.retain(|pod| pod.owner_references().iter().any(|owner| owner.uid == self.uid));
+        Ok(pods)
+    }
+
+    /// The end of the log of what is wrong with a pod, to be read after a colon.
+    async fn last_words(&self, pod: &Pod) -> String {
+        let Some(status) = statuses(pod).find(|status| !status.ready) else { return String::new() };
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let running = status.state.as_ref().is_some_and(|state| state.running.is_some());
+        let how = LogParams {
+            container: Some(status.name.clone()),
+            tail_lines: Some(LAST_LINES),
+            previous: !running && status.restart_count > 0,
+            ..LogParams::default()
+        };
+        match api.logs(&pod.name_any(), &how).await {
+            Ok(log) if !log.trim().is_empty() => {
+                format!("; its last words:\n  {}", log.lines().collect::<Vec<_>>().join("\n  "))
+            }
+            // One that never started has no log.
+            _ => String::new(),
+        }
+    }
+}
+
+impl Watch {
+    /// Why none of the pods works, if none does.
+    pub(super) fn down(&self) -> Option<String> {
+        self.down.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What a pod waits for, in the cluster's own words.
+fn state(pod: &Pod) -> String {
+    let waiting = statuses(pod).filter(|status| !status.ready).find_map(container);
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let unbound = || {
+        let unmet = |kind: &str| conditions?.iter().find(|one| one.type_ == kind && one.status == "False");
+        let one = unmet("PodScheduled").or_else(|| unmet("Ready"))?;
+        Some(words(one.reason.as_deref(), one.message.as_deref()))
+    };
+    let phase = || pod.status.as_ref().map(|status| words(status.phase.as_deref(), status.message.as_deref()));
+    waiting.or_else(unbound).or_else(phase).unwrap_or_else(|| "it says nothing".to_owned())
+}
+
+/// What a container that is not ready is at.
+fn container(status: &ContainerStatus) -> Option<String> {
+    let state = status.state.as_ref()?;
+    let said = if let Some(waiting) = &state.waiting {
+        words(waiting.reason.as_deref(), waiting.message.as_deref())
+    } else if let Some(ended) = &state.terminated {
+        format!("{}, exit code {}", words(ended.reason.as_deref(), ended.message.as_deref()), ended.exit_code)
+    } else {
+        "it runs and is not ready".to_owned()
+    };
+    Some(format!("container {}: {said}", status.name))
+}
+
+fn words(reason: Option<&str>, message: Option<&str>) -> String {
+    [reason, message].into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ")
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True")
+}
+
+/// A pod that works no more: its containers have ended for good, or again and again.
+fn is_down(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Failed" | "Succeeded")) || statuses(pod).any(|status| waits_for(status, &[CRASHES]))
+}
+
+fn lacks_image(pod: &Pod) -> bool {
+    statuses(pod).any(|status| waits_for(status, &NO_IMAGE))
+}
+
+/// How often a container of it has ended, of those that wait before they start again.
+fn restarts(pod: &Pod) -> i32 {
+    let crashed = statuses(pod).filter(|status| waits_for(status, &[CRASHES]));
+    crashed.map(|status| status.restart_count).max().unwrap_or(0)
+}
+
+fn waits_for(status: &ContainerStatus, reasons: &[&str]) -> bool {
+    let waiting = status.state.as_ref().and_then(|state| state.waiting.as_ref());
+    waiting.and_then(|waiting| waiting.reason.as_deref()).is_some_and(|reason| reasons.contains(&reason))
+}
+
+fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
+    let status = pod.status.as_ref();
+    let first = status.and_then(|status| status.init_container_statuses.as_ref()).into_iter().flatten();
+    first.chain(status.and_then(|status| status.container_statuses.as_ref()).into_iter().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(status: Value) -> Pod {
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "status": status})).unwrap()
+    }
+
+    fn with(state: Value, restarts: i32) -> Pod {
+        pod(json!({"phase": "Running", "containerStatuses": [{"name": "a", "ready": false, "restartCount": restarts,
+            "image": "i", "imageID": "", "state": state}]}))
+    }
+
+    #[rstest]
+    #[case(json!({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}), "container a: ImagePullBackOff: no such image")]
+    #[case(json!({"terminated": {"reason": "Error", "exitCode": 2}}), "container a: Error, exit code 2")]
+    #[case(json!({"running": {}}), "container a: it runs and is not ready")]
+    fn what_a_container_is_at(#[case] state: Value, #[case] expected: &str) {
+        assert_eq!(super::state(&with(state, 0)), expected);
+    }
+
+    #[test]
+    fn what_a_pod_without_containers_waits_for() {
+        let conditions =
+            json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]);
+        assert_eq!(state(&pod(json!({"phase": "Pending", "conditions": conditions}))), "Unschedulable: 0/1 nodes");
+        assert_eq!(state(&pod(json!({"phase": "Failed", "message": "evicted"}))), "Failed: evicted");
+    }
+
+    #[test]
+    fn what_is_hopeless_and_what_is_down() {
+        let waiting = |reason: &str, restarts| with(json!({"waiting": {"reason": reason}}), restarts);
+        assert!(lacks_image(&waiting("ErrImagePull", 0)) && !lacks_image(&waiting("ContainerCreating", 0)));
+        assert_eq!((restarts(&waiting(CRASHES, 3)), restarts(&with(json!({"running": {}}), 3))), (3, 0));
+        assert!(is_down(&waiting(CRASHES, 1)) && is_down(&pod(json!({"phase": "Failed"}))));
+        assert!(!is_down(&waiting("ContainerCreating", 0)) && !is_down(&with(json!({"running": {}}), 9)));
+        assert!(
+            is_ready(&pod(json!({"conditions": [{"type": "Ready", "status": "True"}]}))) && !is_ready(&waiting("", 0))
+        );
+    }
+}

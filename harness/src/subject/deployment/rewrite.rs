@@ -1,0 +1,338 @@
+//! From a manifest to the objects that run it on kind. Pure.
+//!
+//! * The Deployment becomes a ReplicaSet without a controller: the stock Deployment controller is off, and the one under test must
+//!   not look after itself.
+//! * Its pods stay on the node that has a kubelet, and use the images that were put there.
+//! * The way to the API server leads through the gate. Every client that knows how to run in a cluster finds its server by
+//!   KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA and token in one folder, so those are what is changed: no flag of the
+//!   program's needs to be known, and no kubeconfig is needed. The token stays the pods' own, so that what they may do is what the
+//!   manifest's roles say.
+//! * Everything is labelled as the harness's, and belongs to one namespace of its own: the garbage collector takes away what
+//!   a run that was killed has left, once that namespace is deleted.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use super::CONTAINERS;
+use super::manifest::{Manifest, ManifestError, namespace, text_at};
+use crate::cluster::{MANAGER, OURS};
+
+/// Where every client looks for its token and CA.
+const ACCESS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// The ConfigMap with the cluster's CA that each namespace has; the gate's own takes its place.
+const CLUSTER_CA: &str = "kube-root-ca.crt";
+/// The gate's CA as a ConfigMap, and the volume that it is mounted by.
+const GATE_CA: &str = "lockstep-gate";
+/// As long as the one that a pod gets unasked.
+const TOKEN_SECONDS: u32 = 3607;
+
+/// Where the pods are put, and what is there for them.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    /// The node's name.
+    pub(super) node: &'a str,
+    /// Where the gate listens.
+    pub(super) gate: SocketAddr,
+    /// The gate's CA, PEM.
+    pub(super) ca_pem: &'a str,
+    /// Images that were put on the node: not to be pulled.
+    pub(super) images: &'a BTreeSet<String>,
+    /// The namespace that everything belongs to, as an owner reference.
+    pub(super) owner: &'a Value,
+}
+
+/// The objects to make, in their order: namespaces first, the ReplicaSet last.
+pub(super) fn objects(manifest: &Manifest, place: &Place<'_>) -> Result<Vec<Value>, ManifestError> {
+    let (mut namespaces, others): (Vec<_>, Vec<_>) =
+        manifest.others.iter().cloned().partition(|object| object["kind"] == "Namespace");
+    let ca = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": GATE_CA, "namespace": manifest.namespace()},
+        "data": {"ca.crt": place.ca_pem},
+    });
+    namespaces.extend(others.into_iter().chain([ca, replica_set(manifest, place)?]));
+    for object in &mut namespaces {
+        object["metadata"]["labels"][OURS] = MANAGER.into();
+        object["metadata"]["ownerReferences"] = json!([place.owner]);
+    }
+    Ok(namespaces)
+}
+
+fn replica_set(manifest: &Manifest, place: &Place<'_>) -> Result<Value, ManifestError> {
+    let deployment = &manifest.deployment;
+    let mut template = deployment["spec"]["template"].clone();
+    // Pods of a manifest that has such a label itself keep theirs, which a selector may ask for.
+    if template.pointer("/metadata/labels").and_then(|labels| labels.get(OURS)).is_none() {
+        template["metadata"]["labels"][OURS] = MANAGER.into();
+    }
+    let spec = &mut template["spec"];
+    spec["nodeSelector"]["kubernetes.io/hostname"] = place.node.into();
+    stay(spec);
+    lead_through_the_gate(spec, manifest)
+        .map_err(|why| ManifestError::Deployment { name: manifest.name(), why: why.to_owned() })?;
+    for container in containers(spec) {
+        set_env(container, place.gate);
+        if place.images.contains(&text_at(container, "/image")) {
+            container["imagePullPolicy"] = "IfNotPresent".into();
+        }
+    }
+    let mut made = json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": manifest.name(), "namespace": manifest.namespace()},
+        "spec": {
+            "replicas": manifest.replicas(),
+            "selector": deployment["spec"]["selector"],
+            "template": template,
+        },
+    });
+    if let Some(labels) = deployment.pointer("/metadata/labels") {
+        made["metadata"]["labels"] = labels.clone();
+    }
+    if let Some(seconds) = deployment.pointer("/spec/minReadySeconds") {
+        made["spec"]["minReadySeconds"] = seconds.clone();
+    }
+    Ok(made)
+}
+
+/// Where a kind cluster has workers too, its control plane has a taint.
+fn stay(spec: &mut Value) {
+    let toleration =
+        json!({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"});
+    push(spec, "tolerations", toleration);
+}
+
+/// Token, CA and namespace as a pod has them unasked, with the gate's CA for the cluster's.
+fn lead_through_the_gate(spec: &mut Value, manifest: &Manifest) -> Result<(), &'static str> {
+    let mut own_token = false;
+    for volume in spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
+        for source in volume.pointer_mut("/projected/sources").and_then(Value::as_array_mut).into_iter().flatten() {
+            own_token |= source.get("serviceAccountToken").is_some();
+            if text_at(source, "/configMap/name") == CLUSTER_CA {
+                source["configMap"]["name"] = GATE_CA.into();
+            }
+        }
+    }
+    if !gets_a_token(spec, manifest) {
+        // One that the manifest itself mounts, it mounts where it is wanted.
+        return if own_token {
+            Ok(())
+        } else {
+            Err("its pods get no token (automountServiceAccountToken is false), so they could not act on a cluster")
+        };
+    }
+    let mut needed = false;
+    for container in containers(spec) {
+        let mounts = container.get("volumeMounts").and_then(Value::as_array);
+        let own =
+            mounts.into_iter().flatten().any(|mount| text_at(mount, "/mountPath").trim_end_matches('/') == ACCESS);
+        if !own {
+            needed = true;
+            push(container, "volumeMounts", json!({"name": GATE_CA, "mountPath": ACCESS, "readOnly": true}));
+        }
+    }
+    spec["automountServiceAccountToken"] = false.into();
+    if needed {
+        let sources = json!([
+            {"serviceAccountToken": {"path": "token", "expirationSeconds": TOKEN_SECONDS}},
+            {"configMap": {"name": GATE_CA, "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
+        ]);
+        push(spec, "volumes", json!({"name": GATE_CA, "projected": {"defaultMode": 0o644, "sources": sources}}));
+    }
+    Ok(())
+}
+
+/// Whether the cluster would mount a token unasked: the pod says, else its account, else yes.
+fn gets_a_token(spec: &Value, manifest: &Manifest) -> bool {
+    let pods = spec.get("automountServiceAccountToken").and_then(Value::as_bool);
+    let name = match text_at(spec, "/serviceAccountName") {
+        name if name.is_empty() => "default".to_owned(),
+        name => name,
+    };
+    let account = manifest.others.iter().find(|object| {
+        object["kind"] == "ServiceAccount"
+            && text_at(object, "/metadata/name") == name
+            && namespace(object) == manifest.namespace()
+    });
+    let accounts = account.and_then(|account| account.get("automountServiceAccountToken")?.as_bool());
+    pods.or(accounts).unwrap_or(true)
+}
+
+/// First of all, so that whatever the manifest builds from these two is built from the gate's.
+fn set_env(container: &mut Value, gate: SocketAddr) {
+    let ours =
+        [("KUBERNETES_SERVICE_HOST", gate.ip().to_string()), ("KUBERNETES_SERVICE_PORT", gate.port().to_string())];
+    let theirs = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
+    let theirs = theirs.into_iter().filter(|one| ours.iter().all(|(name, _)| one["name"] != *name));
+    let ours = ours.iter().map(|(name, value)| json!({"name": name, "value": value}));
+    container["env"] = ours.chain(theirs).collect();
+}
+
+fn containers(spec: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let lists = spec.as_object_mut().into_iter().flat_map(|fields| fields.iter_mut());
+    let lists = lists.filter(|(name, _)| CONTAINERS.contains(&name.as_str()));
+    lists.filter_map(|(_, list)| list.as_array_mut()).flatten().filter(|container| container.is_object())
+}
+
+fn push(object: &mut Value, list: &str, item: Value) {
+    match object[list].as_array_mut() {
+        Some(items) => items.push(item),
+        None => object[list] = json!([item]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(manifest: &str) -> Result<Vec<Value>, ManifestError> {
+        let owner = json!({"apiVersion": "v1", "kind": "Namespace", "name": "lockstep-subject-1", "uid": "u"});
+        let place = Place {
+            node: "lockstep-control-plane",
+            gate: "172.18.0.1:4711".parse().unwrap(),
+            ca_pem: "PEM",
+            images: &BTreeSet::from(["mine:1".to_owned()]),
+            owner: &owner,
+        };
+        objects(&Manifest::parse(manifest).unwrap(), &place)
+    }
+
+    /// A Deployment with these fields in its pod's spec.
+    fn deployment(spec: &Value) -> String {
+        let mut spec = spec.clone();
+        if spec["containers"].is_null() {
+            spec["containers"] = json!([{"name": "a", "image": "mine:1"}]);
+        }
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "mine", "namespace": "there", "labels": {"app": "mine"}, "annotations": {"a": "b"}},
+            "spec": {"replicas": 2, "minReadySeconds": 3, "strategy": {"type": "Recreate"},
+                "selector": {"matchLabels": {"app": "mine"}},
+                "template": {"metadata": {"labels": {"app": "mine"}}, "spec": spec}}})
+        .to_string()
+    }
+
+    fn account(automount: bool) -> String {
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine", "namespace": "there"},
+            "automountServiceAccountToken": automount})
+        .to_string()
+    }
+
+    fn pod(manifest: &str) -> Value {
+        made(manifest).unwrap().pop().unwrap()["spec"]["template"]["spec"].take()
+    }
+
+    fn sources(volume: &Value) -> Vec<&str> {
+        let sources = volume["projected"]["sources"].as_array().unwrap();
+        sources.iter().map(|source| source.as_object().unwrap().keys().next().unwrap().as_str()).collect()
+    }
+
+    #[test]
+    fn a_deployment_becomes_a_replica_set() {
+        let set = made(&deployment(&json!({}))).unwrap().pop().unwrap();
+        assert_eq!((&set["apiVersion"], &set["kind"]), (&json!("apps/v1"), &json!("ReplicaSet")));
+        let metadata = &set["metadata"];
+        assert_eq!((&metadata["name"], &metadata["namespace"]), (&json!("mine"), &json!("there")));
+        assert_eq!(metadata["labels"], json!({"app": "mine", OURS: MANAGER}));
+        assert!(metadata["ownerReferences"][0].get("controller").is_none());
+        let spec = &set["spec"];
+        assert_eq!((&spec["replicas"], &spec["minReadySeconds"]), (&json!(2), &json!(3)));
+        assert_eq!(spec["selector"], json!({"matchLabels": {"app": "mine"}}));
+        assert!(spec.get("strategy").is_none(), "a ReplicaSet has none");
+        assert_eq!(spec["template"]["metadata"]["labels"], json!({"app": "mine", OURS: MANAGER}));
+    }
+
+    #[test]
+    fn namespaces_come_first_and_all_is_labelled_and_owned() {
+        let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: there, labels: {x: y}}}";
+        let made = made(&format!("{}\n---\n{}\n---\n{namespace}", account(true), deployment(&json!({})))).unwrap();
+        let kinds: Vec<_> = made.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["Namespace", "ServiceAccount", "ConfigMap", "ReplicaSet"]);
+        assert_eq!(made[0]["metadata"]["labels"], json!({"x": "y", OURS: MANAGER}));
+        for object in &made {
+            assert_eq!(object["metadata"]["labels"][OURS], MANAGER);
+            assert_eq!(object["metadata"]["ownerReferences"][0]["name"], "lockstep-subject-1");
+        }
+        assert_eq!((&made[2]["metadata"]["namespace"], &made[2]["data"]["ca.crt"]), (&json!("there"), &json!("PEM")));
+    }
+
+    #[test]
+    fn pods_stay_on_the_node_and_pull_no_image_that_is_there() {
+        let containers =
+            json!([{"name": "a", "image": "mine:1", "imagePullPolicy": "Always"}, {"name": "b", "image": "side"}]);
+        let pod = pod(&deployment(
+            &json!({"containers": containers, "nodeSelector": {"a": "b"}, "tolerations": [{"key": "x"}]}),
+        ));
+        assert_eq!(pod["nodeSelector"], json!({"a": "b", "kubernetes.io/hostname": "lockstep-control-plane"}));
+        assert_eq!(pod["tolerations"].as_array().unwrap().len(), 2);
+        assert!(pod.get("schedulerName").is_none() && pod.get("nodeName").is_none());
+        assert_eq!(pod["containers"][0]["imagePullPolicy"], "IfNotPresent");
+        assert!(pod["containers"][1].get("imagePullPolicy").is_none());
+    }
+
+    #[test]
+    fn every_container_finds_the_gate_and_its_own_token() {
+        let env = json!([{"name": "URL", "value": "https://$(KUBERNETES_SERVICE_HOST)"},
+            {"name": "KUBERNETES_SERVICE_PORT", "value": "443"}]);
+        let spec = json!({"containers": [{"name": "a", "image": "mine:1", "env": env}, {"name": "b"}], "initContainers": [{"name": "c"}]});
+        let pod = pod(&deployment(&spec));
+        for container in ["/containers/0", "/containers/1", "/initContainers/0"] {
+            let container = pod.pointer(container).unwrap();
+            assert_eq!(container["env"][0], json!({"name": "KUBERNETES_SERVICE_HOST", "value": "172.18.0.1"}));
+            assert_eq!(container["env"][1], json!({"name": "KUBERNETES_SERVICE_PORT", "value": "4711"}));
+            assert_eq!(container["volumeMounts"], json!([{"name": GATE_CA, "mountPath": ACCESS, "readOnly": true}]));
+        }
+        assert_eq!(pod["containers"][0]["env"].as_array().unwrap().len(), 3);
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        assert_eq!(sources(&pod["volumes"][0]), ["serviceAccountToken", "configMap", "downwardAPI"]);
+    }
+
+    #[test]
+    fn a_volume_of_the_manifests_own_gets_the_gates_ca() {
+        let projected = json!({"sources": [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": CLUSTER_CA}},
+            {"configMap": {"name": "other"}}]});
+        let mount = json!([{"name": "own", "mountPath": format!("{ACCESS}/")}]);
+        let containers = json!([{"name": "a", "volumeMounts": mount}, {"name": "b"}]);
+        for automount in [true, false] {
+            let spec = json!({"containers": containers, "volumes": [{"name": "own", "projected": projected}],
+                "automountServiceAccountToken": automount});
+            let pod = pod(&deployment(&spec));
+            let sources = &pod["volumes"][0]["projected"]["sources"];
+            assert_eq!(
+                (&sources[1]["configMap"]["name"], &sources[2]["configMap"]["name"]),
+                (&json!(GATE_CA), &json!("other"))
+            );
+            assert_eq!(pod["containers"][0]["volumeMounts"].as_array().unwrap().len(), 1);
+            // The other container has what it would have had.
+            assert_eq!(pod["containers"][1]["volumeMounts"].is_array(), automount);
+            assert_eq!(pod["volumes"].as_array().unwrap().len(), 1 + usize::from(automount));
+        }
+    }
+
+    #[test]
+    fn pods_without_a_token_are_refused() {
+        let refused = |manifest: &str| made(manifest).unwrap_err().to_string();
+        assert!(
+            refused(&deployment(&json!({"automountServiceAccountToken": false})))
+                .starts_with("deployment/mine: its pods get no token")
+        );
+        let by_account = deployment(&json!({"serviceAccountName": "mine"}));
+        refused(&format!("{}\n---\n{by_account}", account(false)));
+        made(&format!("{}\n---\n{by_account}", account(true))).unwrap();
+        // The pod's word counts for more than its account's; another's account counts for nothing.
+        let by_pod = deployment(&json!({"serviceAccountName": "mine", "automountServiceAccountToken": true}));
+        made(&format!("{}\n---\n{by_pod}", account(false))).unwrap();
+        made(&format!("{}\n---\n{}", account(false), deployment(&json!({})))).unwrap();
+    }
+
+    #[test]
+    fn a_label_that_a_selector_asks_for_stays() {
+        let manifest = deployment(&json!({})).replace(r#""app":"mine""#, &format!(r#""{OURS}":"them""#));
+        let set = made(&manifest).unwrap().pop().unwrap();
+        assert_eq!(set["spec"]["template"]["metadata"]["labels"][OURS], "them");
+        assert_eq!(set["metadata"]["labels"][OURS], MANAGER);
+    }
+}
