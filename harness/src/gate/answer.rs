@@ -5,6 +5,8 @@ use std::task::{Context, Poll};
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
+use super::control::Control;
+use super::events::Events;
 use super::log::Ticket;
 
 /// The body of an answer: the server's, frame by frame, or the gate's own words. The request is finished when it is dropped.
@@ -17,6 +19,12 @@ pub(super) struct Answer {
 #[derive(Debug)]
 enum Content {
     Stream(Incoming),
+    Watch(Box<Events>),
+    /// A watch in a form that the gate does not read.
+    Opaque {
+        body: Incoming,
+        _until_it_ends: Opaque,
+    },
     Words(Option<Bytes>),
 }
 
@@ -24,6 +32,18 @@ impl Answer {
     /// What the server sends.
     pub(super) fn stream(body: Incoming, ticket: Ticket) -> Self {
         Self { content: Content::Stream(body), _ticket: ticket }
+    }
+
+    /// What the server sends about a kind, on and on. Only JSON is told apart by event.
+    pub(super) fn watch(body: Incoming, ticket: Ticket, control: &Control, resource: &str, json: bool) -> Self {
+        let resource = resource.to_owned();
+        let content = if json {
+            Content::Watch(Box::new(Events::new(body, control.clone(), resource)))
+        } else {
+            control.open_watch(&resource, false);
+            Content::Opaque { body, _until_it_ends: Opaque { control: control.clone(), resource } }
+        };
+        Self { content, _ticket: ticket }
     }
 
     /// What the gate itself says.
@@ -38,22 +58,38 @@ impl Body for Answer {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         match &mut self.get_mut().content {
-            Content::Stream(body) => Pin::new(body).poll_frame(cx),
+            Content::Stream(body) | Content::Opaque { body, .. } => Pin::new(body).poll_frame(cx),
+            Content::Watch(events) => events.poll(cx),
             Content::Words(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.content {
-            Content::Stream(body) => body.is_end_stream(),
+            Content::Stream(body) | Content::Opaque { body, .. } => body.is_end_stream(),
+            Content::Watch(events) => events.is_end(),
             Content::Words(text) => text.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Stream(body) => body.size_hint(),
+            Content::Stream(body) | Content::Opaque { body, .. } => body.size_hint(),
+            Content::Watch(_) => SizeHint::default(),
             Content::Words(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
         }
+    }
+}
+
+/// Says that it is over when it is dropped.
+#[derive(Debug)]
+struct Opaque {
+    control: Control,
+    resource: String,
+}
+
+impl Drop for Opaque {
+    fn drop(&mut self) {
+        self.control.close_opaque(&self.resource);
     }
 }

@@ -181,14 +181,16 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// The server's answer began. A watch is written down now: it has no end of its own.
-    pub(super) fn answered(&mut self, status: u16) {
-        if let Some(request) = &mut self.request {
-            request.status = Some(status);
+    /// The server's answer began. A watch is written down now, as it has no end of its own; returns what it is of.
+    pub(super) fn answered(&mut self, status: u16) -> Option<String> {
+        let request = self.request.as_mut()?;
+        request.status = Some(status);
+        if request.verb != Verb::Watch {
+            return None;
         }
-        if self.request.as_ref().is_some_and(|request| request.verb == Verb::Watch) {
-            self.finish();
-        }
+        let resource = request.resource.clone();
+        self.finish();
+        Some(resource)
     }
 
     fn finish(&mut self) {

@@ -10,7 +10,7 @@
 //! * HTTP/1.1 and HTTP/2 towards the subject, whichever it prefers; TLS verified against the cluster's
 //!   CA towards the server.
 //! * Every frame goes out as it comes in. A watch may be silent for minutes: nothing here has a
-//!   time-out. Bodies are never decoded, so gzip and protobuf pass unseen.
+//!   time-out. Without a command bodies are never decoded, so gzip and protobuf pass unseen.
 //! * Headers that belong to one connection stay on it; all others pass, `Authorization` among them.
 //! * A client that goes away takes its request to the server with it, and the other way round.
 //! * Towards the server the connection's flow-control window is as large as it gets: a stream that
@@ -18,24 +18,32 @@
 //! * A server that cannot be reached is a 502 with a `Status`, as the server itself would say it.
 //! * `Upgrade` does not pass: no controller runs `exec` or `port-forward`.
 //!
-//! # Where to stand in the way
+//! # Where it stands in the way
 //!
-//! Every request comes through one function, `Passage::pass`, which has four moments:
+//! [`Control`] takes commands as data: [`Command`]s about requests, [`WatchCommand`]s about what a kind's watch tells the
+//! subject. Every request comes through one function, `Passage::pass`, which has four moments:
 //!
-//! 1. *arrived*: the request is understood ([`Route`]) and nobody has seen it. Here it can be held,
-//!    delayed, refused with an answer of the gate's own, or be the sign for a hold on a kind: the hold is
-//!    in place **before** the request goes to the server (measured: after it, the event overtakes).
+//! 1. *arrived*: the request is understood ([`Route`]) and nobody has seen it. Here it is held, delayed, refused with an
+//!    answer of the gate's own, or cut off. A hold is in place **before** the request goes to the server (measured: after
+//!    it, the event overtakes).
 //! 2. *answered*: the server has acted and its status is known, the subject knows nothing. Here the
-//!    answer can be withheld, or the subject be killed between its write and the answer.
+//!    answer is withheld or lost, and the subject killed between its write and the answer.
 //! 3. *streaming*: the answer's body, one frame at a time (`Answer`). A held watch keeps reading
-//!    from the server into a queue and gives its frames out, in order, on release.
+//!    from the server into a queue and gives its events out, in order, on release (`Events`).
 //! 4. *finished*: the body is through or somebody went away. The log has the request then; a watch it has
 //!    since the moment *answered*, as it ends only when its client does.
 //!
-//! Borders: knows HTTP and the shape of API paths; nothing of objects, cases or verdicts.
+//! Commands are about one namespace, the case's, always; the canary passes whatever is held. A hold works on a kind, not on a
+//! connection: a list or a new watch of a held kind waits until the hold ends, and a watch that would go on where one
+//! with held events broke off is told that its place is forgotten. A GET of one object is no cache and passes.
+//!
+//! //! Borders: knows HTTP and the shape of API paths; nothing of objects, cases or verdicts.
 
 mod answer;
+mod command;
+mod control;
 mod error;
+mod events;
 mod log;
 mod passage;
 mod route;
@@ -43,6 +51,8 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
+pub use control::{Armed, ArmedWatch, Control, Met};
 pub use error::GateError;
 pub use log::{GateLog, GateRequest};
 pub use route::{Route, Verb};

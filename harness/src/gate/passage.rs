@@ -1,20 +1,36 @@
 //! The one way through: every request of the subject's, from its arrival to its answer.
 
-use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER};
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER,
+};
 use hyper::header::{PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TRANSFER_ENCODING, UPGRADE};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
-use serde_json::json;
+use serde_json::Value;
+use tokio::sync::Notify;
 
 use super::answer::Answer;
+use super::command::{Act, Refusal, Side, status_body};
+use super::control::{Control, Fate};
 use super::log::{GateLog, Ticket};
+use super::route::{Route, Verb};
+use crate::clock;
+
+/// What is sent on: as it comes, or what was read of it while it was held.
+pub(super) type Outgoing = Either<Incoming, Full<Bytes>>;
 
 /// The client towards the API server. It has a pool of connections and no time-outs.
-pub(super) type Upstream = Client<HttpsConnector<HttpConnector>, Incoming>;
+pub(super) type Upstream = Client<HttpsConnector<HttpConnector>, Outgoing>;
+
+/// The request gets no answer: in HTTP/1.1 its connection ends, in HTTP/2 its stream.
+#[derive(Debug, thiserror::Error)]
+#[error("cut off by lockstep's gate")]
+pub(super) struct Cut;
 
 /// What every connection of the subject's shares.
 #[derive(Debug)]
@@ -27,30 +43,92 @@ pub(super) struct Passage {
     pub(super) upstream: Upstream,
     /// What is written down.
     pub(super) log: GateLog,
+    /// What is done to some of it.
+    pub(super) control: Control,
 }
 
 impl Passage {
     /// Let one request through. Dropping the future, which happens when the subject goes away, takes the request back.
-    pub(super) async fn pass(&self, request: Request<Incoming>) -> Response<Answer> {
+    pub(super) async fn pass(&self, request: Request<Incoming>, connection: &Notify) -> Result<Response<Answer>, Cut> {
         // Arrived: nobody has seen it yet.
-        let mut ticket = self.log.open(&request);
-        let answer = self.upstream.request(self.readdress(request)).await;
+        let ticket = self.log.open(&request);
+        if self.control.is_idle() {
+            return Ok(self.forward(request.map(Either::Left), ticket).await);
+        }
+        let route = Route::parse(request.method(), request.uri().path(), request.uri().query());
+        let begins_anew = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents=true"));
+        if self.control.await_kind(&route).await && route.verb == Verb::Watch && !begins_anew {
+            // What was kept from the watch before this one is lost: only a list can make up for it.
+            let status = status_body("Expired", "too old resource version", StatusCode::GONE, None);
+            return Ok(words(StatusCode::GONE, &status, ticket));
+        }
+        let request = match self.control.arrives(&route) {
+            None => request.map(Either::Left),
+            Some(order) => match order.act {
+                Act::Refuse(refusal) => {
+                    order.tell(&route, None);
+                    return Ok(refuse(refusal, &route, ticket));
+                }
+                Act::Cut(_) => {
+                    order.tell(&route, None);
+                    connection.notify_one();
+                    return Err(Cut);
+                }
+                Act::Delay(time) => {
+                    order.tell(&route, None);
+                    clock::pause(time).await;
+                    request.map(Either::Left)
+                }
+                Act::Hold(_) | Act::Drop => {
+                    let (head, body) = request.into_parts();
+                    let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
+                    if order.hold(&route, body.clone(), None).await == Fate::Cut {
+                        return Err(Cut);
+                    }
+                    Request::from_parts(head, Either::Right(Full::new(body)))
+                }
+            },
+        };
+        let answer = self.forward(request, ticket).await;
 
         // Answered: the server has acted, the subject does not know it yet.
-        match answer {
+        let status = answer.status().as_u16();
+        let Some(order) = self.control.answered(&route, status) else { return Ok(answer) };
+        match order.act {
+            Act::Hold(Side::After) => match order.hold(&route, Bytes::new(), Some(status)).await {
+                Fate::Pass => Ok(answer),
+                Fate::Cut => Err(Cut),
+            },
+            act => {
+                order.tell(&route, Some(status));
+                if matches!(act, Act::Cut(_)) {
+                    connection.notify_one();
+                }
+                Err(Cut)
+            }
+        }
+    }
+
+    /// To the server and back.
+    async fn forward(&self, request: Request<Outgoing>, mut ticket: Ticket) -> Response<Answer> {
+        match self.upstream.request(self.readdress(request)).await {
             Ok(answer) => {
-                ticket.answered(answer.status().as_u16());
+                let watch = ticket.answered(answer.status().as_u16());
                 let (mut head, body) = answer.into_parts();
                 strip(&mut head.headers);
                 // Streaming, then finished: both are the body's.
-                Response::from_parts(head, Answer::stream(body, ticket))
+                let body = match watch.filter(|_| head.status.is_success()) {
+                    None => Answer::stream(body, ticket),
+                    Some(resource) => Answer::watch(body, ticket, &self.control, &resource, is_json(&head.headers)),
+                };
+                Response::from_parts(head, body)
             }
             Err(error) => unreachable_server(&error, ticket),
         }
     }
 
     /// The same request, for the API server.
-    fn readdress(&self, request: Request<Incoming>) -> Request<Incoming> {
+    fn readdress(&self, request: Request<Outgoing>) -> Request<Outgoing> {
         let (head, body) = request.into_parts();
         let mut passed = Request::new(body);
         let mut uri = hyper::http::uri::Parts::default();
@@ -89,18 +167,30 @@ fn strip(headers: &mut HeaderMap) {
     }
 }
 
+/// Whether events can be told apart: JSON, and not packed.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.starts_with("application/json") && !headers.contains_key(CONTENT_ENCODING)
+}
+
 /// 502, in the form in which the API server itself reports errors.
-fn unreachable_server(error: &Error, mut ticket: Ticket) -> Response<Answer> {
+fn unreachable_server(error: &Error, ticket: Ticket) -> Response<Answer> {
     let code = StatusCode::BAD_GATEWAY;
-    let status = json!({
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": format!("lockstep's gate cannot reach the API server: {}", chain(error)),
-        "reason": "ServiceUnavailable",
-        "code": code.as_u16(),
-    });
+    let message = format!("lockstep's gate cannot reach the API server: {}", chain(error));
+    words(code, &status_body("ServiceUnavailable", &message, code, None), ticket)
+}
+
+/// The answer of a server that says no.
+fn refuse(refusal: Refusal, route: &Route, ticket: Ticket) -> Response<Answer> {
+    let mut response = words(refusal.status(), &refusal.body(route), ticket);
+    if refusal == Refusal::TooMany {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(Refusal::RETRY_AFTER));
+    }
+    response
+}
+
+/// The gate's own answer.
+fn words(code: StatusCode, status: &Value, mut ticket: Ticket) -> Response<Answer> {
     ticket.answered(code.as_u16());
     let mut response = Response::new(Answer::words(status.to_string(), ticket));
     *response.status_mut() = code;

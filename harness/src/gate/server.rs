@@ -1,6 +1,5 @@
 //! The gate's own side: sockets, TLS, and a task for each connection.
 
-use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 
@@ -16,11 +15,12 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
 use super::passage::{Passage, Upstream};
-use super::{GateError, GateLog};
+use super::{Control, GateError, GateLog};
 use crate::clock;
 use crate::cluster::{Access, Authority, Credential, kubeconfig};
 
@@ -37,6 +37,7 @@ pub struct Gate {
     ca_pem: String,
     token: String,
     log: GateLog,
+    control: Control,
     task: AbortHandle,
 }
 
@@ -55,16 +56,17 @@ impl Gate {
     /// # Errors
     /// See [`GateError`].
     pub fn start_at(access: &Access, host: IpAddr) -> Result<Self, GateError> {
-        let log = GateLog::new();
+        let (log, control) = (GateLog::new(), Control::new());
         let (server, base) = target(access)?;
-        let passage = Arc::new(Passage { server, base, upstream: upstream(access)?, log: log.clone() });
+        let passage =
+            Arc::new(Passage { server, base, upstream: upstream(access)?, log: log.clone(), control: control.clone() });
         let own = Authority::new("lockstep gate", clock::now())?.speaking_for(&[host.to_string()]);
         let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
         let (listener, address) = listen(host).map_err(|source| GateError::Listen { host, source })?;
         let url = format!("https://{address}");
         let task = tokio::spawn(accept(listener, tls, passage)).abort_handle();
         let token = access.subject_token.clone();
-        Ok(Self { address, url, ca_pem: own.pem(), token, log, task })
+        Ok(Self { address, url, ca_pem: own.pem(), token, log, control, task })
     }
 
     /// Where it listens.
@@ -101,6 +103,11 @@ impl Gate {
     /// What passed.
     pub fn log(&self) -> &GateLog {
         &self.log
+    }
+
+    /// What it is told to do.
+    pub fn control(&self) -> &Control {
+        &self.control
     }
 }
 
@@ -141,15 +148,22 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
     // A watch event is one small frame, which must not wait for a second one.
     let _ = socket.set_nodelay(true);
     let Ok(stream) = tls.accept(socket).await else { return };
+    let cut = Arc::new(Notify::new());
+    let cutter = Arc::clone(&cut);
     let service = service_fn(move |request| {
-        let passage = Arc::clone(&passage);
-        async move { Ok::<_, Infallible>(passage.pass(request).await) }
+        let (passage, cut) = (Arc::clone(&passage), Arc::clone(&cutter));
+        async move { passage.pass(request, &cut).await }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http2().max_concurrent_streams(None);
     // An error here is a client that went away in the middle of something: its requests are logged, and it needs no answer.
-    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!(error, "a connection through the gate ended early");
+    tokio::select! {
+        ended = server.serve_connection(TokioIo::new(stream), service) => {
+            if let Err(error) = ended {
+                tracing::debug!(error, "a connection through the gate ended early");
+            }
+        }
+        () = cut.notified() => {}
     }
 }
 

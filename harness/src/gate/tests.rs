@@ -1,5 +1,7 @@
 //! The gate between a client and a server of the test's own, in both versions of HTTP.
 
+mod commands;
+
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::Ipv4Addr;
@@ -98,7 +100,9 @@ async fn answer(
         _ => {
             opened.send(sender).unwrap();
             let frames = stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
-            Ok(Response::new(StreamBody::new(frames.map(|bytes| Ok(Frame::data(bytes))).boxed())))
+            let mut response = Response::new(StreamBody::new(frames.map(|bytes| Ok(Frame::data(bytes))).boxed()));
+            response.headers_mut().insert("content-type", "application/json".parse().unwrap());
+            Ok(response)
         }
     }
 }

@@ -1,0 +1,392 @@
+//! The gate's commands while they are in force: who waits, who is told, and what a watch may pass on.
+//!
+//! With no command set, a request asks one atomic number and goes on. All else is under one lock that is never held
+//! across a wait.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
+
+use hyper::body::Bytes;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::command::{Act, Command, Side, Tally, WatchAct, WatchCommand};
+use super::route::{Route, Verb};
+
+/// The commands of one gate; clones share them.
+#[derive(Debug, Clone)]
+pub struct Control(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// How many commands are in force.
+    armed: AtomicUsize,
+    /// How many of them are about watches.
+    watching: AtomicUsize,
+    state: Mutex<State>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    requests: BTreeMap<u64, Slot>,
+    watches: BTreeMap<u64, WatchSlot>,
+    /// The watches that have something to wait for.
+    wakers: BTreeMap<u64, Waker>,
+    /// Events that are kept back, by namespace.
+    kept: BTreeMap<String, u64>,
+    /// Open watches that the gate cannot read, by resource.
+    opaque: BTreeMap<String, u64>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    tally: Tally,
+    met: mpsc::UnboundedSender<Met>,
+}
+
+#[derive(Debug)]
+struct WatchSlot {
+    command: WatchCommand,
+    seen: u32,
+}
+
+/// A command in force. Dropping it takes it back and lets go what it holds.
+#[derive(Debug)]
+pub struct Armed {
+    control: Control,
+    id: u64,
+    met: mpsc::UnboundedReceiver<Met>,
+}
+
+/// A watch command in force. Dropping it takes it back: what was held goes out in order.
+#[derive(Debug)]
+pub struct ArmedWatch {
+    control: Control,
+    id: u64,
+}
+
+/// A request that a command was about. One that is held goes on when this is dropped.
+#[derive(Debug)]
+pub struct Met {
+    /// The request.
+    pub route: Route,
+    /// What it sends; empty unless it is held before the server sees it.
+    pub body: Bytes,
+    /// What the server said, if it has.
+    pub status: Option<u16>,
+    fate: Option<oneshot::Sender<Fate>>,
+}
+
+/// What becomes of a request that was held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Pass,
+    Cut,
+}
+
+/// What a request is in for.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) act: Act,
+    met: mpsc::UnboundedSender<Met>,
+}
+
+/// What becomes of one event of a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventFate {
+    Pass,
+    Keep,
+    Twice,
+    Last,
+}
+
+/// An event that is kept back.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) namespace: String,
+    pub(super) since: Instant,
+    pub(super) line: Bytes,
+}
+
+impl Control {
+    pub(super) fn new() -> Self {
+        let shared = Shared {
+            armed: AtomicUsize::new(0),
+            watching: AtomicUsize::new(0),
+            state: Mutex::default(),
+            changed: watch::Sender::new(0),
+        };
+        Self(Arc::new(shared))
+    }
+
+    /// Put a command about requests in force.
+    pub fn arm(&self, command: Command) -> Armed {
+        let (met, meetings) = mpsc::unbounded_channel();
+        let mut state = self.state();
+        state.next += 1;
+        let id = state.next;
+        state.requests.insert(id, Slot { tally: Tally::new(command), met });
+        self.0.armed.fetch_add(1, Ordering::SeqCst);
+        Armed { control: self.clone(), id, met: meetings }
+    }
+
+    /// Put a command about a kind's watch in force; `None` where the subject's watch of it is in a form that the gate does not read.
+    pub fn arm_watch(&self, command: WatchCommand) -> Option<ArmedWatch> {
+        let mut state = self.state();
+        if state.opaque.contains_key(&command.resource) {
+            return None;
+        }
+        state.next += 1;
+        let id = state.next;
+        state.watches.insert(id, WatchSlot { command, seen: 0 });
+        self.0.watching.fetch_add(1, Ordering::SeqCst);
+        self.0.armed.fetch_add(1, Ordering::SeqCst);
+        Some(ArmedWatch { control: self.clone(), id })
+    }
+
+    /// How many events of a namespace are kept from the subject at this moment.
+    pub fn kept(&self, namespace: &str) -> u64 {
+        self.state().kept.get(namespace).copied().unwrap_or(0)
+    }
+
+    /// Whether there is nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        self.0.armed.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether watches pass as they come.
+    pub(super) fn leaves_watches_alone(&self) -> bool {
+        self.0.watching.load(Ordering::SeqCst) == 0
+    }
+
+    /// What a request is in for, now that it has arrived.
+    pub(super) fn arrives(&self, route: &Route) -> Option<Order> {
+        let mut state = self.state();
+        state.requests.values_mut().find_map(|slot| {
+            let act = slot.tally.arrives(route)?;
+            Some(Order { act, met: slot.met.clone() })
+        })
+    }
+
+    /// What its answer is in for.
+    pub(super) fn answered(&self, route: &Route, status: u16) -> Option<Order> {
+        let mut state = self.state();
+        // All of them count, whoever is the first to act.
+        let mut orders = state.requests.values_mut().filter_map(|slot| {
+            let act = slot.tally.answered(route, status)?;
+            Some(Order { act, met: slot.met.clone() })
+        });
+        let first = orders.next();
+        orders.for_each(drop);
+        first
+    }
+
+    /// A list or a watch of a kind that is held waits until it no longer is; says whether it did.
+    pub(super) async fn await_kind(&self, route: &Route) -> bool {
+        if !matches!(route.verb, Verb::List | Verb::Watch) {
+            return false;
+        }
+        let mut news = self.0.changed.subscribe();
+        let mut waited = false;
+        while self.holds(route) {
+            waited = true;
+            if news.changed().await.is_err() {
+                break;
+            }
+        }
+        waited
+    }
+
+    fn holds(&self, route: &Route) -> bool {
+        self.state().watches.values().any(|slot| {
+            let WatchCommand { namespace, resource, act, .. } = &slot.command;
+            *act == WatchAct::Hold
+                && *resource == route.resource
+                && (route.namespace.is_empty() || *namespace == route.namespace)
+        })
+    }
+
+    /// A number for a new watch; one that the gate cannot read is noted.
+    pub(super) fn open_watch(&self, resource: &str, readable: bool) -> u64 {
+        let mut state = self.state();
+        state.next += 1;
+        if !readable {
+            *state.opaque.entry(resource.to_owned()).or_default() += 1;
+        }
+        state.next
+    }
+
+    /// A watch that the gate could not read is over.
+    pub(super) fn close_opaque(&self, resource: &str) {
+        let mut state = self.state();
+        let left = state.opaque.get(resource).map_or(0, |open| open.saturating_sub(1));
+        match left {
+            0 => state.opaque.remove(resource),
+            _ => state.opaque.insert(resource.to_owned(), left),
+        };
+    }
+
+    /// What becomes of an event that has just come.
+    pub(super) fn event(&self, resource: &str, namespace: &str) -> EventFate {
+        let mut state = self.state();
+        let mut fate = EventFate::Pass;
+        for slot in state.watches.values_mut() {
+            let command = &slot.command;
+            if command.resource != resource || command.namespace != namespace {
+                continue;
+            }
+            slot.seen += 1;
+            let meant = slot.seen == command.nth;
+            match command.act {
+                WatchAct::Hold | WatchAct::Lag(_) => fate = EventFate::Keep,
+                WatchAct::Repeat if meant && fate == EventFate::Pass => fate = EventFate::Twice,
+                WatchAct::Expire if meant && fate == EventFate::Pass => fate = EventFate::Last,
+                WatchAct::Repeat | WatchAct::Expire => {}
+            }
+        }
+        if fate == EventFate::Keep {
+            *state.kept.entry(namespace.to_owned()).or_default() += 1;
+        }
+        fate
+    }
+
+    /// Take out of `kept` what may go now, in order. Says when the next may, if time alone decides; the waker is called when a
+    /// command changes.
+    pub(super) fn release(
+        &self,
+        watch: u64,
+        resource: &str,
+        kept: &mut VecDeque<Kept>,
+        ready: &mut VecDeque<Bytes>,
+        now: Instant,
+        waker: &Waker,
+    ) -> Option<Instant> {
+        let mut state = self.state();
+        let mut next = None;
+        while let Some(first) = kept.front() {
+            let mut due = Some(first.since);
+            for WatchSlot { command, .. } in state.watches.values() {
+                if command.resource == resource && command.namespace == first.namespace {
+                    match command.act {
+                        WatchAct::Hold => due = None,
+                        WatchAct::Lag(lag) => due = due.map(|due| due.max(first.since + lag)),
+                        WatchAct::Repeat | WatchAct::Expire => {}
+                    }
+                }
+            }
+            match due {
+                Some(due) if due <= now => {}
+                wait => {
+                    next = wait;
+                    break;
+                }
+            }
+            if let Some(first) = kept.pop_front() {
+                forget(&mut state.kept, &first.namespace);
+                ready.push_back(first.line);
+            }
+        }
+        if !kept.is_empty() {
+            state.wakers.insert(watch, waker.clone());
+        }
+        next
+    }
+
+    /// A watch is over; what it kept is lost.
+    pub(super) fn close_watch(&self, watch: u64, kept: &VecDeque<Kept>) {
+        let mut state = self.state();
+        state.wakers.remove(&watch);
+        kept.iter().for_each(|event| forget(&mut state.kept, &event.namespace));
+    }
+
+    fn disarm(&self, id: u64) {
+        let wakers = {
+            let mut state = self.state();
+            if state.watches.remove(&id).is_some() {
+                self.0.watching.fetch_sub(1, Ordering::SeqCst);
+            }
+            state.requests.remove(&id);
+            self.0.armed.fetch_sub(1, Ordering::SeqCst);
+            std::mem::take(&mut state.wakers)
+        };
+        wakers.into_values().for_each(Waker::wake);
+        self.0.changed.send_modify(|count| *count += 1);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn forget(kept: &mut BTreeMap<String, u64>, namespace: &str) {
+    if let Some(count) = kept.get_mut(namespace) {
+        *count -= 1;
+        if *count == 0 {
+            kept.remove(namespace);
+        }
+    }
+}
+
+impl Order {
+    /// Tell whoever gave the command; nothing is held.
+    pub(super) fn tell(&self, route: &Route, status: Option<u16>) {
+        let met = Met { route: route.clone(), body: Bytes::new(), status, fate: None };
+        // Nobody listens any more: then nobody cares.
+        let _ = self.met.send(met);
+    }
+
+    /// Tell whoever gave the command, and wait for what is to become of it.
+    pub(super) async fn hold(&self, route: &Route, body: Bytes, status: Option<u16>) -> Fate {
+        let (fate, told) = oneshot::channel();
+        match self.met.send(Met { route: route.clone(), body, status, fate: Some(fate) }) {
+            Ok(()) => told.await.unwrap_or(Fate::Pass),
+            Err(_) => Fate::Pass,
+        }
+    }
+}
+
+impl Armed {
+    /// The next request that the command is about, once it is there.
+    pub async fn met(&mut self) -> Met {
+        match self.met.recv().await {
+            Some(met) => met,
+            // The slot, which holds the other end, lives as long as this.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Met {
+    /// Let it go on.
+    pub fn pass(self) {
+        drop(self);
+    }
+
+    /// Break it off: before the server sees it, or with its answer lost.
+    pub fn cut(mut self) {
+        if let Some(fate) = self.fate.take() {
+            let _ = fate.send(Fate::Cut);
+        }
+    }
+
+    /// On which side of the server's action it was met.
+    pub fn side(&self) -> Side {
+        if self.status.is_none() { Side::Before } else { Side::After }
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        self.control.disarm(self.id);
+    }
+}
+
+impl Drop for ArmedWatch {
+    fn drop(&mut self) {
+        self.control.disarm(self.id);
+    }
+}

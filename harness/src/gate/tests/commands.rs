@@ -1,0 +1,210 @@
+//! Commands, on the wire.
+
+use hyper::Method;
+use serde_json::Value;
+
+use super::*;
+use crate::gate::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
+
+const UPDATE: &str = "/apis/apps/v1/namespaces/ns/replicasets/web-1";
+const WATCH: &str = "/apis/apps/v1/replicasets?watch=true";
+
+fn on(resource: &str) -> Pattern {
+    let (namespace, resource) = ("ns".to_owned(), resource.to_owned());
+    Pattern { namespace, resource, subresource: String::new(), verbs: Vec::new(), name: None }
+}
+
+fn command(act: Act) -> Command {
+    Command { on: on("replicasets"), nth: 1, once: true, act }
+}
+
+fn watching(nth: u32, act: WatchAct) -> WatchCommand {
+    WatchCommand { namespace: "ns".to_owned(), resource: "replicasets".to_owned(), nth, act }
+}
+
+fn put(gate: &Gate, path: &str) -> Request<Full<Bytes>> {
+    let mut request = get(gate, path);
+    *request.method_mut() = Method::PUT;
+    *request.body_mut() = Bytes::from_static(br#"{"spec":{"replicas":4}}"#).into();
+    request
+}
+
+fn event(namespace: &str, name: &str) -> Bytes {
+    let object = serde_json::json!({"metadata": {"namespace": namespace, "name": name}});
+    format!("{}\n", serde_json::json!({"type": "MODIFIED", "object": object})).into()
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_held_watch_keeps_its_namespaces_events_and_lets_the_others_pass(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, version);
+    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let events = server.watch().await;
+    events.send(event("ns", "before")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "before"));
+
+    let hold = gate.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
+    let canary = event("canary", "c");
+    // Frames are not events.
+    let (half, other_half) = canary.split_at(20);
+    for bytes in [event("ns", "one"), event("ns", "two"), Bytes::copy_from_slice(half)] {
+        events.send(bytes).await.unwrap();
+    }
+    events.send(Bytes::copy_from_slice(other_half)).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), canary);
+    assert_eq!(gate.control().kept("ns"), 2);
+
+    drop(hold);
+    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "one"));
+    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "two"));
+    assert_eq!(gate.control().kept("ns"), 0);
+    events.send(event("ns", "after")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "after"));
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_watch_that_would_go_on_after_a_hold_must_begin_anew(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let hold = gate.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
+    let client = client(&gate, version);
+    let request = get(&gate, "/apis/apps/v1/replicasets?watch=true&resourceVersion=7");
+    let asking = tokio::spawn(client.request(request));
+    let mut list = tokio::spawn(client.request(get(&gate, "/apis/apps/v1/replicasets")));
+    assert!(tokio::time::timeout(Duration::from_millis(100), &mut list).await.is_err(), "a list of a held kind waits");
+    drop(hold);
+    assert_eq!(soon(asking).await.unwrap().unwrap().status(), StatusCode::GONE);
+    server.watch().await;
+    assert_eq!(soon(list).await.unwrap().unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn events_lag_come_twice_and_end() {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, Version::HTTP_2);
+    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let events = server.watch().await;
+
+    let lag = gate.control().arm_watch(watching(1, WatchAct::Lag(Duration::from_millis(80)))).unwrap();
+    let since = clock::instant();
+    events.send(event("ns", "late")).await.unwrap();
+    events.send(event("canary", "c")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event("canary", "c"));
+    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "late"));
+    assert!(since.elapsed() >= Duration::from_millis(80));
+    drop(lag);
+
+    let twice = gate.control().arm_watch(watching(2, WatchAct::Repeat)).unwrap();
+    for name in ["one", "two", "three"] {
+        events.send(event("ns", name)).await.unwrap();
+    }
+    for name in ["one", "two", "two", "three"] {
+        assert_eq!(frame(&mut body).await.unwrap(), event("ns", name));
+    }
+    drop(twice);
+
+    let _last = gate.control().arm_watch(watching(1, WatchAct::Expire)).unwrap();
+    events.send(event("ns", "last")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "last"));
+    let error: Value = serde_json::from_slice(&frame(&mut body).await.unwrap()).unwrap();
+    assert_eq!((&error["type"], &error["object"]["code"]), (&"ERROR".into(), &410.into()));
+    assert!(soon(body.collect()).await.unwrap().to_bytes().is_empty(), "an end is an end");
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_held_request_shows_its_body_and_waits(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let mut armed = gate.control().arm(command(Act::Hold(Side::Before)));
+    let asking = tokio::spawn(client(&gate, version).request(put(&gate, UPDATE)));
+    let met = soon(armed.met()).await;
+    assert_eq!((met.route.name.as_str(), met.side(), met.status), ("web-1", Side::Before, None));
+    assert_eq!(met.body, r#"{"spec":{"replicas":4}}"#);
+    assert_eq!(gate.log().under_way("ns"), 1);
+    assert!(server.watches.try_recv().is_err(), "the server has not seen it");
+    met.pass();
+    server.watch().await;
+    assert_eq!(soon(asking).await.unwrap().unwrap().status(), StatusCode::OK);
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn an_answer_is_lost_after_the_server_has_acted(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, version);
+    let mut armed = gate.control().arm(command(Act::Drop));
+    assert!(soon(client.request(put(&gate, UPDATE))).await.is_err());
+    server.watch().await;
+    assert_eq!(soon(armed.met()).await.status, Some(200));
+    assert_eq!(soon(client.request(put(&gate, UPDATE))).await.unwrap().status(), StatusCode::OK, "once is once");
+    server.watch().await;
+    assert_eq!(gate.log().drain().iter().map(|request| request.status).collect::<Vec<_>>()[0], Some(200));
+
+    drop(armed);
+    let mut killed = gate.control().arm(command(Act::Hold(Side::After)));
+    let asking = tokio::spawn(client.request(put(&gate, UPDATE)));
+    soon(killed.met()).await.cut();
+    assert!(soon(asking).await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_cut_connection_takes_its_watches_along() {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, Version::HTTP_2);
+    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let _events = server.watch().await;
+    let _armed = gate.control().arm(command(Act::Cut(Side::Before)));
+    assert!(soon(client.request(put(&gate, UPDATE))).await.is_err());
+    assert!(soon(body.frame()).await.unwrap().is_err());
+    assert!(server.watches.try_recv().is_err(), "the server has not seen the request");
+}
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test]
+async fn a_refusal_is_a_servers_and_the_canary_is_never_refused(#[case] version: Version) {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let client = client(&gate, version);
+    let always = Command { once: false, ..command(Act::Refuse(Refusal::TooMany)) };
+    let mut armed = gate.control().arm(always);
+    let response = soon(client.request(put(&gate, UPDATE))).await.unwrap();
+    assert_eq!(
+        (response.status(), &response.headers()["retry-after"]),
+        (StatusCode::TOO_MANY_REQUESTS, &"1".parse().unwrap())
+    );
+    let status: Value = serde_json::from_slice(&response.collect().await.unwrap().to_bytes()).unwrap();
+    assert_eq!((&status["kind"], &status["reason"]), (&"Status".into(), &"TooManyRequests".into()));
+    assert_eq!(soon(armed.met()).await.route.name, "web-1");
+    let canary = "/apis/apps/v1/namespaces/canary/replicasets/web-1";
+    assert_eq!(soon(client.request(put(&gate, canary))).await.unwrap().status(), StatusCode::OK);
+    server.watch().await;
+}
+
+#[tokio::test]
+async fn a_request_that_is_late_still_comes() {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let since = clock::instant();
+    let _armed = gate.control().arm(command(Act::Delay(Duration::from_millis(60))));
+    let response = soon(client(&gate, Version::HTTP_2).request(put(&gate, UPDATE))).await.unwrap();
+    server.watch().await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(since.elapsed() >= Duration::from_millis(60));
+}
