@@ -32,6 +32,8 @@ pub enum Entry {
     Request(Request),
     /// The wait after an edge ended.
     Settled(Settling),
+    /// Something came between the subject's requests, as the case says.
+    Met(Meeting),
     /// Something went wrong; whose fault it is, is said.
     Trouble(Trouble),
     /// The edge could not be made, and why: there is no such pod, no such revision. Whether the case asks for too much or the
@@ -173,6 +175,16 @@ impl Display for Request {
             Some(namespace) => write!(f, " in {namespace}"),
         }
     }
+}
+
+/// What came between the subject's requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Meeting {
+    /// In the words of the case: `rs1 5 -> 4 held: scale 4`, `write 3 of replicasets, after it: crash`.
+    pub what: String,
+    /// Milliseconds since the recording began.
+    pub at: u64,
 }
 
 /// How the wait after an edge ended.

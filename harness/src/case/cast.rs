@@ -43,6 +43,10 @@ impl Cast {
             self.deployments.extend(short.or(name).and_then(Node::as_text).map(str::to_owned));
             self.any_workload |= short.is_some() || kind.is_some_and(|kind| WORKLOADS.contains(&kind));
             step.get("together").into_iter().for_each(|inner| self.look_through(inner));
+            step.get("during")
+                .and_then(|during| during.get("do"))
+                .into_iter()
+                .for_each(|inner| self.look_through(inner));
         }
     }
 

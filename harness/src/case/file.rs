@@ -62,7 +62,7 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
         let at = fields.entry("given").map_or(root, |(key, _)| key);
         report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
     }
-    let mut reader = Reader { cast: &mut cast, report, held: terminations == Terminations::Held };
+    let mut reader = Reader { cast: &mut cast, report, held: terminations == Terminations::Held, stopped: None };
     let given = fields.get("given").map(|node| reader.steps(node, "`given`")).unwrap_or_default();
     let edges = match fields.get("edges") {
         Some(node) if !matches!(&node.kind, Kind::List(list) if list.is_empty()) => reader.steps(node, "`edges`"),
@@ -72,6 +72,9 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
             Vec::new()
         }
     };
+    if let Some(place) = reader.stopped {
+        reader.report.add_at(place, "the subject stays stopped", "a case ends with a subject: add `subject: start`");
+    }
     let (path, name, source) = Default::default();
     Some(Case { name, path, source, description, nodes, terminations, pods, given, edges })
 }

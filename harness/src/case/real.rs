@@ -23,6 +23,10 @@ impl Case {
 }
 
 fn of_step(step: &Step) -> Option<(usize, String)> {
+    let inner = step.during.iter().flat_map(|during| &during.steps).find_map(of_step);
+    if inner.is_some() {
+        return inner;
+    }
     let only = |what: &str, why: &str| Some((step.line, format!("`{what}` is for held pods: {why}")));
     match &step.edge {
         Edge::Fail(_) => only("fail", "a kubelet starts its containers again"),

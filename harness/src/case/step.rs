@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::cast::Cast;
 use super::finding::Report;
-use super::model::{Edge, Step};
+use super::model::{During, Edge, Fault, Step};
 use super::pods;
 use super::read::{self, Fields};
 use super::tree::{Kind, Node};
 
 /// Every operation.
-const OPERATIONS: [&str; 17] = [
+const OPERATIONS: [&str; 18] = [
     "deployment",
     "apply",
     "patch",
@@ -28,10 +28,14 @@ const OPERATIONS: [&str; 17] = [
     "terminate",
     "advance",
     "together",
+    "subject",
 ];
 
+/// What a step may say besides its operation.
+const BESIDES: [&str; 3] = ["refused", "during", "fault"];
+
 /// Operations that no server takes part in, or not as one request.
-const NOT_REFUSABLE: [&str; 7] = ["ready", "unready", "fail", "succeed", "terminate", "advance", "together"];
+const NOT_REFUSABLE: [&str; 8] = ["ready", "unready", "fail", "succeed", "terminate", "advance", "together", "subject"];
 
 /// Longer than anything that a Deployment waits for.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -43,6 +47,8 @@ pub(super) struct Reader<'a> {
     pub(super) report: &'a mut Report,
     /// Whether deletions wait for `terminate`.
     pub(super) held: bool,
+    /// Where the subject was stopped, while it is.
+    pub(super) stopped: Option<std::ops::Range<usize>>,
 }
 
 impl Reader<'_> {
@@ -53,13 +59,13 @@ impl Reader<'_> {
     }
 
     /// One step.
-    fn step(&mut self, node: &Node, top: bool) -> Option<Step> {
+    pub(super) fn step(&mut self, node: &Node, top: bool) -> Option<Step> {
         if let Some(word) = node.as_text().filter(|word| OPERATIONS.contains(word)) {
             self.report.add(node, "a step is a mapping", format!("write `{word}: …`"));
             return None;
         }
         let mut known = OPERATIONS.to_vec();
-        known.push("refused");
+        known.extend(BESIDES);
         let fields = Fields::of(node, "a step", &known, self.report)?;
         let refused = self.refused(&fields);
         let mut found = OPERATIONS.iter().filter_map(|name| Some((*name, fields.entry(name)?))).collect::<Vec<_>>();
@@ -67,8 +73,7 @@ impl Reader<'_> {
         let (name, (key, value)) = match found.as_slice() {
             [] => {
                 // An unknown field has been reported already.
-                let only_refused =
-                    matches!(&node.kind, Kind::Map(map) if map.iter().all(|(key, _)| key.as_key() == "refused"));
+                let only_refused = matches!(&node.kind, Kind::Map(map) if map.iter().all(|(key, _)| BESIDES.contains(&key.as_key().as_str())));
                 if only_refused {
                     self.report.add(node, "a step without an operation", format!("one of {}", read::list(&OPERATIONS)));
                 }
@@ -91,13 +96,34 @@ impl Reader<'_> {
             self.report.add(at, format!("`{name}` cannot be refused"), "only an operation of a user's can");
             return None;
         }
-        if !top && ["together", "advance"].contains(&name) {
+        if !top && ["together", "advance", "subject"].contains(&name) {
             self.report.add(key, format!("`{name}` cannot stand inside `together`"), "make it a step of its own");
+            self.report.help("nor inside the `do` of a `during`");
             return None;
         }
         let edge = self.operation(name, key, value, refused.is_some())?;
+        let (during, fault) = self.middle(&fields, top, &edge)?;
         let line = if node.line == 0 { key.line } else { node.line };
-        Some(Step { line, edge, refused })
+        Some(Step { line, edge, refused, during, fault })
+    }
+
+    /// What a step says about the middle of its edge. The outer `None` is a finding.
+    fn middle(&mut self, fields: &Fields<'_>, top: bool, edge: &Edge) -> Option<(Option<During>, Option<Fault>)> {
+        let (during, fault) = (fields.entry("during"), fields.entry("fault"));
+        let Some((key, _)) = during.or(fault) else { return Some((None, None)) };
+        let name = key.as_key();
+        if let (Some(_), Some((key, _))) = (during, fault) {
+            self.report.add(key, "`during` and `fault` in one step", "one of them at a time");
+        } else if !top {
+            self.report.add(key, format!("`{name}` cannot stand here"), "only a step of its own has a middle");
+        } else if self.stopped.is_some() || matches!(edge, Edge::Subject(_)) {
+            self.report.add(key, format!("`{name}` while the subject is stopped"), "there is nobody to meet");
+        } else if let Some((key, value)) = during {
+            return Some((Some(self.during(key, value, edge)?), None));
+        } else if let Some((key, value)) = fault {
+            return Some((None, Some(self.fault(key, value)?)));
+        }
+        None
     }
 
     /// `refused: {message: "unable to find"}`.
@@ -138,6 +164,7 @@ impl Reader<'_> {
             }
             "terminate" => pods::read(value, name, self).map(Edge::Terminate),
             "advance" => self.advance(value).map(Edge::Advance),
+            "subject" => self.subject(key, value),
             _ => self.together(value).map(Edge::Together),
         }
     }
@@ -148,6 +175,11 @@ impl Reader<'_> {
             self.report.add(node, "`advance: {to, since}` is not supported yet", "give a duration: `10m`");
             return None;
         }
+        self.duration(node)
+    }
+
+    /// A length of time.
+    pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
         if let Kind::Int(number) = node.kind {
             self.report.add(node, "a duration has a unit", format!("did you mean `{number}s`?"));
             return None;

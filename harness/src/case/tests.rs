@@ -7,7 +7,9 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::json;
 
-use super::model::{Cascade, Case, Count, Edge, PatchKind, Pods, Target, Terminations};
+use super::model::{
+    Cascade, Case, Count, DecidedWhat, During, Edge, Life, Moment, PatchKind, Pods, Target, Terminations,
+};
 use super::{CaseError, find, load, parse};
 
 /// A case with one Deployment and these edges.
@@ -87,6 +89,51 @@ fn a_name_is_the_area_and_the_file() {
 #[case::terminate("terminate: {pods: 1}", Edge::Terminate(Pods { deployment: None, revision: None, count: Count::Exactly(1), atomic: false }))]
 fn forms_of_a_step(#[case] step: &str, #[case] expected: Edge) {
     assert_eq!(edge(step), expected);
+}
+
+#[rstest]
+#[case("decision: rs1 5 -> 4, do: [{scale: 4}]", Some(1), DecidedWhat::Resized { from: 5, to: 4 })]
+#[case("decision: web/rs2 created, do: [{pause: web}]", Some(2), DecidedWhat::Created(None))]
+#[case("decision: rs2 created 3, do: [{pause: web}]", Some(2), DecidedWhat::Created(Some(3)))]
+#[case("decision: rs1 deleted, do: [{pause: web}]", Some(1), DecidedWhat::Deleted)]
+#[case("decision: web revision=2, do: [{pause: web}]", None, DecidedWhat::Revision(2))]
+fn moments_of_a_decision(#[case] during: &str, #[case] set: Option<u32>, #[case] what: DecidedWhat) {
+    let case = read(&text(&format!("  - set: {{image: \"app:2\"}}\n    during: {{{during}}}")));
+    let Some(During { moment: Moment::Decision(decided), steps }) = &case.edges[0].during else { panic!() };
+    assert_eq!((decided.deployment.as_str(), decided.set, decided.what), ("web", set, what));
+    assert_eq!(steps.len(), 1);
+}
+
+#[test]
+fn a_kind_is_held_with_steps_or_without() {
+    let case = read(&text(
+        "  - scale: 12\n    during: {held: replicasets, do: [{scale: 8}]}\n  - scale: 3\n    during: {held: pods}",
+    ));
+    let held = |at: usize| case.edges[at].during.as_ref().map(|during| (during.moment.clone(), during.steps.len()));
+    assert_eq!(held(0), Some((Moment::Held("replicasets".to_owned()), 1)));
+    assert_eq!(held(1), Some((Moment::Held("pods".to_owned()), 0)));
+}
+
+#[rstest]
+#[case("{write: 3, of: replicasets, side: after, action: crash}", "write 3 of replicasets, after it: crash")]
+#[case("{write: 1, of: replicasets, action: crash}", "write 1 of replicasets, before it: crash")]
+#[case("{write: 1, of: deployments/status, action: drop}", "write 1 of deployments/status, after it: answer lost")]
+#[case("{write: 1, of: deployments, action: {refuse: 409}}", "write 1 of deployments, before it: refused with 409")]
+#[case("{write: 2, of: replicasets, action: {delay: 2s}}", "write 2 of replicasets, before it: late by 2s")]
+#[case("{write: 2, of: replicasets, action: cut}", "write 2 of replicasets, before it: connection cut")]
+#[case("{watch: replicasets, action: {lag: 300ms}}", "event 1 of replicasets: lags by 300ms")]
+#[case("{watch: pods, event: 4, action: expire}", "event 4 of pods: then forgotten")]
+#[case("{watch: pods, event: 2, action: repeat}", "event 2 of pods: twice")]
+fn faults(#[case] fault: &str, #[case] expected: &str) {
+    let case = read(&text(&format!("  - scale: 5\n    fault: {fault}")));
+    assert_eq!(crate::driver::between::fault(case.edges[0].fault.as_ref().unwrap()), expected);
+}
+
+#[test]
+fn a_subject_is_stopped_and_started() {
+    let case = read(&text("  - subject: stop\n  - scale: 5\n  - subject: start"));
+    let edges: Vec<_> = case.edges.into_iter().map(|step| step.edge).collect();
+    assert_eq!((&edges[0], &edges[2]), (&Edge::Subject(Life::Stop), &Edge::Subject(Life::Start)));
 }
 
 fn target(kind: &str, name: &str) -> Target {
@@ -188,6 +235,76 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::namespace(
     "  - apply: {apiVersion: v1, kind: Secret, metadata: {name: x, namespace: y}}",
     "a case does not choose its namespace"
+)]
+#[case::no_decision("  - scale: 1\n    during: {decision: rs1 up, do: [{scale: 2}]}", "`rs1 up` is no decision")]
+#[case::idle_decision(
+    "  - scale: 1\n    during: {decision: rs1 5 -> 5, do: [{scale: 2}]}",
+    "`rs1 5 -> 5` decides nothing"
+)]
+#[case::no_replica_set("  - scale: 1\n    during: {decision: r1 5 -> 4, do: [{scale: 2}]}", "`r1` is no ReplicaSet")]
+#[case::whose_decision(
+    "  - scale: 1\n    during: {decision: api/rs1 5 -> 4, do: [{scale: 2}]}",
+    "there is no Deployment `api`"
+)]
+#[case::during_what("  - scale: 1\n    during: {do: [{scale: 2}]}", "`during` without `decision` or `held`")]
+#[case::during_both(
+    "  - scale: 1\n    during: {decision: rs1 5 -> 4, held: pods, do: []}",
+    "`during` with `decision` and `held`"
+)]
+#[case::during_nothing("  - scale: 1\n    during: {decision: rs1 5 -> 4, do: []}", "`during` does nothing")]
+#[case::during_without_do("  - scale: 1\n    during: {decision: rs1 5 -> 4}", "`during` without `do`")]
+#[case::held_by_several("  - ready: {pods: all}\n    during: {held: pods}", "`held` on a step of several edges")]
+#[case::held_what("  - scale: 1\n    during: {held: replicaset}", "what is held cannot be `replicaset`")]
+#[case::during_in_during(
+    "  - scale: 1\n    during: {held: pods, do: [{scale: 2, during: {held: pods}}]}",
+    "`during` cannot stand here"
+)]
+#[case::during_in_together("  - together: [{scale: 1, fault: {}}, {scale: 2}]", "`fault` cannot stand here")]
+#[case::during_and_fault("  - scale: 1\n    during: {held: pods}\n    fault: {}", "`during` and `fault` in one step")]
+#[case::advance_in_during(
+    "  - scale: 1\n    during: {held: pods, do: [{advance: 1s}]}",
+    "`advance` cannot stand inside `together`"
+)]
+#[case::fault_where("  - scale: 1\n    fault: {action: crash}", "`fault` without `write` or `watch`")]
+#[case::fault_how("  - scale: 1\n    fault: {write: 1, of: replicasets}", "`fault` without `action`")]
+#[case::fault_twice(
+    "  - scale: 1\n    fault: {write: 1, watch: pods, action: crash}",
+    "`fault` with `write` and `watch`"
+)]
+#[case::fault_of_what("  - scale: 1\n    fault: {write: 1, action: crash}", "a write of what?")]
+#[case::fault_of_pods(
+    "  - scale: 1\n    fault: {write: 1, of: pods, action: crash}",
+    "what is written cannot be `pods`"
+)]
+#[case::fault_at_zero(
+    "  - scale: 1\n    fault: {write: 0, of: replicasets, action: crash}",
+    "the number of a write cannot be 0"
+)]
+#[case::fault_side(
+    "  - scale: 1\n    fault: {write: 1, of: replicasets, side: before, action: drop}",
+    "an impossible side"
+)]
+#[case::fault_refusal(
+    "  - scale: 1\n    fault: {write: 1, of: replicasets, action: {refuse: 404}}",
+    "the gate does not refuse with 404"
+)]
+#[case::fault_action(
+    "  - scale: 1\n    fault: {write: 1, of: replicasets, action: crahs}",
+    "the action cannot be `crahs`"
+)]
+#[case::fault_event(
+    "  - scale: 1\n    fault: {write: 1, of: replicasets, event: 1, action: crash}",
+    "`event` says nothing about a `write`"
+)]
+#[case::fault_lag(
+    "  - scale: 1\n    fault: {watch: pods, event: 1, action: {lag: 1s}}",
+    "`lag` is not about one event"
+)]
+#[case::never_started("  - subject: stop", "the subject stays stopped")]
+#[case::started_twice("  - subject: start", "the subject runs already")]
+#[case::fault_of_nobody(
+    "  - subject: stop\n  - scale: 1\n    fault: {}\n  - subject: start",
+    "`fault` while the subject is stopped"
 )]
 fn a_mistake_in_a_step(#[case] edges: &str, #[case] expected: &str) {
     let found = findings(&text(edges));

@@ -1,6 +1,6 @@
 //! An edge in the words of its case, for marks, timelines and messages. Pure.
 
-use crate::case::model::{Case, Count, Edge, Pods};
+use crate::case::model::{Case, Count, Edge, Life, Pods};
 
 /// What an edge does, as a timeline shows it. Names of Deployments are left out where the case has only one.
 pub fn label(case: &Case, edge: &Edge) -> String {
@@ -35,6 +35,8 @@ pub fn label(case: &Case, edge: &Edge) -> String {
             let steps: Vec<_> = steps.iter().map(|step| label(case, &step.edge)).collect();
             format!("together {}", steps.join(", "))
         }
+        Edge::Subject(Life::Stop) => "subject stop".to_owned(),
+        Edge::Subject(Life::Start) => "subject start".to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@
 //! that a kubelet runs.
 
 pub mod attend;
+pub mod between;
 mod kubectl;
 mod label;
 mod node;
@@ -101,7 +102,16 @@ impl Driver {
                 }
                 Ok(())
             }
+            // Not the API server's business: whoever seated the subject does it.
+            Edge::Subject(_) => Ok(()),
         }
+    }
+
+    /// An object as it is on the server now, if it is there.
+    pub async fn look(&self, resource: &str, name: &str) -> Option<serde_json::Value> {
+        let kind = if resource == "deployments" { "Deployment" } else { "ReplicaSet" };
+        let found = self.api("apps", "v1", kind).get_opt(name).await.ok()??;
+        serde_json::to_value(found).ok()
     }
 
     /// The resourceVersions written since the last call.

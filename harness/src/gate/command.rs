@@ -27,8 +27,8 @@ pub struct Pattern {
     pub namespace: String,
     /// About this resource, plural.
     pub resource: String,
-    /// `status`, `scale`, or empty for the object itself.
-    pub subresource: String,
+    /// One of these: `status`, `scale`, or empty for the object itself.
+    pub subresources: Vec<String>,
     /// Only these verbs; empty for all that write.
     pub verbs: Vec<Verb>,
     /// Only this object.
@@ -111,7 +111,7 @@ impl Pattern {
         verb && !self.namespace.is_empty()
             && self.namespace == route.namespace
             && self.resource == route.resource
-            && self.subresource == route.subresource
+            && self.subresources.contains(&route.subresource)
             && self.name.as_ref().is_none_or(|name| *name == route.name)
     }
 }
@@ -236,7 +236,7 @@ mod tests {
 
     fn pattern() -> Pattern {
         let (namespace, resource) = ("ns".to_owned(), "replicasets".to_owned());
-        Pattern { namespace, resource, subresource: String::new(), verbs: Vec::new(), name: None }
+        Pattern { namespace, resource, subresources: vec![String::new()], verbs: Vec::new(), name: None }
     }
 
     #[rstest]

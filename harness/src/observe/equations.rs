@@ -27,9 +27,12 @@ pub struct Namespace<'a> {
 
 /// The first equation that does not hold, the lab's before the subject's.
 pub fn unmet(namespace: &Namespace<'_>) -> Option<Trouble> {
-    lab(namespace)
-        .map(|why| Trouble { blame: Blame::Lab, why })
-        .or_else(|| subject(namespace).map(|why| Trouble { blame: Blame::Subject, why }))
+    unmet_by_lab(namespace).or_else(|| subject(namespace).map(|why| Trouble { blame: Blame::Subject, why }))
+}
+
+/// The first of the lab's equations that does not hold.
+pub fn unmet_by_lab(namespace: &Namespace<'_>) -> Option<Trouble> {
+    lab(namespace).map(|why| Trouble { blame: Blame::Lab, why })
 }
 
 /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit: history is cut one

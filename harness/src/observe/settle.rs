@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::equations::{Namespace, history_pending, unmet};
+use super::equations::{Namespace, history_pending, unmet, unmet_by_lab};
 use super::{Canary, Kind, World};
 use crate::case::model::Terminations;
 use crate::clock;
@@ -20,12 +20,17 @@ const ROUNDS: u32 = 2;
 /// Rounds granted when a history deletion is still due.
 const ROUNDS_WITH_HISTORY: u32 = 6;
 
+/// How long a subject with a request of its own held may take to follow the canary.
+const ANSWER: Duration = Duration::from_secs(3);
+
 /// What settling looks at besides the world.
 pub struct Scene<'a> {
     /// The case's namespace.
     pub namespace: &'a str,
     /// Who finishes deletions.
     pub terminations: Terminations,
+    /// What can be asked of the subject.
+    pub subject: Half,
     /// Why the subject is no longer running, if it is not.
     pub exited: &'a (dyn Fn() -> Option<String> + Sync),
     /// Successful writes that the subject has made in the namespace so far.
@@ -34,6 +39,17 @@ pub struct Scene<'a> {
     pub under_way: &'a (dyn Fn() -> u64 + Sync),
     /// When to give up.
     pub budget: Duration,
+}
+
+/// How much of the subject's half can be expected to come to rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Half {
+    /// All of it.
+    Whole,
+    /// It runs, but does not know all that happened: the canary travels, its equations may be false.
+    Blind,
+    /// It was stopped on purpose.
+    Off,
 }
 
 /// How a wait ended.
@@ -63,7 +79,7 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
         if !world.until(left(), heard).await {
             break;
         }
-        stuck = look(world, scene, unmet);
+        stuck = discrepancy(world, scene);
         if stuck.is_some() {
             silent = 0;
             tokio::time::timeout(left().min(Duration::from_millis(250)), news.changed()).await.ok();
@@ -71,7 +87,11 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
         }
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
         let before = quiet();
-        let reach = canary.flip(left(), &|| (scene.exited)().is_some()).await;
+        let reach = match scene.subject {
+            Half::Whole | Half::Blind => canary.flip(left(), &|| (scene.exited)().is_some()).await,
+            Half::Off if canary.reach_of_lab(left()).await == Reach::Lab => Reach::Subject,
+            Half::Off => Reach::Nowhere,
+        };
         rounds += 1;
         match reach {
             Reach::Subject => {}
@@ -86,8 +106,12 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
         }
         // A request that waits for its answer is no silence, however far the canary's have got meanwhile.
         silent = if quiet() == before && (scene.under_way)() == 0 { silent + 1 } else { 0 };
-        let wanted = if look(world, scene, history_pending) { ROUNDS_WITH_HISTORY } else { ROUNDS };
-        if silent >= wanted && look(world, scene, unmet).is_none() {
+        let wanted = if scene.subject == Half::Whole && look(world, scene, history_pending) {
+            ROUNDS_WITH_HISTORY
+        } else {
+            ROUNDS
+        };
+        if silent >= wanted && discrepancy(world, scene).is_none() {
             return Rest { unsettled: broken(world, scene), rounds };
         }
     }
@@ -127,6 +151,33 @@ fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
         return Some(lab(&why));
     }
     (scene.exited)().map(subject)
+}
+
+/// What is not right, of what can be expected to be.
+fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
+    match scene.subject {
+        Half::Whole => look(world, scene, unmet),
+        Half::Blind | Half::Off => look(world, scene, unmet_by_lab),
+    }
+}
+
+/// In the middle of an edge: wait until the lab's half has come to rest and the subject's has been told of all that is
+/// `written`. A flip that travels through the subject follows what it was sent before; the second proves that the first's
+/// echo has arrived too. A subject that does one thing at a time, and is kept from it, cannot answer, and need not.
+pub async fn arrive(world: &World, canary: &Canary, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
+    let heard = || world.gap().is_some() || written.iter().all(|(kind, rv)| world.has_seen(*kind, *rv));
+    let rests = || heard() && look(world, scene, unmet_by_lab).is_none();
+    if !world.until(scene.budget, rests).await {
+        return broken(world, scene).or_else(|| look(world, scene, unmet_by_lab)).or_else(|| Some(lab(DEAD_LAB)));
+    }
+    for _ in 0..ROUNDS {
+        match canary.flip(ANSWER.min(scene.budget), &|| (scene.exited)().is_some()).await {
+            Reach::Subject => {}
+            Reach::Lab => break,
+            Reach::Nowhere => return broken(world, scene).or_else(|| Some(lab(DEAD_LAB))),
+        }
+    }
+    broken(world, scene)
 }
 
 fn look<T>(world: &World, scene: &Scene<'_>, question: fn(&Namespace<'_>) -> T) -> T {

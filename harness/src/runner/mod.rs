@@ -6,6 +6,7 @@
 
 mod lab;
 mod ledger;
+mod middle;
 mod play;
 mod seat;
 

@@ -7,13 +7,14 @@ use tokio::task::JoinSet;
 
 use super::Seat;
 use super::ledger::Ledger;
+use super::middle::{self, Trap};
 use crate::case::model::{Case, Count, Edge, Pods, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
 use crate::driver::{DriveError, Driver, PodEdge, Stillness, label, next_pods};
 use crate::observe::canary::Reach;
 use crate::observe::namespace::remove_namespace;
-use crate::observe::settle::{Scene, settle};
+use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object};
 use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Request, Settling, Trouble};
 
@@ -23,18 +24,23 @@ pub(super) const CASES: &str = "ls-";
 const ENDLESS: u32 = 500;
 
 /// One case being played.
-struct Play<'a> {
-    seat: &'a Seat<'a>,
-    case: &'a Case,
-    namespace: String,
-    driver: Driver,
+pub(super) struct Play<'a> {
+    pub(super) seat: &'a Seat<'a>,
+    pub(super) case: &'a Case,
+    pub(super) namespace: String,
+    pub(super) driver: Driver,
     ledger: Ledger,
     began: u64,
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
+    /// What the step has laid for the subject.
+    pub(super) trap: Option<Trap<'a>>,
+    /// What the driver has written for this edge.
+    pub(super) written: Vec<(Kind, u64)>,
 }
 
 /// The play cannot go on; the trouble stands in the recording.
-struct Stopped;
+#[derive(Debug)]
+pub(super) struct Stopped;
 
 impl Seat<'_> {
     /// Play a case in a namespace of its own. Whatever happens stands in the recording; the namespace goes after it.
@@ -60,8 +66,17 @@ impl Seat<'_> {
         };
         let driver = Driver::new(self.lab.client.clone(), world.clone(), &namespace, stillness.clone());
         let ledger = Ledger::open(self.gate.log(), &namespace);
-        let mut play =
-            Play { seat: self, case, namespace: namespace.clone(), driver, ledger, began, entries: Vec::new() };
+        let mut play = Play {
+            seat: self,
+            case,
+            namespace: namespace.clone(),
+            driver,
+            ledger,
+            began,
+            entries: Vec::new(),
+            trap: None,
+            written: Vec::new(),
+        };
         world.open_journal(&namespace);
         let made = self.make_namespace(&namespace).await;
         let charge = Charge {
@@ -80,6 +95,11 @@ impl Seat<'_> {
                 false
             }
         };
+        // Whatever a step has laid is taken back, and whoever was stopped is there for the next case.
+        play.trap = None;
+        if let Err(error) = self.start().await {
+            play.trouble(Blame::Lab, format!("the subject cannot be started again: {error}"));
+        }
         let events_complete = completed && play.events(number).await;
         play.gather();
         attendant.shutdown().await;
@@ -90,16 +110,20 @@ impl Seat<'_> {
     }
 }
 
-impl Play<'_> {
+impl<'a> Play<'a> {
     async fn all(&mut self) -> Result<(), Stopped> {
         let case = self.case;
         let mut part = 0;
         for step in &case.given {
             part += 1;
+            self.lay(step)?;
             self.given(step, part).await?;
+            self.clear()?;
         }
         for (index, step) in (1..).zip(&case.edges) {
+            self.lay(step)?;
             self.step(step, index).await?;
+            self.clear()?;
         }
         Ok(())
     }
@@ -152,7 +176,8 @@ impl Play<'_> {
 
     /// One edge: mark it, make it, settle, and write down what came of it.
     async fn edge(&mut self, step: &Step, index: u32, part: u32, edge: &Edge) -> Result<(), Stopped> {
-        let user = is_user(edge);
+        let within = step.during.iter().flat_map(|during| &during.steps).any(|inner| is_user(&inner.edge));
+        let user = is_user(edge) || within;
         if user || matches!(edge, Edge::Terminate(_)) {
             self.driver.new_second().await;
         }
@@ -160,24 +185,21 @@ impl Play<'_> {
         self.gather();
         let (line, label) = (step.line, label(self.case, edge));
         self.entries.push(Entry::Edge(EdgeMark { index, part, label, line, user, at: self.now() }));
-        let made = match pod_edge(edge) {
-            Some((kind, pods)) if !pods.atomic && pods.count == Count::Exactly(1) => {
+        let made = match (edge, pod_edge(edge)) {
+            (Edge::Subject(life), _) => {
+                self.live(*life).await?;
+                Ok(())
+            }
+            (_, Some((kind, pods))) if !pods.atomic && pods.count == Count::Exactly(1) => {
                 self.driver.one_pod(kind, pods).await
             }
             _ => self.driver.perform(edge).await,
         };
         self.check(step, edge, made)?;
+        self.written = self.driver.take_written();
+        self.behind_its_back(step).await?;
         let since = clock::instant();
-        let seat = self.seat;
-        let scene = Scene {
-            namespace: &self.namespace,
-            terminations: self.case.terminations,
-            exited: &|| seat.subject.exited(),
-            writes: &|| self.ledger.writes(),
-            under_way: &|| self.ledger.under_way(),
-            budget: seat.budget,
-        };
-        let rest = settle(&seat.lab.world, &seat.canary, &scene, &self.driver.take_written()).await;
+        let rest = self.rest().await?;
         self.gather();
         let stopped = rest.unsettled.is_some();
         let (took, at) = (clock::millis_since(since), self.now());
@@ -185,15 +207,63 @@ impl Play<'_> {
         if stopped { Err(Stopped) } else { Ok(()) }
     }
 
+    /// Settle; whoever walks into a trap meanwhile is attended to, and settling begins anew.
+    async fn rest(&mut self) -> Result<Rest, Stopped> {
+        let half = if self.seat.is_off() { Half::Off } else { Half::Whole };
+        loop {
+            let mut trap = self.trap.take();
+            let found = self.with_scene(half, async |scene, play| {
+                tokio::select! {
+                    biased;
+                    met = middle::met(trap.as_mut()) => Err(met),
+                    rest = settle(&play.seat.lab.world, &play.seat.canary, &scene, &play.written) => Ok(rest),
+                }
+            });
+            let found = found.await;
+            self.trap = trap;
+            match found {
+                Ok(rest) => return Ok(rest),
+                Err(met) => self.spring(met).await?,
+            }
+        }
+    }
+
+    /// Wait until the subject has done what it can with an old view.
+    pub(super) async fn blind(&mut self, step: &Step) -> Result<(), Stopped> {
+        let rest = self.with_scene(Half::Blind, async |scene, play| {
+            settle(&play.seat.lab.world, &play.seat.canary, &scene, &play.written).await
+        });
+        match rest.await.unsettled {
+            Some(trouble) => self.stop(trouble.blame, format!("line {}, with a kind held: {}", step.line, trouble.why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Do something with what settling looks at.
+    pub(super) async fn with_scene<T>(&self, subject: Half, work: impl AsyncFnOnce(Scene<'_>, &Self) -> T) -> T {
+        let seat = self.seat;
+        let kept = || if subject == Half::Blind { 0 } else { seat.kept(&self.namespace) };
+        let scene = Scene {
+            namespace: &self.namespace,
+            terminations: self.case.terminations,
+            subject,
+            exited: &|| seat.exited(),
+            writes: &|| self.ledger.writes(),
+            under_way: &|| self.ledger.under_way() + kept(),
+            budget: seat.budget,
+        };
+        work(scene, self).await
+    }
+
     /// Wait until the Deployments' events are all there: one of the canary's own, later than them, is. A subject that publishes
     /// none while the lab answers, or that ended after the last settling, is told so.
     async fn events(&mut self, number: u32) -> bool {
         let seat = self.seat;
-        if seat.canary.await_event(number, seat.budget, &|| seat.subject.exited().is_some()).await {
+        if seat.canary.await_event(number, seat.budget, &|| seat.exited().is_some()).await {
             return true;
         }
         let reach = seat.canary.reach_of_lab(Duration::from_secs(5)).await;
-        let (blame, why) = match (seat.subject.exited(), reach) {
+        let (blame, why) = match (seat.exited(), reach) {
             (Some(ended), _) => (Blame::Subject, ended),
             (None, Reach::Nowhere) => (Blame::Lab, "the lab's ReplicaSet controller no longer answers".to_owned()),
             (None, _) => {
@@ -206,7 +276,7 @@ impl Play<'_> {
     }
 
     /// Whether the operation went as the case says that it must.
-    fn check(&mut self, step: &Step, edge: &Edge, made: Result<(), DriveError>) -> Result<(), Stopped> {
+    pub(super) fn check(&mut self, step: &Step, edge: &Edge, made: Result<(), DriveError>) -> Result<(), Stopped> {
         match (made, &step.refused) {
             (Ok(()), None) => Ok(()),
             (Ok(()), Some(text)) => {
@@ -219,7 +289,7 @@ impl Play<'_> {
             }
             // Some refusals come as 500: an annotation that the server cannot convert, for one.
             (Err(DriveError::Server(error)), Some(text)) if error.to_string().contains(text) => Ok(()),
-            (Err(DriveError::Impossible(why)), _) if self.seat.subject.exited().is_none() => {
+            (Err(DriveError::Impossible(why)), _) if self.seat.exited().is_none() => {
                 self.gather();
                 self.entries.push(Entry::Impossible(why));
                 Err(Stopped)
@@ -233,7 +303,7 @@ impl Play<'_> {
     }
 
     /// Move what the watches and the gate have gathered into the recording.
-    fn gather(&mut self) {
+    pub(super) fn gather(&mut self) {
         for mut version in self.seat.lab.world.drain_journal(&self.namespace) {
             version.at = version.at.saturating_sub(self.began);
             self.entries.push(Entry::Object(version));
@@ -253,9 +323,9 @@ impl Play<'_> {
         }
     }
 
-    fn stop(&mut self, blame: Blame, why: String) -> Result<(), Stopped> {
+    pub(super) fn stop(&mut self, blame: Blame, why: String) -> Result<(), Stopped> {
         // A subject that has ended is the reason for whatever became impossible after it.
-        match self.seat.subject.exited() {
+        match self.seat.exited() {
             Some(ended) => self.trouble(Blame::Subject, ended),
             None => self.trouble(blame, why),
         }
@@ -267,7 +337,7 @@ impl Play<'_> {
         self.entries.push(Entry::Trouble(Trouble { blame, why }));
     }
 
-    fn now(&self) -> u64 {
+    pub(super) fn now(&self) -> u64 {
         self.seat.lab.world.elapsed() - self.began
     }
 
@@ -311,9 +381,9 @@ fn pod_edge(edge: &Edge) -> Option<(PodEdge, &Pods)> {
 }
 
 /// Whether a user's operation is part of the edge.
-fn is_user(edge: &Edge) -> bool {
+pub(super) fn is_user(edge: &Edge) -> bool {
     match edge {
-        Edge::Advance(_) => false,
+        Edge::Advance(_) | Edge::Subject(_) => false,
         Edge::Together(steps) => steps.iter().any(|step| is_user(&step.edge)),
         other => pod_edge(other).is_none(),
     }

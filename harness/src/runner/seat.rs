@@ -1,6 +1,7 @@
 //! A subject at work on a lab.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{Lab, LabError};
@@ -35,7 +36,11 @@ impl Default for SeatOptions {
 pub struct Seat<'a> {
     pub(super) lab: &'a Lab,
     pub(super) gate: Gate,
-    pub(super) subject: Running,
+    identity: Identity,
+    spec: Spec,
+    controllers: BTreeSet<String>,
+    /// `None` while it was stopped on purpose.
+    subject: Mutex<Option<Running>>,
     pub(super) canary: Canary,
     pub(super) budget: Duration,
     pub(super) pods: Option<PodKind>,
@@ -65,27 +70,64 @@ impl<'a> Seat<'a> {
         };
         lab.cluster.admit(&namespace).await?;
         let gate = gate(lab, spec).await?;
-        let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
-        let stage = Stage {
-            kubeconfig: gate.kubeconfig(),
-            folder: &lab.folder.join(&namespace),
-            supervisor: &lab.supervisor,
-            controllers: &options.controllers,
-            inside: node.map(|node| Inside { client: &lab.client, node, gate: &gate }),
-        };
-        let subject = spec.start(&stage).await?;
+        let controllers = options.controllers.clone();
+        let subject = begin(lab, spec, &gate, &canary, &controllers).await?;
         let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
         if taken_up && gate.log().counts().is_empty() {
             subject.stop().await;
             return Err(SubjectError::PastTheGate(spec.to_string()).into());
         }
+        let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
         let (budget, pods) = (options.budget, options.pods);
-        Ok(Seat { lab, gate, subject, canary, budget, pods, cases: 0.into(), _alone: alone })
+        Ok(Seat {
+            lab,
+            gate,
+            identity,
+            spec,
+            controllers,
+            subject,
+            canary,
+            budget,
+            pods,
+            cases: 0.into(),
+            _alone: alone,
+        })
     }
 
     /// Who sits here.
     pub fn identity(&self) -> &Identity {
-        &self.subject.identity
+        &self.identity
+    }
+
+    /// Why the subject no longer runs, if it ended by itself.
+    pub(super) fn exited(&self) -> Option<String> {
+        self.subject().as_ref().and_then(Running::exited)
+    }
+
+    /// Whether it was stopped on purpose.
+    pub(super) fn is_off(&self) -> bool {
+        self.subject().is_none()
+    }
+
+    /// Kill the subject, on purpose, and wait until it is gone.
+    pub(super) async fn kill(&self) {
+        let subject = self.subject().take();
+        if let Some(subject) = subject {
+            subject.kill().await;
+        }
+    }
+
+    /// Start it again, by the same kubeconfig, unless it runs.
+    pub(super) async fn start(&self) -> Result<(), LabError> {
+        if self.is_off() {
+            let subject = begin(self.lab, &self.spec, &self.gate, &self.canary, &self.controllers).await?;
+            *self.subject() = Some(subject);
+        }
+        Ok(())
+    }
+
+    fn subject(&self) -> MutexGuard<'_, Option<Running>> {
+        self.subject.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many requests the subject has made so far, and which of them the server refused, and how often.
@@ -111,7 +153,10 @@ impl<'a> Seat<'a> {
 
     /// Stop the subject and wait until it is gone; its canary goes too.
     pub async fn leave(self) {
-        self.subject.stop().await;
+        let subject = self.subject().take();
+        if let Some(subject) = subject {
+            subject.stop().await;
+        }
         remove_namespace(&self.lab.client, &self.canary.namespace).await;
     }
 }
@@ -123,4 +168,19 @@ async fn gate(lab: &Lab, spec: &Spec) -> Result<Gate, LabError> {
         Some(node) => Ok(Gate::start_at(access, node.host().await?)?),
         None => Ok(Gate::start(access)?),
     }
+}
+
+async fn begin(
+    lab: &Lab,
+    spec: &Spec,
+    gate: &Gate,
+    canary: &Canary,
+    controllers: &BTreeSet<String>,
+) -> Result<Running, LabError> {
+    let folder = lab.folder.join(&canary.namespace);
+    let (kubeconfig, supervisor) = (gate.kubeconfig(), &lab.supervisor);
+    let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
+    let inside = node.map(|node| Inside { client: &lab.client, node, gate });
+    let stage = Stage { kubeconfig, folder: &folder, supervisor, controllers, inside };
+    Ok(spec.start(&stage).await?)
 }

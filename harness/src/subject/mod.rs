@@ -284,6 +284,19 @@ impl Running {
         }
     }
 
+    /// Kill it, with no chance to finish anything, and wait until it is gone.
+    pub async fn kill(self) {
+        match self.life {
+            Life::Task(task) => task.kill().await,
+            Life::Process { child, .. } => {
+                child.kill();
+                child.wait_exit().await;
+            }
+            // Its pods are deleted; those of another start are new ones.
+            Life::Pods(pods) => pods.stop().await,
+        }
+    }
+
     /// End it and wait until it is gone.
     pub async fn stop(self) {
         match self.life {

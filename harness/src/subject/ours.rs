@@ -53,6 +53,12 @@ impl Task {
         said.or_else(|| self.handle.is_finished().then(|| "it panicked".to_owned()))
     }
 
+    /// End it where it stands.
+    pub(super) async fn kill(self) {
+        self.handle.abort();
+        self.handle.await.ok();
+    }
+
     /// End it and wait.
     pub(super) async fn stop(self) {
         self.stop.send(()).ok();

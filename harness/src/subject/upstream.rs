@@ -40,6 +40,7 @@ pub(super) async fn program(which: Option<&str>) -> Result<(PathBuf, String), Su
 
 /// Only the controllers under test; no leader election, no serving port, and client limits that do not throttle: at
 /// upstream's 20 requests a second with a burst of 30 a roll-out of ten pods is paced by the client, not by its decisions.
+/// JSON, so that the gate can tell events and decisions apart when a case asks it to.
 pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>) -> Vec<String> {
     let controllers: Vec<_> = stage.controllers.iter().map(String::as_str).collect();
     vec![
@@ -47,6 +48,7 @@ pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>) -> Vec<String> {
         format!("--controllers={}", controllers.join(",")),
         "--leader-elect=false".into(),
         "--secure-port=0".into(),
+        "--kube-api-content-type=application/json".into(),
         "--kube-api-qps=2000".into(),
         "--kube-api-burst=4000".into(),
     ]

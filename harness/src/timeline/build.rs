@@ -21,6 +21,9 @@ impl Timeline {
                 Entry::Edge(mark) => build.edge(mark),
                 Entry::Object(version) => build.version(version),
                 Entry::Settled(_) => build.settled(),
+                Entry::Met(meeting) => build.drafts.last_mut().into_iter().for_each(|draft| {
+                    draft.meetings.push(one_line(&meeting.what));
+                }),
                 Entry::Header(_) | Entry::Request(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => {}
             }
         }
@@ -45,6 +48,7 @@ struct Build<'a> {
 struct Draft {
     id: EdgeId,
     labels: Vec<String>,
+    meetings: Vec<String>,
     made: Vec<Made>,
     breaches: Vec<super::Breach>,
     checkpoint: Vec<super::State>,
@@ -60,6 +64,7 @@ impl<'a> Build<'a> {
             _ => self.drafts.push(Draft {
                 id,
                 labels: vec![label],
+                meetings: Vec::new(),
                 made: Vec::new(),
                 breaches: Vec::new(),
                 checkpoint: Vec::new(),
@@ -124,7 +129,8 @@ impl Draft {
         let label = repeated(&self.labels);
         let decisions = order::canonical(self.made);
         let decisions = if order::is_together(&label) { order::net(decisions) } else { decisions };
-        Edge { id: self.id, label, joined: false, decisions, breaches: self.breaches, checkpoint: self.checkpoint }
+        let Self { id, meetings, breaches, checkpoint, .. } = self;
+        Edge { id, label, joined: false, meetings, decisions, breaches, checkpoint }
     }
 }
 

@@ -35,7 +35,12 @@ pub(crate) fn unearned(recording: &Recording) -> Vec<EdgeId> {
                     edges.entry(edge).or_default().written = true;
                 }
             }
-            Entry::Header(_) | Entry::Settled(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => {}
+            Entry::Header(_)
+            | Entry::Settled(_)
+            | Entry::Met(_)
+            | Entry::Trouble(_)
+            | Entry::Impossible(_)
+            | Entry::End(_) => {}
         }
     }
     edges.into_iter().filter(|(_, tally)| tally.decided && !tally.written).map(|(edge, _)| edge).collect()

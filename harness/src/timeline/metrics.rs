@@ -50,6 +50,7 @@ impl Metrics {
                 }
                 Entry::Edge(mark) => mark.at,
                 Entry::Object(version) => version.at,
+                Entry::Met(meeting) => meeting.at,
                 Entry::Header(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => 0,
             };
             metrics.wall = metrics.wall.max(at);

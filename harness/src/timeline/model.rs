@@ -49,6 +49,8 @@ pub struct Edge {
     /// Upstream's own recordings differ here by splitting one resize in two: successive resizes of one ReplicaSet in one
     /// direction are joined before comparing.
     pub joined: bool,
+    /// What came between the subject's requests, in the words of the case.
+    pub meetings: Vec<String>,
     /// What was decided, in canonical order: by Deployment; per Deployment its ReplicaSets' decisions in the order they
     /// were made, then the Deployment's own.
     pub decisions: Vec<Decision>,

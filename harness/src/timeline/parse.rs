@@ -59,12 +59,14 @@ impl Timeline {
     }
 }
 
-/// One line under an edge: `= state`, `! breach`, or a decision.
+/// One line under an edge: `= state`, `! breach`, `~ what came in the middle`, or a decision.
 fn edge_line(edge: &mut Edge, content: &str) -> Result<(), String> {
     if let Some(rest) = content.strip_prefix("= ") {
         edge.checkpoint.push(state(rest)?);
     } else if let Some(rest) = content.strip_prefix("! ") {
         edge.breaches.push(breach(rest)?);
+    } else if let Some(rest) = content.strip_prefix("~ ") {
+        edge.meetings.push(rest.to_owned());
     } else {
         edge.decisions.push(decision(content)?);
     }
@@ -97,7 +99,8 @@ fn heading(content: &str) -> Result<Edge, String> {
         None => (label.trim(), false),
     };
     let label = label.to_owned();
-    Ok(Edge { id, label, joined, decisions: Vec::new(), breaches: Vec::new(), checkpoint: Vec::new() })
+    let (meetings, decisions, breaches, checkpoint) = Default::default();
+    Ok(Edge { id, label, joined, meetings, decisions, breaches, checkpoint })
 }
 
 fn edge_id(text: &str) -> Option<EdgeId> {

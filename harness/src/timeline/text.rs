@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! edge 1  set image=app:2
+//!       ~ rs1 10 -> 8 held: scale 12
 //!         rs2 created 3  revision=2 desired=10 max=13
 //!         rs1 10 -> 8
 //!       ! surge: 14 wanted, at most 13 allowed
@@ -56,13 +57,14 @@ impl Edge {
         format!("{:<6}  {}{joined}", self.id.to_string(), self.label).trim_end().to_owned()
     }
 
-    /// The lines under the heading: decisions, breaches, then the checkpoint.
+    /// The lines under the heading: what came in the middle, decisions, breaches, then the checkpoint.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
+        let meetings = self.meetings.iter().map(|what| format!("      ~ {what}"));
         let decisions = self.decisions.iter().map(|decision| format!("        {decision}"));
         let breaches = self.breaches.iter().map(|breach| format!("      ! {breach}"));
         let states = self.checkpoint.iter().map(|state| format!("      = {state}"));
-        decisions.chain(breaches).chain(states).collect()
+        meetings.chain(decisions).chain(breaches).chain(states).collect()
     }
 }
 

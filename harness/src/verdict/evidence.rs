@@ -65,7 +65,7 @@ impl Evidence {
                     now.open = false;
                     evidence.impossible(&now, why, possible(now.edge));
                 }
-                Entry::Header(_) | Entry::Object(_) | Entry::Request(_) | Entry::End(_) => {}
+                Entry::Header(_) | Entry::Object(_) | Entry::Request(_) | Entry::Met(_) | Entry::End(_) => {}
             }
         }
         evidence.end(recording, &now);

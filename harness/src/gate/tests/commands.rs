@@ -11,7 +11,7 @@ const WATCH: &str = "/apis/apps/v1/replicasets?watch=true";
 
 fn on(resource: &str) -> Pattern {
     let (namespace, resource) = ("ns".to_owned(), resource.to_owned());
-    Pattern { namespace, resource, subresource: String::new(), verbs: Vec::new(), name: None }
+    Pattern { namespace, resource, subresources: vec![String::new()], verbs: Vec::new(), name: None }
 }
 
 fn command(act: Act) -> Command {

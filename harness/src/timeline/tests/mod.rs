@@ -373,12 +373,12 @@ fn edge() -> impl Strategy<Value = Edge> {
     let breach = (0..Law::ALL.len(), "[a-z0-9]([a-z0-9:> -]{0,20}[a-z0-9])?")
         .prop_map(|(law, detail)| Breach { law: Law::ALL[law], detail });
     let label = "([a-z=:0-9]+( [a-z=:;0-9]+){0,3})?";
-    (any::<(u32, u32)>(), label, any::<bool>(), vec(decision, 0..4), vec(breach, 0..2), vec(state, 0..3)).prop_map(
-        |((index, part), label, joined, decisions, breaches, checkpoint)| {
+    let meetings = vec("rs1 5 -> 4 held: scale [0-9]", 0..2);
+    (any::<(u32, u32)>(), label, any::<bool>(), meetings, vec(decision, 0..4), vec(breach, 0..2), vec(state, 0..3))
+        .prop_map(|((index, part), label, joined, meetings, decisions, breaches, checkpoint)| {
             let id = if index == 0 { EdgeId::GIVEN } else { EdgeId { index, part } };
-            Edge { id, label, joined, decisions, breaches, checkpoint }
-        },
-    )
+            Edge { id, label, joined, meetings, decisions, breaches, checkpoint }
+        })
 }
 
 fn timeline() -> impl Strategy<Value = Timeline> {

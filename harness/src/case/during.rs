@@ -1,0 +1,127 @@
+//! What a step says about the middle of its edge: `during`, which makes other steps there, and the moment that is meant.
+//!
+//! `during: {decision: "rs1 5 -> 4", do: [{scale: 4}]}`: the subject asks for that, its request waits, the world moves, the
+//! request goes on. `during: {held: replicasets, do: [{scale: 8}]}`: the subject acts on what it knew before the edge.
+
+use super::model::{Decided, DecidedWhat, During, Edge, Moment, Step};
+use super::nearest::did_you_mean;
+use super::read::{self, Fields};
+use super::step::Reader;
+use super::tree::Node;
+
+/// The kinds whose watch can be held or disturbed.
+pub(super) const WATCHED: [&str; 3] = ["deployments", "replicasets", "pods"];
+
+impl Reader<'_> {
+    /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `edge` is what the step itself does.
+    pub(super) fn during(&mut self, key: &Node, node: &Node, edge: &Edge) -> Option<During> {
+        let fields = Fields::of(node, "`during`", &["decision", "held", "do"], self.report)?;
+        let moment = match (fields.get("decision"), fields.get("held")) {
+            (Some(decision), None) => Moment::Decision(self.decided(decision)?),
+            (None, Some(held)) => {
+                if several(edge) {
+                    self.report.add(
+                        key,
+                        "`held` on a step of several edges",
+                        "which of them? make it a step of its own",
+                    );
+                    self.report.help("`ready: {pods: 1}` is one edge, `ready: {pods: 4}` are four");
+                    return None;
+                }
+                let words = WATCHED.map(|kind| (kind, kind));
+                Moment::Held(read::word(held, "what is held", &words, self.report)?.to_owned())
+            }
+            (Some(_), Some(_)) => {
+                self.report.add(key, "`during` with `decision` and `held`", "which of them?");
+                return None;
+            }
+            (None, None) => {
+                if fields.lacks("decision") && fields.lacks("held") {
+                    self.report.add(key, "`during` without `decision` or `held`", "during what?");
+                }
+                return None;
+            }
+        };
+        let steps = match (fields.get("do"), &moment) {
+            (Some(list), _) => self.inner_steps(list)?,
+            (None, Moment::Held(_)) => Vec::new(),
+            (None, Moment::Decision(_)) => {
+                if fields.lacks("do") {
+                    self.report.add(key, "`during` without `do`", "what happens then?");
+                }
+                return None;
+            }
+        };
+        if let (Moment::Decision(_), true) = (&moment, steps.is_empty()) {
+            self.report.add(key, "`during` does nothing", "what happens then?");
+            return None;
+        }
+        Some(During { moment, steps })
+    }
+
+    fn inner_steps(&mut self, list: &Node) -> Option<Vec<Step>> {
+        let items = read::items(list, "`do`", self.report)?;
+        let steps: Vec<Step> = items.iter().filter_map(|step| self.step(step, false)).collect();
+        (steps.len() == items.len()).then_some(steps)
+    }
+
+    /// `rs1 5 -> 4`, `rs2 created`, `rs2 created 3`, `rs1 deleted`, `web revision=2`; `web/rs1` where there are several Deployments.
+    fn decided(&mut self, node: &Node) -> Option<Decided> {
+        let text = read::text(node, "a decision", self.report)?.trim();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let what = match words.as_slice() {
+            [_, "created"] => Some(DecidedWhat::Created(None)),
+            [_, "created", replicas] => replicas.parse().ok().map(|replicas| DecidedWhat::Created(Some(replicas))),
+            [_, from, "->", to] => match (from.parse(), to.parse()) {
+                (Ok(from), Ok(to)) => Some(DecidedWhat::Resized { from, to }),
+                _ => None,
+            },
+            [_, "deleted"] => Some(DecidedWhat::Deleted),
+            [_, change] => change.strip_prefix("revision=").and_then(|n| n.parse().ok()).map(DecidedWhat::Revision),
+            _ => None,
+        };
+        let Some(what) = what else {
+            let hint = "such as `rs1 5 -> 4`, `rs2 created 3`, `rs1 deleted` or `web revision=2`";
+            self.report.add(node, format!("`{text}` is no decision"), hint);
+            return None;
+        };
+        if let DecidedWhat::Resized { from, to } = what
+            && from == to
+        {
+            self.report.add(node, format!("`{text}` decides nothing"), "both numbers are the same");
+            return None;
+        }
+        let object = words[0];
+        let (deployment, set) = match (what, object.split_once('/')) {
+            (DecidedWhat::Revision(_), _) => (Some(object), None),
+            (_, Some((deployment, set))) => (Some(deployment), Some(set)),
+            (_, None) => (None, Some(object)),
+        };
+        let set =
+            match set.map(|set| (set, set.strip_prefix("rs").and_then(|n| n.parse::<u32>().ok()).filter(|n| *n > 0))) {
+                Some((name, None)) => {
+                    let hint = did_you_mean(name, ["rs1", "rs2"]).unwrap_or_else(|| "the first is `rs1`".to_owned());
+                    self.report.add(node, format!("`{name}` is no ReplicaSet"), hint);
+                    return None;
+                }
+                Some((_, number)) => number,
+                None => None,
+            };
+        let deployment = match deployment {
+            Some(name) => self.cast.known(name, node, self.report).then(|| name.to_owned()),
+            None => self.cast.meant(None, node, self.report),
+        };
+        Some(Decided { text: words.join(" "), deployment: deployment?, set, what })
+    }
+}
+
+/// Whether a step is, or may be, more than one edge.
+fn several(edge: &Edge) -> bool {
+    use super::model::Count;
+    match edge {
+        Edge::Ready(pods) | Edge::Unready(pods) | Edge::Fail(pods) | Edge::Succeed(pods) | Edge::Terminate(pods) => {
+            !pods.atomic && pods.count != Count::Exactly(1)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,150 @@
+//! What goes wrong while the subject reacts to a step: `fault`, and `subject: stop|start`.
+//!
+//! `fault: {write: 3, of: replicasets, side: after, action: crash}`; `fault: {watch: replicasets, action: {lag: 1s}}`. Writes
+//! and events are counted from the beginning of the step, writes only where they succeed.
+
+use super::during::WATCHED;
+use super::model::{Edge, Fault, FaultAction, FaultPoint, Life};
+use super::read::{self, Fields};
+use super::step::Reader;
+use super::tree::{Kind, Node};
+
+/// What a subject writes, and what is counted.
+const WRITTEN: [&str; 3] = ["replicasets", "deployments", "deployments/status"];
+/// The statuses that the gate refuses with.
+const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
+/// More writes than a step leads to.
+const MOST: i64 = 10_000;
+
+impl Reader<'_> {
+    /// The fault of a step.
+    pub(super) fn fault(&mut self, key: &Node, node: &Node) -> Option<Fault> {
+        let fields = Fields::of(node, "`fault`", &["write", "of", "side", "watch", "event", "action"], self.report)?;
+        let action = fields.get("action").or_else(|| {
+            if fields.lacks("action") {
+                self.report.add(key, "`fault` without `action`", "what goes wrong?");
+            }
+            None
+        });
+        match (fields.entry("write"), fields.entry("watch")) {
+            (Some((_, write)), None) => {
+                self.strays(&fields, &["event"], "a `write`");
+                let of = fields.get("of");
+                if of.is_none() {
+                    self.report.add(key, "a write of what?", format!("add `of:` and one of {}", read::list(&WRITTEN)));
+                }
+                let nth = read::integer(write, "the number of a write", 1..=MOST, self.report);
+                let words = WRITTEN.map(|resource| (resource, resource));
+                let of = of.and_then(|of| read::word(of, "what is written", &words, self.report));
+                let side = fields.get("side");
+                let sides = [("before", false), ("after", true)];
+                let after = match side {
+                    Some(side) => Some(read::word(side, "the side", &sides, self.report)?),
+                    None => None,
+                };
+                let action = self.write_action(action?)?;
+                let after = self.side(side, after, action)?;
+                let (resource, subresource) = of.map(|of| of.split_once('/').unwrap_or((of, "")))?;
+                let (resource, subresource) = (resource.to_owned(), subresource.to_owned());
+                let nth = u32::try_from(nth?).ok()?;
+                Some(Fault { point: FaultPoint::Write { nth, resource, subresource, after }, action })
+            }
+            (None, Some((_, watch))) => {
+                self.strays(&fields, &["of", "side"], "a `watch`");
+                let words = WATCHED.map(|resource| (resource, resource));
+                let resource = read::word(watch, "what is watched", &words, self.report);
+                let action = self.watch_action(action?)?;
+                let event = match fields.entry("event") {
+                    None => 1,
+                    Some((at, _)) if matches!(action, FaultAction::Lag(_)) => {
+                        self.report.add(at, "`lag` is not about one event", "leave this out");
+                        return None;
+                    }
+                    Some((_, event)) => read::integer(event, "the number of an event", 1..=MOST, self.report)?,
+                };
+                let event = u32::try_from(event).ok()?;
+                Some(Fault { point: FaultPoint::Watch { resource: resource?.to_owned(), event }, action })
+            }
+            (Some(_), Some((at, _))) => {
+                self.report.add(at, "`fault` with `write` and `watch`", "which of them?");
+                None
+            }
+            (None, None) => {
+                if fields.lacks("write") && fields.lacks("watch") {
+                    self.report.add(key, "`fault` without `write` or `watch`", "where does it fall?");
+                }
+                None
+            }
+        }
+    }
+
+    /// Fields that say nothing here.
+    fn strays(&mut self, fields: &Fields<'_>, names: &[&str], what: &str) {
+        for (key, _) in names.iter().filter_map(|name| fields.entry(name)) {
+            self.report.add(key, format!("`{}` says nothing about {what}", key.as_key()), "leave this out");
+        }
+    }
+
+    /// The side that is meant; most actions have only one.
+    fn side(&mut self, node: Option<&Node>, after: Option<bool>, action: FaultAction) -> Option<bool> {
+        let only = match action {
+            FaultAction::Refuse(_) => Some((false, "what is refused was not done: it is `before`")),
+            FaultAction::Delay(_) => Some((false, "a request is late before the server sees it: it is `before`")),
+            FaultAction::Drop => Some((true, "an answer is lost after the server has acted: it is `after`")),
+            _ => None,
+        };
+        match (only, after, node) {
+            (Some((only, why)), Some(said), Some(node)) if only != said => {
+                self.report.add(node, "an impossible side", why);
+                None
+            }
+            (Some((only, _)), ..) => Some(only),
+            (None, said, _) => Some(said.unwrap_or(false)),
+        }
+    }
+
+    fn write_action(&mut self, node: &Node) -> Option<FaultAction> {
+        let Kind::Map(_) = node.kind else {
+            let words = [("crash", FaultAction::Crash), ("drop", FaultAction::Drop), ("cut", FaultAction::Cut)];
+            return read::word(node, "the action", &words, self.report);
+        };
+        let fields = Fields::of(node, "the action", &["refuse", "delay"], self.report)?;
+        if let Some(code) = fields.get("refuse") {
+            let number = read::integer(code, "a refusal", 400..=599, self.report)?;
+            if !REFUSALS.contains(&number) {
+                self.report.add(code, format!("the gate does not refuse with {number}"), "409, 422, 429, 500 or 503");
+                return None;
+            }
+            return u16::try_from(number).ok().map(FaultAction::Refuse);
+        }
+        self.duration(fields.get("delay")?).map(FaultAction::Delay)
+    }
+
+    fn watch_action(&mut self, node: &Node) -> Option<FaultAction> {
+        let Kind::Map(_) = node.kind else {
+            let words = [("repeat", FaultAction::Repeat), ("expire", FaultAction::Expire)];
+            return read::word(node, "the action", &words, self.report);
+        };
+        let fields = Fields::of(node, "the action", &["lag"], self.report)?;
+        self.duration(fields.get("lag")?).map(FaultAction::Lag)
+    }
+
+    /// `subject: stop`, `subject: start`: one after the other.
+    pub(super) fn subject(&mut self, key: &Node, node: &Node) -> Option<Edge> {
+        let words = [("stop", Life::Stop), ("start", Life::Start)];
+        let life = read::word(node, "what becomes of the subject", &words, self.report)?;
+        match (life, self.stopped.is_some()) {
+            (Life::Stop, true) => {
+                self.report.add(key, "the subject is stopped already", "start it first");
+                return None;
+            }
+            (Life::Start, false) => {
+                self.report.add(key, "the subject runs already", "only one that was stopped is started");
+                return None;
+            }
+            (Life::Stop, false) => self.stopped = Some(key.span.clone()),
+            (Life::Start, true) => self.stopped = None,
+        }
+        Some(Edge::Subject(life))
+    }
+}

@@ -1,0 +1,34 @@
+//! What comes between a subject and its server, in the words of its case. Pure.
+
+use crate::case::model::{Fault, FaultAction, FaultPoint};
+
+/// `write 3 of replicasets, after it: crash`.
+pub fn fault(fault: &Fault) -> String {
+    let action = match fault.action {
+        FaultAction::Crash => "crash".to_owned(),
+        FaultAction::Drop => "answer lost".to_owned(),
+        FaultAction::Cut => "connection cut".to_owned(),
+        FaultAction::Refuse(code) => format!("refused with {code}"),
+        FaultAction::Delay(time) => format!("late by {}", humantime::format_duration(time)),
+        FaultAction::Lag(time) => format!("lags by {}", humantime::format_duration(time)),
+        FaultAction::Repeat => "twice".to_owned(),
+        FaultAction::Expire => "then forgotten".to_owned(),
+    };
+    let side = match &fault.point {
+        FaultPoint::Write { after: false, .. } => ", before it",
+        FaultPoint::Write { after: true, .. } => ", after it",
+        FaultPoint::Watch { .. } => "",
+    };
+    format!("{}{side}: {action}", point(&fault.point))
+}
+
+/// `write 3 of replicasets`.
+pub fn point(point: &FaultPoint) -> String {
+    match point {
+        FaultPoint::Write { nth, resource, subresource, .. } if subresource.is_empty() => {
+            format!("write {nth} of {resource}")
+        }
+        FaultPoint::Write { nth, resource, subresource, .. } => format!("write {nth} of {resource}/{subresource}"),
+        FaultPoint::Watch { resource, event } => format!("event {event} of {resource}"),
+    }
+}

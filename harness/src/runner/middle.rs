@@ -1,0 +1,316 @@
+//! The middle of an edge: what a step has laid for the subject before its edge is made, and what happens when the subject
+//! walks into it.
+//!
+//! A trap is armed before the edge and taken back after the step's last. While the namespace settles the trap is listened
+//! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A trap that nothing
+//! walks into leaves the edge impossible: the verdict is whoever's who could have known.
+
+use serde_json::Value;
+
+use super::Seat;
+use super::play::{Play, Stopped, is_user};
+use crate::case::model::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment, Step};
+use crate::driver::{between, label};
+use crate::gate::{
+    Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand,
+};
+use crate::observe::settle::{Half, arrive};
+use crate::recording::{Blame, Entry, Meeting};
+
+/// What a step has laid.
+#[derive(Debug)]
+pub(super) enum Trap<'a> {
+    /// Steps for the moment at which the subject asks for something.
+    Decision { armed: Armed, decided: &'a Decided, during: &'a During },
+    /// Steps while a kind is held.
+    Held { watch: ArmedWatch, resource: &'a str, during: &'a During },
+    /// A fault at a write.
+    Write { armed: Armed, fault: &'a Fault },
+    /// A fault in a watch, for as long as the step takes.
+    Watch { _armed: ArmedWatch },
+}
+
+/// A request that walked into a trap; none ever does into one that is not about requests.
+pub(super) async fn met(trap: Option<&mut Trap<'_>>) -> Met {
+    match trap {
+        Some(Trap::Decision { armed, .. } | Trap::Write { armed, .. }) => armed.met().await,
+        Some(Trap::Held { .. } | Trap::Watch { .. }) | None => std::future::pending().await,
+    }
+}
+
+impl<'a> Play<'a> {
+    /// Before a step's edge: lay what it says.
+    pub(super) fn lay(&mut self, step: &'a Step) -> Result<(), Stopped> {
+        let laid = lay(self.seat.gate.control(), &self.namespace, step);
+        match laid {
+            Ok(trap) => self.trap = trap,
+            Err(Opaque(resource)) => {
+                let why = format!(
+                    "the subject watches {resource} in another form than JSON, and the gate cannot tell its events apart; \
+                     start it with JSON as its content type"
+                );
+                return self.stop(Blame::Lab, why);
+            }
+        }
+        Ok(())
+    }
+
+    /// After a step's last edge: take back what was laid. What nobody walked into is told.
+    pub(super) fn clear(&mut self) -> Result<(), Stopped> {
+        let why = match self.trap.take() {
+            Some(Trap::Decision { decided, .. }) => {
+                format!("the subject came to rest and never asked for `{}`", decided.text)
+            }
+            Some(Trap::Write { fault, .. }) => {
+                format!("the subject came to rest, and its {} never came", between::point(&fault.point))
+            }
+            Some(Trap::Held { .. } | Trap::Watch { .. }) | None => return Ok(()),
+        };
+        self.gather();
+        self.entries.push(Entry::Impossible(why));
+        Err(Stopped)
+    }
+
+    /// After a step's edge was made: where a kind is held, the subject acts on its old view, and the steps follow.
+    pub(super) async fn behind_its_back(&mut self, step: &Step) -> Result<(), Stopped> {
+        let Some(Trap::Held { resource, during, .. }) = &self.trap else { return Ok(()) };
+        let (resource, during) = (*resource, *during);
+        let what = format!("{resource} held");
+        if during.steps.is_empty() {
+            self.note(what.clone());
+        }
+        self.blind(step).await?;
+        for inner in &during.steps {
+            self.note(format!("{what}: {}", label(self.case, &inner.edge)));
+            self.inner(inner).await?;
+            self.blind(inner).await?;
+        }
+        if let Some(Trap::Held { watch, .. }) = self.trap.take() {
+            drop(watch);
+        }
+        Ok(())
+    }
+
+    /// A request walked into the trap.
+    pub(super) async fn spring(&mut self, met: Met) -> Result<(), Stopped> {
+        match &self.trap {
+            Some(Trap::Decision { decided, during, .. }) => {
+                let (decided, during) = (*decided, *during);
+                if !self.is_it(&met, decided).await? {
+                    met.pass();
+                    return Ok(());
+                }
+                for inner in &during.steps {
+                    self.note(format!("{} held: {}", decided.text, label(self.case, &inner.edge)));
+                    self.inner(inner).await?;
+                    self.arrived().await?;
+                }
+                self.trap = None;
+                met.pass();
+            }
+            Some(Trap::Write { fault, .. }) => {
+                let fault = *fault;
+                self.note(between::fault(fault));
+                if fault.action == FaultAction::Crash {
+                    self.seat.kill().await;
+                    met.cut();
+                    self.start().await?;
+                }
+                self.trap = None;
+            }
+            Some(Trap::Held { .. } | Trap::Watch { .. }) | None => met.pass(),
+        }
+        Ok(())
+    }
+
+    /// `subject: stop|start`.
+    pub(super) async fn live(&mut self, life: Life) -> Result<(), Stopped> {
+        match life {
+            Life::Stop => self.seat.kill().await,
+            Life::Start => self.start().await?,
+        }
+        Ok(())
+    }
+
+    async fn start(&mut self) -> Result<(), Stopped> {
+        match self.seat.start().await {
+            Ok(()) => Ok(()),
+            Err(error) => self.stop(Blame::Lab, format!("the subject cannot be started again: {error}")),
+        }
+    }
+
+    /// One step in the middle of an edge.
+    async fn inner(&mut self, step: &Step) -> Result<(), Stopped> {
+        if is_user(&step.edge) {
+            self.driver.new_second().await;
+        }
+        let made = self.driver.perform(&step.edge).await;
+        self.check(step, &step.edge, made)?;
+        self.written.extend(self.driver.take_written());
+        Ok(())
+    }
+
+    /// Wait until the lab has done its part and the subject has heard.
+    async fn arrived(&mut self) -> Result<(), Stopped> {
+        let trouble = self.with_scene(Half::Blind, async |scene, play| {
+            arrive(&play.seat.lab.world, &play.seat.canary, &scene, &play.written).await
+        });
+        match trouble.await {
+            Some(trouble) => self.stop(trouble.blame, trouble.why),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, what: String) {
+        self.gather();
+        let at = self.now();
+        self.entries.push(Entry::Met(Meeting { what, at }));
+    }
+
+    /// Whether a request asks for what is meant, and would get it.
+    async fn is_it(&mut self, met: &Met, decided: &Decided) -> Result<bool, Stopped> {
+        let deletes = met.route.verb == Verb::Delete;
+        let body: Value = match serde_json::from_slice(&met.body) {
+            Ok(body) => body,
+            Err(_) if deletes => Value::Null,
+            Err(_) => {
+                let why = "the subject does not write JSON, and the gate cannot read what it asks for; start it with JSON \
+                           as its content type";
+                self.stop(Blame::Lab, why.to_owned())?;
+                return Ok(false);
+            }
+        };
+        self.gather();
+        let creates = met.route.verb == Verb::Create;
+        let now = if creates { None } else { self.driver.look(&met.route.resource, &met.route.name).await };
+        // It will be a conflict, and asked again.
+        let version =
+            |object: &Value| object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
+        if let (Some(now), Some(known)) = (&now, version(&body))
+            && version(now).is_some_and(|latest| latest != known)
+        {
+            return Ok(false);
+        }
+        let Some(wanted) = decided.set else {
+            let DecidedWhat::Revision(revision) = decided.what else { return Ok(false) };
+            let text = revision.to_string();
+            let of = |object: &Value| revision_of(object).is_some_and(|found| found == text);
+            return Ok(met.route.name == decided.deployment && of(&body) && !now.as_ref().is_some_and(of));
+        };
+        let sets = appeared(&self.entries, &decided.deployment);
+        let number = |name: &str| (1..).zip(&sets).find(|(_, set)| *set == name).map(|(number, _)| number);
+        let replicas = |object: &Value| object.pointer("/spec/replicas").and_then(Value::as_i64).map_or(1, narrow);
+        Ok(match decided.what {
+            DecidedWhat::Created(count) => {
+                creates
+                    && owner(&body).is_some_and(|owner| owner == decided.deployment)
+                    && u32::try_from(sets.len()).is_ok_and(|there| there + 1 == wanted)
+                    && count.is_none_or(|count| count == replicas(&body))
+            }
+            DecidedWhat::Deleted => deletes && number(&met.route.name) == Some(wanted),
+            DecidedWhat::Resized { from, to } => {
+                let asked = body.pointer("/spec/replicas").is_some() && replicas(&body) == to;
+                !creates
+                    && !deletes
+                    && asked
+                    && number(&met.route.name) == Some(wanted)
+                    && now.is_some_and(|now| replicas(&now) == from)
+            }
+            DecidedWhat::Revision(_) => false,
+        })
+    }
+}
+
+/// A watch that the gate cannot read, by resource.
+struct Opaque(String);
+
+fn lay<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<Trap<'a>>, Opaque> {
+    let watch = |resource: &str, nth, act| {
+        let (namespace, resource) = (namespace.to_owned(), resource.to_owned());
+        let opaque = Opaque(resource.clone());
+        control.arm_watch(WatchCommand { namespace, resource, nth, act }).ok_or(opaque)
+    };
+    let pattern = |resource: &str, subresources: &[&str], verbs: &[Verb]| Pattern {
+        namespace: namespace.to_owned(),
+        resource: resource.to_owned(),
+        subresources: subresources.iter().map(|name| (*name).to_owned()).collect(),
+        verbs: verbs.to_vec(),
+        name: None,
+    };
+    if let Some(during) = &step.during {
+        return Ok(Some(match &during.moment {
+            Moment::Held(resource) => Trap::Held { watch: watch(resource, 1, WatchAct::Hold)?, resource, during },
+            Moment::Decision(decided) => {
+                let on = match decided.what {
+                    DecidedWhat::Created(_) => pattern("replicasets", &[""], &[Verb::Create]),
+                    DecidedWhat::Resized { .. } => pattern("replicasets", &["", "scale"], &[Verb::Update, Verb::Patch]),
+                    DecidedWhat::Deleted => pattern("replicasets", &[""], &[Verb::Delete]),
+                    DecidedWhat::Revision(_) => pattern("deployments", &["", "status"], &[Verb::Update, Verb::Patch]),
+                };
+                // All of them: which is meant is known only when it asks.
+                let armed = control.arm(Command { on, nth: 1, once: false, act: Act::Hold(Side::Before) });
+                Trap::Decision { armed, decided, during }
+            }
+        }));
+    }
+    let Some(fault) = &step.fault else { return Ok(None) };
+    Ok(Some(match &fault.point {
+        FaultPoint::Watch { resource, event } => {
+            let act = match fault.action {
+                FaultAction::Lag(time) => WatchAct::Lag(time),
+                FaultAction::Repeat => WatchAct::Repeat,
+                _ => WatchAct::Expire,
+            };
+            Trap::Watch { _armed: watch(resource, *event, act)? }
+        }
+        FaultPoint::Write { nth, resource, subresource, after } => {
+            let side = if *after { Side::After } else { Side::Before };
+            let act = match fault.action {
+                FaultAction::Crash => Act::Hold(side),
+                FaultAction::Cut => Act::Cut(side),
+                FaultAction::Delay(time) => Act::Delay(time),
+                FaultAction::Refuse(code) => Act::Refuse(Refusal::of_code(code).unwrap_or(Refusal::Internal)),
+                _ => Act::Drop,
+            };
+            let on = pattern(resource, &[subresource], &[]);
+            Trap::Write { armed: control.arm(Command { on, nth: *nth, once: true, act }), fault }
+        }
+    }))
+}
+
+/// The real names of a Deployment's ReplicaSets in the order in which they became its own.
+fn appeared(entries: &[Entry], deployment: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries {
+        if let Entry::Object(version) = entry
+            && version.kind == "ReplicaSet"
+            && owner(&version.object).is_some_and(|owner| owner == deployment)
+            && !names.contains(&version.name)
+        {
+            names.push(version.name.clone());
+        }
+    }
+    names
+}
+
+/// The name of the Deployment that controls an object.
+fn owner(object: &Value) -> Option<&str> {
+    let references = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let owner = references.iter().find(|owner| owner["controller"] == true)?;
+    owner["name"].as_str().filter(|_| owner["kind"] == "Deployment")
+}
+
+fn revision_of(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/annotations/deployment.kubernetes.io~1revision")?.as_str()
+}
+
+fn narrow(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+impl Seat<'_> {
+    /// Events of a namespace that the gate keeps from the subject.
+    pub(super) fn kept(&self, namespace: &str) -> u64 {
+        self.gate.control().kept(namespace)
+    }
+}
