@@ -3,33 +3,37 @@
 //! A flag that kube-controller-manager has is called as it is there and has its default; the two addresses are called as in
 //! programs made with controller-runtime, for what is served there is as plain as theirs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
-use rollout_controller::{Address, Compatibility, Election, Minor, RateLimit, Settings};
+use rollout_controller::{Address, Compatibility, ControllerName, Election, Minor, RateLimit, Settings};
 
 /// Where the lease is looked for unless told otherwise.
 const LEASE_NAMESPACE: &str = "kube-system";
 
-/// Rolls Deployments out, as kube-controller-manager's deployment controller does.
+/// Rolls Deployments out, and keeps ReplicaSets at their size, as kube-controller-manager's controllers do.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Flags {
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Controllers to run, comma separated
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "deployment")]
-    controllers: Vec<ControllerName>,
+    /// Controllers to run, comma separated: deployment, replicaset, * for all of them, -NAME for none of that name
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "deployment", allow_hyphen_values = true)]
+    controllers: Vec<String>,
     /// The one namespace to look after [default: all]
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Deployments looked after at the same time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     concurrent_deployment_syncs: u16,
+    /// ReplicaSets looked after at the same time
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    concurrent_replicaset_syncs: u16,
     /// Whose behaviour to follow
     #[arg(long, value_enum, default_value = "upstream")]
     compatibility: Behaviour,
@@ -90,12 +94,6 @@ struct ElectionFlags {
     leader_elect_resource_namespace: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ControllerName {
-    /// Deployments
-    Deployment,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Behaviour {
     /// kube-controller-manager v1.36, its known defects included
@@ -140,6 +138,8 @@ impl Flags {
             qps => bail!("--kube-api-qps={qps} would stop everything; give a number above zero, or -1 for no limit"),
         };
         Ok(Settings {
+            controllers: controllers(&self.controllers).context("--controllers makes no sense")?,
+            concurrent_replicaset_syncs: self.concurrent_replicaset_syncs.into(),
             concurrent_deployment_syncs: self.concurrent_deployment_syncs.into(),
             compatibility,
             hash: self.pod_template_hash,
@@ -167,6 +167,21 @@ impl Flags {
         election.check().context("this election cannot go well")?;
         Ok(Some(election))
     }
+}
+
+/// Which controllers these words choose, as kube-controller-manager reads them (upstream: `IsControllerEnabled`): the first word
+/// that names one decides about it, and `*` about those that no word names.
+fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
+    let mut named = BTreeMap::new();
+    for word in words.iter().filter(|word| *word != "*") {
+        let name: ControllerName = word.strip_prefix('-').unwrap_or(word).parse()?;
+        named.entry(name).or_insert(!word.starts_with('-'));
+    }
+    let all = words.iter().any(|word| word == "*");
+    let runs = |name: &ControllerName| named.get(name).copied().unwrap_or(all);
+    let chosen: BTreeSet<_> = ControllerName::ALL.into_iter().filter(runs).collect();
+    ensure!(!chosen.is_empty(), "no controller is left to run");
+    Ok(chosen)
 }
 
 /// A duration as Go writes it: `15s`, `1m30s`, `500ms`.
@@ -200,7 +215,7 @@ mod tests {
     #[test]
     fn the_defaults_are_upstreams() {
         let settings = flags(&[]).settings().unwrap();
-        assert_eq!(settings.concurrent_deployment_syncs, 5);
+        assert_eq!((settings.concurrent_deployment_syncs, settings.concurrent_replicaset_syncs), (5, 5));
         assert_eq!(settings.rate_limit, Some(RateLimit { qps: 20.0, burst: 30 }));
         assert_eq!(settings.namespace, None);
         assert_eq!(settings.compatibility, Compatibility::Upstream);
@@ -215,6 +230,31 @@ mod tests {
         assert_eq!(settings.hash.to_string(), "1.33");
         let error = Flags::try_parse_from(["rollout-controller", "--pod-template-hash=1.7"]).unwrap_err();
         assert!(error.to_string().contains("choose from 1."), "{error}");
+    }
+
+    #[rstest]
+    #[case(&[], Ok("deployment"))]
+    #[case(&["--controllers=replicaset"], Ok("replicaset"))]
+    #[case(&["--controllers=deployment,replicaset"], Ok("deployment replicaset"))]
+    #[case(&["--controllers=replicaset-controller", "--controllers=deployment-controller"], Ok("deployment replicaset"))]
+    #[case(&["--controllers=*"], Ok("deployment replicaset"))]
+    #[case(&["--controllers=*,-deployment-controller"], Ok("replicaset"))]
+    #[case(&["--controllers=-replicaset,*"], Ok("deployment"))]
+    #[case(&["--controllers", "-replicaset,*"], Ok("deployment"))]
+    #[case::the_first_word_counts(&["--controllers=replicaset,-replicaset,-deployment,*"], Ok("replicaset"))]
+    #[case::none_is_on_by_itself(&["--controllers=-deployment"], Err("no controller is left to run"))]
+    #[case::none_left(&["--controllers=*,-deployment,-replicaset"], Err("no controller is left to run"))]
+    #[case(&["--controllers=cronjob"], Err("\"cronjob\" is not in the list of known controllers"))]
+    #[case(&["--controllers="], Err("\"\" is not in the list of known controllers"))]
+    fn runs(#[case] arguments: &[&str], #[case] expected: Result<&str, &str>) {
+        match (flags(arguments).settings(), expected) {
+            (Ok(settings), Ok(expected)) => {
+                let names: Vec<_> = settings.controllers.iter().map(|name| name.as_str()).collect();
+                assert_eq!(names.join(" "), expected);
+            }
+            (Err(error), Err(expected)) => assert!(format!("{error:#}").contains(expected), "{error:#}"),
+            (settings, _) => panic!("{settings:?}"),
+        }
     }
 
     #[rstest]

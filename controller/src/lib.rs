@@ -1,25 +1,27 @@
-//! A Deployment controller that equals kube-controller-manager's, decision for decision.
+//! A Deployment controller and a ReplicaSet controller that equal kube-controller-manager's, decision for decision.
 //!
 //! ```text
 //!              watches                 keys                  Observed              Plan
 //!  API server ────────► cache ─triggers────► queue ─workers─► observe ─► plan ─► apply ────► API server
-//!              (runtime)                                              (deployment)  │          writes
-//!                                                                                   └► events
+//!              (runtime)                                       (deployment, replicaset) │      writes
+//!                                                                                       └► events
 //! ```
 //!
 //! The middle is the point: [`plan`] is a pure function from what the caches hold, the time, and the settings, to a list of
 //! actions as plain data. Every rule of a roll-out is in there (`deployment/`), over views of the API's JSON that lose no field
-//! (`model/`). Left and right of it is a shell (`runtime/`) that knows no rule.
+//! (`model/`); every rule about pods, the order in which they die above all, is in `replicaset/` in the same way. Left and right
+//! of them is a shell (`runtime/`) that knows no rule. [`Settings::controllers`] says which of the two run. They share the
+//! watches and the cache; each has a queue, a limit to its requests, and events of its own, and neither knows of the other.
 //!
-//! Like upstream's, this controller does not wait to read its own writes. A cache may lag; every write carries the
+//! Like upstream's, the Deployment controller does not wait to read its own writes. A cache may lag; every write carries the
 //! resourceVersion that the decision was made on, the server refuses it if that is the past, and the Deployment is looked at
-//! again.
+//! again. Pods have no such guard: the ReplicaSet controller waits until it has seen what it wrote and made.
 //!
-//! Arrows: `model ◄ deployment ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, and time enters only through
-//! `clock`.
+//! Arrows: `model ◄ deployment, replicaset ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, and time enters only
+//! through `clock`.
 //!
-//! Run it with [`run`], or with [`run_with`] to put another planner in its middle: that is how a controller that is wrong on
-//! purpose is made. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
+//! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments: that is how a controller that
+//! is wrong on purpose is made. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
 //! (`process/`).
 
 mod clock;
@@ -28,6 +30,7 @@ mod hash;
 mod metrics;
 pub mod model;
 mod process;
+pub mod replicaset;
 mod runtime;
 mod settings;
 
@@ -43,7 +46,7 @@ pub use metrics::{CountRequests, CountedRequests, Metrics};
 pub use process::{Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, serve};
 pub use runtime::RunError;
 use runtime::{ApiServer, Controller, run_controller};
-pub use settings::{Compatibility, RateLimit, Settings};
+pub use settings::{Compatibility, ControllerName, RateLimit, Settings, UnknownController};
 
 /// What decides; [`plan`], unless a test wants a wrong one.
 pub type Planner = Arc<dyn Fn(&Observed, Timestamp, &Settings) -> Plan + Send + Sync>;
@@ -70,9 +73,7 @@ pub async fn run_with(
     planner: Planner,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let metrics = Metrics::default();
-    let api = ApiServer::chosen(client, &settings, &metrics);
-    let (controller, reports) = Controller::new(api, settings, planner, metrics);
+    let (controller, reports) = Controller::new(&client, settings, planner, Metrics::default());
     run_controller(controller, reports, std::future::ready(()), shutdown).await
 }
 

@@ -1,13 +1,22 @@
 //! What an operator can choose.
 
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use thiserror::Error;
+
 use crate::clock::Clock;
 use crate::hash::Minor;
 
 /// How the controller runs and what it follows.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// Which controllers run; upstream's `--controllers`.
+    pub controllers: BTreeSet<ControllerName>,
     /// Deployments looked after at the same time; upstream's `--concurrent-deployment-syncs`. Never one of them twice at once.
     pub concurrent_deployment_syncs: usize,
+    /// ReplicaSets looked after at the same time; upstream's `--concurrent-replicaset-syncs`.
+    pub concurrent_replicaset_syncs: usize,
     /// Whose behaviour is followed.
     pub compatibility: Compatibility,
     /// Which minor's pod-template-hash names new ReplicaSets: that of the kube-controller-manager to be equal to, whatever the API
@@ -21,6 +30,44 @@ pub struct Settings {
     pub rate_limit: Option<RateLimit>,
     /// Where time comes from; a simulation brings its own.
     pub clock: Clock,
+}
+
+/// One controller of this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ControllerName {
+    /// Makes, sizes and deletes ReplicaSets.
+    Deployment,
+    /// Makes and deletes pods.
+    ReplicaSet,
+}
+
+/// A name that is none of a controller here.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0:?} is not in the list of known controllers; use deployment, replicaset, or * for all")]
+pub struct UnknownController(String);
+
+impl ControllerName {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Deployment, Self::ReplicaSet];
+
+    /// Its short name, which its queue has, too.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployment",
+            Self::ReplicaSet => "replicaset",
+        }
+    }
+}
+
+impl FromStr for ControllerName {
+    type Err = UnknownController;
+
+    /// Reads a short name, or the one that kube-controller-manager has used since 1.28: `deployment-controller`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let short = text.strip_suffix("-controller").unwrap_or(text);
+        let found = Self::ALL.into_iter().find(|name| name.as_str() == short);
+        found.ok_or_else(|| UnknownController(text.to_owned()))
+    }
 }
 
 /// How many requests are made; upstream's `--kube-api-qps` and `--kube-api-burst`.
@@ -45,7 +92,9 @@ pub enum Compatibility {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            controllers: [ControllerName::Deployment].into(),
             concurrent_deployment_syncs: 5,
+            concurrent_replicaset_syncs: 5,
             compatibility: Compatibility::Upstream,
             hash: Minor::default(),
             terminating_replicas: true,

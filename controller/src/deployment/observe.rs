@@ -1,6 +1,7 @@
 //! Takes from the caches what one sync looks at: no request, no waiting.
 
 use super::plan::Observed;
+use crate::model::Pod;
 use crate::runtime::{Cache, Key};
 
 /// One Deployment with its surroundings; `None` if the cache knows it no more.
@@ -11,7 +12,7 @@ pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<Observed> {
     // Only Recreate asks for pods, and there can be very many.
     if deployment.spec.strategy.is_recreate() {
         for rs in &replica_sets {
-            pods.extend(cache.pods_of(&rs.meta.uid).cloned());
+            pods.extend(cache.pods_of(&key.namespace, &rs.meta.uid).map(|pod| Pod::clone(pod)));
         }
     }
     Some(Observed { deployment, replica_sets, pods })

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::PlanError;
 use super::sync::{End, Sync};
 use crate::model::{Deployment, DeploymentStatus, Pod, ReplicaSet};
+pub use crate::model::{Event, EventKind};
 use crate::settings::Settings;
 
 /// One Deployment and all that its rules look at, as the caches had it at one moment.
@@ -142,36 +143,6 @@ pub struct StatusChange {
     pub revision: Option<String>,
     /// The status.
     pub status: DeploymentStatus,
-}
-
-/// An event about the Deployment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// How bad it is.
-    pub kind: EventKind,
-    /// Why, in one word.
-    pub reason: &'static str,
-    /// What, in a sentence.
-    pub message: String,
-}
-
-/// How bad an event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventKind {
-    /// As it should be.
-    Normal,
-    /// A user should know.
-    Warning,
-}
-
-impl EventKind {
-    /// As the API writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
 }
 
 impl Plan {

@@ -36,6 +36,7 @@ struct Families {
     queues: QueueFamilies,
     requests: RequestFamilies,
     syncs: Family<SyncLabels, Counter>,
+    stale_skips: Family<KindLabels, Counter>,
     leading: Family<LeaseLabels, Gauge>,
     slow_renewals: Family<LeaseLabels, Counter>,
 }
@@ -60,6 +61,12 @@ struct SyncLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    group: &'static str,
+    resource: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LeaseLabels {
     name: String,
 }
@@ -76,11 +83,14 @@ impl Metrics {
         let (syncs, leading, slow_renewals) = (Family::default(), Family::default(), Family::default());
         let help = "Looks at one object, by controller and by what became of them";
         registry.register("rollout_controller_syncs", help, Family::clone(&syncs));
+        let stale_skips = Family::default();
+        let help = "Looks at a ReplicaSet that were put off because a cache was behind this controller's own writes";
+        registry.register("replicaset_controller_stale_sync_skips", help, Family::clone(&stale_skips));
         let help = "Whether this process holds the lease, 1, or stands by, 0; the name is the lease's";
         registry.register("leader_election_master_status", help, Family::clone(&leading));
         let help = "Renewals that had to read the lease first; the name is the lease's";
         registry.register("leader_election_slowpath", help, Family::clone(&slow_renewals));
-        Self(Arc::new(Families { registry, queues, requests, syncs, leading, slow_renewals }))
+        Self(Arc::new(Families { registry, queues, requests, syncs, stale_skips, leading, slow_renewals }))
     }
 
     /// All of it as OpenMetrics text, which Prometheus reads.
@@ -113,6 +123,11 @@ impl Metrics {
     /// What became of one look at one object.
     pub(crate) fn synced(&self, controller: &'static str, result: Synced) {
         self.0.syncs.get_or_create(&SyncLabels { controller, result }).inc();
+    }
+
+    /// A look at a ReplicaSet was put off, for the cache of a kind was behind.
+    pub(crate) fn skipped_stale(&self, group: &'static str, resource: &'static str) {
+        self.0.stale_skips.get_or_create(&KindLabels { group, resource }).inc();
     }
 
     /// Whether this process holds a lease.
@@ -182,6 +197,7 @@ mod tests {
     #[case("leader_election_master_status{name=\"lock\"} 1")]
     #[case("leader_election_slowpath_total{name=\"lock\"} 1")]
     #[case("rollout_controller_syncs_total{controller=\"deployment\",result=\"conflict\"} 1")]
+    #[case("replicaset_controller_stale_sync_skips_total{group=\"apps\",resource=\"replicasets\"} 1")]
     #[case("rollout_controller_build_info{version=\"0.1.0\",compatibility=\"v1.36\"} 1")]
     #[case("# EOF")]
     fn shows(#[case] line: &str) {
@@ -198,6 +214,7 @@ mod tests {
         metrics.leads("lock", true);
         metrics.renewed_slowly("lock");
         metrics.synced("deployment", Synced::Conflict);
+        metrics.skipped_stale("apps", "replicasets");
         let text = metrics.text();
         assert!(text.lines().any(|shown| shown == line), "{text}");
     }

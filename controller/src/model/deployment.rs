@@ -180,7 +180,8 @@ pub(crate) fn omit_zero(object: &mut Value, field: &str, number: i64) {
     set_or_remove(object, field, (number != 0).then(|| Value::from(number)));
 }
 
-fn set_or_remove(object: &mut Value, field: &str, value: Option<Value>) {
+/// Sets a field, or removes it.
+pub(super) fn set_or_remove(object: &mut Value, field: &str, value: Option<Value>) {
     let Some(map) = object.as_object_mut() else { return };
     match value {
         Some(value) => map.insert(field.to_owned(), value),

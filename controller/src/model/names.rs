@@ -16,6 +16,9 @@ pub const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 /// What `kubectl apply` remembers.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// What it costs to delete a pod: of two like ones the cheaper goes first.
+pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
 /// Annotations that never travel between a Deployment and its ReplicaSets (upstream: `annotationsToSkip`).
 pub const NOT_COPIED: [&str; 6] =
     [LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO];
@@ -28,6 +31,8 @@ pub mod condition {
     pub const PROGRESSING: &str = "Progressing";
     /// A ReplicaSet cannot make or delete pods.
     pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+    /// A pod can serve.
+    pub const READY: &str = "Ready";
 }
 
 /// Condition reasons.
@@ -48,6 +53,10 @@ pub mod reason {
     pub const RESUMED: &str = "DeploymentResumed";
     /// A ReplicaSet could not be created; also the reason of the event.
     pub const FAILED_CREATE: &str = "ReplicaSetCreateError";
+    /// Pods could not be made; also the reason of the event.
+    pub const FAILED_CREATE_POD: &str = "FailedCreate";
+    /// Pods could not be deleted; also the reason of the event.
+    pub const FAILED_DELETE_POD: &str = "FailedDelete";
     /// At least replicas − maxUnavailable are available.
     pub const MINIMUM_AVAILABLE: &str = "MinimumReplicasAvailable";
     /// Fewer than that are.
@@ -76,4 +85,8 @@ pub mod event {
     pub const ROLLBACK_NOT_FOUND: &str = "DeploymentRollbackRevisionNotFound";
     /// The revision asked for has the template that is there already.
     pub const ROLLBACK_UNCHANGED: &str = "DeploymentRollbackTemplateUnchanged";
+    /// A pod was made.
+    pub const CREATED_POD: &str = "SuccessfulCreate";
+    /// A pod was told to go.
+    pub const DELETED_POD: &str = "SuccessfulDelete";
 }

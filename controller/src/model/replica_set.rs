@@ -1,12 +1,14 @@
 //! ReplicaSets.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::deployment::{omit_zero, set_or_remove};
 use super::meta::{null_as_default, part};
-use super::{Condition, Meta, ModelError, names};
+use super::{Condition, LabelSelector, Meta, ModelError, names};
 
 /// A ReplicaSet: the fields that rules read, and all of it as it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,11 +32,13 @@ pub struct ReplicaSetSpec {
     /// Seconds a pod must be ready to be available.
     #[serde(deserialize_with = "null_as_default")]
     pub min_ready_seconds: i32,
+    /// Which pods are its own.
+    pub selector: Option<LabelSelector>,
 }
 
 impl Default for ReplicaSetSpec {
     fn default() -> Self {
-        Self { replicas: 1, min_ready_seconds: 0 }
+        Self { replicas: 1, min_ready_seconds: 0, selector: None }
     }
 }
 
@@ -45,6 +49,9 @@ pub struct ReplicaSetStatus {
     /// Pods that exist and are not on their way out.
     #[serde(deserialize_with = "null_as_default")]
     pub replicas: i32,
+    /// Those of them that have all labels of the template.
+    #[serde(deserialize_with = "null_as_default")]
+    pub fully_labeled_replicas: i32,
     /// Those of them that are ready.
     #[serde(deserialize_with = "null_as_default")]
     pub ready_replicas: i32,
@@ -103,9 +110,45 @@ impl ReplicaSet {
         if digits_only { text.parse().ok() } else { None }
     }
 
+    /// Whether a label set is one of a pod of its own; without a selector, none is.
+    ///
+    /// # Errors
+    /// If the selector has no meaning.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> Result<bool, ModelError> {
+        self.spec.selector.as_ref().map_or(Ok(false), |selector| selector.matches(labels))
+    }
+
     /// Whether pods are asked for.
     pub fn is_active(&self) -> bool {
         self.spec.replicas > 0
+    }
+}
+
+impl ReplicaSetStatus {
+    /// Writes these fields over a raw status; what else is there stays.
+    pub fn write_over(&self, raw: &mut Value) {
+        // Without `..`: a new field does not compile until it is written.
+        let Self {
+            replicas,
+            fully_labeled_replicas,
+            ready_replicas,
+            available_replicas,
+            terminating_replicas,
+            observed_generation,
+            conditions,
+        } = self;
+        if !raw.is_object() {
+            *raw = Value::Object(serde_json::Map::new());
+        }
+        // The one number that the API's own type writes even if it is 0.
+        raw["replicas"] = (*replicas).into();
+        omit_zero(raw, "fullyLabeledReplicas", i64::from(*fully_labeled_replicas));
+        omit_zero(raw, "readyReplicas", i64::from(*ready_replicas));
+        omit_zero(raw, "availableReplicas", i64::from(*available_replicas));
+        set_or_remove(raw, "terminatingReplicas", terminating_replicas.map(Value::from));
+        omit_zero(raw, "observedGeneration", *observed_generation);
+        let conditions = (!conditions.is_empty()).then(|| serde_json::json!(conditions));
+        set_or_remove(raw, "conditions", conditions);
     }
 }
 

@@ -67,8 +67,7 @@ pub async fn serve(
         Some(election) => Some(Elector::new(ApiServer::new(client.clone()), election, clock, metrics.clone())?),
         None => None,
     };
-    let api = ApiServer::chosen(client, &settings, &metrics);
-    let (controller, reports) = Controller::new(api, settings, Arc::new(crate::plan), metrics.clone());
+    let (controller, reports) = Controller::new(&client, settings, Arc::new(crate::plan), metrics.clone());
     let health = Health::new(controller.clone(), elector.as_ref().map(Elector::seat));
     let mut servers = JoinSet::new();
     for endpoint in endpoints {

@@ -45,6 +45,15 @@ impl Resource {
         }
     }
 
+    /// The API group, empty for the first one.
+    pub(crate) fn api_group(self) -> &'static str {
+        match self {
+            Self::Deployments | Self::ReplicaSets => "apps",
+            Self::Pods | Self::Events => "",
+            Self::Leases => "coordination.k8s.io",
+        }
+    }
+
     fn group(self) -> &'static str {
         match self {
             Self::Deployments | Self::ReplicaSets => "/apis/apps/v1",
@@ -116,7 +125,8 @@ impl ApiServer {
         body: &Value,
     ) -> Result<Value, RequestError> {
         let request = resource.within(namespace).create(&PostParams::default(), bytes(body));
-        let name = body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer| body.pointer(pointer).and_then(Value::as_str);
+        let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
         self.send(what("POST", resource, namespace, name), request).await
     }
 

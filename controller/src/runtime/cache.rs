@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Resource;
 use crate::model::{Deployment, Pod, ReplicaSet};
+use crate::settings::ControllerName;
 
 /// Namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,19 +35,41 @@ pub(crate) struct Cache {
     replica_sets: BTreeMap<Key, Arc<ReplicaSet>>,
     /// ReplicaSets by namespace and UID of the managing owner; the empty UID is nobody's.
     by_owner: BTreeMap<(String, String), BTreeSet<String>>,
-    pods: BTreeMap<Key, Pod>,
-    /// Pods by UID of the managing owner.
-    pods_by_owner: BTreeMap<String, BTreeSet<Key>>,
+    pods: BTreeMap<Key, Arc<Pod>>,
+    /// Pods by namespace and UID of the managing owner, then by name; the empty UID is nobody's.
+    pods_by_owner: BTreeMap<(String, String), BTreeMap<String, Arc<Pod>>>,
+    /// How far each watch has come.
+    versions: BTreeMap<Resource, String>,
+    /// Who is to be woken.
+    pub(super) controllers: BTreeSet<ControllerName>,
 }
 
 impl Cache {
+    /// An empty cache that wakes these controllers.
+    pub(crate) fn new(controllers: &BTreeSet<ControllerName>) -> Self {
+        Self { controllers: controllers.clone(), ..Self::default() }
+    }
+
     pub(crate) fn deployment(&self, key: &Key) -> Option<Arc<Deployment>> {
         self.deployments.get(key).cloned()
     }
 
-    /// All Deployments there are, by namespace and name.
-    pub(crate) fn keys(&self) -> Vec<Key> {
-        self.deployments.keys().cloned().collect()
+    /// All objects of one controller that there are, by namespace and name.
+    pub(crate) fn keys(&self, controller: ControllerName) -> Vec<Key> {
+        match controller {
+            ControllerName::Deployment => self.deployments.keys().cloned().collect(),
+            ControllerName::ReplicaSet => self.replica_sets.keys().cloned().collect(),
+        }
+    }
+
+    /// The version that a watch has come to; empty before its first list is complete.
+    pub(crate) fn version(&self, resource: Resource) -> &str {
+        self.versions.get(&resource).map_or("", String::as_str)
+    }
+
+    /// A watch has come to a version.
+    pub(super) fn reached(&mut self, resource: Resource, version: &str) {
+        self.versions.entry(resource).or_default().replace_range(.., version);
     }
 
     pub(crate) fn deployments_in<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Deployment>> {
@@ -54,6 +78,11 @@ impl Cache {
             .range(from..)
             .map(|(_, deployment)| deployment)
             .take_while(move |deployment| deployment.meta.namespace == namespace)
+    }
+
+    pub(crate) fn replica_sets_in<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<ReplicaSet>> {
+        let from = Key::new(namespace, "");
+        self.replica_sets.range(from..).map(|(_, rs)| rs).take_while(move |rs| rs.meta.namespace == namespace)
     }
 
     pub(crate) fn replica_set(&self, key: &Key) -> Option<Arc<ReplicaSet>> {
@@ -74,9 +103,15 @@ impl Cache {
         names.into_iter().flatten().filter_map(|name| self.replica_set(&Key::new(namespace, name))).collect()
     }
 
-    /// Pods that a ReplicaSet owns, by name.
-    pub(crate) fn pods_of(&self, uid: &str) -> impl Iterator<Item = &Pod> {
-        self.pods_by_owner.get(uid).into_iter().flatten().filter_map(|key| self.pods.get(key))
+    /// Pods that an owner has, by name; those of the empty UID are nobody's.
+    pub(crate) fn pods_of(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods_by_owner.get(&(namespace.to_owned(), uid.to_owned())).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// All pods of a namespace, by name.
+    pub(crate) fn pods_in<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Pod>> {
+        let from = Key::new(namespace, "");
+        self.pods.range(from..).map(|(_, pod)| pod).take_while(move |pod| pod.namespace == namespace)
     }
 
     /// Puts in what a watch showed, or takes out what it showed gone; returns what was there before.
@@ -106,20 +141,27 @@ impl Cache {
     }
 
     /// The same for a pod.
-    pub(super) fn put_pod(&mut self, key: &Key, now: Option<Pod>) -> Option<Pod> {
-        let uid = |pod: &Pod| pod.controller.as_ref().map_or(String::new(), |owner| owner.uid.clone());
-        let new_owner = now.as_ref().map(uid);
-        if let Some(owner) = &new_owner {
-            self.pods_by_owner.entry(owner.clone()).or_default().insert(key.clone());
+    pub(super) fn put_pod(&mut self, key: &Key, now: Option<Arc<Pod>>) -> Option<Arc<Pod>> {
+        let owner = |pod: &Pod| {
+            let uid = pod.controller.as_ref().map_or(String::new(), |owner| owner.uid.clone());
+            (key.namespace.clone(), uid)
+        };
+        let new_owner = now.as_deref().map(owner);
+        if let (Some(owner), Some(now)) = (&new_owner, &now) {
+            self.pods_by_owner.entry(owner.clone()).or_default().insert(key.name.clone(), now.clone());
         }
         let before = match now {
             Some(pod) => self.pods.insert(key.clone(), pod),
             None => self.pods.remove(key),
         };
-        if let Some(owner) = before.as_ref().map(uid)
+        if let Some(owner) = before.as_deref().map(owner)
             && new_owner.as_ref() != Some(&owner)
+            && let Some(pods) = self.pods_by_owner.get_mut(&owner)
         {
-            remove(&mut self.pods_by_owner, &owner, key);
+            pods.remove(&key.name);
+            if pods.is_empty() {
+                self.pods_by_owner.remove(&owner);
+            }
         }
         before
     }

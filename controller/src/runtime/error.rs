@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::deployment::ApplyError;
+use crate::{deployment, replicaset};
 
 /// Why the controller stopped, or did not start.
 #[derive(Debug, Error)]
@@ -96,12 +96,23 @@ impl RequestError {
     }
 }
 
-impl From<RequestError> for ApplyError {
+impl From<RequestError> for deployment::ApplyError {
     fn from(error: RequestError) -> Self {
         let conflict = error.is_conflict();
         if error.is_namespace_terminating() {
             return Self::NamespaceTerminating;
         }
+        match error {
+            RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
+            RequestError::Server { what, source } => Self::Request { what, source },
+            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { what, seconds },
+        }
+    }
+}
+
+impl From<RequestError> for replicaset::ApplyError {
+    fn from(error: RequestError) -> Self {
+        let conflict = error.is_conflict();
         match error {
             RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
             RequestError::Server { what, source } => Self::Request { what, source },

@@ -12,10 +12,9 @@ use tokio::sync::mpsc;
 use super::correlate::{Correlated, Correlator, Report};
 use super::{ApiServer, Resource};
 use crate::clock::{self, Clock};
-use crate::deployment::Event;
-use crate::model::Meta;
+use crate::model::{Event, Meta};
+use crate::settings::ControllerName;
 
-const COMPONENT: &str = "deployment-controller";
 /// Events that wait for the task; more are lost.
 const QUEUED: usize = 1000;
 const TRIES: u32 = 12;
@@ -26,6 +25,7 @@ const NAME_LIMIT: usize = 253;
 /// Where events go in.
 #[derive(Debug)]
 pub(crate) struct Recorder {
+    source: Source,
     clock: Clock,
     state: Mutex<State>,
 }
@@ -38,16 +38,35 @@ struct State {
 }
 
 /// Where events come out, for [`write_events`].
-pub(crate) type Reports = mpsc::Receiver<Report>;
+pub(crate) struct Reports {
+    source: Source,
+    reports: mpsc::Receiver<Report>,
+}
+
+/// Who tells, and about what kind of object.
+#[derive(Debug, Clone, Copy)]
+struct Source {
+    component: &'static str,
+    kind: &'static str,
+}
+
+impl From<ControllerName> for Source {
+    fn from(controller: ControllerName) -> Self {
+        match controller {
+            ControllerName::Deployment => Self { component: "deployment-controller", kind: "Deployment" },
+            ControllerName::ReplicaSet => Self { component: "replicaset-controller", kind: "ReplicaSet" },
+        }
+    }
+}
 
 impl Recorder {
-    pub(crate) fn new(clock: Clock) -> (Self, Reports) {
+    pub(crate) fn new(controller: ControllerName, clock: Clock) -> (Self, Reports) {
         let (sender, reports) = mpsc::channel(QUEUED);
-        let state = Mutex::new(State { sender: Some(sender), last: 0 });
-        (Self { clock, state }, reports)
+        let (source, state) = (controller.into(), Mutex::new(State { sender: Some(sender), last: 0 }));
+        (Self { source, clock, state }, Reports { source, reports })
     }
 
-    /// Takes an event about a Deployment; it is written later, or not at all.
+    /// Takes an event about an object; it is written later, or not at all.
     pub(crate) fn record(&self, about: &Meta, event: &Event) {
         let time = self.clock.now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,11 +80,12 @@ impl Recorder {
             name: event_name(about, state.last),
             time,
         };
-        tracing::debug!(deployment = %about.path(), kind = report.kind, reason = report.reason, "{}", report.message);
+        let of = self.source.kind;
+        tracing::debug!(of, object = %about.path(), kind = report.kind, reason = report.reason, "{}", report.message);
         if let Some(sender) = &state.sender
             && sender.try_send(report).is_err()
         {
-            tracing::warn!(deployment = %about.path(), "Too many events wait to be written; one is lost.");
+            tracing::warn!(of, object = %about.path(), "Too many events wait to be written; one is lost.");
         }
     }
 
@@ -82,14 +102,14 @@ fn event_name(about: &Meta, nanosecond: i128) -> String {
 }
 
 /// Writes events until the recorder is closed.
-pub(crate) async fn write_events(api: ApiServer, mut reports: Reports) {
+pub(crate) async fn write_events(api: ApiServer, Reports { source, mut reports }: Reports) {
     let mut correlator = Correlator::default();
     while let Some(report) = reports.recv().await {
         let Some(event) = correlator.correlate(report) else {
             continue;
         };
         for attempt in 1..=TRIES {
-            match write(&api, &event).await {
+            match write(&api, source, &event).await {
                 Ok(()) => break,
                 Err(error) if error.is_refusal() => {
                     tracing::debug!(event = event.report.name, error = %error.message(), "An event was refused.");
@@ -104,7 +124,7 @@ pub(crate) async fn write_events(api: ApiServer, mut reports: Reports) {
     }
 }
 
-async fn write(api: &ApiServer, event: &Correlated) -> Result<(), super::RequestError> {
+async fn write(api: &ApiServer, source: Source, event: &Correlated) -> Result<(), super::RequestError> {
     let (namespace, name) = (&event.report.about.0, &event.report.name);
     if event.count > 1 {
         let patch = json!({
@@ -118,10 +138,10 @@ async fn write(api: &ApiServer, event: &Correlated) -> Result<(), super::Request
             other => return other.map(drop),
         }
     }
-    api.create(Resource::Events, namespace, &body(event)).await.map(drop)
+    api.create(Resource::Events, namespace, &body(source, event)).await.map(drop)
 }
 
-fn body(event: &Correlated) -> Value {
+fn body(source: Source, event: &Correlated) -> Value {
     let Correlated { report, first_time, count } = event;
     let (namespace, name, uid) = &report.about;
     json!({
@@ -130,7 +150,7 @@ fn body(event: &Correlated) -> Value {
         "metadata": {"name": report.name, "namespace": namespace},
         "involvedObject": {
             "apiVersion": "apps/v1",
-            "kind": "Deployment",
+            "kind": source.kind,
             "namespace": namespace,
             "name": name,
             "uid": uid,
@@ -138,12 +158,12 @@ fn body(event: &Correlated) -> Value {
         },
         "reason": report.reason,
         "message": report.message,
-        "source": {"component": COMPONENT},
+        "source": {"component": source.component},
         "firstTimestamp": seconds(*first_time),
         "lastTimestamp": seconds(report.time),
         "count": count,
         "type": report.kind,
-        "reportingComponent": COMPONENT,
+        "reportingComponent": source.component,
         "reportingInstance": "",
     })
 }

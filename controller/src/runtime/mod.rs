@@ -1,7 +1,8 @@
 //! The shell around the rules: what watches, queues, and talks to the API server.
 //!
-//! Watches feed the [`Cache`], whose changes say which Deployments to look at; the [`Queue`] hands those to the workers, never one
-//! to two of them; a worker observes, plans and applies. Events go through a task of their own, in order, and hold nothing up.
+//! Watches feed the [`Cache`], whose changes say which objects to look at; each controller's [`queue`] hands those to its workers,
+//! never one to two of them; a worker observes, plans and applies. Events go through tasks of their own, in order, and hold
+//! nothing up. The controllers share the watches and the cache, and nothing else.
 //!
 //! Borders: nothing in here knows a rule of a roll-out. What could be pure is: the cache with its triggers, and the correlation
 //! of events.
@@ -9,10 +10,13 @@
 mod api;
 mod cache;
 mod correlate;
+mod deployments;
 mod error;
 mod events;
+mod lane;
 mod queue;
 mod reflector;
+mod replica_sets;
 mod throttle;
 mod triggers;
 mod wire;

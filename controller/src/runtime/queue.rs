@@ -1,8 +1,8 @@
-//! The work queue: which Deployment is looked at next.
+//! The work queue: which object is looked at next.
 //!
 //! Upstream's rules: a key is in the queue once, however often it is added; it is never with two workers; added while a worker
-//! has it, it comes back when that worker is done. A key that failed waits 5 ms, then twice as long each time, fifteen times;
-//! then it is dropped until something changes.
+//! has it, it comes back when that worker is done. A key that failed waits 5 ms, then twice as long each time. What more there is
+//! to it, each controller says: see [`Retries`].
 //!
 //! It counts as client-go's queues do, so that their dashboards mean the same here.
 
@@ -14,20 +14,36 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Key;
+use super::throttle::Bucket;
 use crate::clock;
 use crate::metrics::{Load, Loaded, QueueMetrics};
+use crate::settings::RateLimit;
 
 /// First wait after a failure.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// Longest wait after a failure.
 const LONGEST_WAIT: Duration = Duration::from_secs(1000);
-/// Failures in a row after which a key is dropped.
-const MAX_RETRIES: u32 = 15;
+/// How one controller goes about keys that failed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Retries {
+    /// Failures in a row after which a key is dropped until something changes; `None`: never.
+    pub(crate) most: Option<u32>,
+    /// How many retries there are at once, and a second in the long run, of all keys together; `None`: as many as come.
+    pub(crate) together: Option<RateLimit>,
+}
+
+impl Retries {
+    /// The Deployment controller's: a key is dropped after fifteen. The limit for all keys together is left out.
+    pub(crate) const DEPLOYMENT: Self = Self { most: Some(15), together: None };
+    /// The ReplicaSet controller's: no key is ever dropped.
+    pub(crate) const REPLICA_SET: Self = Self { most: None, together: Some(RateLimit { qps: 10.0, burst: 100 }) };
+}
 
 /// A queue of keys.
 #[derive(Debug)]
 pub(crate) struct Queue {
     metrics: QueueMetrics,
+    retries: Retries,
     state: Mutex<State>,
     /// Someone waits for work.
     work: Notify,
@@ -44,13 +60,17 @@ struct State {
     working: BTreeMap<Key, Instant>,
     delayed: BTreeMap<Key, Instant>,
     failures: BTreeMap<Key, u32>,
+    /// What the limit for all keys together has left.
+    bucket: Option<Bucket>,
     closed: bool,
 }
 
 impl Queue {
     /// An empty queue.
-    pub(crate) fn new(metrics: QueueMetrics) -> Self {
-        Self { metrics, state: Mutex::default(), work: Notify::new(), timer: Notify::new() }
+    pub(crate) fn new(metrics: QueueMetrics, retries: Retries) -> Self {
+        let bucket = retries.together.map(|limit| Bucket::new(limit, clock::instant()));
+        let state = Mutex::new(State { bucket, ..State::default() });
+        Self { metrics, retries, state, work: Notify::new(), timer: Notify::new() }
     }
 
     /// Adds a key.
@@ -73,18 +93,19 @@ impl Queue {
 
     /// Adds a key that failed; `false` if it failed too often and is dropped.
     pub(crate) fn retry(&self, key: Key) -> bool {
-        let failures = {
+        let wait = {
             let mut state = self.lock();
             let failures = state.failures.entry(key.clone()).or_insert(0);
             let before = *failures;
-            *failures += 1;
-            if before >= MAX_RETRIES {
+            *failures = before.saturating_add(1);
+            if self.retries.most.is_some_and(|most| before >= most) {
                 state.failures.remove(&key);
                 return false;
             }
-            before
+            let turn = state.bucket.as_mut().map(|bucket| bucket.take(clock::instant()));
+            wait_after(before).max(turn.unwrap_or_default())
         };
-        self.add_after(key, wait_after(failures));
+        self.add_after(key, wait);
         true
     }
 
@@ -208,7 +229,7 @@ mod tests {
     use crate::metrics::Metrics;
 
     fn queue() -> Queue {
-        Queue::new(Metrics::default().queue("test"))
+        Queue::new(Metrics::default().queue("test"), Retries::DEPLOYMENT)
     }
 
     fn key(name: &str) -> Key {
@@ -235,11 +256,26 @@ mod tests {
         assert_eq!(wait_after(14), Duration::from_millis(5 << 14));
         assert_eq!(wait_after(40), LONGEST_WAIT);
         let queue = queue();
-        for _ in 0..MAX_RETRIES {
+        for _ in 0..15 {
             assert!(queue.retry(key("a")));
         }
         assert!(!queue.retry(key("a")));
         assert!(queue.retry(key("a")), "a dropped key starts anew");
+    }
+
+    /// DefaultTypedControllerRateLimiter: no key is dropped, and from the 101st retry on there are ten a second.
+    #[tokio::test(start_paused = true)]
+    async fn a_replica_set_is_never_dropped_and_all_keys_share_a_limit() {
+        let queue = Queue::new(Metrics::default().queue("test"), Retries::REPLICA_SET);
+        for _ in 0..99 {
+            assert!(queue.retry(key("a")));
+        }
+        let due = |name: &str| queue.lock().delayed[&key(name)] - clock::instant();
+        assert!(queue.retry(key("b")) && queue.retry(key("c")) && queue.retry(key("d")));
+        assert_eq!(
+            (due("b"), due("c"), due("d")),
+            (FIRST_WAIT, Duration::from_millis(100), Duration::from_millis(200))
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -80,6 +80,7 @@ impl<W: Wire> Reflector<W> {
                 for key in gone {
                     self.remove(key);
                 }
+                self.controller.reached(W::RESOURCE, &list.metadata.resource_version);
                 return Ok(list.metadata.resource_version);
             }
             page = Some(list.metadata.next);
@@ -131,6 +132,7 @@ impl<W: Wire> Reflector<W> {
                 WatchEvent::Error(status) if status.code == 410 => return Ok(End::Expired),
                 WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
             }
+            self.controller.reached(W::RESOURCE, version);
         }
     }
 

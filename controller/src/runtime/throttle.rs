@@ -48,7 +48,7 @@ impl Throttle {
 
 /// A bucket of tokens; each request takes one, on credit if there is none.
 #[derive(Debug)]
-struct Bucket {
+pub(super) struct Bucket {
     limit: RateLimit,
     /// Below zero: so many requests are waiting.
     tokens: f64,
@@ -56,12 +56,12 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new(limit: RateLimit, now: Instant) -> Self {
+    pub(super) fn new(limit: RateLimit, now: Instant) -> Self {
         Self { limit, tokens: f64::from(limit.burst), as_of: now }
     }
 
     /// Takes a token; returns how long it takes until it is there.
-    fn take(&mut self, now: Instant) -> Duration {
+    pub(super) fn take(&mut self, now: Instant) -> Duration {
         let earned = now.saturating_duration_since(self.as_of).as_secs_f64() * self.limit.qps;
         self.tokens = (self.tokens + earned).min(f64::from(self.limit.burst)) - 1.0;
         self.as_of = self.as_of.max(now);

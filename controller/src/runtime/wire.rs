@@ -1,7 +1,7 @@
 //! Objects as they come over the wire, and how each kind gets from there into the cache.
 //!
-//! Deployments and ReplicaSets are kept as they came, field managers left out; of a pod only the three facts that rules use are
-//! read at all.
+//! Deployments and ReplicaSets are kept as they came, field managers left out; of a pod only the facts that rules use are read at
+//! all, and more of them only where the ReplicaSet controller runs.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::triggers::Change;
 use super::{Key, Resource};
-use crate::model::{Deployment, ModelError, Pod, ReplicaSet};
+use crate::model::{Deployment, ModelError, Pod, ReplicaSet, TraitedPod};
 
 /// One kind of object, as it comes over the wire.
 pub(super) trait Wire: DeserializeOwned + Clone + Send + 'static {
@@ -95,10 +95,26 @@ impl Wire for Pod {
     }
 
     fn read(self) -> Result<Change, ModelError> {
-        Ok(Change::Pod(Key::new(&self.namespace, &self.name), Some(self)))
+        Ok(Change::Pod(Key::new(&self.namespace, &self.name), Some(Arc::new(self))))
     }
 
     fn gone(key: Key) -> Change {
         Change::Pod(key, None)
+    }
+}
+
+impl Wire for TraitedPod {
+    const RESOURCE: Resource = Resource::Pods;
+
+    fn place(&self) -> (Key, String) {
+        self.0.place()
+    }
+
+    fn read(self) -> Result<Change, ModelError> {
+        self.0.read()
+    }
+
+    fn gone(key: Key) -> Change {
+        Pod::gone(key)
     }
 }

@@ -1,33 +1,32 @@
-//! The controller as a set of tasks: three watches, a timer, the workers, and one that writes events.
+//! The controllers as a set of tasks: the watches, and for each controller a timer, its workers, and one that writes its events.
 //!
-//! It first sees, then waits for leave to act, then acts. One that stands by keeps its caches warm, so it takes over without a
-//! list; nothing is put into its queue until then, or the names of all that ever changed would pile up there.
+//! They first see, then wait for leave to act, then act. A process that stands by keeps its caches warm, so it takes over without a
+//! list; nothing is put into its queues until then, or the names of all that ever changed would pile up there.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::deployments::Deployments;
 use super::events::{Reports, write_events};
-use super::queue::Queue;
+use super::lane::Lane;
 use super::reflector::reflect;
-use super::triggers::Change;
+use super::replica_sets::ReplicaSets;
+use super::triggers::{Change, Woken};
 use super::wire::Raw;
-use super::{ApiServer, Cache, Key, Recorder, Resource, RunError};
+use super::{ApiServer, Cache, Resource, RunError};
+use crate::Planner;
 use crate::clock;
-use crate::deployment::{ApplyError, Plan, Tools, apply, observe};
-use crate::metrics::{Metrics, Synced};
-use crate::model::{Deployment, Pod, ReplicaSet};
-use crate::settings::Settings;
-use crate::{Observed, Planner};
+use crate::metrics::Metrics;
+use crate::model::{Deployment, Pod, ReplicaSet, TraitedPod};
+use crate::replicaset::Memory;
+use crate::settings::{ControllerName, Settings};
 
-/// What this controller is called in metrics.
-const NAME: &str = "deployment";
-/// Kinds that are watched.
-const WATCHED: u32 = 3;
 /// How long a shutdown waits for syncs that are under way, and then for events.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -36,115 +35,102 @@ pub(crate) struct Controller {
     pub(super) api: ApiServer,
     cache: Mutex<Cache>,
     /// Kinds that have been seen once.
-    seen: watch::Sender<u32>,
+    seen: watch::Sender<usize>,
     acts: AtomicBool,
-    queue: Arc<Queue>,
-    recorder: Recorder,
-    metrics: Metrics,
-    settings: Settings,
-    planner: Planner,
+    deployments: Option<Deployments>,
+    replica_sets: Option<ReplicaSets>,
+    pub(super) metrics: Metrics,
+    pub(super) settings: Settings,
 }
 
+/// Events that wait to be written, by controller.
+pub(crate) type AllReports = Vec<(ApiServer, Reports)>;
+
 impl Controller {
-    pub(crate) fn new(api: ApiServer, settings: Settings, planner: Planner, metrics: Metrics) -> (Arc<Self>, Reports) {
-        let (recorder, reports) = Recorder::new(settings.clock);
-        let queue = Arc::new(Queue::new(metrics.queue(NAME)));
-        metrics.show_load(NAME, &queue);
-        let (cache, seen, acts) = (Mutex::new(Cache::default()), watch::Sender::new(0), AtomicBool::new(false));
-        (Arc::new(Self { api, cache, seen, acts, queue, recorder, metrics, settings, planner }), reports)
+    /// The controllers that the settings name; `planner` decides for Deployments.
+    pub(crate) fn new(
+        client: &Client,
+        settings: Settings,
+        planner: Planner,
+        metrics: Metrics,
+    ) -> (Arc<Self>, AllReports) {
+        let mut all_reports = Vec::new();
+        let mut lane = |name| {
+            settings.controllers.contains(&name).then(|| {
+                let (lane, reports) = Lane::new(name, client.clone(), &settings, &metrics);
+                all_reports.push((lane.api.clone(), reports));
+                lane
+            })
+        };
+        let deployments = lane(ControllerName::Deployment).map(|lane| Deployments { lane, planner });
+        let replica_sets = lane(ControllerName::ReplicaSet).map(|lane| ReplicaSets { lane, memory: Memory::default() });
+        let api = ApiServer::chosen(client.clone(), &settings, &metrics);
+        let (seen, acts) = (watch::Sender::new(0), AtomicBool::new(false));
+        let cache = Mutex::new(Cache::new(&settings.controllers));
+        let controller = Self { api, cache, seen, acts, deployments, replica_sets, metrics, settings };
+        (Arc::new(controller), all_reports)
+    }
+
+    /// Kinds that are watched: ReplicaSets, pods, and Deployments where anybody looks after those.
+    fn watched(&self) -> usize {
+        2 + usize::from(self.deployments.is_some())
     }
 
     /// Whether everything has been seen once.
     pub(crate) fn is_synced(&self) -> bool {
-        *self.seen.borrow() >= WATCHED
+        *self.seen.borrow() >= self.watched()
     }
 
     /// Completes when everything has been seen once.
     pub(crate) async fn synced(&self) {
-        let all = self.seen.subscribe().wait_for(|seen| *seen >= WATCHED).await.map(drop);
+        let all = self.seen.subscribe().wait_for(|seen| *seen >= self.watched()).await.map(drop);
         all.expect("the sender lives as long as this");
     }
 
     /// Takes a change into the cache and wakes whom it concerns.
     pub(super) fn take(&self, change: Change) {
-        let woken = self.cache().take(change);
+        let Woken { deployments, replica_sets } = self.cache().take(change);
+        if let Some(of) = &self.replica_sets {
+            replica_sets.iter().for_each(|wake| of.note(wake));
+        }
         // Read after the cache has let go: what comes in too late for the look around that begins the work is queued here.
-        if self.acts.load(Ordering::Acquire) {
-            for key in woken {
-                self.queue.add(key);
-            }
+        if !self.acts.load(Ordering::Acquire) {
+            return;
+        }
+        if let Some(of) = &self.deployments {
+            deployments.into_iter().for_each(|key| of.lane.queue.add(key));
+        }
+        if let Some(of) = &self.replica_sets {
+            replica_sets.into_iter().for_each(|wake| of.wake(wake));
         }
     }
 
-    /// From now on Deployments are looked at: all that there are, and then those that change.
+    /// A watch has come to a version.
+    pub(super) fn reached(&self, resource: Resource, version: &str) {
+        self.cache().reached(resource, version);
+    }
+
+    /// From now on objects are looked at: all that there are, and then those that change.
     fn begin(&self) {
-        let all = {
+        let (deployments, replica_sets) = {
             let cache = self.cache();
             self.acts.store(true, Ordering::Release);
-            cache.keys()
+            (cache.keys(ControllerName::Deployment), cache.keys(ControllerName::ReplicaSet))
         };
-        for key in all {
-            self.queue.add(key);
+        if let Some(of) = &self.deployments {
+            deployments.into_iter().for_each(|key| of.lane.queue.add(key));
+        }
+        if let Some(of) = &self.replica_sets {
+            replica_sets.into_iter().for_each(|key| of.lane.queue.add(key));
         }
     }
 
-    async fn work(&self) {
-        while let Some(key) = self.queue.next().await {
-            self.sync(&key).await;
-            self.queue.done(&key);
-        }
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        let deployments = self.deployments.iter().map(|of| &of.lane);
+        deployments.chain(self.replica_sets.iter().map(|of| &of.lane))
     }
 
-    /// Looks at one Deployment once: observe, plan, apply.
-    async fn sync(&self, key: &Key) {
-        let observed = observe(&self.cache(), key);
-        let Some(observed) = observed else {
-            self.metrics.synced(NAME, Synced::Success);
-            return self.queue.forget(key);
-        };
-        let plan = (self.planner)(&observed, self.settings.clock.now(), &self.settings);
-        match self.apply(&observed, &plan).await {
-            Ok(()) => {
-                self.metrics.synced(NAME, Synced::Success);
-                self.queue.forget(key);
-                if let Some(wait) = plan.requeue {
-                    self.queue.add_after(key.clone(), wait);
-                }
-            }
-            // Whatever is tried there fails until the namespace is gone.
-            Err(ApplyError::NamespaceTerminating) => {
-                self.metrics.synced(NAME, Synced::Success);
-                self.queue.forget(key);
-            }
-            Err(error) => self.try_again(key, &error),
-        }
-    }
-
-    fn try_again(&self, key: &Key, error: &ApplyError) {
-        let mut result = Synced::Error;
-        if matches!(error, ApplyError::OutOfDate { .. } | ApplyError::Collision { .. }) {
-            result = Synced::Conflict;
-            tracing::debug!(deployment = %key, %error, "Trying again.");
-        } else {
-            tracing::info!(deployment = %key, %error, "A sync failed; trying again.");
-        }
-        if !self.queue.retry(key.clone()) {
-            result = Synced::Dropped;
-            tracing::error!(deployment = %key, %error, "Gave up until something changes.");
-        }
-        self.metrics.synced(NAME, result);
-    }
-
-    async fn apply(&self, observed: &Observed, plan: &Plan) -> Result<(), ApplyError> {
-        if plan.is_idle() {
-            return Ok(());
-        }
-        let cached = |namespace: &str, name: &str| self.cache().replica_set(&Key::new(namespace, name));
-        let tools = Tools { api: &self.api, recorder: &self.recorder, settings: &self.settings, cached: &cached };
-        apply(tools, observed, plan).await
-    }
-
-    fn cache(&self) -> MutexGuard<'_, Cache> {
+    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
         // No code panics while it holds the lock, so what is behind it is whole.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,27 +140,33 @@ impl Controller {
 /// dropped.
 pub(crate) async fn run_controller(
     controller: Arc<Controller>,
-    reports: Reports,
+    reports: AllReports,
     leave: impl Future<Output = ()>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let mut events = JoinSet::new();
-    events.spawn(write_events(controller.api.clone(), reports));
+    for (api, reports) in reports {
+        events.spawn(write_events(api, reports));
+    }
     let mut tasks = JoinSet::new();
     let seen = || {
         let controller = controller.clone();
         move || controller.seen.send_modify(|seen| *seen += 1)
     };
-    tasks.spawn(reflect::<Raw<Deployment>>(controller.clone(), seen()));
     tasks.spawn(reflect::<Raw<ReplicaSet>>(controller.clone(), seen()));
-    tasks.spawn(reflect::<Pod>(controller.clone(), seen()));
-    let timer = controller.clone();
-    tasks.spawn(async move { timer.queue.run_timer().await });
-    let mut workers = JoinSet::new();
-    for _ in 0..controller.settings.concurrent_deployment_syncs.max(1) {
-        let controller = controller.clone();
-        workers.spawn(async move { controller.work().await });
+    if controller.deployments.is_some() {
+        tasks.spawn(reflect::<Raw<Deployment>>(controller.clone(), seen()));
     }
+    if controller.replica_sets.is_some() {
+        tasks.spawn(reflect::<TraitedPod>(controller.clone(), seen()));
+    } else {
+        tasks.spawn(reflect::<Pod>(controller.clone(), seen()));
+    }
+    for queue in controller.lanes().map(|lane| lane.queue.clone()) {
+        tasks.spawn(async move { queue.run_timer().await });
+    }
+    let mut workers = JoinSet::new();
+    spawn_workers(&controller, &mut workers);
     let begin = async {
         // Nothing is decided before everything has been seen once.
         controller.synced().await;
@@ -189,12 +181,12 @@ pub(crate) async fn run_controller(
         Some(ended) = workers.join_next() => Some(ended),
         Some(ended) = events.join_next() => Some(ended),
     };
-    controller.queue.close();
+    controller.lanes().for_each(|lane| lane.queue.close());
     let finished = async { while workers.join_next().await.is_some() {} };
     clock::within(GRACE, finished).await;
     workers.shutdown().await;
     tasks.shutdown().await;
-    controller.recorder.close();
+    controller.lanes().for_each(|lane| lane.recorder.close());
     let written = async { while events.join_next().await.is_some() {} };
     clock::within(GRACE, written).await;
     events.shutdown().await;
@@ -202,6 +194,30 @@ pub(crate) async fn run_controller(
         None => Ok(()),
         Some(Ok(())) => Err(RunError::Task("one that runs for ever returned".to_owned())),
         Some(Err(error)) => Err(RunError::Task(error.to_string())),
+    }
+}
+
+fn spawn_workers(controller: &Arc<Controller>, workers: &mut JoinSet<()>) {
+    let Settings { concurrent_deployment_syncs, concurrent_replicaset_syncs, .. } = controller.settings;
+    if controller.deployments.is_some() {
+        for _ in 0..concurrent_deployment_syncs.max(1) {
+            let controller = controller.clone();
+            workers.spawn(async move {
+                if let Some(of) = &controller.deployments {
+                    of.work(&controller).await;
+                }
+            });
+        }
+    }
+    if controller.replica_sets.is_some() {
+        for _ in 0..concurrent_replicaset_syncs.max(1) {
+            let controller = controller.clone();
+            workers.spawn(async move {
+                if let Some(of) = &controller.replica_sets {
+                    of.work(&controller).await;
+                }
+            });
+        }
     }
 }
 

@@ -24,6 +24,15 @@ const USED: [(&str, &str, &str, &str); 8] = [
     ("coordination.k8s.io", "leases", "get update", "rollout-controller"),
 ];
 
+/// What the ReplicaSet controller asks for, in the same form; it must do alone, too.
+const USED_BY_REPLICA_SETS: [(&str, &str, &str, &str); 5] = [
+    ("apps", "replicasets", "get list watch", ""),
+    ("apps", "replicasets/status", "update", ""),
+    ("apps", "replicasets/finalizers", "update", ""),
+    ("", "pods", "list watch create patch delete", ""),
+    ("", "events", "create patch", ""),
+];
+
 /// The documents of a manifest.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
     text.split("\n---\n").map(|document| serde_yaml::from_str(document).unwrap()).collect()
@@ -45,13 +54,28 @@ fn arguments() -> Vec<String> {
     arguments.map(|value| value.as_str().unwrap().replace("$(POD_NAMESPACE)", namespace)).collect()
 }
 
-#[test]
-fn gives_the_rights_that_are_used_and_no_other() {
-    let used = USED.iter().flat_map(|(group, resource, verbs, name)| {
+#[rstest]
+#[case::deployments(Rights::default(), &USED)]
+#[case::replica_sets(Rights::of_replica_sets(), &USED_BY_REPLICA_SETS)]
+fn gives_the_rights_that_are_used_and_no_other(#[case] given: Rights, #[case] used: &[(&str, &str, &str, &str)]) {
+    let used = used.iter().flat_map(|(group, resource, verbs, name)| {
         let text = |text: &str| text.to_owned();
         verbs.split(' ').map(move |verb| (text(group), text(resource), text(verb), text(name)))
     });
-    assert_eq!(Rights::default().0, used.collect());
+    assert_eq!(given.0, used.collect());
+}
+
+/// What the component adds to the arguments is understood with the others.
+#[test]
+fn the_component_runs_both_controllers() {
+    let component = &documents(include_str!("../../deploy/replicaset/kustomization.yaml"))[0];
+    let patch: Value = serde_yaml::from_str(component["patches"][0]["patch"].as_str().unwrap()).unwrap();
+    assert_eq!(patch[0]["path"], "/spec/template/spec/containers/0/args/-");
+    let added = patch[0]["value"].as_str().unwrap().to_owned();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
+    let output = program.args(arguments()).arg(&added).arg("--version").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(added, "--controllers=deployment,replicaset");
 }
 
 /// `--version` comes last, so all others have been understood before it is answered.
@@ -111,8 +135,11 @@ fn fits_together() {
     selected(&documents(include_str!("../../deploy/pod-disruption-budget.yaml"))[0]["spec"]["selector"]);
     let account = &documents(include_str!("../../deploy/service-account.yaml"))[0]["metadata"];
     assert_eq!(pod["serviceAccountName"], account["name"]);
-    let roles =
-        [include_str!("../../deploy/cluster-role.yaml"), include_str!("../../deploy/leader-election-role.yaml")];
+    let roles = [
+        include_str!("../../deploy/cluster-role.yaml"),
+        include_str!("../../deploy/leader-election-role.yaml"),
+        include_str!("../../deploy/replicaset/cluster-role.yaml"),
+    ];
     for binding in roles.into_iter().map(|role| documents(role).remove(1)) {
         let subject = &binding["subjects"][0];
         assert_eq!((&subject["name"], &subject["namespace"]), (&account["name"], &account["namespace"]));

@@ -5,6 +5,7 @@ mod deploy;
 mod election;
 mod process;
 mod program;
+mod replica_sets;
 mod rights;
 mod server;
 

@@ -6,6 +6,8 @@ use serde_yaml::Value;
 
 const ROLES: [&str; 2] =
     [include_str!("../../deploy/cluster-role.yaml"), include_str!("../../deploy/leader-election-role.yaml")];
+/// What the component `deploy/replicaset` adds.
+const REPLICA_SET_ROLE: &str = include_str!("../../deploy/replicaset/cluster-role.yaml");
 
 /// One right: API group, resource (with its subresource), verb, and the one name that it is for; empty: all.
 pub(crate) type Right = (String, String, String, String);
@@ -16,8 +18,20 @@ pub(crate) struct Rights(pub(crate) BTreeSet<Right>);
 impl Default for Rights {
     /// Those that the manifests give.
     fn default() -> Self {
-        let roles = ROLES.into_iter().flat_map(crate::deploy::documents).filter(|role| !role["rules"].is_null());
-        let rules = roles.flat_map(|role| role["rules"].as_sequence().unwrap().clone());
+        Self::given_by(&ROLES)
+    }
+}
+
+impl Rights {
+    /// Those that the component for the ReplicaSet controller gives, and no other.
+    pub(crate) fn of_replica_sets() -> Self {
+        Self::given_by(&[REPLICA_SET_ROLE])
+    }
+
+    fn given_by(manifests: &[&str]) -> Self {
+        let roles = manifests.iter().flat_map(|text| crate::deploy::documents(text));
+        let rules = roles.filter(|role| !role["rules"].is_null());
+        let rules = rules.flat_map(|role| role["rules"].as_sequence().unwrap().clone());
         Self(rules.flat_map(|rule| rights(&rule)).collect())
     }
 }

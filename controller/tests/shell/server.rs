@@ -34,6 +34,8 @@ struct State {
     reads: Vec<String>,
     paths: Vec<String>,
     refuses_lists: bool,
+    /// Kinds whose watches are shown nothing, and what they have missed.
+    held: BTreeMap<String, Vec<Value>>,
     /// Requests whose `VERB path` begins so get no answer.
     hangs: Option<&'static str>,
     rights: Rights,
@@ -45,6 +47,20 @@ struct State {
 pub(crate) struct Server(Arc<Mutex<State>>);
 
 impl Server {
+    /// One that grants what a process with both controllers is given.
+    pub(crate) fn for_both() -> Self {
+        let server = Self::default();
+        server.0.lock().unwrap().rights.0.extend(Rights::of_replica_sets().0);
+        server
+    }
+
+    /// One that grants what the ReplicaSet controller alone is given.
+    pub(crate) fn for_replica_sets() -> Self {
+        let server = Self::default();
+        server.0.lock().unwrap().rights = Rights::of_replica_sets();
+        server
+    }
+
     /// A client of it.
     pub(crate) fn client(&self) -> Client {
         let server = self.clone();
@@ -72,6 +88,19 @@ impl Server {
             if let Some(last) = last {
                 let _ = sender.send(last.clone());
             }
+        }
+    }
+
+    /// Shows nothing of a kind to watchers until [`Server::release`].
+    pub(crate) fn hold(&self, kind: &str) {
+        self.0.lock().unwrap().held.insert(kind.to_owned(), Vec::new());
+    }
+
+    /// Shows what was held back.
+    pub(crate) fn release(&self, kind: &str) {
+        let mut state = self.0.lock().unwrap();
+        for line in state.held.remove(kind).unwrap() {
+            state.send(kind, &line);
         }
     }
 
@@ -143,6 +172,10 @@ impl State {
     fn put(&mut self, kind: &str, mut object: Value) -> Value {
         self.version += 1;
         let meta = &mut object["metadata"];
+        if meta["name"].is_null() {
+            let prefix = meta["generateName"].as_str().unwrap();
+            meta["name"] = format!("{prefix}{}", self.version).into();
+        }
         meta["namespace"] = "default".into();
         meta["resourceVersion"] = self.version.to_string().into();
         if meta["uid"].is_null() {
@@ -167,6 +200,13 @@ impl State {
 
     fn show(&mut self, kind: &str, event: &str, object: &Value) {
         let line = json!({"type": event, "object": object});
+        match self.held.get_mut(kind) {
+            Some(missed) => missed.push(line),
+            None => self.send(kind, &line),
+        }
+    }
+
+    fn send(&mut self, kind: &str, line: &Value) {
         self.watchers.retain(|(of, sender)| of != kind || sender.send(line.clone()).is_ok());
     }
 
@@ -219,7 +259,8 @@ impl State {
         let current = self.objects.get(&path).cloned();
         match (method, current) {
             ("POST", _) => {
-                let path = format!("{kind}/{}", body["metadata"]["name"].as_str().unwrap());
+                // One that the server names is always new.
+                let path = format!("{kind}/{}", body["metadata"]["name"].as_str().unwrap_or_default());
                 if self.objects.contains_key(&path) {
                     failure(409, "AlreadyExists", "it exists")
                 } else {

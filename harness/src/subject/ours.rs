@@ -28,7 +28,11 @@ pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, Strin
     let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
     config.default_retry = false;
     let client = kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))?;
-    let mut settings = rollout_controller::Settings::default();
+    let controllers = stage.controllers.iter().map(|name| name.parse()).collect::<Result<_, _>>();
+    let controllers = controllers.map_err(|error: rollout_controller::UnknownController| {
+        SubjectError::Client(format!("this controller cannot bring what is wanted of it: {error}"))
+    })?;
+    let mut settings = rollout_controller::Settings { controllers, ..rollout_controller::Settings::default() };
     if fixed {
         settings.compatibility = rollout_controller::Compatibility::Fixed;
     }

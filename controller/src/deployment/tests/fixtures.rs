@@ -96,7 +96,15 @@ impl World {
         };
         let name = format!("pod-{}", self.pods.len());
         let (namespace, phase) = ("default".to_owned(), phase.to_owned());
-        self.pods.push(Pod { namespace, name, resource_version: "1".to_owned(), controller: Some(controller), phase });
+        let pod = Pod {
+            namespace,
+            name,
+            resource_version: "1".to_owned(),
+            controller: Some(controller),
+            phase,
+            traits: None,
+        };
+        self.pods.push(pod);
         self
     }
 

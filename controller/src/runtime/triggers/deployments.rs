@@ -2,43 +2,12 @@
 //!
 //! Upstream: the event handlers of deployment_controller.go. Ownership by UID decides; labels only where nobody owns.
 
-use std::sync::Arc;
-
-use super::{Cache, Key};
 use crate::model::{Deployment, OwnerReference, Pod, ReplicaSet};
-
-/// An object that came, changed or went: its place, and how it is now.
-#[derive(Debug)]
-pub(crate) enum Change {
-    Deployment(Key, Option<Arc<Deployment>>),
-    ReplicaSet(Key, Option<Arc<ReplicaSet>>),
-    Pod(Key, Option<Pod>),
-}
+use crate::runtime::{Cache, Key};
 
 impl Cache {
-    /// Takes a change in, and returns the Deployments to look at.
-    pub(crate) fn take(&mut self, change: Change) -> Vec<Key> {
-        match change {
-            Change::Deployment(key, now) => {
-                self.put_deployment(&key, now);
-                vec![key]
-            }
-            Change::ReplicaSet(key, now) => {
-                let before = self.put_replica_set(&key, now.as_ref());
-                self.woken_by_replica_set(before.as_deref(), now.as_deref())
-            }
-            Change::Pod(key, Some(now)) => {
-                self.put_pod(&key, Some(now));
-                Vec::new()
-            }
-            Change::Pod(key, None) => {
-                let before = self.put_pod(&key, None);
-                before.and_then(|pod| self.woken_by_deleted_pod(&pod)).into_iter().collect()
-            }
-        }
-    }
-
-    fn woken_by_replica_set(&self, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Key> {
+    /// Deployments that a change of a ReplicaSet wakes.
+    pub(super) fn woken_by_replica_set(&self, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Key> {
         let Some(rs) = now.or(before) else { return Vec::new() };
         let namespace = rs.meta.namespace.as_str();
         let owner = rs.meta.controller();
@@ -71,14 +40,14 @@ impl Cache {
 
     /// A Recreate Deployment waits for its last pod to be gone; only that one wakes it (pods that have ended but are still there
     /// hold the wake-up back, issue 128798).
-    fn woken_by_deleted_pod(&self, pod: &Pod) -> Option<Key> {
+    pub(super) fn woken_by_deleted_pod(&self, pod: &Pod) -> Option<Key> {
         let owner = pod.controller.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
         let rs = self.replica_set(&Key::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;
         let key = self.owner(&pod.namespace, rs.meta.controller()?)?;
         let deployment = self.deployment(&key).filter(|deployment| deployment.spec.strategy.is_recreate())?;
         let mut owned = self.owned_by(&key.namespace, &deployment.meta.uid);
         owned.retain(|rs| selects(&deployment, rs));
-        let alone = owned.iter().all(|rs| self.pods_of(&rs.meta.uid).next().is_none());
+        let alone = owned.iter().all(|rs| self.pods_of(&key.namespace, &rs.meta.uid).next().is_none());
         alone.then_some(key)
     }
 
@@ -111,9 +80,19 @@ fn selects(deployment: &Deployment, rs: &ReplicaSet) -> bool {
 /// deployment_controller_test.go: which Deployments are queued.
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
+    use super::super::Change;
     use super::*;
+    use crate::settings::Settings;
+
+    fn woken(cache: &mut Cache, change: Change) -> Vec<Key> {
+        let woken = cache.take(change);
+        assert!(woken.replica_sets.is_empty(), "that controller does not run");
+        woken.deployments
+    }
 
     fn key(name: &str) -> Key {
         Key::new("ns", name)
@@ -144,15 +123,15 @@ mod tests {
             "metadata": {"namespace": "ns", "name": name, "uid": name, "ownerReferences": owners("ReplicaSet", owner)},
             "status": {"phase": phase},
         });
-        Change::Pod(key(name), Some(serde_json::from_value(raw).unwrap()))
+        Change::Pod(key(name), Some(Arc::new(serde_json::from_value(raw).unwrap())))
     }
 
     /// Deployments `a` and `b` select the same pods; `c` selects others.
     fn cache() -> Cache {
-        let mut cache = Cache::default();
+        let mut cache = Cache::new(&Settings::default().controllers);
         for (name, app, strategy) in [("a", "x", "Recreate"), ("b", "x", "RollingUpdate"), ("c", "y", "RollingUpdate")]
         {
-            assert_eq!(cache.take(deployment(name, app, strategy)), [key(name)]);
+            assert_eq!(woken(&mut cache, deployment(name, app, strategy)), [key(name)]);
         }
         cache
     }
@@ -163,82 +142,85 @@ mod tests {
 
     #[test]
     fn an_added_replica_set_wakes_its_owner_only() {
-        assert_eq!(cache().take(replica_set("rs", 1, "x", Some("b"))), [key("b")]);
+        assert_eq!(woken(&mut cache(), replica_set("rs", 1, "x", Some("b"))), [key("b")]);
     }
 
     #[test]
     fn an_added_orphan_wakes_all_that_select_it() {
-        assert_eq!(cache().take(replica_set("rs", 1, "x", None)), [key("a"), key("b")]);
+        assert_eq!(woken(&mut cache(), replica_set("rs", 1, "x", None)), [key("a"), key("b")]);
     }
 
     #[test]
     fn an_owner_of_the_same_name_is_not_the_owner() {
         let mut cache = cache();
         let raw = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "made-anew"}});
-        cache.take(Change::Deployment(key("a"), Some(Arc::new(Deployment::read(raw).unwrap()))));
-        assert!(cache.take(replica_set("rs", 1, "x", Some("a"))).is_empty());
+        woken(&mut cache, Change::Deployment(key("a"), Some(Arc::new(Deployment::read(raw).unwrap()))));
+        assert!(woken(&mut cache, replica_set("rs", 1, "x", Some("a"))).is_empty());
     }
 
     #[test]
     fn an_updated_replica_set_wakes_its_owner() {
         let mut cache = cache();
-        cache.take(replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(cache.take(replica_set("rs", 2, "x", Some("a"))), [key("a")]);
-        assert!(cache.take(replica_set("rs", 2, "x", Some("a"))).is_empty(), "the same version is no news");
+        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(woken(&mut cache, replica_set("rs", 2, "x", Some("a"))), [key("a")]);
+        assert!(woken(&mut cache, replica_set("rs", 2, "x", Some("a"))).is_empty(), "the same version is no news");
     }
 
     #[test]
     fn an_orphan_with_new_labels_wakes_those_that_select_it_now() {
         let mut cache = cache();
-        cache.take(replica_set("rs", 1, "x", None));
-        assert_eq!(cache.take(replica_set("rs", 2, "y", None)), [key("c")]);
-        assert!(cache.take(replica_set("rs", 3, "y", None)).is_empty(), "nothing that matters has changed");
+        woken(&mut cache, replica_set("rs", 1, "x", None));
+        assert_eq!(woken(&mut cache, replica_set("rs", 2, "y", None)), [key("c")]);
+        assert!(woken(&mut cache, replica_set("rs", 3, "y", None)).is_empty(), "nothing that matters has changed");
     }
 
     #[test]
     fn a_changed_owner_wakes_both() {
         let mut cache = cache();
-        cache.take(replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(cache.take(replica_set("rs", 2, "x", Some("b"))), [key("a"), key("b")]);
+        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(woken(&mut cache, replica_set("rs", 2, "x", Some("b"))), [key("a"), key("b")]);
     }
 
     #[test]
     fn a_released_replica_set_wakes_its_owner_and_all_that_select_it() {
         let mut cache = cache();
-        cache.take(replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(cache.take(replica_set("rs", 2, "x", None)), [key("a"), key("a"), key("b")]);
+        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(woken(&mut cache, replica_set("rs", 2, "x", None)), [key("a"), key("a"), key("b")]);
     }
 
     #[test]
     fn a_deleted_replica_set_wakes_its_owner_and_a_deleted_orphan_nobody() {
         let mut cache = cache();
-        cache.take(replica_set("rs", 1, "x", Some("a")));
-        assert_eq!(cache.take(gone("rs")), [key("a")]);
-        cache.take(replica_set("rs", 1, "x", None));
-        assert!(cache.take(gone("rs")).is_empty());
+        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert_eq!(woken(&mut cache, gone("rs")), [key("a")]);
+        woken(&mut cache, replica_set("rs", 1, "x", None));
+        assert!(woken(&mut cache, gone("rs")).is_empty());
         assert!(cache.claimable("ns", "a").is_empty());
     }
 
     #[test]
     fn the_last_pod_wakes_a_recreate_deployment() {
         let mut cache = cache();
-        cache.take(replica_set("rs", 1, "x", Some("a")));
-        assert!(cache.take(pod("one", Some("rs"), "Running")).is_empty());
-        assert!(cache.take(pod("two", Some("rs"), "Failed")).is_empty());
-        assert!(cache.take(Change::Pod(key("one"), None)).is_empty(), "one that has ended is still there");
-        assert_eq!(cache.take(Change::Pod(key("two"), None)), [key("a")]);
+        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        assert!(woken(&mut cache, pod("one", Some("rs"), "Running")).is_empty());
+        assert!(woken(&mut cache, pod("two", Some("rs"), "Failed")).is_empty());
+        assert!(woken(&mut cache, Change::Pod(key("one"), None)).is_empty(), "one that has ended is still there");
+        assert_eq!(woken(&mut cache, Change::Pod(key("two"), None)), [key("a")]);
     }
 
     #[test]
     fn a_pod_elsewhere_holds_nothing_back() {
         let mut cache = cache();
-        cache.take(replica_set("rs", 1, "x", Some("a")));
-        cache.take(replica_set("other", 1, "x", Some("b")));
+        woken(&mut cache, replica_set("rs", 1, "x", Some("a")));
+        woken(&mut cache, replica_set("other", 1, "x", Some("b")));
         for (name, owner) in [("one", Some("rs")), ("two", Some("other")), ("three", None)] {
-            cache.take(pod(name, owner, "Running"));
+            woken(&mut cache, pod(name, owner, "Running"));
         }
-        assert_eq!(cache.take(Change::Pod(key("one"), None)), [key("a")]);
-        assert!(cache.take(Change::Pod(key("two"), None)).is_empty(), "a rolling Deployment does not wait for pods");
-        assert!(cache.take(Change::Pod(key("three"), None)).is_empty());
+        assert_eq!(woken(&mut cache, Change::Pod(key("one"), None)), [key("a")]);
+        assert!(
+            woken(&mut cache, Change::Pod(key("two"), None)).is_empty(),
+            "a rolling Deployment does not wait for pods"
+        );
+        assert!(woken(&mut cache, Change::Pod(key("three"), None)).is_empty());
     }
 }

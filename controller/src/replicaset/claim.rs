@@ -1,0 +1,45 @@
+//! Whose pods these are: adoption of orphans, release of those that match no more.
+//!
+//! Upstream: `FilterPodsByOwner`, `FilterActivePods`, `ClaimPods`, `FilterClaimedPods`. Pods that have ended or are on their way out
+//! are left as they are, whoever's they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Claim;
+use crate::model::{ModelError, Pod, ReplicaSet};
+
+/// Changes of ownership, and the pods that count as replicas after them.
+pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, Vec<Arc<Pod>>), ModelError> {
+    // A selector without meaning ends the sync even where there is nothing to select from.
+    rs.selects(&BTreeMap::new())?;
+    let (mut claims, mut active) = (Vec::new(), Vec::new());
+    for pod in pods.iter().filter(|pod| pod.is_active()) {
+        let traits = pod.traits();
+        let place = || (pod.name.clone(), traits.uid.clone());
+        let matches = rs.selects(&traits.labels)?;
+        match &pod.controller {
+            Some(owner) if owner.uid != rs.meta.uid => {}
+            Some(_) if matches => active.push(pod.clone()),
+            Some(_) if rs.meta.is_deleting() => {}
+            Some(_) => {
+                let (name, uid) = place();
+                claims.push(Claim::Release { name, uid });
+            }
+            None if !matches || rs.meta.is_deleting() => {}
+            None => {
+                let (name, uid) = place();
+                claims.push(Claim::Adopt { name, uid });
+                active.push(pod.clone());
+            }
+        }
+    }
+    Ok((claims, active))
+}
+
+/// Its own pods that match and are on their way out.
+pub(super) fn terminating(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> usize {
+    let own = |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.uid == rs.meta.uid);
+    let matches = |pod: &Pod| rs.selects(&pod.traits().labels).unwrap_or(false);
+    pods.iter().filter(|pod| pod.is_terminating() && own(pod) && matches(pod)).count()
+}

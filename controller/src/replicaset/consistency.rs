@@ -1,0 +1,65 @@
+//! How new the caches must be before a ReplicaSet is looked at: as new as what was last written for it.
+//!
+//! Upstream: `ConsistencyStore` (gate StaleControllerConsistencyReplicaSet, on since 1.36). Written are its status, and pods that it
+//! made, adopted or released. A look at anything older is put off, as a failure is. A plain data structure.
+
+use std::collections::BTreeMap;
+
+use crate::runtime::{Key, Resource};
+
+/// What was last written for each ReplicaSet.
+#[derive(Debug, Default)]
+pub(crate) struct Writes(BTreeMap<Key, Written>);
+
+#[derive(Debug)]
+struct Written {
+    /// UID of the ReplicaSet.
+    of: String,
+    versions: BTreeMap<Resource, u64>,
+}
+
+/// A cache that is behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stale {
+    pub(crate) resource: Resource,
+    pub(crate) wrote: u64,
+    pub(crate) read: u64,
+}
+
+impl Writes {
+    /// An object of a kind was written for a ReplicaSet. A version that is no number cannot be compared and is not kept.
+    pub(crate) fn wrote(&mut self, key: &Key, uid: &str, resource: Resource, version: &str) {
+        let Ok(version) = version.parse() else { return };
+        let fresh = || Written { of: uid.to_owned(), versions: BTreeMap::new() };
+        let written = self.0.entry(key.clone()).or_insert_with(fresh);
+        if written.of != uid {
+            *written = fresh();
+        }
+        let last = written.versions.entry(resource).or_insert(version);
+        *last = version.max(*last);
+    }
+
+    /// Whether the caches, which have come to the versions that `read` tells, are new enough; what they have caught up with is
+    /// forgotten.
+    ///
+    /// # Errors
+    /// [`Stale`]: the first that is behind.
+    pub(crate) fn check<'a>(&mut self, key: &Key, read: impl Fn(Resource) -> &'a str) -> Result<(), Stale> {
+        let Some(written) = self.0.get(key) else { return Ok(()) };
+        for (resource, wrote) in &written.versions {
+            let Ok(read) = read(*resource).parse() else { continue };
+            if *wrote > read {
+                return Err(Stale { resource: *resource, wrote: *wrote, read });
+            }
+        }
+        self.0.remove(key);
+        Ok(())
+    }
+
+    /// A ReplicaSet is gone; without a UID, whichever it was.
+    pub(crate) fn forget(&mut self, key: &Key, uid: Option<&str>) {
+        if self.0.get(key).is_some_and(|written| uid.is_none_or(|uid| written.of == uid)) {
+            self.0.remove(key);
+        }
+    }
+}

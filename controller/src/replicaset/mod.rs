@@ -1,0 +1,36 @@
+//! ReplicaSets: observe, plan, apply.
+//!
+//! `observe` takes from the caches what the rules look at. [`plan`] decides which pods are its own, and which to make or to
+//! delete; [`report`] decides, when that is done, what the status says. Both are pure: one file for each group of rules, each
+//! naming the function of upstream that it follows. `apply` carries the decisions out and knows what each refusal means.
+//!
+//! Unlike a Deployment, a ReplicaSet makes objects under names that the server invents, so a sync that runs on a stale cache
+//! would make too many. Two memories stand against that: `expectations`, what its requests must still lead to before it acts
+//! again, and `consistency`, how new the caches must be before it looks at all.
+//!
+//! Borders: only `apply` talks to the API server; nothing in here reads a clock, save what `apply` is handed.
+
+mod apply;
+mod availability;
+mod body;
+mod burst;
+mod claim;
+mod conditions;
+pub(crate) mod consistency;
+mod error;
+pub(crate) mod expectations;
+pub mod kill_order;
+mod memory;
+mod observe;
+mod plan;
+mod rank;
+mod status;
+#[cfg(test)]
+mod tests;
+mod victims;
+
+pub(crate) use apply::{Tools, apply};
+pub use error::ApplyError;
+pub(crate) use memory::Memory;
+pub(crate) use observe::observe;
+pub use plan::{Claim, Observed, Plan, Report, Work, plan, report};

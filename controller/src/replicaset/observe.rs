@@ -1,0 +1,27 @@
+//! Takes from the caches what one sync looks at: no request, no waiting.
+
+use super::plan::Observed;
+use crate::model::Pod;
+use crate::runtime::{Cache, Key};
+
+/// One ReplicaSet with its surroundings; `None` if the cache knows it no more.
+pub(crate) fn observe(cache: &Cache, key: &Key, may_manage: bool) -> Option<Observed> {
+    let replica_set = cache.replica_set(key)?;
+    let (namespace, meta) = (key.namespace.as_str(), &replica_set.meta);
+    let names_it =
+        |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.kind == "ReplicaSet" && owner.name == meta.name);
+    let mut pods: Vec<_> = cache.pods_of(namespace, &meta.uid).filter(|pod| names_it(pod)).cloned().collect();
+    pods.extend(cache.pods_of(namespace, "").cloned());
+    let (mut siblings, mut neighbours) = (Vec::new(), Vec::new());
+    // Who is crowded matters only where some, not all, must go; and there can be very many around.
+    let wanted = usize::try_from(replica_set.spec.replicas).unwrap_or(0);
+    if may_manage
+        && wanted > 0
+        && pods.iter().filter(|pod| pod.is_active()).count() > wanted
+        && let Some(owner) = meta.controller()
+    {
+        siblings = cache.owned_by(namespace, &owner.uid);
+        neighbours = cache.pods_in(namespace).cloned().collect();
+    }
+    Some(Observed { replica_set, pods, siblings, neighbours, may_manage })
+}

@@ -1,0 +1,135 @@
+//! What was observed, what is to be done about it, and what is said of it: plain data, so that tests compare.
+//!
+//! One sync of upstream's `syncReplicaSet` in two decisions: [`plan`] before the pods are made or deleted, [`report`] after it. In
+//! between the world answers, and the report tells of it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::burst::{Need, need};
+use super::{body, claim, status, victims};
+use crate::model::{ModelError, Pod, ReplicaSet, ReplicaSetStatus};
+use crate::settings::Settings;
+
+/// One ReplicaSet and all that its rules look at, as the caches had it at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// The ReplicaSet.
+    pub replica_set: Arc<ReplicaSet>,
+    /// Pods that it owns, and then those of its namespace that nobody owns, each by name and with their traits.
+    pub pods: Vec<Arc<Pod>>,
+    /// ReplicaSets of the same managing owner, this one included. Needed only where there are too many pods.
+    pub siblings: Vec<Arc<ReplicaSet>>,
+    /// Pods of its namespace, by name and with their traits. Needed only where there are too many pods.
+    pub neighbours: Vec<Arc<Pod>>,
+    /// Whether its last requests have led to what they were to lead to, so that it may make and delete pods again.
+    pub may_manage: bool,
+}
+
+/// What one sync does before it reports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Changes of ownership, each for itself: if any fails, the others are still made, and nothing else is done.
+    pub claims: Vec<Claim>,
+    /// The pods that count as replicas once these claims are made.
+    pub active: Vec<Arc<Pod>>,
+    /// What is done about their number.
+    pub work: Work,
+}
+
+/// A change of who owns a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// Take one that nobody owns, after a live look that the ReplicaSet is still alive.
+    Adopt {
+        /// Name of the pod.
+        name: String,
+        /// UID it must still have.
+        uid: String,
+    },
+    /// Let go of one whose labels match no more.
+    Release {
+        /// Name of the pod.
+        name: String,
+        /// UID it must still have.
+        uid: String,
+    },
+}
+
+/// What is done about the number of pods.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// Nothing.
+    Rest,
+    /// So many new ones, all from one body.
+    Create {
+        /// How many.
+        count: usize,
+        /// The body.
+        pod: Value,
+    },
+    /// These go, in no order.
+    Delete {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Some are missing and none can be made.
+    Impossible {
+        /// Why.
+        why: &'static str,
+    },
+}
+
+/// What is said of a ReplicaSet when its pods have been seen to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The status.
+    pub status: ReplicaSetStatus,
+    /// Whether it is worth writing.
+    pub is_news: bool,
+}
+
+/// Decides which pods are a ReplicaSet's own, and which are made or deleted.
+///
+/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready.
+///
+/// # Errors
+/// If the selector has no meaning; then nothing can be done, and trying again is of no use.
+pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result<Plan, ModelError> {
+    let rs = &observed.replica_set;
+    let (claims, active) = claim::claim(rs, &observed.pods)?;
+    let work = if !observed.may_manage || rs.meta.is_deleting() {
+        Work::Rest
+    } else {
+        match need(active.len(), rs.spec.replicas) {
+            Need::Nothing => Work::Rest,
+            Need::Create(count) => match body::pod(rs) {
+                Some(pod) => Work::Create { count, pod },
+                None => Work::Impossible { why: "unable to create pods, no labels" },
+            },
+            Need::Delete(count) => {
+                let dying = victims::choose(&active, &observed.siblings, &observed.neighbours, count, now);
+                Work::Delete { names: dying.into_iter().map(|pod| pod.name.clone()).collect() }
+            }
+        }
+    };
+    Ok(Plan { claims, active, work })
+}
+
+/// Decides what the status says. `active` are the pods that counted when the plan was made; `failure` is what making or deleting
+/// them ended in.
+pub fn report(
+    observed: &Observed,
+    active: &[Arc<Pod>],
+    failure: Option<&str>,
+    now: Timestamp,
+    settings: &Settings,
+) -> Report {
+    let rs = &observed.replica_set;
+    let terminating = settings.terminating_replicas.then(|| claim::terminating(rs, &observed.pods));
+    let status = status::status(rs, active, terminating, failure, now);
+    let is_news = status::is_news(rs, &status);
+    Report { status, is_news }
+}

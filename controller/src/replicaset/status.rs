@@ -1,0 +1,49 @@
+//! The ReplicaSet's numbers.
+//!
+//! Upstream: `calculateStatus`, `updateReplicaSetStatus`. They are of the pods that were there before any was made or deleted in
+//! this sync; the next one, which those wake, tells of them.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{availability, conditions};
+use crate::model::{Pod, ReplicaSet, ReplicaSetStatus};
+
+/// The status that these pods amount to. `terminating` is `None` where it is not reported.
+pub(super) fn status(
+    rs: &ReplicaSet,
+    active: &[Arc<Pod>],
+    terminating: Option<usize>,
+    failure: Option<&str>,
+    now: Timestamp,
+) -> ReplicaSetStatus {
+    let count = |counts: &dyn Fn(&Pod) -> bool| number(active.iter().filter(|pod| counts(pod)).count());
+    let seconds = rs.spec.min_ready_seconds;
+    ReplicaSetStatus {
+        replicas: number(active.len()),
+        fully_labeled_replicas: count(&|pod| is_fully_labeled(pod, rs)),
+        ready_replicas: count(&|pod| pod.traits().ready),
+        available_replicas: count(&|pod| availability::is_available(pod, seconds, now)),
+        terminating_replicas: terminating.map(number),
+        observed_generation: rs.meta.generation,
+        conditions: conditions::with_failure(rs, active.len(), failure, now),
+    }
+}
+
+/// Whether a status says anything that the ReplicaSet's own does not.
+pub(super) fn is_news(rs: &ReplicaSet, status: &ReplicaSetStatus) -> bool {
+    rs.status != *status
+}
+
+/// Whether a pod has all labels of the template.
+fn is_fully_labeled(pod: &Pod, rs: &ReplicaSet) -> bool {
+    let labels = rs.template().pointer("/metadata/labels").and_then(Value::as_object);
+    let has = |(key, value): (&String, &Value)| pod.traits().labels.get(key).map(String::as_str) == value.as_str();
+    labels.is_none_or(|labels| labels.iter().all(has))
+}
+
+fn number(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,68 @@
+//! controller_utils_test.go: TestNextPodAvailabilityCheck, TestFindMinNextPodAvailability…; replica_set_test.go:
+//! TestReplicaSetAvailabilityCheck.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use rstest::rstest;
+
+use super::fixtures::{Made, ago, now, pod};
+use crate::model::ReplicaSetStatus;
+use crate::replicaset::availability::{look_again, next_check};
+
+fn ready(seconds: i64) -> Made {
+    pod(&seconds.to_string()).ready(ago(seconds))
+}
+
+fn unready() -> Made {
+    pod("unready").with(|traits| traits.ready_since = ago(0))
+}
+
+fn seconds(seconds: u64) -> Option<Duration> {
+    Some(Duration::from_secs(seconds))
+}
+
+#[rstest]
+#[case::not_ready(unready(), 0, None)]
+#[case::no_min_ready_seconds_defined(ready(0), 0, None)]
+#[case::last_transition_time_is_zero(pod("a").ready(None), 1, None)]
+#[case::just_became_ready(ready(0), 1, seconds(1))]
+#[case::ready_for_20s(ready(20), 30, seconds(10))]
+#[case::available(ready(51), 50, None)]
+fn next_pod_availability_check(#[case] pod: Made, #[case] min_ready: i32, #[case] expected: Option<Duration>) {
+    assert_eq!(next_check(&[pod.arc()], min_ready, now(), now()), expected);
+}
+
+/// `delay`: seconds from the status to the question.
+#[rstest]
+#[case::no_pods(vec![], 0, 0, None)]
+#[case::unready_pods(vec![unready(), unready()], 0, 0, None)]
+#[case::ready_pods_with_no_min_ready_seconds(vec![ready(0), ready(0)], 0, 0, None)]
+#[case::unready_and_ready_pods(vec![unready(), ready(2), ready(0), ready(4), unready()], 10, 0, seconds(6))]
+#[case::unready_and_available_pods(vec![unready(), ready(15), ready(11), ready(10), unready()], 10, 0, None)]
+#[case::delay(vec![unready(), ready(2), ready(0), ready(4), unready()], 10, 2, seconds(4))]
+#[case::delay_longer_than_min_ready(vec![unready(), ready(2), ready(0), ready(4), unready()], 10, 7, seconds(0))]
+fn find_min_next_pod_availability(
+    #[case] pods: Vec<Made>,
+    #[case] min_ready: i32,
+    #[case] delay: i64,
+    #[case] expected: Option<Duration>,
+) {
+    let pods: Vec<_> = pods.into_iter().map(Made::arc).collect();
+    assert_eq!(next_check(&pods, min_ready, now(), now() + SignedDuration::from_secs(delay)), expected);
+}
+
+/// TestReplicaSetAvailabilityCheck: looked at again when the first of them becomes available, to the nanosecond.
+#[test]
+fn looks_again_at_the_exact_moment() {
+    let soonest = pod("soonest").ready(Some(now() - SignedDuration::from_millis(4300)));
+    let pods = [unready(), ready(0), ready(2), soonest].map(Made::arc);
+    let status = ReplicaSetStatus { ready_replicas: 3, ..Default::default() };
+    assert_eq!(look_again(&pods, 5, &status, now(), now()), Some(Duration::from_millis(700)));
+    assert_eq!(look_again(&pods, 0, &status, now(), now()), None);
+    let all = ReplicaSetStatus { ready_replicas: 3, available_replicas: 3, ..Default::default() };
+    assert_eq!(look_again(&pods, 5, &all, now(), now()), None);
+    // Ready, but nobody knows since when: the whole time anew.
+    let timeless = [pod("a").ready(None).arc()];
+    assert_eq!(look_again(&timeless, 5, &status, now(), now()), seconds(5));
+}

@@ -1,0 +1,200 @@
+//! What must hold for all pods, and an independent model of the order in which they die.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+use super::fixtures::{now, observed, planned, pod, raw};
+use crate::model::{Pod, PodTraits};
+use crate::replicaset::Work;
+use crate::replicaset::kill_order::{Contender, compare};
+use crate::replicaset::victims::sorted;
+
+/// The rules once more, told the other way round: every rule has a word to say, in an order, and the first that is not silent
+/// decides. A step of the scale is found by halving.
+fn model(a: (&Pod, usize), b: (&Pod, usize)) -> Ordering {
+    let (x, y) = (a.0.traits(), b.0.traits());
+    let phase = |pod: &Pod| ["Pending", "Unknown", "Running"].iter().position(|phase| *phase == pod.phase).unwrap_or(0);
+    let place = |of: &PodTraits| u8::from(!of.node.is_empty());
+    let unready = |of: &PodTraits| u8::from(!of.ready);
+    let mut words = vec![
+        i64::from(place(x)) - i64::from(place(y)),
+        phase(a.0) as i64 - phase(b.0) as i64,
+        i64::from(unready(y)) - i64::from(unready(x)),
+        i64::from(x.deletion_cost) - i64::from(y.deletion_cost),
+        b.1 as i64 - a.1 as i64,
+    ];
+    let by_age = |s: Option<Timestamp>, t: Option<Timestamp>| match (s, t) {
+        (s, t) if s == t => None,
+        (None, _) => Some(-1),
+        (_, None) => Some(1),
+        (Some(s), Some(t)) => {
+            let difference = halvings(s) - halvings(t);
+            Some(if difference != 0 { difference } else { x.uid.cmp(&y.uid) as i64 })
+        }
+    };
+    // By age: either it decides, a tie included, or it is not asked at all.
+    let mut decided = if x.ready && y.ready { by_age(x.ready_since, y.ready_since) } else { None };
+    if decided.is_none() {
+        words.push(i64::from(y.restarts) - i64::from(x.restarts));
+        words.push(i64::from(y.sidecar_restarts) - i64::from(x.sidecar_restarts));
+        decided = by_age(x.created, y.created);
+    }
+    words.push(decided.unwrap_or(0));
+    words.into_iter().find(|word| *word != 0).unwrap_or(0).cmp(&0)
+}
+
+fn halvings(time: Timestamp) -> i64 {
+    let mut age = now().as_nanosecond() - time.as_nanosecond();
+    if age <= 0 {
+        return -1;
+    }
+    let mut halvings = 0;
+    while age > 1 {
+        age /= 2;
+        halvings += 1;
+    }
+    halvings
+}
+
+/// Ages around the steps of the scale, and some that fall together.
+fn age() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        (30..46_u32, -1..2_i64).prop_map(|(power, off)| (1 << power) + off),
+        (0..4_i64).prop_map(|minutes| minutes * 60_000_000_000),
+        Just(5_000_000_000_000),
+        Just(5_001_000_000_000),
+        Just(-1_000_000_000),
+    ]
+}
+
+fn moment() -> impl Strategy<Value = Option<Timestamp>> {
+    prop::option::weighted(0.9, age().prop_map(|age| now() - SignedDuration::from_nanos(age)))
+}
+
+/// A pod with traits that are often alike, and its rank. Names and UIDs differ, in another order each.
+fn contender() -> impl Strategy<Value = (Pod, usize)> {
+    let phase =
+        prop_oneof![8 => Just("Running"), 1 => Just("Pending"), 1 => Just("Unknown"), 1 => Just(""), 1 => Just("Odd")];
+    let node = prop_oneof![4 => Just("n1"), 4 => Just("n2"), 1 => Just("")];
+    let cost = prop_oneof![6 => Just(0), 1 => Just(1), 1 => Just(-1), 1 => Just(i32::MAX), 1 => Just(i32::MIN)];
+    let times = (prop::bool::weighted(0.9), moment(), moment());
+    (phase, node, cost, times, 0..3_i32, 0..3_i32, 0..3_usize).prop_map(
+        |(phase, node, cost, (ready, since, created), restarts, sidecars, rank)| {
+            let made = pod("").phase(phase).node(node).with(|of| {
+                (of.ready, of.ready_since, of.created) = (ready, since, created);
+                (of.deletion_cost, of.restarts, of.sidecar_restarts) = (cost, restarts, sidecars);
+            });
+            (made.0, rank)
+        },
+    )
+}
+
+fn contenders(most: usize) -> impl Strategy<Value = Vec<(Pod, usize)>> {
+    let uids = Just((0..most).collect::<Vec<_>>()).prop_shuffle();
+    (prop::collection::vec(contender(), 1..=most), uids).prop_map(|(mut pods, uids)| {
+        for (number, ((pod, _), uid)) in pods.iter_mut().zip(uids).enumerate() {
+            pod.name = format!("pod-{number:03}");
+            pod.traits.as_mut().unwrap().uid = format!("{uid:03}");
+        }
+        pods
+    })
+}
+
+fn ours(a: &(Pod, usize), b: &(Pod, usize)) -> Ordering {
+    compare(Contender { pod: &a.0, rank: a.1 }, Contender { pod: &b.0, rank: b.1 }, now())
+}
+
+fn theirs(a: &(Pod, usize), b: &(Pod, usize)) -> Ordering {
+    model((&a.0, a.1), (&b.0, b.1))
+}
+
+/// Whether the model orders these pods at all, up to ties: no rings, and what ties with one ties with all that this one ties with.
+fn is_ordered(pods: &[(Pod, usize)]) -> bool {
+    let triples = pods.iter().flat_map(|a| pods.iter().flat_map(move |b| pods.iter().map(move |c| (a, b, c))));
+    triples.into_iter().all(|(a, b, c)| {
+        let (ab, bc, ac) = (theirs(a, b), theirs(b, c), theirs(a, c));
+        ab != bc || ab == ac
+    })
+}
+
+fn stand_as_the_model_ranks_them(pods: &[(Pod, usize)]) -> Result<(), TestCaseError> {
+    let sorted = sorted(pods.iter().collect(), |a, b| ours(a, b));
+    for (place, pod) in sorted.iter().enumerate() {
+        let before = pods.iter().filter(|other| theirs(other, pod).is_lt()).count();
+        let ties = pods.iter().filter(|other| theirs(other, pod).is_eq()).count();
+        prop_assert!((before..before + ties).contains(&place), "{} at {place}, not {before}", pod.0.name);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn two_pods_compare_as_in_the_model(pods in contenders(2)) {
+        let (a, b) = (&pods[0], pods.last().unwrap());
+        prop_assert_eq!(ours(a, b), theirs(a, b));
+        prop_assert_eq!(ours(a, b), ours(b, a).reverse());
+    }
+
+    /// Where the model orders them: each stands behind all that go before it.
+    #[test]
+    fn pods_are_sorted_as_the_model_ranks_them(pods in contenders(6)) {
+        prop_assume!(is_ordered(&pods));
+        stand_as_the_model_ranks_them(&pods)?;
+    }
+
+    /// With times that are all the same they are always ordered, however many there are.
+    #[test]
+    fn many_pods_are_sorted_as_the_model_ranks_them(mut pods in contenders(50)) {
+        for (pod, _) in &mut pods {
+            let traits = pod.traits.as_mut().unwrap();
+            (traits.ready_since, traits.created) = (Some(now()), None);
+        }
+        stand_as_the_model_ranks_them(&pods)?;
+    }
+
+    /// Where it does not order them: nothing is lost, and nothing panics.
+    #[test]
+    fn sorting_ends_whatever_comes(pods in contenders(60)) {
+        let mut names: Vec<_> = sorted(pods.iter().collect(), |a, b| ours(a, b)).into_iter().map(|pod| &pod.0.name).collect();
+        prop_assert_eq!(names.len(), pods.len());
+        names.sort();
+        names.dedup();
+        prop_assert_eq!(names.len(), pods.len());
+    }
+
+    /// As many die as are too many, of those that count, and the plan is the same when made twice.
+    #[test]
+    fn as_many_die_as_are_too_many(pods in contenders(20), wanted in 0..25_i32) {
+        let mut world = observed(raw(wanted), []);
+        world.pods = pods.iter().map(|(pod, _)| Arc::new(pod.clone())).collect();
+        world.neighbours = world.pods.clone();
+        world.siblings = vec![world.replica_set.clone()];
+        let plan = planned(&world);
+        prop_assert_eq!(&plan, &planned(&world));
+        let surplus = pods.len() as i64 - i64::from(wanted);
+        match plan.work {
+            Work::Rest => prop_assert_eq!(surplus, 0),
+            Work::Create { count, .. } => prop_assert_eq!(surplus, -(count as i64)),
+            Work::Delete { names } => prop_assert_eq!(surplus, names.len() as i64),
+            Work::Impossible { why } => prop_assert!(false, "{why}"),
+        }
+    }
+}
+
+/// Sorting costs n·log n comparisons, in whatever order they come.
+#[test]
+fn thousands_are_sorted_at_once() {
+    let calls = std::cell::Cell::new(0_u64);
+    let numbers: Vec<u64> = (0..5000).map(|number| number * 7919 % 5000).collect();
+    let sorted = sorted(numbers, |a, b| {
+        calls.set(calls.get() + 1);
+        a.cmp(b)
+    });
+    assert!(sorted.is_sorted());
+    assert!(calls.get() < 100_000, "{} comparisons", calls.get());
+}

@@ -1,0 +1,77 @@
+//! What one controller has for itself: its queue, its requests under a limit of its own, its events.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+
+use super::events::Reports;
+use super::queue::{Queue, Retries};
+use super::{ApiServer, Key, Recorder};
+use crate::metrics::{Metrics, Synced};
+use crate::settings::{ControllerName, Settings};
+
+/// One controller's own.
+pub(super) struct Lane {
+    name: ControllerName,
+    pub(super) api: ApiServer,
+    pub(super) queue: Arc<Queue>,
+    pub(super) recorder: Recorder,
+    metrics: Metrics,
+}
+
+/// What became of one look at one object.
+pub(super) enum Looked<E> {
+    /// Done; look again after a while, if one is given.
+    Done(Option<Duration>),
+    /// What the decision was made on was out of date: the ordinary consequence of a cache that lags.
+    Conflict(E),
+    /// Failed.
+    Failed(E),
+}
+
+impl Lane {
+    pub(super) fn new(name: ControllerName, client: Client, settings: &Settings, metrics: &Metrics) -> (Self, Reports) {
+        let (recorder, reports) = Recorder::new(name, settings.clock);
+        let retries = match name {
+            ControllerName::Deployment => Retries::DEPLOYMENT,
+            ControllerName::ReplicaSet => Retries::REPLICA_SET,
+        };
+        let queue = Arc::new(Queue::new(metrics.queue(name.as_str()), retries));
+        metrics.show_load(name.as_str(), &queue);
+        let api = ApiServer::chosen(client, settings, metrics);
+        (Self { name, api, queue, recorder, metrics: metrics.clone() }, reports)
+    }
+
+    /// Takes note of what became of a look, and hands the key back.
+    pub(super) fn finish<E: Display>(&self, key: &Key, looked: Looked<E>) {
+        let result = match looked {
+            Looked::Done(requeue) => {
+                self.queue.forget(key);
+                if let Some(wait) = requeue {
+                    self.queue.add_after(key.clone(), wait);
+                }
+                Synced::Success
+            }
+            Looked::Conflict(error) => {
+                tracing::debug!(controller = self.name.as_str(), object = %key, %error, "Trying again.");
+                self.try_again(key, &error, Synced::Conflict)
+            }
+            Looked::Failed(error) => {
+                tracing::info!(controller = self.name.as_str(), object = %key, %error, "A sync failed; trying again.");
+                self.try_again(key, &error, Synced::Error)
+            }
+        };
+        self.metrics.synced(self.name.as_str(), result);
+        self.queue.done(key);
+    }
+
+    fn try_again<E: Display>(&self, key: &Key, error: &E, result: Synced) -> Synced {
+        if self.queue.retry(key.clone()) {
+            return result;
+        }
+        tracing::error!(controller = self.name.as_str(), object = %key, %error, "Gave up until something changes.");
+        Synced::Dropped
+    }
+}

@@ -1,0 +1,453 @@
+//! The ReplicaSet controller against a server in this process, in virtual time: what each answer of the server leads to.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rollout_controller::{Clock, ControllerName, Metrics, Process, Settings, run, serve};
+use rstest::rstest;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::server::{Server, failure};
+use crate::{deployment, events, pass, template};
+
+/// A ReplicaSet `web` of so many.
+fn replica_set(replicas: i32) -> Value {
+    json!({
+        "metadata": {"name": "web", "uid": "rs", "generation": 1, "labels": {"app": "web"}},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template("app:1")},
+    })
+}
+
+/// A pod that is ready, and owned by `web` if that is said.
+fn pod(name: &str, owned: bool) -> Value {
+    let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": true});
+    let owners = if owned { json!([owner]) } else { json!([]) };
+    let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    json!({
+        "metadata": {"name": name, "uid": name, "labels": {"app": "web"}, "ownerReferences": owners},
+        "spec": {"nodeName": "n"},
+        "status": {"phase": "Running", "conditions": [ready]},
+    })
+}
+
+fn settings(controllers: &[ControllerName]) -> Settings {
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    Settings { clock, controllers: controllers.iter().copied().collect(), ..Settings::default() }
+}
+
+/// Starts the ReplicaSet controller alone and lets it come to rest.
+async fn start(server: &Server) -> JoinHandle<()> {
+    let (client, settings) = (server.client(), settings(&[ControllerName::ReplicaSet]));
+    let task = tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
+    pass(Duration::from_millis(100)).await;
+    task
+}
+
+/// Changes the size, as a user would.
+fn scale(server: &Server, replicas: i32) {
+    let mut rs = server.get("replicasets/web");
+    rs["spec"]["replicas"] = replicas.into();
+    rs["metadata"]["generation"] = (rs["metadata"]["generation"].as_i64().unwrap() + 1).into();
+    server.put("replicasets", rs);
+}
+
+fn names(server: &Server) -> Vec<String> {
+    server.all("pods").iter().map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn count(server: &Server, verb: &str) -> usize {
+    server.verbs().iter().filter(|other| other.starts_with(verb)).count()
+}
+
+fn status(server: &Server) -> Value {
+    server.get("replicasets/web")["status"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn makes_pods_and_says_so() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(3));
+    start(&server).await;
+    assert_eq!(names(&server).len(), 3);
+    let (verb, made) = server.writes().remove(0);
+    assert_eq!(verb, "POST pods");
+    let owner = json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": true, "blockOwnerDeletion": true,
+    });
+    let metadata = json!({"generateName": "web-", "labels": {"app": "web"}, "ownerReferences": [owner]});
+    let spec = template("app:1")["spec"].clone();
+    assert_eq!(made, json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}));
+    let expected = json!({"replicas": 3, "fullyLabeledReplicas": 3, "terminatingReplicas": 0, "observedGeneration": 1});
+    assert_eq!(status(&server), expected);
+    let mut told = events(&server);
+    told.sort();
+    let mut expected: Vec<_> =
+        names(&server).iter().map(|name| format!("SuccessfulCreate Created pod: {name}")).collect();
+    expected.sort();
+    assert_eq!(told, expected);
+    let event = server.all("events").remove(0);
+    assert_eq!(event["source"]["component"], "replicaset-controller");
+    assert_eq!(
+        (&event["involvedObject"]["kind"], &event["involvedObject"]["uid"]),
+        (&json!("ReplicaSet"), &json!("rs"))
+    );
+    assert!(server.reads().iter().all(|read| !read.contains("deployments")), "nobody asks for those");
+}
+
+#[tokio::test(start_paused = true)]
+async fn takes_pods_down_and_says_so() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(2));
+    for name in ["a", "b", "c"] {
+        let mut pod = pod(name, true);
+        pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] =
+            json!(if name == "b" { "-1" } else { "007" });
+        server.put("pods", pod);
+    }
+    start(&server).await;
+    assert_eq!(names(&server), ["a", "c"]);
+    assert_eq!(events(&server), ["SuccessfulDelete Deleted pod: b"]);
+    scale(&server, 0);
+    pass(Duration::from_secs(1)).await;
+    assert!(names(&server).is_empty());
+    assert_eq!(status(&server), json!({"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 2}));
+}
+
+/// A pod on its way out counts no more: its successor is made at once, and it is told of.
+#[tokio::test(start_paused = true)]
+async fn does_not_wait_for_pods_to_go() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1));
+    server.put("pods", pod("a", true));
+    start(&server).await;
+    let mut going = server.get("pods/a");
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z".into();
+    server.put("pods", going);
+    pass(Duration::from_secs(1)).await;
+    assert_eq!((names(&server).len(), count(&server, "POST pods")), (2, 1));
+    assert_eq!((&status(&server)["replicas"], &status(&server)["terminatingReplicas"]), (&json!(1), &json!(1)));
+}
+
+/// Refused, whatever for: one request, not a hundred; the words of the server in condition and event; tried again, for ever; and
+/// all forgotten when it goes well.
+#[rstest]
+#[case::a_quota(403, "Forbidden", "exceeded quota: q")]
+#[case::no_such_pod_may_be(422, "Invalid", "spec.containers: Required value")]
+#[case::no_answer_in_time(504, "Timeout", "request did not complete within requested timeout")]
+#[tokio::test(start_paused = true)]
+async fn a_refused_pod_is_told_and_tried_again(
+    #[case] code: u16,
+    #[case] reason: &'static str,
+    #[case] message: &'static str,
+) {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(100));
+    server.interfere(move |verb, _| (verb == "POST pods").then(|| failure(code, reason, message)));
+    start(&server).await;
+    // 5, 10, 20, 40 ms: the fifth try is at 75 ms.
+    assert_eq!(count(&server, "POST pods"), 5);
+    let condition = &status(&server)["conditions"][0];
+    let expected = json!({
+        "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    assert_eq!(condition, &expected);
+    assert_eq!(events(&server), [format!("FailedCreate Error creating: {message}")], "one event, counted up");
+    pass(Duration::from_secs(2000)).await;
+    assert!(count(&server, "POST pods") > 17, "it is never given up");
+    server.interfere(|_, _| None);
+    pass(Duration::from_secs(1001)).await;
+    assert_eq!(names(&server).len(), 100);
+    assert_eq!(status(&server)["conditions"], Value::Null);
+}
+
+/// The first batch goes well and part of the third does not: the rest is not tried, and what is missing is made up for.
+#[tokio::test(start_paused = true)]
+async fn a_failure_in_a_batch_ends_the_batches() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(100));
+    let mut calls = 0;
+    server.interfere(move |verb, _| {
+        calls += i32::from(verb == "POST pods");
+        (verb == "POST pods" && calls == 5).then(|| failure(500, "InternalError", "no"))
+    });
+    start(&server).await;
+    // One, two and four; then the status, of what was there before them.
+    let writes: Vec<_> = server.writes().into_iter().filter(|(verb, _)| !verb.contains("events")).collect();
+    assert!(writes[..7].iter().all(|(verb, _)| verb == "POST pods"));
+    let (verb, body) = &writes[7];
+    assert_eq!((verb.as_str(), &body["status"]["replicas"]), ("PUT replicasets/web/status", &json!(0)));
+    assert_eq!(body["status"]["conditions"][0]["message"], "no");
+    assert_eq!(
+        (count(&server, "POST pods"), names(&server).len()),
+        (101, 100),
+        "what is missing is made up for, and not a pod more"
+    );
+    assert_eq!(status(&server)["conditions"], Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_goes_away_is_no_failure() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(3));
+    server.interfere(|verb, _| {
+        let (code, mut body) = failure(403, "Forbidden", "because it is being terminated");
+        body["details"] = json!({"causes": [{"reason": "NamespaceTerminating"}]});
+        (verb == "POST pods").then_some((code, body))
+    });
+    start(&server).await;
+    pass(Duration::from_secs(100)).await;
+    assert_eq!(server.verbs(), ["POST pods", "POST pods", "POST pods", "PUT replicasets/web/status"]);
+    assert!(events(&server).is_empty() && status(&server)["conditions"].is_null());
+}
+
+/// 404: it is gone already, which is as good and not worth a word. Anything else is told and tried again.
+#[rstest]
+#[case::gone_already(404, "NotFound", None)]
+#[case::in_the_way_of_another(409, "Conflict", Some("FailedDelete"))]
+#[case::not_allowed(403, "Forbidden", Some("FailedDelete"))]
+#[tokio::test(start_paused = true)]
+async fn a_refused_deletion(#[case] code: u16, #[case] reason: &'static str, #[case] told: Option<&str>) {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1));
+    server.put("pods", pod("a", true));
+    server.put("pods", pod("b", true));
+    server.interfere(move |verb, _| verb.starts_with("DELETE pods").then(|| failure(code, reason, "not so")));
+    start(&server).await;
+    let condition = &status(&server)["conditions"][0];
+    match told {
+        None => {
+            assert!(condition.is_null() && events(&server).is_empty());
+            // Nothing is expected any more, so the next look tries again; nothing has woken it.
+            assert_eq!(count(&server, "DELETE pods"), 2, "the status is news");
+        }
+        Some(reason) => {
+            assert_eq!(condition["reason"], reason);
+            assert_eq!(condition["message"], "unable to delete pods: not so");
+            assert_eq!(events(&server), [format!("{reason} Error deleting: not so")]);
+            assert_eq!(count(&server, "DELETE pods"), 5);
+        }
+    }
+}
+
+/// The server says that pods are made, and no watch ever shows them: for five minutes nothing is made in their place.
+#[tokio::test(start_paused = true)]
+async fn what_never_shows_is_expected_for_five_minutes() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(3));
+    server.interfere(|verb, _| (verb == "POST pods").then(|| (201, json!({"metadata": {"name": "lost"}}))));
+    start(&server).await;
+    assert_eq!(count(&server, "POST pods"), 3);
+    let look = async |seconds| {
+        pass(Duration::from_secs(seconds)).await;
+        server.put("replicasets", server.get("replicasets/web"));
+        pass(Duration::from_millis(10)).await;
+        count(&server, "POST pods")
+    };
+    assert_eq!(look(100).await, 3);
+    assert_eq!(look(199).await, 3);
+    assert_eq!(look(2).await, 6);
+}
+
+/// TestAdoption: after a live look, and no look is taken where there is nobody to adopt.
+#[tokio::test(start_paused = true)]
+async fn adopts_after_a_live_look() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1));
+    server.put("pods", pod("orphan", false));
+    start(&server).await;
+    let (verb, patch) = server.writes().remove(0);
+    assert_eq!(verb, "PATCH pods/orphan");
+    let owner = json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": true, "blockOwnerDeletion": true,
+    });
+    assert_eq!(patch, json!({"metadata": {"uid": "orphan", "ownerReferences": [owner]}}));
+    assert_eq!((names(&server), count(&server, "POST pods")), (vec!["orphan".to_owned()], 0));
+    assert!(server.paths().contains(&"GET /apis/apps/v1/namespaces/default/replicasets/web".to_owned()));
+}
+
+/// TestDoNotAdoptOrCreateIfBeingDeletedRace: the cache says alive, the server says going, or another.
+#[rstest]
+#[case::going(json!({"metadata": {"uid": "rs", "deletionTimestamp": "2026-01-01T00:00:00Z"}}))]
+#[case::made_anew(json!({"metadata": {"uid": "another"}}))]
+#[tokio::test(start_paused = true)]
+async fn adopts_nothing_for_one_that_is_going(#[case] live: Value) {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1));
+    server.put("pods", pod("orphan", false));
+    server.interfere(move |verb, _| (verb == "GET replicasets/web").then(|| (200, live.clone())));
+    start(&server).await;
+    assert!(server.writes().is_empty());
+}
+
+/// One that was gone before it was adopted does not count: another is made in the same sync.
+#[tokio::test(start_paused = true)]
+async fn an_orphan_that_is_gone_is_made_up_for() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1));
+    server.put("pods", pod("orphan", false));
+    server.interfere(|verb, _| (verb == "PATCH pods/orphan").then(|| failure(404, "NotFound", "gone")));
+    start(&server).await;
+    assert_eq!(server.verbs()[..2], ["PATCH pods/orphan", "POST pods"]);
+}
+
+/// TestPatchPodFails: nothing else is done in that sync, and it is tried again.
+#[tokio::test(start_paused = true)]
+async fn a_failed_adoption_ends_the_sync() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(2));
+    server.put("pods", pod("orphan", false));
+    server.interfere(|verb, _| (verb == "PATCH pods/orphan").then(|| failure(500, "InternalError", "no")));
+    start(&server).await;
+    assert_eq!(server.verbs(), ["PATCH pods/orphan"; 5]);
+}
+
+/// Released, and replaced in the same sync; that it was no longer there to be released is as good.
+#[rstest]
+#[case::there(None)]
+#[case::gone(Some(404))]
+#[case::not_ours(Some(422))]
+#[tokio::test(start_paused = true)]
+async fn releases_what_matches_no_more(#[case] refused: Option<u16>) {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1));
+    let mut stray = pod("stray", true);
+    stray["metadata"]["labels"] = json!({"app": "other"});
+    server.put("pods", stray);
+    server.interfere(move |verb, _| {
+        let reason = if refused == Some(404) { "NotFound" } else { "Invalid" };
+        (verb == "PATCH pods/stray").then(|| refused.map(|code| failure(code, reason, "no"))).flatten()
+    });
+    start(&server).await;
+    let (verb, patch) = server.writes().remove(0);
+    assert_eq!(verb, "PATCH pods/stray");
+    assert_eq!(patch["metadata"], json!({"uid": "stray", "ownerReferences": [{"$patch": "delete", "uid": "rs"}]}));
+    assert_eq!(count(&server, "POST pods"), 1);
+}
+
+/// Available at the exact moment, and not a look before it.
+#[tokio::test(start_paused = true)]
+async fn a_pod_becomes_available_at_the_exact_moment() {
+    let server = Server::for_replica_sets();
+    let mut rs = replica_set(1);
+    rs["spec"]["minReadySeconds"] = 10.into();
+    server.put("replicasets", rs);
+    let mut ready = pod("a", true);
+    ready["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T00:00:05Z".into();
+    server.put("pods", ready);
+    start(&server).await;
+    assert_eq!(status(&server)["readyReplicas"], 1);
+    pass(Duration::from_millis(14_890)).await;
+    assert!(status(&server)["availableReplicas"].is_null());
+    pass(Duration::from_millis(20)).await;
+    assert_eq!(status(&server)["availableReplicas"], 1);
+    assert_eq!(count(&server, "PUT"), 2);
+}
+
+/// TestUpdateStatusWithFailure's kin: refused for whatever reason, it is written once more on what the ReplicaSet is by now; its
+/// generation stays the one that was acted upon.
+#[rstest]
+#[case::once(1, 2)]
+#[case::twice(2, 4)]
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_once_more(#[case] refused: i32, #[case] puts: usize) {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(0));
+    let left = Mutex::new(refused);
+    server.interfere(move |verb, _| {
+        let mut left = left.lock().unwrap();
+        let hit = verb == "PUT replicasets/web/status" && *left > 0;
+        *left -= i32::from(hit);
+        hit.then(|| failure(409, "Conflict", "the object has been modified"))
+    });
+    start(&server).await;
+    assert_eq!(status(&server)["observedGeneration"], 1);
+    // Refused twice, the sync fails, and the next one needs one more.
+    assert_eq!(count(&server, "PUT"), puts.min(3));
+    assert!(server.paths().contains(&"GET /apis/apps/v1/namespaces/default/replicasets/web".to_owned()));
+}
+
+/// Its own last write has not come back yet: it does not look, and counts that; then it looks.
+#[tokio::test(start_paused = true)]
+async fn does_not_look_at_caches_that_are_behind_its_own_writes() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1));
+    let (client, settings) = (server.client(), settings(&[ControllerName::ReplicaSet]));
+    let metrics = Metrics::default();
+    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    tokio::spawn(serve(client, settings, process, std::future::pending()));
+    pass(Duration::from_millis(100)).await;
+    server.hold("replicasets");
+    let name = names(&server).remove(0);
+    let mut ready = pod(&name, true);
+    ready["metadata"]["uid"] = server.get(&format!("pods/{name}"))["metadata"]["uid"].clone();
+    server.put("pods", ready.clone());
+    pass(Duration::from_millis(100)).await;
+    assert_eq!(status(&server)["readyReplicas"], 1, "what it has seen is as new as what it wrote");
+    ready["status"]["conditions"][0]["status"] = "False".into();
+    server.put("pods", ready);
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(status(&server)["readyReplicas"], 1, "the status that it wrote has not come back");
+    let skips = "replicaset_controller_stale_sync_skips_total{group=\"apps\",resource=\"replicasets\"} ";
+    let text = metrics.text();
+    let skips: u32 = text.lines().find_map(|line| line.strip_prefix(skips)).unwrap().parse().unwrap();
+    assert!(skips > 5, "{skips}");
+    server.release("replicasets");
+    pass(Duration::from_secs(20)).await;
+    assert_eq!(status(&server)["readyReplicas"], Value::Null);
+    let text = metrics.text();
+    assert!(
+        text.contains("workqueue_adds_total{name=\"replicaset\"}") && !text.contains("name=\"deployment\""),
+        "{text}"
+    );
+}
+
+/// More than five hundred are made in two goes, the second when the first have shown.
+#[tokio::test(start_paused = true)]
+async fn bursts_are_of_five_hundred() {
+    let server = Server::for_replica_sets();
+    server.put("replicasets", replica_set(1200));
+    server.hold("pods");
+    start(&server).await;
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(count(&server, "POST pods"), 500);
+    server.release("pods");
+    pass(Duration::from_secs(60)).await;
+    assert_eq!((count(&server, "POST pods"), &status(&server)["replicas"]), (1200, &json!(1200)));
+}
+
+/// Both controllers in one process: a Deployment gets pods, rolls out as they become ready, and goes.
+#[tokio::test(start_paused = true)]
+async fn both_roll_a_deployment_out() {
+    let server = Server::for_both();
+    server.put("deployments", deployment());
+    let (client, settings) = (server.client(), settings(&ControllerName::ALL));
+    tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
+    let ready_all = async || {
+        pass(Duration::from_secs(1)).await;
+        for mut pod in server.all("pods") {
+            pod["status"] = json!({
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+            });
+            server.put("pods", pod);
+        }
+        pass(Duration::from_secs(1)).await;
+    };
+    ready_all().await;
+    assert_eq!(server.get("deployments/web")["status"]["availableReplicas"], 3);
+    let mut web = server.get("deployments/web");
+    web["spec"]["template"] = template("app:2");
+    web["metadata"]["generation"] = 2.into();
+    server.put("deployments", web);
+    for _ in 0..4 {
+        ready_all().await;
+    }
+    let web = server.get("deployments/web");
+    assert_eq!((&web["status"]["updatedReplicas"], &web["status"]["replicas"]), (&json!(3), &json!(3)));
+    let images: Vec<_> = server.all("pods").iter().map(|pod| pod["spec"]["containers"][0]["image"].clone()).collect();
+    assert_eq!(images, ["app:2"; 3]);
+    assert!(events(&server).iter().any(|event| event.starts_with("SuccessfulDelete ")));
+    assert!(events(&server).iter().any(|event| event.starts_with("ScalingReplicaSet ")));
+}
