@@ -27,9 +27,12 @@ pub(super) struct Events {
     lines: Lines,
     kept: VecDeque<Kept>,
     ready: VecDeque<Bytes>,
-    timer: Option<(Instant, Pin<Box<dyn Future<Output = ()> + Send>>)>,
+    timer: Option<(Instant, Sleep)>,
     end: End,
 }
+
+/// A wait under way.
+type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// How far a watch is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

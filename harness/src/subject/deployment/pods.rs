@@ -115,8 +115,8 @@ impl Pods {
             let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
             for pod in left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() || since.elapsed() > FAREWELL)
             {
-                let mut how = DeleteParams::default();
-                how.preconditions = Some(Preconditions { uid: pod.uid(), ..Preconditions::default() });
+                let still = Preconditions { uid: pod.uid(), ..Preconditions::default() };
+                let mut how = DeleteParams { preconditions: Some(still), ..DeleteParams::default() };
                 if since.elapsed() > FAREWELL {
                     how = how.grace_period(0);
                 }
@@ -251,10 +251,12 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "reads better at every call")]
     fn pod(status: Value) -> Pod {
         serde_json::from_value(json!({"metadata": {"name": "p"}, "status": status})).unwrap()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "reads better at every call")]
     fn with(state: Value, restarts: i32) -> Pod {
         pod(json!({"phase": "Running", "containerStatuses": [{"name": "a", "ready": false, "restartCount": restarts,
             "image": "i", "imageID": "", "state": state}]}))
