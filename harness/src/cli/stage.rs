@@ -261,9 +261,12 @@ impl CliError {
             Self::Lab(_)
             | Self::Interrupted
             | Self::Lost(_)
-            | Self::Subject(SubjectError::Binaries(_) | SubjectError::Spawn(_) | SubjectError::Client(_)) => {
-                Outcome::Inconclusive
-            }
+            | Self::Subject(
+                SubjectError::Binaries(_)
+                | SubjectError::Spawn(_)
+                | SubjectError::Client(_)
+                | SubjectError::Stays { .. },
+            ) => Outcome::Inconclusive,
             // As one that ends at once, which is seated, and fails every case.
             Self::Subject(SubjectError::NotReady { .. }) => Outcome::NonConformant,
             Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {

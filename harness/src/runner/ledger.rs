@@ -3,6 +3,7 @@
 //! The gate logs whatever the subject asks, about any namespace. A case wants what concerns its own, and what the server refused
 //! elsewhere; settling wants to know how many writes there were so far without taking them out.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use super::play::CASES;
@@ -19,6 +20,25 @@ pub(super) struct Ledger {
 struct Inner {
     requests: Vec<GateRequest>,
     writes: u64,
+}
+
+/// What the server refused a subject in all its cases, and outside of them.
+#[derive(Default)]
+pub(super) struct Refused(Mutex<BTreeMap<String, u64>>);
+
+impl Refused {
+    /// Count those that were refused.
+    pub(super) fn add<'a>(&self, requests: impl IntoIterator<Item = &'a GateRequest>) {
+        let mut refused = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for request in requests.into_iter().filter(|request| request.is_refused()) {
+            *refused.entry(request.to_string()).or_default() += 1;
+        }
+    }
+
+    /// What was asked, and how often.
+    pub(super) fn so_far(&self) -> BTreeMap<String, u64> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
 }
 
 impl Ledger {
@@ -68,6 +88,6 @@ impl Ledger {
 
 /// Whether it may be why nothing comes of a case. Not what is refused in an earlier case's namespace, where nobody may create
 /// anything while it goes.
-fn matters_elsewhere(request: &GateRequest) -> bool {
+pub(super) fn matters_elsewhere(request: &GateRequest) -> bool {
     request.is_refused() && !request.namespace.starts_with(CASES)
 }

@@ -308,7 +308,9 @@ impl<'a> Play<'a> {
             version.at = version.at.saturating_sub(self.began);
             self.entries.push(Entry::Object(version));
         }
-        for request in self.ledger.take() {
+        let requests = self.ledger.take();
+        self.seat.refused.add(&requests);
+        for request in requests {
             let at = self.seat.lab.world.at(request.started).saturating_sub(self.began);
             let elsewhere = self.ledger.elsewhere(&request);
             self.entries.push(Entry::Request(Request {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::ledger::{self, Refused};
 use super::{Lab, LabError};
 use crate::case::model::{Case, PodKind};
 use crate::clock;
@@ -45,6 +46,8 @@ pub struct Seat<'a> {
     pub(super) budget: Duration,
     pub(super) pods: Option<PodKind>,
     pub(super) cases: std::sync::atomic::AtomicU32,
+    /// What the server refused the subject so far.
+    pub(super) refused: Refused,
     _alone: Guard,
 }
 
@@ -90,6 +93,7 @@ impl<'a> Seat<'a> {
             budget,
             pods,
             cases: 0.into(),
+            refused: Refused::default(),
             _alone: alone,
         })
     }
@@ -130,10 +134,12 @@ impl<'a> Seat<'a> {
         self.subject.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many requests the subject has made so far, and which of them the server refused, and how often.
+    /// How many requests the subject has made so far, and what the server refused it, and how often: in cases, and elsewhere. What it
+    /// was refused in a case's namespace after the case does not count: there nobody may create anything.
     pub fn requests(&self) -> (u64, BTreeMap<String, u64>) {
         let log = self.gate.log();
-        (log.counts().values().sum(), log.refused())
+        self.refused.add(log.drain().iter().filter(|request| ledger::matters_elsewhere(request)));
+        (log.counts().values().sum(), self.refused.so_far())
     }
 
     /// Who runs the pods of this case here.

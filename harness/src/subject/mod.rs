@@ -80,6 +80,14 @@ pub enum SubjectError {
     /// Something of the manifest's stands in the way.
     #[error("{0} is there already and was not made by lockstep; remove it, or take another cluster")]
     There(String),
+    /// What an earlier run has left does not go.
+    #[error("{what}, which an earlier run has left, was not gone after {seconds} s; is the cluster overloaded?")]
+    Stays {
+        /// Which object.
+        what: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The cluster does not take an object of the manifest's.
     #[error("cannot make {what}: {source}")]
     Install {

@@ -17,7 +17,7 @@ use crate::clock;
 use crate::cluster::{MANAGER, OURS};
 
 /// How long an earlier run's object may take to go.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(250);
 
 /// What was made so far.
@@ -96,7 +96,7 @@ async fn create(
     loop {
         let taken = match api.create(&PostParams::default(), wanted).await {
             Ok(made) => return Ok(made),
-            Err(kube::Error::Api(status)) if status.code == 409 && since.elapsed() < PATIENCE => status,
+            Err(kube::Error::Api(status)) if status.code == 409 => status,
             Err(source) => return Err(failed(what.to_owned(), source)),
         };
         tracing::debug!(object = what, %taken, "there already");
@@ -104,6 +104,9 @@ async fn create(
         let Some(there) = there else { continue };
         if there.metadata.labels.unwrap_or_default().get(OURS).is_none_or(|by| by != MANAGER) {
             return Err(SubjectError::There(what.to_owned()));
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(SubjectError::Stays { what: what.to_owned(), seconds: PATIENCE.as_secs() });
         }
         told(what, api.delete(name, &DeleteParams::background()).await);
         clock::pause(LOOK).await;
