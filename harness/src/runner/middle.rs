@@ -8,7 +8,8 @@
 use serde_json::Value;
 
 use super::Seat;
-use super::play::{Play, Stopped, is_user};
+use super::kinds::is_user;
+use super::play::{Play, Stopped};
 use crate::case::model::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment, Step};
 use crate::driver::{between, label};
 use crate::gate::{

@@ -4,6 +4,7 @@
 //! without one. [`Seat::play`] makes a case's edges one by one and writes down what happened; it never decides a verdict:
 //! that is `verdict`, which is given the recording and nothing else.
 
+mod kinds;
 mod lab;
 mod ledger;
 mod middle;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::Seat;
+use super::kinds::{is_user, one, pod_edge};
 use super::ledger::Ledger;
 use super::middle::{self, Trap};
 use crate::case::model::{Case, Count, Edge, Pods, Step};
@@ -355,39 +356,6 @@ impl<'a> Play<'a> {
         owners.sort_unstable();
         owners.dedup();
         owners.len() < all
-    }
-}
-
-/// The edge as one pod's.
-fn one(edge: &Edge) -> Edge {
-    let one = |pods: &Pods| Pods { count: Count::Exactly(1), ..pods.clone() };
-    match edge {
-        Edge::Ready(pods) => Edge::Ready(one(pods)),
-        Edge::Unready(pods) => Edge::Unready(one(pods)),
-        Edge::Fail(pods) => Edge::Fail(one(pods)),
-        Edge::Succeed(pods) => Edge::Succeed(one(pods)),
-        Edge::Terminate(pods) => Edge::Terminate(one(pods)),
-        other => other.clone(),
-    }
-}
-
-fn pod_edge(edge: &Edge) -> Option<(PodEdge, &Pods)> {
-    match edge {
-        Edge::Ready(pods) => Some((PodEdge::Ready, pods)),
-        Edge::Unready(pods) => Some((PodEdge::Unready, pods)),
-        Edge::Fail(pods) => Some((PodEdge::Fail, pods)),
-        Edge::Succeed(pods) => Some((PodEdge::Succeed, pods)),
-        Edge::Terminate(pods) => Some((PodEdge::Terminate, pods)),
-        _ => None,
-    }
-}
-
-/// Whether a user's operation is part of the edge.
-pub(super) fn is_user(edge: &Edge) -> bool {
-    match edge {
-        Edge::Advance(_) | Edge::Subject(_) => false,
-        Edge::Together(steps) => steps.iter().any(|step| is_user(&step.edge)),
-        other => pod_edge(other).is_none(),
     }
 }
 
