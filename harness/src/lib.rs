@@ -6,7 +6,7 @@
 //! ```text
 //!            case ──► driver ──edges──► API server ◄──gate──── subject        (what is judged)
 //!                        │                  │    ▲
-//!                        │                  │    └── the lab's own controllers (ReplicaSets, namespaces, garbage)
+//!                        │                  │    └── the lab's own controllers (what the subject does not bring)
 //!                     settle ◄──watches── observe
 //!                        │                  │
 //!                        └──────────────► recording ──► timeline ──► verdict ──► report
@@ -23,7 +23,7 @@
 //!
 //! # Where things are
 //!
-//! `case`, `recording`, `timeline`, `verdict`, `report` and `outcome` are pure: no clock, no network, no runtime. `supervise`, `cluster`,
+//! `case`, `controllers`, `expect`, `recording`, `timeline`, `verdict`, `report` and `outcome` are pure: no clock, no network, no runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
 //! # Where this differs from the first picture of it
@@ -39,7 +39,9 @@ pub mod case;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod controllers;
 pub mod driver;
+pub mod expect;
 mod fingerprint;
 pub mod gate;
 pub mod observe;

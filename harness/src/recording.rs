@@ -9,11 +9,15 @@
 //! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
 //! recorder replaces them by digests.
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::controllers::Controllers;
+use crate::expect::Expect;
 
 /// The version of the format that this build writes and reads.
 pub const FORMAT: u32 = 1;
@@ -26,6 +30,8 @@ pub enum Entry {
     Header(Header),
     /// An edge is about to be made.
     Edge(EdgeMark),
+    /// Pods that the case knows by name from now on: their real names by the case's.
+    Named(BTreeMap<String, String>),
     /// One version of one object.
     Object(Version),
     /// One request that the subject made about the case's namespace.
@@ -55,6 +61,12 @@ pub struct Header {
     pub path: String,
     /// The case file's text, so that a recording explains itself.
     pub source: String,
+    /// What the case judges; what else is in the recording is there to be read.
+    #[serde(default)]
+    pub judged: Controllers,
+    /// What the subject brought; the cluster had the rest.
+    #[serde(default)]
+    pub brought: Controllers,
     /// The namespace that the case ran in.
     pub namespace: String,
     /// Who was judged: `upstream`, `ours`, `command:…`, and what it calls itself.
@@ -89,6 +101,9 @@ pub struct EdgeMark {
     pub line: usize,
     /// Whether a user's operation is part of it (which may itself break a bound until the next settling).
     pub user: bool,
+    /// Which of the named pods are alive once this has settled, if the case says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
     /// Milliseconds since the recording began.
     pub at: u64,
 }

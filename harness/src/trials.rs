@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use crate::case::{self, Case, CaseError};
 use crate::cluster::{SiteName, shared};
+use crate::controllers::Controllers;
 use crate::report;
 use crate::runner::{Lab, LabError, Seat, SeatOptions};
 use crate::shelf::Shelf;
@@ -126,7 +127,8 @@ impl Trials {
             for subject in SUBJECTS {
                 for case in &self.cases {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
-                    let (known, ignored) = (self.known.get(&name).cloned(), self.unavailable.get(&site).cloned());
+                    let known = self.known.get(&name).cloned();
+                    let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, &case.controllers));
                     all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
                 }
             }
@@ -181,7 +183,8 @@ impl CaseTrial {
     fn judged(&self) -> Result<Judged, String> {
         let shelf = Shelf::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
         let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
-        let plan = shared::plan(self.site).ok_or_else(|| format!("there are no trials on {}", self.site))?;
+        let plan = shared::plan(self.site, self.case.controllers.clone())
+            .ok_or_else(|| format!("there are no trials on {}", self.site))?;
         let recording = runtime()?.block_on(async {
             let lab = Lab::open(shared::obtain_for(&plan).await?).await?;
             let seat = Seat::take(&lab, &spec, &SeatOptions { budget: BUDGET, ..SeatOptions::default() }).await?;
@@ -201,6 +204,11 @@ impl CaseTrial {
             text: report::failure(&judgement, &repeat, false),
         })
     }
+}
+
+/// Why a subject cannot be judged by a case, if it cannot.
+fn cannot(subject: &str, controllers: &Controllers) -> Option<String> {
+    subject.parse::<Spec>().ok()?.can_bring(controllers).err().map(|error| error.to_string())
 }
 
 struct Judged {

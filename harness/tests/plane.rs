@@ -243,7 +243,7 @@ async fn lab() -> Outcome {
 }
 
 async fn lab_without() -> Outcome {
-    let cluster = boot(&Plan::new(DEFAULT_VERSION).without(["deployment", "replicaset"])).await?;
+    let cluster = boot(&Plan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
     let client = cluster.access.admin_client().await?;
     let namespace = namespace(&client, "without").await?;
     create::<ReplicaSet>(&client, &namespace, two("rs")).await?;

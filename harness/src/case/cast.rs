@@ -16,6 +16,10 @@ const WORKLOADS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "Daemon
 pub(super) struct Cast {
     /// Every Deployment that some step makes.
     deployments: BTreeSet<String>,
+    /// Every ReplicaSet that some step makes.
+    replica_sets: BTreeSet<String>,
+    /// The names that pods have been given by the steps read so far.
+    pub(super) pods: BTreeSet<String>,
     /// Those that the steps read so far have made.
     on_stage: BTreeSet<String>,
     /// Whether any step makes a workload.
@@ -39,9 +43,13 @@ impl Cast {
             let applied = step.get("apply");
             let kind = applied.and_then(|manifest| manifest.get("kind")).and_then(Node::as_text);
             let name = applied.and_then(|manifest| manifest.get("metadata")?.get("name"));
-            let name = if kind == Some("Deployment") { name } else { None };
-            self.deployments.extend(short.or(name).and_then(Node::as_text).map(str::to_owned));
-            self.any_workload |= short.is_some() || kind.is_some_and(|kind| WORKLOADS.contains(&kind));
+            let of = |wanted: &str| if kind == Some(wanted) { name } else { None };
+            let short_set = step.get("replicaset").and_then(|set| set.get("name"));
+            let text = |node: Option<&Node>| node.and_then(Node::as_text).map(str::to_owned);
+            self.deployments.extend(text(short.or(of("Deployment"))));
+            self.replica_sets.extend(text(short_set.or(of("ReplicaSet"))));
+            self.any_workload |=
+                short.is_some() || short_set.is_some() || kind.is_some_and(|kind| WORKLOADS.contains(&kind));
             step.get("together").into_iter().for_each(|inner| self.look_through(inner));
             step.get("during")
                 .and_then(|during| during.get("do"))
@@ -81,6 +89,30 @@ impl Cast {
             report.add(node, format!("there is no Deployment `{name}`"), hint);
         }
         known
+    }
+
+    /// A ReplicaSet that a step names: one that the case makes, or `rs2`, the second to appear.
+    pub(super) fn named_set(&self, node: &Node, report: &mut Report) -> Option<String> {
+        let name = read::text(node, "a ReplicaSet's name", report)?;
+        let by_number = name.strip_prefix("rs").is_some_and(|rest| rest.parse::<u32>().is_ok_and(|number| number > 0));
+        if by_number || self.replica_sets.contains(name) {
+            return Some(name.to_owned());
+        }
+        let hint = did_you_mean(name, self.replica_sets.iter().map(String::as_str))
+            .unwrap_or_else(|| "one that the case makes, or `rs1` for the first that appears".to_owned());
+        report.add(node, format!("there is no ReplicaSet `{name}`"), hint);
+        None
+    }
+
+    /// The only ReplicaSet of a case without Deployments.
+    pub(super) fn only_set(&self) -> Option<String> {
+        let only = self.deployments.is_empty() && self.replica_sets.len() == 1;
+        self.replica_sets.first().filter(|_| only).cloned()
+    }
+
+    /// Whether a case without Deployments has more than one ReplicaSet.
+    pub(super) fn several_sets(&self) -> bool {
+        self.deployments.is_empty() && self.replica_sets.len() > 1
     }
 
     /// Whether there is more than one.

@@ -2,13 +2,14 @@
 
 use super::cast::Cast;
 use super::finding::{CaseError, Report};
-use super::model::{Case, PodKind, Terminations};
+use super::model::{Bindings, Case, PodKind, Terminations};
 use super::read::{self, Fields};
 use super::step::Reader;
 use super::tree::{Kind, Node};
+use crate::controllers::{Controller, Controllers};
 
 /// The fields of a case.
-const FIELDS: [&str; 6] = ["description", "nodes", "terminations", "pods", "given", "edges"];
+const FIELDS: [&str; 8] = ["description", "controllers", "nodes", "bindings", "terminations", "pods", "given", "edges"];
 
 /// Read a case: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.
 ///
@@ -56,13 +57,30 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
     let words = [("held", PodKind::Held), ("real", PodKind::Real)];
     let pods = fields.get("pods").and_then(|node| read::word(node, "pods", &words, report)).unwrap_or_default();
     let nodes = fields.get("nodes").map(|node| nodes(node, report)).unwrap_or_default();
+    let controllers = fields.get("controllers").and_then(|node| controllers(node, report)).unwrap_or_default();
+    let words = [("auto", Bindings::Auto), ("held", Bindings::Held)];
+    let bindings = fields.get("bindings").and_then(|node| read::word(node, "bindings", &words, report));
+    let bindings = bindings.unwrap_or_default();
+    if let (Bindings::Held, Some((key, _))) = (bindings, fields.entry("nodes")) {
+        report.add(
+            key,
+            "`nodes` where pods wait for the case to give them one",
+            "leave out `nodes`, or `bindings: held`",
+        );
+    }
 
     let mut cast = Cast::of(&[fields.get("given"), fields.get("edges")]);
     if !cast.any_workload {
         let at = fields.entry("given").map_or(root, |(key, _)| key);
         report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
     }
-    let mut reader = Reader { cast: &mut cast, report, held: terminations == Terminations::Held, stopped: None };
+    let mut reader = Reader {
+        cast: &mut cast,
+        report,
+        held: terminations == Terminations::Held,
+        unbound: bindings == Bindings::Held,
+        stopped: None,
+    };
     let given = fields.get("given").map(|node| reader.steps(node, "`given`")).unwrap_or_default();
     let edges = match fields.get("edges") {
         Some(node) if !matches!(&node.kind, Kind::List(list) if list.is_empty()) => reader.steps(node, "`edges`"),
@@ -76,7 +94,17 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
         reader.report.add_at(place, "the subject stays stopped", "a case ends with a subject: add `subject: start`");
     }
     let (path, name, source) = Default::default();
-    Some(Case { name, path, source, description, nodes, terminations, pods, given, edges })
+    Some(Case { name, path, source, description, controllers, nodes, bindings, terminations, pods, given, edges })
+}
+
+/// `controllers: [deployment, replicaset]`: what is judged.
+fn controllers(node: &Node, report: &mut Report) -> Option<Controllers> {
+    let words = Controller::ALL.map(|one| (one.as_str(), one));
+    let items = read::items(node, "`controllers`", report)?;
+    if items.is_empty() {
+        report.add(node, "nothing is judged", "leave `controllers` out for the Deployment controller");
+    }
+    items.iter().map(|item| read::word(item, "a controller", &words, report)).collect()
 }
 
 /// The names of the nodes, each once.

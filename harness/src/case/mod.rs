@@ -5,8 +5,8 @@
 //! nothing makes, an edge that cannot happen.
 //!
 //! * `tree` is the YAML, every node with its place; `read` takes typed values out of it; `finding` shows what is wrong.
-//! * `file`, `step`, `objects`, `rollout`, `pods`, `during`, `fault` and `short` know the format; `cast` knows which Deployments are there at which step.
-//! * [`model`] is the result, and all that the rest of the harness sees.
+//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault` and `short` know the format; `cast` knows which Deployments are there at which step.
+//! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`find()`] and [`load`] are the only functions that touch the disk.
 //!
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
@@ -17,7 +17,9 @@ mod fault;
 mod file;
 mod find;
 mod finding;
+mod middle;
 pub mod model;
+mod naming;
 mod nearest;
 mod objects;
 mod pods;

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
+use crate::controllers::Controllers;
+use crate::expect::Expect;
+
 /// One case: a YAML file under `cases/<area>/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
@@ -16,8 +20,12 @@ pub struct Case {
     pub source: String,
     /// What the case is about, one sentence.
     pub description: String,
+    /// What is judged, and what a subject must therefore bring.
+    pub controllers: Controllers,
     /// Nodes that the pods are bound to in turn; empty: a node of its own for each pod.
     pub nodes: Vec<String>,
+    /// Who gives pods their nodes.
+    pub bindings: Bindings,
     /// Who finishes deletions.
     pub terminations: Terminations,
     /// Who runs the pods, where there is a choice.
@@ -36,6 +44,16 @@ pub enum PodKind {
     Held,
     /// A kubelet, where the cluster has one; the case holds their readiness gate.
     Real,
+}
+
+/// Who gives a pod its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bindings {
+    /// The driver, at once.
+    #[default]
+    Auto,
+    /// The case: by naming the pod and its node, or by making it ready.
+    Held,
 }
 
 /// Who finishes the deletion of a pod.
@@ -61,117 +79,8 @@ pub struct Step {
     pub during: Option<During>,
     /// What goes wrong between the subject and the server while it reacts to this step.
     pub fault: Option<Fault>,
-}
-
-/// Steps in the middle of an edge.
-#[derive(Debug, Clone, PartialEq)]
-pub struct During {
-    /// When.
-    pub moment: Moment,
-    /// What the world does then.
-    pub steps: Vec<Step>,
-}
-
-/// A moment in the middle of an edge.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moment {
-    /// The subject asks for this, and the server has not seen it yet.
-    Decision(Decided),
-    /// What became of this kind (plural) since before the edge is kept from the subject: it acts on an old view.
-    Held(String),
-}
-
-/// A decision, in the words of a timeline: `rs1 5 -> 4`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
-    /// As the case writes it.
-    pub text: String,
-    /// The Deployment.
-    pub deployment: String,
-    /// The ReplicaSet's number by first appearance; `None` for the Deployment itself.
-    pub set: Option<u32>,
-    /// What is decided.
-    pub what: DecidedWhat,
-}
-
-/// What is decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecidedWhat {
-    /// A ReplicaSet is created, with so many replicas where that is said.
-    Created(Option<i32>),
-    /// `spec.replicas` changes.
-    Resized {
-        /// From.
-        from: i32,
-        /// To.
-        to: i32,
-    },
-    /// A ReplicaSet is deleted.
-    Deleted,
-    /// The Deployment gets this revision.
-    Revision(i64),
-}
-
-/// Something that goes wrong on the way between the subject and the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// Where.
-    pub point: FaultPoint,
-    /// What.
-    pub action: FaultAction,
-}
-
-/// Where a fault falls, counted from the beginning of its step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FaultPoint {
-    /// At the nth successful write of a resource.
-    Write {
-        /// From 1.
-        nth: u32,
-        /// Plural: `replicasets`.
-        resource: String,
-        /// `status`, or empty.
-        subresource: String,
-        /// Whether the server has acted.
-        after: bool,
-    },
-    /// In the watch of a resource.
-    Watch {
-        /// Plural.
-        resource: String,
-        /// At the nth event of the case, from 1; where the action is about one.
-        event: u32,
-    },
-}
-
-/// What goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultAction {
-    /// The subject is killed, and started again.
-    Crash,
-    /// The server acts, and its answer is lost.
-    Drop,
-    /// The connection is cut.
-    Cut,
-    /// The request is refused with this HTTP status.
-    Refuse(u16),
-    /// The request comes so much later.
-    Delay(Duration),
-    /// Each event comes so much later.
-    Lag(Duration),
-    /// The event comes twice.
-    Repeat,
-    /// The watch ends: its place is forgotten.
-    Expire,
-}
-
-/// Whether the subject runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
-    /// It is killed.
-    Stop,
-    /// It is started again.
-    Start,
+    /// Which of the named pods are alive once this has settled.
+    pub expect: Option<Expect>,
 }
 
 /// What the world does in one step. Operations that name no Deployment mean the case's only one; the
@@ -210,8 +119,8 @@ pub enum Edge {
     },
     /// `kubectl scale`.
     Scale {
-        /// The Deployment.
-        deployment: String,
+        /// The Deployment or ReplicaSet.
+        target: Target,
         /// The new number of replicas.
         replicas: i32,
     },
@@ -238,6 +147,8 @@ pub enum Edge {
     Succeed(Pods),
     /// Deletions finish, one edge each; only with held terminations.
     Terminate(Pods),
+    /// Pods get names and traits.
+    Name(Naming),
     /// Time passes.
     Advance(Duration),
     /// Steps without settling between them; compared by net change.
@@ -246,8 +157,22 @@ pub enum Edge {
     Subject(Life),
 }
 
+impl Edge {
+    /// The pods that it moves, if that is what it does.
+    pub fn pods(&self) -> Option<&Pods> {
+        match self {
+            Self::Ready(pods)
+            | Self::Unready(pods)
+            | Self::Fail(pods)
+            | Self::Succeed(pods)
+            | Self::Terminate(pods) => Some(pods),
+            _ => None,
+        }
+    }
+}
+
 /// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second ReplicaSet by
-/// first appearance), `pod/rs2.1` (the first of its pods that is alive).
+/// first appearance), `pod/rs2.1` (the first of its pods that is alive), `pod/a` (a pod that the case has named).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Singular, lower case: `deployment`, `replicaset`, `configmap`, `secret`, `pod`.
@@ -281,12 +206,16 @@ pub enum Cascade {
 }
 
 /// Which pods, and how many.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pods {
     /// Only those of this Deployment.
     pub deployment: Option<String>,
     /// Only those whose ReplicaSet carries this revision.
     pub revision: Option<i64>,
+    /// Only those of this ReplicaSet.
+    pub replica_set: Option<String>,
+    /// Only those that the case has given these names, in this order; empty: any.
+    pub names: Vec<String>,
     /// `all` (repeats until none is left, new ones included) or a number.
     pub count: Count,
     /// One edge for all of them instead of one each.
@@ -294,10 +223,88 @@ pub struct Pods {
 }
 
 /// How many pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Count {
     /// Until none is left, new ones included.
+    #[default]
     All,
     /// So many; fewer is an impossible edge.
     Exactly(u32),
+}
+
+/// Pods that get names, in the order of their age, and traits; a name that is known keeps its pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Naming {
+    /// Whose pods.
+    pub of: Pods,
+    /// The names, in the order in which they are given.
+    pub names: Vec<(String, Traits)>,
+}
+
+/// What a case says of a pod; what it does not say stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traits {
+    /// Where it runs.
+    pub node: Option<Place>,
+    /// Its phase; one that is ready or has restarts is Running by default.
+    pub phase: Option<Phase>,
+    /// Whether it is ready, and since when.
+    pub ready: Option<Readiness>,
+    /// Its deletion cost, as the annotation has it.
+    pub deletion_cost: Option<String>,
+    /// How often its first container was started again.
+    pub restarts: Option<i64>,
+    /// The same of its first sidecar, an init container that is always restarted.
+    pub sidecar_restarts: Option<i64>,
+}
+
+/// Where a pod runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere yet.
+    Nowhere,
+    /// On the node that the case calls so.
+    On(String),
+}
+
+/// Whether a pod is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// It is not.
+    No,
+    /// Since so many seconds after now; in the past if negative.
+    Since(i64),
+    /// It is, and nobody says since when.
+    SinceUnknown,
+}
+
+/// A pod's phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// `Pending`
+    Pending,
+    /// `Running`
+    Running,
+    /// `Unknown`
+    Unknown,
+    /// `Failed`
+    Failed,
+    /// `Succeeded`
+    Succeeded,
+}
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Unknown, Self::Failed, Self::Succeeded];
+
+    /// As the API has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Unknown => "Unknown",
+            Self::Failed => "Failed",
+            Self::Succeeded => "Succeeded",
+        }
+    }
 }

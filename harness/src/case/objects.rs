@@ -1,4 +1,4 @@
-//! Operations on objects by kind and name: `deployment`, `apply`, `patch`, `delete`.
+//! Operations on objects by kind and name: `deployment`, `replicaset`, `apply`, `patch`, `delete`.
 
 use super::model::{Cascade, Edge, PatchKind, Target};
 use super::nearest::did_you_mean;
@@ -18,6 +18,11 @@ impl Reader<'_> {
         // Even if it is wrong, so that later steps may name it.
         name.into_iter().for_each(|name| self.cast.enter(name));
         manifest.map(Edge::Apply)
+    }
+
+    /// `replicaset: {name: web, …}`, the short form.
+    pub(super) fn replica_set(&mut self, node: &Node, refused: bool) -> Option<Edge> {
+        short::replica_set(node, refused, self.report).map(Edge::Apply)
     }
 
     /// Any manifest: one object with a kind and a name.

@@ -1,6 +1,6 @@
 //! Which cases can be played with real pods: those that ask nothing of a pod that only a pod without a kubelet does.
 
-use super::model::{Case, Edge, PodKind, Step, Terminations};
+use super::model::{Bindings, Case, Edge, PodKind, Step, Terminations};
 
 impl Case {
     /// Why it cannot be played with real pods, if it cannot: the line, and what stands there.
@@ -9,6 +9,9 @@ impl Case {
         let only = |field: &str, why: &str| Some((line(field), format!("`{field}` is for held pods: {why}")));
         if self.terminations == Terminations::Held {
             return only("terminations", "a kubelet finishes deletions by itself");
+        }
+        if self.bindings == Bindings::Held {
+            return only("bindings", "real ones run on the cluster's own node");
         }
         if !self.nodes.is_empty() {
             return only("nodes", "real ones run on the cluster's own node");
@@ -32,6 +35,7 @@ fn of_step(step: &Step) -> Option<(usize, String)> {
         Edge::Fail(_) => only("fail", "a kubelet starts its containers again"),
         Edge::Succeed(_) => only("succeed", "a kubelet starts its containers again"),
         Edge::Terminate(_) => only("terminate", "a kubelet finishes deletions by itself"),
+        Edge::Name(_) => only("pods", "a kubelet says itself how a pod is"),
         Edge::Ready(pods) if pods.atomic => only("atomic", "a kubelet says itself since when a pod is ready"),
         Edge::Together(steps) => steps.iter().find_map(of_step),
         _ => None,

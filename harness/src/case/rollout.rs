@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::model::Edge;
+use super::model::{Edge, Target};
 use super::read::{self, Fields, MOST_PODS};
 use super::step::Reader;
 use super::tree::{Kind, Node};
@@ -31,22 +31,31 @@ impl Reader<'_> {
         Some(Edge::Set { deployment: deployment?, container, image, env })
     }
 
-    /// `scale: 12`, `scale: {deployment: web, replicas: 12}`.
+    /// `scale: 12`, `scale: {deployment: web, replicas: 12}`, `scale: {replicaset: rs1, replicas: 12}`.
     pub(super) fn scale(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
-        let (named, number) = if let Kind::Map(_) = node.kind {
-            let fields = Fields::of(node, "`scale`", &["deployment", "replicas"], self.report)?;
+        let (named, set, number) = if let Kind::Map(_) = node.kind {
+            let fields = Fields::of(node, "`scale`", &["deployment", "replicaset", "replicas"], self.report)?;
             if fields.lacks("replicas") {
                 self.report.add(key, "`scale` without `replicas`", "how many?");
             }
             let replicas = fields.get("replicas")?;
-            (fields.get("deployment"), replicas)
+            (fields.get("deployment"), fields.get("replicaset"), replicas)
         } else {
-            (None, node)
+            (None, None, node)
         };
         let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=MOST_PODS };
         let replicas = read::integer(number, "the number of replicas", range, self.report);
-        let deployment = self.cast.meant(named, key, self.report)?;
-        Some(Edge::Scale { deployment, replicas: i32::try_from(replicas?).ok()? })
+        let target = |kind: &str, name: String| Target { kind: kind.to_owned(), name };
+        let target = match (named, set, self.cast.only_set()) {
+            (None, Some(set), _) => target("replicaset", self.cast.named_set(set, self.report)?),
+            (None, None, Some(only)) => target("replicaset", only),
+            (named, None, _) => target("deployment", self.cast.meant(named, key, self.report)?),
+            (Some(_), Some(set), _) => {
+                self.report.add(set, "`scale` scales one thing", "either `deployment` or `replicaset`");
+                return None;
+            }
+        };
+        Some(Edge::Scale { target, replicas: i32::try_from(replicas?).ok()? })
     }
 
     /// `pause: web`, `pause: {deployment: web}`, `pause: {}`, `pause:`.

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use super::cast::Cast;
 use super::finding::Report;
-use super::model::{During, Edge, Fault, Step};
+use super::model::{Count, During, Edge, Fault, Step};
+use super::naming;
 use super::pods;
 use super::read::{self, Fields};
 use super::tree::{Kind, Node};
+use crate::expect::Expect;
 
 /// Every operation.
-const OPERATIONS: [&str; 18] = [
+const OPERATIONS: [&str; 20] = [
     "deployment",
+    "replicaset",
     "apply",
     "patch",
     "delete",
@@ -26,13 +29,14 @@ const OPERATIONS: [&str; 18] = [
     "fail",
     "succeed",
     "terminate",
+    "pods",
     "advance",
     "together",
     "subject",
 ];
 
 /// What a step may say besides its operation.
-const BESIDES: [&str; 3] = ["refused", "during", "fault"];
+const BESIDES: [&str; 4] = ["refused", "expect", "during", "fault"];
 
 /// Operations that no server takes part in, or not as one request.
 const NOT_REFUSABLE: [&str; 8] = ["ready", "unready", "fail", "succeed", "terminate", "advance", "together", "subject"];
@@ -47,6 +51,8 @@ pub(super) struct Reader<'a> {
     pub(super) report: &'a mut Report,
     /// Whether deletions wait for `terminate`.
     pub(super) held: bool,
+    /// Whether pods wait for the case to give them a node.
+    pub(super) unbound: bool,
     /// Where the subject was stopped, while it is.
     pub(super) stopped: Option<std::ops::Range<usize>>,
 }
@@ -104,7 +110,8 @@ impl Reader<'_> {
         let edge = self.operation(name, key, value, refused.is_some())?;
         let (during, fault) = self.middle(&fields, top, &edge)?;
         let line = if node.line == 0 { key.line } else { node.line };
-        Some(Step { line, edge, refused, during, fault })
+        let expect = self.expect(&fields, &edge, top)?;
+        Some(Step { line, edge, refused, during, fault, expect })
     }
 
     /// What a step says about the middle of its edge. The outer `None` is a finding.
@@ -126,6 +133,16 @@ impl Reader<'_> {
         None
     }
 
+    /// `expect: {alive: [b]}`, beside an operation that is one edge. The outer `None` is a finding.
+    fn expect(&mut self, fields: &Fields<'_>, edge: &Edge, top: bool) -> Option<Option<Expect>> {
+        let Some((key, value)) = fields.entry("expect") else { return Some(None) };
+        if !top || edge.pods().is_some_and(|pods| !pods.atomic && pods.count != Count::Exactly(1)) {
+            self.report.add(key, "`expect` is for one edge", "put it beside the last of them, in a step of its own");
+            return None;
+        }
+        naming::expect(value, self).map(Some)
+    }
+
     /// `refused: {message: "unable to find"}`.
     fn refused(&mut self, fields: &Fields<'_>) -> Option<String> {
         let (key, value) = fields.entry("refused")?;
@@ -140,6 +157,7 @@ impl Reader<'_> {
     fn operation(&mut self, name: &str, key: &Node, value: &Node, refused: bool) -> Option<Edge> {
         match name {
             "deployment" => self.deployment(value, refused),
+            "replicaset" => self.replica_set(value, refused),
             "apply" => self.manifest(value, refused),
             "patch" => self.patch(value, refused),
             "delete" => self.delete(value),
@@ -163,6 +181,7 @@ impl Reader<'_> {
                 None
             }
             "terminate" => pods::read(value, name, self).map(Edge::Terminate),
+            "pods" => naming::read(value, self).map(Edge::Name),
             "advance" => self.advance(value).map(Edge::Advance),
             "subject" => self.subject(key, value),
             _ => self.together(value).map(Edge::Together),

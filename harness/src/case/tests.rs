@@ -8,7 +8,8 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::model::{
-    Cascade, Case, Count, DecidedWhat, During, Edge, Life, Moment, PatchKind, Pods, Target, Terminations,
+    Bindings, Cascade, Case, Count, DecidedWhat, During, Edge, Life, Moment, PatchKind, Phase, Place, Pods, Readiness,
+    Target, Terminations, Traits,
 };
 use super::{CaseError, find, load, parse};
 
@@ -57,14 +58,54 @@ fn a_case_knows_its_parts() {
 }
 
 #[test]
+fn pods_get_names_and_traits_and_a_case_says_who_lives_on() {
+    let case = read(
+        "description: x\ncontrollers: [replicaset]\nbindings: held\ngiven:\n  - replicaset: {name: web, replicas: 3, image: \"app:1\"}\n  \
+         - pods: {name: {b: {node: n1, ready: {since: -2h}, deletionCost: 5}, a: {node: null, phase: Unknown}, c: {restarts: {sidecars: 2}}}}\n\
+         edges:\n  - scale: 2\n    expect: {anyOf: [[a, b], [a, c]]}\n  - fail: {pods: [b, a]}\n",
+    );
+    assert_eq!((case.controllers.to_string().as_str(), case.bindings), ("replicaset", Bindings::Held));
+    let Edge::Name(naming) = &case.given[1].edge else { panic!() };
+    let b = Traits {
+        node: Some(Place::On("n1".to_owned())),
+        ready: Some(Readiness::Since(-7200)),
+        deletion_cost: Some("5".to_owned()),
+        ..Traits::default()
+    };
+    let a = Traits { node: Some(Place::Nowhere), phase: Some(Phase::Unknown), ..Traits::default() };
+    let c = Traits { sidecar_restarts: Some(2), ..Traits::default() };
+    let expected = [("b", b), ("a", a), ("c", c)].map(|(name, traits)| (name.to_owned(), traits));
+    assert_eq!(naming.names, expected);
+    assert_eq!(case.edges[0].edge, Edge::Scale { target: target("replicaset", "web"), replicas: 2 });
+    assert_eq!(case.edges[0].expect.as_ref().unwrap().to_string(), "a,b or a,c");
+    let Edge::Fail(pods) = &case.edges[1].edge else { panic!() };
+    assert_eq!((pods.names.join(","), pods.count), ("b,a".to_owned(), Count::Exactly(2)));
+}
+
+#[test]
+fn the_short_form_of_a_replica_set_stands_for_a_manifest() {
+    let short = "replicaset: {name: web, replicas: 2, image: \"app:1\", minReadySeconds: 5, podLabels: {tier: front}, owner: configmap/family}";
+    let case = read(&format!("description: x\ngiven:\n  - {short}\nedges:\n  - scale: 1\n"));
+    let Edge::Apply(manifest) = &case.given[0].edge else { panic!() };
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "family", "controller": true});
+    assert_eq!(manifest["metadata"], json!({"name": "web", "ownerReferences": [owner]}));
+    let template = json!({"metadata": {"labels": {"app": "web", "tier": "front"}},
+        "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+    let selector = json!({"matchLabels": {"app": "web"}});
+    let spec = json!({"replicas": 2, "minReadySeconds": 5, "selector": selector, "template": template});
+    assert_eq!(manifest["spec"], spec);
+}
+
+#[test]
 fn a_name_is_the_area_and_the_file() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../cases");
     assert_eq!(load(&root.join("undo/previous.yaml")).unwrap().name, "undo/previous");
 }
 
 #[rstest]
-#[case::scale("scale: 12", Edge::Scale { deployment: "web".to_owned(), replicas: 12 })]
-#[case::scale_named("scale: {deployment: web, replicas: 0}", Edge::Scale { deployment: "web".to_owned(), replicas: 0 })]
+#[case::scale("scale: 12", Edge::Scale { target: target("deployment", "web"), replicas: 12 })]
+#[case::scale_named("scale: {deployment: web, replicas: 0}", Edge::Scale { target: target("deployment", "web"), replicas: 0 })]
+#[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Edge::Scale { target: target("replicaset", "rs1"), replicas: 5 })]
 #[case::pause("pause: web", Edge::Pause("web".to_owned()))]
 #[case::pause_the_only("pause: {}", Edge::Pause("web".to_owned()))]
 #[case::resume_the_only("resume:", Edge::Resume("web".to_owned()))]
@@ -82,11 +123,13 @@ fn a_name_is_the_area_and_the_file() {
 #[case::patch_strategic(
     "patch: {target: deployment/web, patch: {spec: {paused: true}}}",
     Edge::Patch { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) })]
-#[case::ready("ready: {pods: all}", Edge::Ready(Pods { deployment: None, revision: None, count: Count::All, atomic: false }))]
+#[case::ready("ready: {pods: all}", Edge::Ready(Pods::default()))]
 #[case::ready_of(
     "ready: {pods: 2, of: {revision: 1, deployment: web}, atomic: true}",
-    Edge::Ready(Pods { deployment: Some("web".to_owned()), revision: Some(1), count: Count::Exactly(2), atomic: true }))]
-#[case::terminate("terminate: {pods: 1}", Edge::Terminate(Pods { deployment: None, revision: None, count: Count::Exactly(1), atomic: false }))]
+    Edge::Ready(Pods {
+        deployment: Some("web".to_owned()), revision: Some(1), count: Count::Exactly(2), atomic: true, ..Pods::default()
+    }))]
+#[case::terminate("terminate: {pods: 1}", Edge::Terminate(Pods { count: Count::Exactly(1), ..Pods::default() }))]
 fn forms_of_a_step(#[case] step: &str, #[case] expected: Edge) {
     assert_eq!(edge(step), expected);
 }
@@ -185,8 +228,21 @@ fn the_short_form_stands_for_a_manifest() {
 #[rstest]
 #[case::unknown_field("  - scale: {replica: 3}", "unknown field `replica`")]
 #[case::unknown_operation("  - scael: 3", "unknown field `scael`")]
-#[case::not_yet("  - expect: {alive: [a]}", "`expect` is not supported yet")]
-#[case::not_yet_pods("  - pods: {}", "`pods` is not supported yet")]
+#[case::not_yet("  - rules: {}", "`rules` is not supported yet")]
+#[case::only_expected("  - expect: {alive: []}", "a step without an operation")]
+#[case::nobody_named("  - pods: {}", "`pods` names none")]
+#[case::node_too_late("  - pods: {name: {a: {node: n1}}}", "`node` where pods get nodes by themselves")]
+#[case::unknown_trait("  - pods: {name: {a: {restart: 3}}}", "unknown field `restart`")]
+#[case::unknown_phase("  - pods: {name: {a: {phase: running}}}", "a phase cannot be `running`")]
+#[case::ready_when("  - pods: {name: {a: {ready: {since: 2h}}}}", "`2h` has no sign")]
+#[case::ready_how("  - pods: {name: {a: {ready: {}}}}", "ready since when?")]
+#[case::unnamed("  - scale: 1\n    expect: {alive: [a]}", "no pod is called `a`")]
+#[case::unnamed_moved("  - fail: {pods: [a]}", "no pod is called `a`")]
+#[case::expected_how("  - scale: 1\n    expect: {}", "who is expected?")]
+#[case::expected_of_many("  - ready: {pods: all}\n    expect: {alive: []}", "`expect` is for one edge")]
+#[case::no_such_set("  - scale: {replicaset: wep, replicas: 1}", "there is no ReplicaSet `wep`")]
+#[case::scaled_twice("  - scale: {deployment: web, replicaset: rs1, replicas: 1}", "`scale` scales one thing")]
+#[case::no_such_owner("  - replicaset: {name: x, image: x, owner: family}", "`family` is no owner")]
 #[case::advance_to("  - advance: {to: 6s, since: x}", "`advance: {to, since}` is not supported yet")]
 #[case::word("  - undo", "a step is a mapping")]
 #[case::two_operations("  - scale: 3\n    pause: web", "two operations in one step: `scale` and `pause`")]
@@ -320,6 +376,9 @@ fn a_mistake_in_a_step(#[case] edges: &str, #[case] expected: &str) {
 #[case::no_description("given:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["1: the case has no description"])]
 #[case::no_deployment("description: x\nedges:\n  - pause: {}\n", &["1: the case makes no Deployment", "3: there is no Deployment"])]
 #[case::not_held("description: x\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - terminate: {pods: all}\n", &["5: `terminate` without held terminations"])]
+#[case::controllers("description: x\ncontrollers: [daemonset]\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: a controller cannot be `daemonset`"])]
+#[case::nodes_and_held_bindings("description: x\nnodes: [a]\nbindings: held\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: `nodes` where pods wait for the case to give them one"])]
+#[case::which_set("description: x\ngiven:\n  - replicaset: {name: a, image: x}\n  - replicaset: {name: b, image: x}\nedges:\n  - pods: {name: {c: {ready: true}}}\n", &["6: the pods of which ReplicaSet?"])]
 #[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: node `a` is there already"])]
 #[case::duplicate_key("description: x\ndescription: y\n", &["2: `description` is there twice"])]
 #[case::not_yaml("description: [x\nedges: y\n", &["2: this is not YAML"])]
@@ -348,7 +407,7 @@ fn findings_show_the_line_and_a_caret() {
     6 |   - scale: {replicsa: 3}
       |             ^^^^^^^^ did you mean `replicas`?
       |
-      = help: the fields of `scale` are `deployment` and `replicas`
+      = help: the fields of `scale` are `deployment`, `replicaset` and `replicas`
 
     error: there is nothing to undo
      --> cases/x.yaml:7:5

@@ -12,6 +12,7 @@ use super::stage::Place;
 use super::{CliError, stage};
 use crate::case::Case;
 use crate::cluster::SiteName;
+use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
@@ -47,12 +48,29 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     if arguments.place.site.cluster != SiteName::ControlPlane {
         return Err(CliError::Usage("timelines are blessed on --cluster control-plane only".to_owned()));
     }
-    arguments.place.check(&cases, [&spec])?;
+    arguments.place.check(&cases, std::slice::from_ref(&spec))?;
+    let mut outcomes = Vec::new();
+    for (brought, cases) in arguments.place.by_lab(cases) {
+        let recordings = recorded(&arguments, &spec, &brought, &cases).await?;
+        for (case, recordings) in cases.iter().zip(&recordings) {
+            outcomes.push(one(case, recordings, arguments.check)?);
+        }
+    }
+    Ok(Outcome::of(outcomes))
+}
+
+/// Five recordings of each case.
+async fn recorded(
+    arguments: &Arguments,
+    spec: &Spec,
+    brought: &Controllers,
+    cases: &[Case],
+) -> Result<Vec<Vec<Recording>>, CliError> {
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
-        let lab = arguments.place.boot().await?;
+        let lab = arguments.place.boot(brought).await?;
         let played = stage::on(lab, async |lab| {
-            let seat = arguments.place.seat(lab, &spec).await?;
+            let seat = arguments.place.seat(lab, spec).await?;
             for time in 1..=times {
                 let last = boot == BOOTS.len() && time == times;
                 let _load = last.then(Load::start);
@@ -66,11 +84,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         });
         played.await?;
     }
-    let mut outcomes = Vec::new();
-    for (case, recordings) in cases.iter().zip(&recordings) {
-        outcomes.push(one(case, recordings, arguments.check)?);
-    }
-    Ok(Outcome::of(outcomes))
+    Ok(recordings)
 }
 
 /// Bless one case, or say why not.
@@ -113,9 +127,12 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
     Ok(Outcome::Conformant)
 }
 
-/// Whether the case did not go through to its end.
+/// Whether the case did not go through to its end, or says another thing than upstream does.
 fn stopped(judgement: &Judgement) -> bool {
-    judgement.findings.iter().any(|finding| matches!(finding.what, What::Unsettled(..) | What::Trouble(..)))
+    judgement
+        .findings
+        .iter()
+        .any(|finding| matches!(finding.what, What::Unsettled(..) | What::Trouble(..) | What::Unexpected(_)))
 }
 
 /// Every core kept busy until it is dropped.

@@ -44,13 +44,16 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         return Err(CliError::Usage(format!("compare takes --subject twice, not {} times", specs.len())));
     };
     arguments.place.check(&cases, &specs)?;
-    let lab = arguments.place.open().await?;
     let all = clock::instant();
-    let sides = stage::on(lab, async |lab| played(&arguments, lab, [left, right], &cases).await).await?;
-    let [left, right] = sides.as_slice() else {
-        return Ok(Outcome::Internal);
-    };
-    let outcomes = tell(&arguments, &cases, left, right)?;
+    let mut outcomes = Vec::new();
+    for (brought, cases) in arguments.place.by_lab(cases) {
+        let lab = arguments.place.open(&brought).await?;
+        let sides = stage::on(lab, async |lab| played(&arguments, lab, [left, right], &cases).await).await?;
+        let [left, right] = sides.as_slice() else {
+            return Ok(Outcome::Internal);
+        };
+        outcomes.extend(tell(&arguments, &cases, left, right)?);
+    }
     println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
     Ok(Outcome::of(outcomes))
 }

@@ -27,20 +27,22 @@ pub(super) struct Arguments {
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let spec: Spec = arguments.subject.parse()?;
-    arguments.place.check(&cases, [&spec])?;
-    let lab = arguments.place.open().await?;
-    let cut = stage::on(lab, async |lab| {
-        let seat = arguments.place.seat(lab, &spec).await?;
-        let mut cut = false;
-        for case in &cases {
-            let recording = seat.play(case).await;
-            cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
-            println!("{}", keep(&arguments.out, &recording)?.display());
-        }
-        seat.leave().await;
-        Ok(cut)
-    });
-    let cut = cut.await?;
+    arguments.place.check(&cases, std::slice::from_ref(&spec))?;
+    let mut cut = false;
+    for (brought, cases) in arguments.place.by_lab(cases) {
+        let lab = arguments.place.open(&brought).await?;
+        let recorded = stage::on(lab, async |lab| {
+            let seat = arguments.place.seat(lab, &spec).await?;
+            for case in &cases {
+                let recording = seat.play(case).await;
+                cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
+                println!("{}", keep(&arguments.out, &recording)?.display());
+            }
+            seat.leave().await;
+            Ok(())
+        });
+        recorded.await?;
+    }
     // Whose fault an unfinished case is, `lockstep judge` says.
     Ok(if cut { Outcome::Inconclusive } else { Outcome::Conformant })
 }

@@ -50,21 +50,25 @@ pub(super) enum Output {
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
-    // All of them are read before anything runs.
-    let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
     arguments.place.check(&cases, &specs)?;
-    let lab = arguments.place.open().await?;
+    // All of them are read before anything runs.
+    cases.iter().try_for_each(|case| blessed(case).map(drop))?;
     let all = clock::instant();
-    let outcomes = stage::on(lab, async |lab| {
-        let outcomes = judged(&arguments, lab, &specs, &cases, &shelves).await?;
-        if outcomes.contains(&Outcome::Inconclusive)
-            && let Some(logs) = lab.keep_logs().await
-        {
-            eprintln!("the cluster's own logs are in {}", logs.display());
-        }
-        Ok(outcomes)
-    });
-    let outcomes = outcomes.await?;
+    let mut outcomes = Vec::new();
+    for (brought, cases) in arguments.place.by_lab(cases) {
+        let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
+        let lab = arguments.place.open(&brought).await?;
+        let judged = stage::on(lab, async |lab| {
+            let outcomes = judged(&arguments, lab, &specs, &cases, &shelves).await?;
+            if outcomes.contains(&Outcome::Inconclusive)
+                && let Some(logs) = lab.keep_logs().await
+            {
+                eprintln!("the cluster's own logs are in {}", logs.display());
+            }
+            Ok(outcomes)
+        });
+        outcomes.extend(judged.await?);
+    }
     if arguments.output == Output::Human {
         println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
     }

@@ -1,5 +1,6 @@
 //! What every command that plays cases shares: the cluster it names, the budget, and its errors.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use crate::case::model::PodKind;
 use crate::case::{Case, CaseError};
 use crate::clock;
 use crate::cluster::{self, Cluster, ClusterError, SiteName, Standing, kind::KindError};
+use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::recording::RecordingError;
 use crate::runner::{Lab, LabError, Seat, SeatOptions};
@@ -25,6 +27,10 @@ pub(super) struct Place {
     /// Who runs the pods: nobody but the case, or a kubelet (kind only; the case holds a readiness gate). Each case says by default.
     #[arg(long, value_enum, value_name = "KIND")]
     pods: Option<PodsArgument>,
+    /// Which controllers the subjects bring, such as deployment,replicaset; the cluster has the others, from upstream [default: those
+    /// that each case judges].
+    #[arg(long, value_name = "CONTROLLERS")]
+    controllers: Option<Controllers>,
     /// Leave a kind cluster running that was made for this; the next run uses it.
     #[arg(long)]
     keep: bool,
@@ -41,17 +47,35 @@ pub(super) enum PodsArgument {
 
 impl Place {
     /// What cannot be done with these cases and subjects here, before anything runs.
-    pub(super) fn check<'a>(&self, cases: &[Case], specs: impl IntoIterator<Item = &'a Spec>) -> Result<(), CliError> {
+    pub(super) fn check(&self, cases: &[Case], specs: &[Spec]) -> Result<(), CliError> {
         let usage = |why: String| Err(CliError::Usage(why));
         self.site.check()?;
+        specs.iter().try_for_each(Spec::check)?;
         let site = self.site.cluster;
         for spec in specs {
-            spec.check()?;
             if let Spec::Deployment(path) = spec
                 && site != SiteName::Kind
             {
                 return Err(SubjectError::Elsewhere(path.clone()).into());
             }
+        }
+        let mut labs = BTreeSet::new();
+        for case in cases {
+            let brought = self.brought(case);
+            if let Some(lacking) = brought.lacks(&case.controllers) {
+                let (path, title) = (&case.path, lacking.title());
+                return usage(format!("{path} judges the {title}; add {lacking} to --controllers, or leave that out"));
+            }
+            specs.iter().try_for_each(|spec| spec.can_bring(brought))?;
+            labs.insert(brought);
+        }
+        // Others are made for each set, and go with it.
+        if labs.len() > 1 && (site == SiteName::Kubeconfig || self.keep) {
+            let sets = labs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+            let why = format!(
+                "one cluster cannot do without {sets} by turns; run the cases of one kind, or say --controllers"
+            );
+            return usage(why);
         }
         if self.keep && site != SiteName::Kind {
             let why = match site {
@@ -77,24 +101,41 @@ impl Place {
         Ok(())
     }
 
-    /// Boot the cluster, or attach to the one that `lockstep cluster up` left running, and watch it.
-    pub(super) async fn open(&self) -> Result<Lab, CliError> {
+    /// What subjects bring to a case.
+    fn brought<'a>(&'a self, case: &'a Case) -> &'a Controllers {
+        self.controllers.as_ref().unwrap_or(&case.controllers)
+    }
+
+    /// The cases by what subjects bring to them, each with a lab of its own; else in their order.
+    pub(super) fn by_lab(&self, cases: Vec<Case>) -> Vec<(Controllers, Vec<Case>)> {
+        let mut labs: BTreeMap<Controllers, Vec<Case>> = BTreeMap::new();
+        for case in cases {
+            labs.entry(self.brought(&case).clone()).or_default().push(case);
+        }
+        labs.into_iter().collect()
+    }
+
+    /// Boot the cluster without what the subjects bring, or attach to the one that `lockstep cluster up` left running, and watch it.
+    pub(super) async fn open(&self, brought: &Controllers) -> Result<Lab, CliError> {
         let site = self.site.cluster;
         if !matches!(site, SiteName::ControlPlane | SiteName::Containers) {
-            return self.boot().await;
+            return self.boot(brought).await;
         }
         let standing = Standing::of_user(site).map_err(LabError::from)?.running().await.map_err(LabError::from)?;
-        let suits = |cluster: &Cluster| cluster.identity.version.ends_with(&format!(" {}", self.site.k8s_version));
+        let suits = |cluster: &Cluster| {
+            cluster.identity.version.ends_with(&format!(" {}", self.site.k8s_version)) && cluster.without == *brought
+        };
         match standing.filter(suits) {
             Some(cluster) => watch(cluster, "attached to a running control plane", clock::instant()).await,
-            None => self.boot().await,
+            None => self.boot(brought).await,
         }
     }
 
     /// Boot a cluster of this command's own, whatever else is running, and watch it.
-    pub(super) async fn boot(&self) -> Result<Lab, CliError> {
+    pub(super) async fn boot(&self, brought: &Controllers) -> Result<Lab, CliError> {
         let since = clock::instant();
-        let cluster = cluster::boot(&self.site.plan(self.keep)).await.map_err(LabError::from)?;
+        let cluster =
+            cluster::boot(&self.site.plan(self.keep).without(brought.clone())).await.map_err(LabError::from)?;
         let how = match self.site.cluster {
             SiteName::Kubeconfig => "yours, ready",
             _ if cluster.belongs_here() => "booted",
@@ -110,11 +151,12 @@ impl Place {
             PodsArgument::Held => PodKind::Held,
             PodsArgument::Real => PodKind::Real,
         });
-        let options = SeatOptions { budget: self.budget, pods, ..SeatOptions::default() };
+        let options = SeatOptions { budget: self.budget, pods };
         let seat = Seat::take(lab, spec, &options).await?;
         let version = &seat.identity().version;
         eprintln!(
-            "{spec}: {version}, the lab proved and the subject started in {:.1} s",
+            "{spec}: {version}, brings {}, the lab proved and the subject started in {:.1} s",
+            lab.brought(),
             since.elapsed().as_secs_f64()
         );
         Ok(seat)
@@ -127,7 +169,8 @@ impl Place {
             Some(PodsArgument::Held) => " --pods held",
             None => "",
         };
-        self.site.words() + pods
+        let controllers = self.controllers.iter().map(|brought| format!(" --controllers {brought}"));
+        self.site.words() + pods + &controllers.collect::<String>()
     }
 }
 

@@ -7,8 +7,8 @@
 //! | `kind` | in a node container | the node's own kube-controller-manager | moved by the case, or real |
 //! | `kubeconfig` | the user's, left as it was | the user's own controllers | moved by the case |
 //!
-//! The controller manager is the *lab's half*: it runs upstream's ReplicaSet, StatefulSet, DaemonSet, garbage collector, namespace,
-//! service account and quota controllers, never the Deployment controller, and none that the subject brings itself.
+//! The controller manager is the *lab's half*: it runs upstream's StatefulSet, DaemonSet, garbage collector, namespace, service account
+//! and quota controllers, and of those that can be judged (Deployment, ReplicaSet) exactly the ones that the subject does not bring.
 //!
 //! ```text
 //! Plan ──► boot ──► processes | containers | kind | own ──► Cluster { access, … }

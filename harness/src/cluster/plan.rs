@@ -1,10 +1,10 @@
 //! What is wanted: which kind of cluster, of which version, without which controllers.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use super::{containers, kind, own};
+use crate::controllers::Controllers;
 
 /// The version that blessed timelines come from.
 pub const DEFAULT_VERSION: &str = "v1.36.3";
@@ -16,8 +16,8 @@ pub struct Plan {
     pub site: Site,
     /// The version, as in `v1.36.3`.
     pub version: String,
-    /// Controllers that the subject brings, by upstream's short names, and that the lab's half therefore leaves out.
-    pub without: BTreeSet<String>,
+    /// Controllers that the subject brings, and that the lab's half therefore leaves out.
+    pub without: Controllers,
 }
 
 /// Where a cluster stands.
@@ -89,9 +89,9 @@ impl Site {
 }
 
 impl Plan {
-    /// Local processes, and the lab's half whole, which never has the Deployment controller.
+    /// Local processes, and a lab's half that leaves out the Deployment controller.
     pub fn new(version: &str) -> Self {
-        Self { site: Site::ControlPlane, version: version.to_owned(), without: BTreeSet::new() }
+        Self { site: Site::ControlPlane, version: version.to_owned(), without: Controllers::default() }
     }
 
     /// The same somewhere else.
@@ -101,10 +101,10 @@ impl Plan {
         self
     }
 
-    /// Leave out what the subject brings.
+    /// Leave out just what the subject brings.
     #[must_use]
-    pub fn without<S: Into<String>>(mut self, controllers: impl IntoIterator<Item = S>) -> Self {
-        self.without.extend(controllers.into_iter().map(Into::into));
+    pub fn without(mut self, controllers: Controllers) -> Self {
+        self.without = controllers;
         self
     }
 
@@ -115,7 +115,12 @@ impl Plan {
             Site::Kubeconfig(wish) => format!("kubeconfig-{}-", plain(&wish.context)),
             site => format!("{}-", site.name()),
         };
-        self.without.iter().fold(of_site + &plain(&self.version), |key, out| format!("{key}-no-{}", plain(out)))
+        let key = of_site + &plain(&self.version);
+        // The one that most cases want goes without saying.
+        if self.without == Controllers::default() {
+            return key;
+        }
+        self.without.iter().fold(key, |key, out| format!("{key}-no-{out}"))
     }
 }
 
@@ -147,7 +152,9 @@ mod tests {
     #[test]
     fn plans_have_folders_of_their_own() {
         assert_eq!(Plan::new("v1.36.3").key(), "v1.36.3");
-        assert_eq!(Plan::new("../v1").without(["replicaset", "a/b"]).key(), ".._v1-no-a_b-no-replicaset");
+        let keys = ["deployment", "replicaset", "deployment,replicaset"]
+            .map(|text| Plan::new("../v1").without(text.parse().unwrap()).key());
+        assert_eq!(keys, [".._v1", ".._v1-no-replicaset", ".._v1-no-deployment-no-replicaset"]);
         assert_eq!(Plan::new("v1.36.3").at(Site::Kind(kind::Wish::default())).key(), "kind-v1.36.3");
         let own = own::Wish { files: Vec::new(), context: "me@a/b".to_owned() };
         assert_eq!(Plan::new("v1.36.3").at(Site::Kubeconfig(own)).key(), "kubeconfig-me_a_b-v1.36.3");

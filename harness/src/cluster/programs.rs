@@ -2,13 +2,13 @@
 //!
 //! Only flags that every minor from 1.29 on knows, and the controllers' short names, which they know too.
 
-use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-/// The lab's half: every controller that a case may need and that is not judged. Never the Deployment controller.
-const LAB: [&str; 7] =
-    ["replicaset", "statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
+use crate::controllers::{Controller, Controllers};
+
+/// The lab's half besides what can be judged: every other controller that a case may need.
+const LAB: [&str; 6] = ["statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
 
 /// Where the programs of a control plane find their files and each other.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
 ///
 /// Its client limits are raised far above upstream's 20 a second with a burst of 30: at those, the lab
 /// would be the slowest part of every case, and a late ReplicaSet status would look like a decision.
-pub(super) fn kube_controller_manager(layout: &Layout, without: &BTreeSet<String>) -> Vec<String> {
+pub(super) fn kube_controller_manager(layout: &Layout, without: &Controllers) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", layout.kubeconfig.display()),
         format!("--controllers={}", controllers(without)),
@@ -126,10 +126,10 @@ pub(super) fn kube_controller_manager(layout: &Layout, without: &BTreeSet<String
     ]
 }
 
-/// The value of `--controllers`. With nothing left it must still name something, or it would mean all of them.
-fn controllers(without: &BTreeSet<String>) -> String {
-    let left: Vec<&str> = LAB.into_iter().filter(|name| !without.contains(*name)).collect();
-    if left.is_empty() { "-*".to_owned() } else { left.join(",") }
+/// The value of `--controllers`.
+fn controllers(without: &Controllers) -> String {
+    let left = Controller::ALL.into_iter().filter(|one| !without.has(*one)).map(Controller::as_str);
+    left.chain(LAB).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -139,13 +139,12 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case(&[], "replicaset,statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota")]
-    #[case(&["deployment"], "replicaset,statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota")]
-    #[case(&["deployment", "replicaset"], "statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota")]
-    #[case(&LAB, "-*")]
-    fn the_lab_runs_what_the_subject_does_not_bring(#[case] without: &[&str], #[case] expected: &str) {
-        let without = without.iter().map(|&name| name.to_owned()).collect();
-        assert_eq!(controllers(&without), expected);
+    #[case("deployment", "replicaset,")]
+    #[case("replicaset", "deployment,")]
+    #[case("deployment,replicaset", "")]
+    fn the_lab_runs_what_the_subject_does_not_bring(#[case] without: &str, #[case] expected: &str) {
+        let always = "statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota";
+        assert_eq!(controllers(&without.parse().unwrap()), format!("{expected}{always}"));
     }
 
     fn layout(listen: Ipv4Addr, etcd_host: &str) -> Layout {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::write_private;
 use super::{Access, ClusterError, Guard, kind, own, programs};
+use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{ProcessId, Supervisor};
 
@@ -27,6 +28,9 @@ pub struct Cluster {
     pub programs: BTreeMap<String, ProcessId>,
     /// The process that ends it; nobody does where it was there before, or is to stay.
     pub supervisor: Option<ProcessId>,
+    /// The controllers that it leaves to the subject.
+    #[serde(default)]
+    pub without: Controllers,
     /// Its node, where it is kind's.
     pub kind: Option<kind::Node>,
     /// Held by the process that the cluster belongs to.
@@ -61,7 +65,7 @@ impl Cluster {
         self.kind.is_some() || self.tenancy.is_some()
     }
 
-    /// How long somebody's Deployment controller may keep still before it is believed not to be there. Where the controller
+    /// How long somebody's controller may keep still before it is believed not to be there. Where the controller
     /// manager's command line cannot be seen, it may be one that is slow, or that is just changing its leader.
     pub fn doubt(&self) -> Duration {
         let unseen = self.tenancy.as_ref().is_some_and(|tenancy| !tenancy.seen_off());

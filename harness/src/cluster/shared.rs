@@ -20,6 +20,7 @@ use super::exclusive::lock;
 use super::place::{make_private, of_user, write_private};
 use super::plan::plain;
 use super::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Site, SiteName, containers, kind};
+use crate::controllers::Controllers;
 use crate::fingerprint::fingerprint;
 use crate::supervise::{ProcessId, Supervisor, Until};
 
@@ -50,9 +51,9 @@ impl Run {
     }
 }
 
-/// What a trial boots, or shares, where there are trials: the version that blessed timelines come from, and of kind what the environment says.
-pub fn plan(site: SiteName) -> Option<Plan> {
-    let plan = Plan::new(DEFAULT_VERSION);
+/// What a trial boots, or shares, where there are trials, for a subject that brings these controllers: the version that blessed timelines come from, and of kind what the environment says.
+pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
+    let plan = Plan::new(DEFAULT_VERSION).without(without);
     match site {
         SiteName::ControlPlane => Some(plan),
         // A cluster of the user's is named on a command line, each time.
@@ -62,7 +63,9 @@ pub fn plan(site: SiteName) -> Option<Plan> {
             let own = || std::process::id().to_string();
             let run = Run::of_nextest().map_or_else(own, |run| fingerprint(run.id.bytes())[..8].to_owned());
             let wish = kind::Wish::of_environment();
-            Some(plan.at(Site::Kind(kind::Wish { name: Some(format!("lockstep-{run}")), ..wish })))
+            // One of each kind of lab at a time, and kind knows its clusters by their names alone.
+            let name = plan.without.iter().fold(format!("lockstep-{run}"), |name, out| format!("{name}-{out}"));
+            Some(plan.at(Site::Kind(kind::Wish { name: Some(name), ..wish })))
         }
     }
 }

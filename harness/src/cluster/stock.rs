@@ -3,12 +3,11 @@
 //! Not the proof that nobody looks after Deployments, which is the canary's, but a reason that a person can act on, and a look that
 //! leaves nothing behind.
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 
 use super::ClusterError;
+use crate::controllers::{Controller, Controllers};
 
 /// How kubeadm and kops label the pod.
 const LABELS: [&str; 2] = ["component=kube-controller-manager", "k8s-app=kube-controller-manager"];
@@ -22,8 +21,8 @@ pub(super) enum Stock {
     Off,
     /// One is.
     On {
-        /// Which, by its short name.
-        controller: String,
+        /// Which.
+        controller: Controller,
         /// The pod.
         pod: String,
         /// The value of its `--controllers`.
@@ -31,8 +30,8 @@ pub(super) enum Stock {
     },
 }
 
-/// Read the command line of every controller manager on the cluster: the Deployment controller and those in `without` must be off.
-pub(super) async fn look(client: &kube::Client, without: &BTreeSet<String>) -> Result<Stock, ClusterError> {
+/// Read the command line of every controller manager on the cluster: those in `without` must be off.
+pub(super) async fn look(client: &kube::Client, without: &Controllers) -> Result<Stock, ClusterError> {
     let api: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
     let mut pods = Vec::new();
     for labels in LABELS {
@@ -45,16 +44,15 @@ pub(super) async fn look(client: &kube::Client, without: &BTreeSet<String>) -> R
     Ok(judge(&pods, without))
 }
 
-fn judge(pods: &[Pod], without: &BTreeSet<String>) -> Stock {
+fn judge(pods: &[Pod], without: &Controllers) -> Stock {
     if pods.is_empty() {
         return Stock::Unseen;
     }
-    let tested: Vec<_> = without.iter().map(String::as_str).chain(["deployment"]).collect();
     for pod in pods {
         let controllers = flag(pod).unwrap_or_else(|| "*".to_owned());
-        if let Some(on) = tested.iter().find(|name| is_on(&controllers, name)) {
+        if let Some(controller) = without.iter().find(|one| is_on(&controllers, one.as_str())) {
             let pod = pod.metadata.name.clone().unwrap_or_default();
-            return Stock::On { controller: (*on).to_owned(), pod, controllers };
+            return Stock::On { controller, pod, controllers };
         }
     }
     Stock::Off
@@ -121,15 +119,15 @@ mod tests {
     fn every_manager_counts() {
         let off = pod(&["kube-controller-manager", "--controllers=*,-deployment"]);
         let on = pod(&["kube-controller-manager"]);
-        let without = BTreeSet::from(["replicaset".to_owned()]);
-        assert_eq!(judge(&[], &without), Stock::Unseen);
-        assert_eq!(judge(std::slice::from_ref(&off), &BTreeSet::new()), Stock::Off);
-        let found = |controller: &str, controllers: &str| Stock::On {
-            controller: controller.to_owned(),
+        let (one, other) = (Controllers::default(), Controllers::from_iter([Controller::ReplicaSet]));
+        assert_eq!(judge(&[], &one), Stock::Unseen);
+        assert_eq!(judge(std::slice::from_ref(&off), &one), Stock::Off);
+        let found = |controller: Controller, controllers: &str| Stock::On {
+            controller,
             pod: "manager-a".to_owned(),
             controllers: controllers.to_owned(),
         };
-        assert_eq!(judge(&[off.clone(), on], &BTreeSet::new()), found("deployment", "*"));
-        assert_eq!(judge(&[off], &without), found("replicaset", "*,-deployment"));
+        assert_eq!(judge(&[off.clone(), on], &one), found(Controller::Deployment, "*"));
+        assert_eq!(judge(&[off], &other), found(Controller::ReplicaSet, "*,-deployment"));
     }
 }

@@ -1,4 +1,4 @@
-//! What nodes do unasked: take new pods and, where terminations are automatic, let deleted ones go.
+//! What nodes do unasked: take new pods, unless the case gives them their nodes, and, where terminations are automatic, let deleted ones go.
 //!
 //! Runs beside a case. Held pods go to nodes of the harness's own, by turns; real ones to the cluster's own node, whose kubelet
 //! also lets them go.
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::nodes::Nodes;
 use super::{DriveError, Stillness, node};
-use crate::case::model::Terminations;
+use crate::case::model::{Bindings, Terminations};
 use crate::observe::{Kind, Object, World};
 
 /// Whose pods to attend to, and how.
@@ -22,6 +22,8 @@ pub struct Charge {
     pub namespace: String,
     /// The names that the case gives its nodes; empty: a node for each pod.
     pub nodes: Vec<String>,
+    /// Who gives pods their nodes.
+    pub bindings: Bindings,
     /// Who finishes deletions.
     pub terminations: Terminations,
     /// Who moves the pods.
@@ -30,7 +32,7 @@ pub struct Charge {
 
 /// Attend to the namespace's pods until dropped.
 pub async fn attend(world: Arc<World>, nodes: Arc<Nodes>, charge: Charge) {
-    let Charge { namespace, nodes: names, terminations, stillness } = charge;
+    let Charge { namespace, nodes: names, bindings, terminations, stillness } = charge;
     let real = match &stillness {
         Stillness::Held => None,
         Stillness::Real(images) => Some(images.node()),
@@ -45,7 +47,8 @@ pub async fn attend(world: Arc<World>, nodes: Arc<Nodes>, charge: Charge) {
         list.sort_by_key(|pod| pod.first);
         for pod in &list {
             let uid = pod.text("/metadata/uid").to_owned();
-            if pod.alive() && pod.text("/spec/nodeName").is_empty() && !bound.contains(&uid) {
+            let waits = pod.alive() && pod.text("/spec/nodeName").is_empty();
+            if waits && bindings == Bindings::Auto && !bound.contains(&uid) {
                 let done = match (real, names.len()) {
                     (Some(node), _) => bind(&pods, pod, node).await,
                     (None, 0) => bind_held(&nodes, &pods, pod, &format!("lockstep-{}", bound.len() + 1)).await,
@@ -74,7 +77,8 @@ pub async fn attend(world: Arc<World>, nodes: Arc<Nodes>, charge: Charge) {
     }
 }
 
-async fn bind_held(nodes: &Arc<Nodes>, pods: &Api<Pod>, pod: &Object, node: &str) -> Result<(), DriveError> {
+/// Bind a pod to a node of the harness's, made if need be.
+pub(super) async fn bind_held(nodes: &Arc<Nodes>, pods: &Api<Pod>, pod: &Object, node: &str) -> Result<(), DriveError> {
     nodes.ensure(node).await?;
     bind(pods, pod, node).await
 }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
 use serde_json::{Map, Value, json};
 
+use super::node::nth;
 use super::{DriveError, Driver};
 use crate::case::model::{Cascade, PatchKind, Target};
 use crate::clock;
@@ -33,7 +34,7 @@ impl Driver {
         if let Some(spec) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
             spec.insert("schedulerName".into(), "lockstep".into());
         }
-        self.resolve_owners(&mut manifest);
+        self.resolve_owners(&mut manifest).await?;
         self.make_real(&mut manifest).await?;
         let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
@@ -116,16 +117,14 @@ impl Driver {
         self.strategic(deployment, patch).await
     }
 
-    pub(super) async fn scale(&self, deployment: &str, replicas: i32) -> Result<(), DriveError> {
+    pub(super) async fn scale(&self, target: &Target, replicas: i32) -> Result<(), DriveError> {
+        let (api, name, watched) = self.resolve(target)?;
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        let answer = self.deployments().patch_scale(deployment, &PatchParams::default(), &patch).await?;
-        let rv = answer.metadata.resource_version;
-        let mut object = DynamicObject::new(
-            deployment,
-            &kube::api::ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&()),
-        );
-        object.metadata.resource_version = rv;
-        self.wrote(Kind::Deployment, &object);
+        let answer = api.patch_scale(&name, &PatchParams::default(), &patch).await?;
+        let mut object =
+            DynamicObject::new(&name, &ApiResource::erase::<k8s_openapi::api::autoscaling::v1::Scale>(&()));
+        object.metadata.resource_version = answer.metadata.resource_version;
+        self.note(watched, &object);
         Ok(())
     }
 
@@ -217,7 +216,10 @@ impl Driver {
         };
         let name = match kind {
             "ReplicaSet" => self.nth_replica_set(&target.name)?.map(|rs| rs.name),
-            "Pod" => self.nth_pod(&target.name)?,
+            "Pod" => match self.named().remove(&target.name) {
+                Some(real) => Some(real),
+                None => self.nth_pod(&target.name)?,
+            },
             _ => None,
         };
         let name = name.unwrap_or_else(|| target.name.clone());
@@ -226,12 +228,10 @@ impl Driver {
 
     /// The ReplicaSet behind `rs2`; `None` for a name of another form.
     fn nth_replica_set(&self, name: &str) -> Result<Option<Object>, DriveError> {
-        let Some(number) = name.strip_prefix("rs").and_then(|number| number.parse::<usize>().ok()) else {
+        if name.strip_prefix("rs").is_none_or(|number| number.parse::<usize>().is_err()) {
             return Ok(None);
-        };
-        let mut sets = self.world.list(Kind::ReplicaSet, &self.namespace);
-        sets.sort_by_key(|rs| rs.first);
-        let found = sets.into_iter().nth(number.wrapping_sub(1));
+        }
+        let found = nth(&self.world.list(Kind::ReplicaSet, &self.namespace), name);
         found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is no ReplicaSet {name}")))
     }
 
@@ -248,15 +248,17 @@ impl Driver {
     }
 
     /// Owners in manifests are written by name; the server wants UIDs.
-    fn resolve_owners(&self, manifest: &mut Value) {
+    async fn resolve_owners(&self, manifest: &mut Value) -> Result<(), DriveError> {
         let references = manifest.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
         for reference in references.into_iter().flatten().filter(|reference| reference["uid"].is_null()) {
-            let kind = reference["kind"].as_str().and_then(watched);
-            let name = reference["name"].as_str().unwrap_or_default().to_owned();
-            if let Some(owner) = kind.and_then(|kind| self.world.get(kind, &self.namespace, &name)) {
-                reference["uid"] = owner.value["metadata"]["uid"].clone();
+            let text = |key: &str| reference[key].as_str().unwrap_or_default().to_owned();
+            let (api_version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
+            let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+            if let Some(owner) = self.api(group, version, &kind).get_opt(&name).await? {
+                reference["uid"] = json!(owner.metadata.uid);
             }
         }
+        Ok(())
     }
 
     fn note(&self, kind: Option<Kind>, object: &DynamicObject) {

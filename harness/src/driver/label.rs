@@ -1,6 +1,6 @@
 //! An edge in the words of its case, for marks, timelines and messages. Pure.
 
-use crate::case::model::{Case, Count, Edge, Life, Pods};
+use crate::case::model::{Case, Count, Edge, Life, Naming, Place, Pods, Readiness, Traits};
 
 /// What an edge does, as a timeline shows it. Names of Deployments are left out where the case has only one.
 pub fn label(case: &Case, edge: &Edge) -> String {
@@ -19,7 +19,10 @@ pub fn label(case: &Case, edge: &Edge) -> String {
             let env = env.iter().map(|(key, value)| format!(" {key}={value}"));
             format!("set{}{}", name(deployment), container.chain(image).chain(env).collect::<String>())
         }
-        Edge::Scale { deployment, replicas } => format!("scale{} {replicas}", name(deployment)),
+        Edge::Scale { target, replicas } if target.kind == "deployment" => {
+            format!("scale{} {replicas}", name(&target.name))
+        }
+        Edge::Scale { target, replicas } => format!("scale {}/{} {replicas}", target.kind, target.name),
         Edge::Pause(deployment) => format!("pause{}", name(deployment)),
         Edge::Resume(deployment) => format!("resume{}", name(deployment)),
         Edge::Undo { deployment, to_revision: 0 } => format!("undo{}", name(deployment)),
@@ -30,6 +33,7 @@ pub fn label(case: &Case, edge: &Edge) -> String {
         Edge::Fail(pods) => chosen("fail", pods),
         Edge::Succeed(pods) => chosen("succeed", pods),
         Edge::Terminate(pods) => chosen("terminate", pods),
+        Edge::Name(naming) => named(naming),
         Edge::Advance(time) => format!("advance {}", humantime::format_duration(*time)),
         Edge::Together(steps) => {
             let steps: Vec<_> = steps.iter().map(|step| label(case, &step.edge)).collect();
@@ -62,13 +66,47 @@ fn apply(manifest: &serde_json::Value) -> String {
 
 fn chosen(verb: &str, pods: &Pods) -> String {
     let count = match pods.count {
+        _ if !pods.names.is_empty() => pods.names.join(","),
         Count::All => "all".to_owned(),
         Count::Exactly(number) => number.to_string(),
     };
+    let atomic = if pods.atomic { " atomic" } else { "" };
+    format!("{verb} {count}{}{atomic}", whose(pods))
+}
+
+fn whose(pods: &Pods) -> String {
     let deployment = pods.deployment.iter().map(|name| format!(" of {name}"));
     let revision = pods.revision.iter().map(|revision| format!(" of revision {revision}"));
-    let atomic = pods.atomic.then(|| " atomic".to_owned());
-    format!("{verb} {count}{}", deployment.chain(revision).chain(atomic).collect::<String>())
+    let set = pods.replica_set.iter().map(|name| format!(" of {name}"));
+    deployment.chain(revision).chain(set).collect()
+}
+
+/// `pods of revision 1: a node=n1 ready=-2h restarts=3, b node=none`.
+fn named(naming: &Naming) -> String {
+    let pod = |(name, traits): &(String, Traits)| {
+        let seconds = |seconds: i64| {
+            let time = humantime::format_duration(std::time::Duration::from_secs(seconds.unsigned_abs())).to_string();
+            format!("{}{}", if seconds < 0 { "-" } else { "+" }, time.replace(' ', ""))
+        };
+        let node = traits.node.as_ref().map(|node| match node {
+            Place::Nowhere => " node=none".to_owned(),
+            Place::On(node) => format!(" node={node}"),
+        });
+        let ready = traits.ready.map(|ready| match ready {
+            Readiness::No => " ready=no".to_owned(),
+            Readiness::Since(0) => " ready=now".to_owned(),
+            Readiness::Since(time) => format!(" ready={}", seconds(time)),
+            Readiness::SinceUnknown => " ready=unknown".to_owned(),
+        });
+        let phase = traits.phase.map(|phase| format!(" phase={}", phase.as_str()));
+        let cost = traits.deletion_cost.as_ref().map(|cost| format!(" deletionCost={}", serde_json::json!(cost)));
+        let restarts = traits.restarts.map(|count| format!(" restarts={count}"));
+        let sidecars = traits.sidecar_restarts.map(|count| format!(" sidecarRestarts={count}"));
+        let traits = [node, phase, ready, cost, restarts, sidecars];
+        name.clone() + &traits.into_iter().flatten().collect::<String>()
+    };
+    let all: Vec<_> = naming.names.iter().map(pod).collect();
+    format!("pods{}: {}", whose(&naming.of), all.join(", "))
 }
 
 fn deployments(case: &Case) -> usize {

@@ -5,17 +5,20 @@
 //! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
 //!
 //! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between edges: bind new pods
-//! and, where terminations are automatic, finish deletions. `nodes` are those that held pods are bound to; `real` is for pods
-//! that a kubelet runs.
+//! and, where terminations are automatic, finish deletions. `name` is for pods that the case knows by name; `nodes` are those that held
+//! pods are bound to; `real` is for pods that a kubelet runs.
 
 pub mod attend;
 pub mod between;
 mod kubectl;
 mod label;
+mod name;
 mod node;
 pub mod nodes;
 mod real;
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -61,13 +64,38 @@ pub struct Driver {
     world: Arc<World>,
     namespace: String,
     stillness: Stillness,
+    nodes: Arc<nodes::Nodes>,
+    /// How many pods have got a node because the case made them ready.
+    bound: AtomicU32,
     written: Mutex<Vec<(Kind, u64)>>,
+    named: Mutex<Named>,
+}
+
+/// The real names of pods by the case's names: all of them, and those that nobody has asked for yet.
+#[derive(Debug, Default)]
+struct Named {
+    all: BTreeMap<String, String>,
+    news: BTreeMap<String, String>,
 }
 
 impl Driver {
     /// A driver for a namespace that exists.
-    pub fn new(client: kube::Client, world: Arc<World>, namespace: &str, stillness: Stillness) -> Self {
-        Self { client, world, namespace: namespace.to_owned(), stillness, written: Mutex::default() }
+    pub fn new(world: Arc<World>, nodes: Arc<nodes::Nodes>, namespace: &str, stillness: Stillness) -> Self {
+        Self {
+            client: nodes.client.clone(),
+            world,
+            namespace: namespace.to_owned(),
+            stillness,
+            nodes,
+            bound: AtomicU32::default(),
+            written: Mutex::default(),
+            named: Mutex::default(),
+        }
+    }
+
+    /// The name of a node that no other pod of the case's is on.
+    fn own_node(&self) -> String {
+        format!("lockstep-own-{}", self.bound.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Make one edge that is not about choosing pods.
@@ -82,11 +110,12 @@ impl Driver {
             Edge::Set { deployment, container, image, env } => {
                 self.set(deployment, container.as_deref(), image.as_deref(), env).await
             }
-            Edge::Scale { deployment, replicas } => self.scale(deployment, *replicas).await,
+            Edge::Scale { target, replicas } => self.scale(target, *replicas).await,
             Edge::Pause(deployment) => self.pause(deployment, true).await,
             Edge::Resume(deployment) => self.pause(deployment, false).await,
             Edge::Undo { deployment, to_revision } => self.undo(deployment, *to_revision).await,
             Edge::Restart(deployment) => self.restart(deployment).await,
+            Edge::Name(naming) => self.name(naming).await,
             Edge::Advance(time) => {
                 clock::pause(*time).await;
                 Ok(())

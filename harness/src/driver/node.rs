@@ -3,9 +3,11 @@
 //! Which pod moves is a rule, so that the same case moves the same pods everywhere: those of the newest ReplicaSet first (by
 //! first appearance), in it the oldest first.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 use super::{DriveError, Driver, Stillness};
 use crate::case::model::{Count, Pods};
@@ -25,6 +27,8 @@ pub enum PodEdge {
     Succeed,
     /// Its deletion finishes.
     Terminate,
+    /// The case gives it a name.
+    Name,
 }
 
 impl PodEdge {
@@ -33,7 +37,7 @@ impl PodEdge {
         match self {
             Self::Ready => pod.alive() && !pod.ready(),
             Self::Unready => pod.alive() && pod.ready(),
-            Self::Fail | Self::Succeed => pod.alive(),
+            Self::Fail | Self::Succeed | Self::Name => pod.alive(),
             Self::Terminate => pod.deleting(),
         }
     }
@@ -51,6 +55,7 @@ impl PodEdge {
             Self::Fail => "fail",
             Self::Succeed => "succeed",
             Self::Terminate => "terminate",
+            Self::Name => "pods",
         }
     }
 
@@ -58,32 +63,57 @@ impl PodEdge {
         match self {
             Self::Ready => "unready pod",
             Self::Unready => "ready pod",
-            Self::Fail | Self::Succeed => "pod",
+            Self::Fail | Self::Succeed | Self::Name => "pod",
             Self::Terminate => "terminating pod",
         }
     }
 }
 
-/// The pods that an edge can happen to now, in the order in which it would.
-pub fn next_pods(world: &World, namespace: &str, edge: PodEdge, choice: &Pods) -> Vec<Object> {
+/// The pods that an edge can happen to now, in the order in which it would. `named` are the real names of those that the case
+/// knows by name.
+pub fn next_pods(
+    world: &World,
+    namespace: &str,
+    edge: PodEdge,
+    choice: &Pods,
+    named: &BTreeMap<String, String>,
+) -> Vec<Object> {
+    if !choice.names.is_empty() {
+        let real = choice.names.iter().filter_map(|name| named.get(name));
+        let pods = real.filter_map(|name| world.get(Kind::Pod, namespace, name));
+        return pods.filter(|pod| edge.fits(pod)).collect();
+    }
     let deployments = world.list(Kind::Deployment, namespace);
     let mut sets = world.list(Kind::ReplicaSet, namespace);
+    let chosen = choice.replica_set.as_ref().map(|name| nth(&sets, name).map(|set| set.name));
     sets.retain(|rs| {
         let revision = rs.text("/metadata/annotations/deployment.kubernetes.io~1revision");
         let of = choice.deployment.as_ref().is_none_or(|wanted| {
             deployments.iter().any(|d| d.name == *wanted && rs.owner() == Some(d.text("/metadata/uid")))
         });
+        let of = of && chosen.as_ref().is_none_or(|chosen| chosen.as_ref() == Some(&rs.name));
         of && choice.revision.is_none_or(|wanted| revision == wanted.to_string())
     });
     sets.sort_by_key(|rs| std::cmp::Reverse(rs.first));
     let rank = |pod: &Object| sets.iter().position(|rs| pod.owner() == Some(rs.text("/metadata/uid")));
     let mut pods = world.list(Kind::Pod, namespace);
     pods.retain(|pod| edge.fits(pod));
-    if choice.deployment.is_some() || choice.revision.is_some() {
+    if choice.deployment.is_some() || choice.revision.is_some() || choice.replica_set.is_some() {
         pods.retain(|pod| rank(pod).is_some());
     }
     pods.sort_by_key(|pod| (rank(pod).unwrap_or(usize::MAX), pod.first));
     pods
+}
+
+/// The ReplicaSet of this name, or the second to appear for `rs2`.
+pub(super) fn nth(sets: &[Object], name: &str) -> Option<Object> {
+    if let Some(found) = sets.iter().find(|set| set.name == name) {
+        return Some(found.clone());
+    }
+    let number: usize = name.strip_prefix("rs")?.parse().ok()?;
+    let mut sets = sets.to_vec();
+    sets.sort_by_key(|rs| rs.first);
+    sets.into_iter().nth(number.wrapping_sub(1))
 }
 
 impl Driver {
@@ -92,7 +122,7 @@ impl Driver {
     /// # Errors
     /// [`DriveError::Impossible`] where there is none.
     pub async fn one_pod(&self, edge: PodEdge, choice: &Pods) -> Result<(), DriveError> {
-        let next = next_pods(&self.world, &self.namespace, edge, choice).into_iter().next();
+        let next = next_pods(&self.world, &self.namespace, edge, choice, &self.named()).into_iter().next();
         let pod = next.ok_or_else(|| DriveError::Impossible(format!("there is no {}{}", edge.wanted(), of(choice))))?;
         self.touch(edge, &pod, &clock::rfc3339()).await
     }
@@ -100,7 +130,7 @@ impl Driver {
     /// Move all the pods at once, as one edge; ready pods get one common transition time in the future, so that
     /// they become available at one instant where minReadySeconds is at least 1.
     pub(super) async fn pods(&self, edge: PodEdge, choice: &Pods) -> Result<(), DriveError> {
-        let mut pods = next_pods(&self.world, &self.namespace, edge, choice);
+        let mut pods = next_pods(&self.world, &self.namespace, edge, choice, &self.named());
         if let Count::Exactly(wanted) = choice.count {
             let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
             if pods.len() < wanted {
@@ -126,6 +156,10 @@ impl Driver {
         if let Stillness::Real(_) = self.stillness {
             return self.open_gate(edge, pod, now).await;
         }
+        if edge == PodEdge::Ready && pod.text("/spec/nodeName").is_empty() {
+            // What runs has a node.
+            self.bind(pod, &self.own_node()).await?;
+        }
         let api = self.api("", "v1", "Pod");
         let condition = |kind: &str, ready: bool| {
             let was = pod.value.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
@@ -147,6 +181,7 @@ impl Driver {
             PodEdge::Fail => status("Failed", false),
             PodEdge::Succeed => status("Succeeded", false),
             PodEdge::Terminate => return finish(&api, pod).await,
+            PodEdge::Name => return Ok(()),
         };
         let answer = api.patch_status(&pod.name, &PatchParams::default(), &Patch::Merge(status)).await?;
         self.wrote(Kind::Pod, &answer);
@@ -166,7 +201,9 @@ pub(super) async fn finish(api: &Api<DynamicObject>, pod: &Object) -> Result<(),
 fn of(choice: &Pods) -> String {
     let revision = choice.revision.map(|revision| format!(" of revision {revision}"));
     let deployment = choice.deployment.as_ref().map(|name| format!(" of deployment/{name}"));
-    revision.unwrap_or_default() + &deployment.unwrap_or_default()
+    let set = choice.replica_set.as_ref().map(|name| format!(" of replicaset/{name}"));
+    let named = (!choice.names.is_empty()).then(|| format!(" called {}", choice.names.join(",")));
+    [revision, deployment, set, named].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -201,8 +238,8 @@ mod tests {
     }
 
     fn names(edge: PodEdge, revision: Option<i64>) -> Vec<String> {
-        let choice = Pods { deployment: None, revision, count: Count::All, atomic: false };
-        next_pods(&world(), "ns", edge, &choice).into_iter().map(|pod| pod.name).collect()
+        let choice = Pods { revision, ..Pods::default() };
+        next_pods(&world(), "ns", edge, &choice, &BTreeMap::new()).into_iter().map(|pod| pod.name).collect()
     }
 
     #[test]
@@ -214,6 +251,21 @@ mod tests {
     fn a_revision_narrows_the_choice() {
         assert_eq!(names(PodEdge::Ready, Some(1)), ["y-old"]);
         assert_eq!(names(PodEdge::Ready, Some(3)), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn names_choose_and_so_does_a_replica_set() {
+        let named = BTreeMap::from([("a".to_owned(), "x-new".to_owned()), ("b".to_owned(), "y-old".to_owned())]);
+        let names = |choice: &Pods| {
+            let pods = next_pods(&world(), "ns", PodEdge::Ready, choice, &named);
+            pods.into_iter().map(|pod| pod.name).collect::<Vec<_>>()
+        };
+        let both = Pods { names: vec!["b".to_owned(), "a".to_owned(), "c".to_owned()], ..Pods::default() };
+        assert_eq!(names(&both), ["y-old", "x-new"]);
+        for (set, expected) in [("old", "y-old"), ("rs1", "y-old")] {
+            assert_eq!(names(&Pods { replica_set: Some(set.to_owned()), ..Pods::default() }), [expected]);
+        }
+        assert!(names(&Pods { replica_set: Some("rs3".to_owned()), ..Pods::default() }).is_empty());
     }
 
     #[test]

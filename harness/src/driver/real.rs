@@ -47,7 +47,7 @@ impl Driver {
         let open = match edge {
             PodEdge::Ready => "True",
             PodEdge::Unready => "False",
-            PodEdge::Fail | PodEdge::Succeed | PodEdge::Terminate => {
+            PodEdge::Fail | PodEdge::Succeed | PodEdge::Terminate | PodEdge::Name => {
                 return Err(DriveError::Impossible(format!("`{}` is for held pods; these are real", edge.word())));
             }
         };

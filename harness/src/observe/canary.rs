@@ -1,33 +1,40 @@
 //! The canary: a logical clock that stretches with load.
 //!
-//! In a namespace of the lab's own stand a Deployment, which the subject looks after like any other, and a
-//! ReplicaSet without an owner, which only the lab's own half looks after. A flip makes the pod of the Deployment
-//! ready or unready and waits until that has travelled pod → ReplicaSet status (the lab's half) → Deployment status (the
-//! subject's half). Watches are ordered per kind, so whatever the subject was sent before the flip it has been sent by
-//! then. Two such rounds in silence proved enough in every one of some four hundred measured runs; one was not.
+//! In a namespace of the lab's own stands a Deployment. A flip makes its pod ready or unready and waits until that has travelled
+//! pod → ReplicaSet status → Deployment status: two legs, the first a ReplicaSet controller's, the second a Deployment controller's.
+//! Which of them is the subject's, and which the lab's, depends on what the subject brings. Watches are ordered per kind, so whatever the
+//! subject was sent before the flip it has been sent by then. Two such rounds in silence proved enough in every one of some four
+//! hundred measured runs; one was not.
 //!
-//! Before a subject runs, the same Deployment is the proof that nobody else's Deployment controller does.
+//! Beside it beats the lab's [`Pulse`], which no subject has a part in: a flip that does not travel while the lab answers is whoever's
+//! leg it stopped at.
+//!
+//! Before a subject runs, the same Deployment, and a ReplicaSet without an owner, are the proof that nobody else has the controllers
+//! that the subject brings.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::namespace::make_namespace;
-use super::watch::resource;
+use super::pulse::{Pulse, READY, api, create, pod_of, set_ready, template};
 use super::{Kind, Object, ObserveError, World};
 use crate::clock;
+use crate::controllers::{Controller, Controllers};
 use crate::recording::{Blame, Trouble};
 
 const DEPLOYMENT: &str = "canary";
-const REPLICA_SET: &str = "lab";
-const READY: &str = "/status/readyReplicas";
+/// The ReplicaSet that must stay without pods while no subject runs.
+const BARE: &str = "bare";
 
 /// See the module.
 pub struct Canary {
     client: kube::Client,
     world: Arc<World>,
+    brought: Controllers,
+    pulse: Pulse,
     /// The namespace that the canary lives in.
     pub namespace: String,
 }
@@ -35,59 +42,81 @@ pub struct Canary {
 /// How far a flip got before its time was up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Not through the lab's half.
+    /// The lab does not answer.
     Nowhere,
-    /// Through the lab's half, not the subject's.
+    /// The lab answers, and the flip did not arrive.
     Lab,
-    /// Through both.
+    /// Through both legs.
     Subject,
 }
 
+/// What is looked at to tell which half a flip came through.
+#[derive(Debug)]
+struct Sight {
+    /// What the Deployment's status says of ready pods.
+    deployment: Option<i64>,
+    /// The same of its ReplicaSet, and how many pods that wants.
+    replica_set: Option<(i64, i64)>,
+    /// Whether its pod is ready.
+    pod: Option<bool>,
+}
+
 impl Canary {
-    /// Make the canary and prove the lab: its ReplicaSet controller answers, and while no subject runs the
-    /// Deployment stays without ReplicaSets, for as long as there is reason to doubt that.
+    /// Make the canary and prove the lab: its half answers, and while no subject runs the Deployment stays without ReplicaSets,
+    /// or the ReplicaSet without pods, for as long as there is reason to doubt that.
     ///
     /// # Errors
-    /// When the lab does not answer within the budget, or somebody's Deployment controller is on.
+    /// When the lab does not answer within the budget, or somebody's controller is on that the subject brings.
     pub async fn prove(
         client: &kube::Client,
         world: &Arc<World>,
         namespace: &str,
+        brought: &Controllers,
         budget: Duration,
         doubt: Duration,
     ) -> Result<Self, ObserveError> {
         world.follow(namespace);
-        let canary = Self { client: client.clone(), world: Arc::clone(world), namespace: namespace.to_owned() };
-        make_namespace(client, namespace).await.map_err(|e| ObserveError::Canary(Box::new(e)))?;
-        let template = template("canary");
-        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": DEPLOYMENT},
-            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "canary"}}, "template": template}});
-        canary.create(Kind::Deployment, deployment).await?;
-        let lab = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": REPLICA_SET},
-            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "lab"}}, "template": self::template("lab")}});
-        canary.create(Kind::ReplicaSet, lab).await?;
+        let pulse = Pulse::new(client, world, namespace, brought);
+        let (client, world, namespace) = (client.clone(), Arc::clone(world), namespace.to_owned());
+        let canary = Self { client, world, brought: brought.clone(), pulse, namespace };
+        make_namespace(&canary.client, &canary.namespace).await.map_err(|e| ObserveError::Canary(Box::new(e)))?;
+        canary.create(Kind::Deployment, DEPLOYMENT).await?;
+        if brought.has(Controller::ReplicaSet) {
+            canary.create(Kind::ReplicaSet, BARE).await?;
+        }
+        canary.pulse.start().await?;
         let since = clock::instant();
-        for ready in [true, false] {
-            if !canary.flip_lab(ready, budget).await {
+        for _ in 0..2 {
+            if !canary.pulse.beat(budget).await {
                 return Err(ObserveError::Proof(format!(
-                    "the lab's ReplicaSet controller did not answer within {budget:?}: is a kube-controller-manager \
-                     running on this cluster?"
+                    "the lab's {} did not answer within {budget:?}: is a kube-controller-manager running on this cluster?",
+                    canary.pulse.whose()
                 )));
             }
         }
         // A stock controller that has just been started needs a moment to find its feet.
-        world.until(doubt.saturating_sub(since.elapsed()), || canary.replica_set().is_some()).await;
-        if let Some(why) = world.gap() {
+        canary.world.until(doubt.saturating_sub(since.elapsed()), || canary.somebody_elses().is_some()).await;
+        if let Some(why) = canary.world.gap() {
             return Err(ObserveError::Proof(why));
         }
-        if let Some(rs) = canary.replica_set() {
-            return Err(ObserveError::Proof(format!(
-                "a Deployment controller is already on: it made ReplicaSet {} for the canary before any subject ran; \
-                 start kube-controller-manager with --controllers=*,-deployment",
-                rs.name
-            )));
+        match canary.somebody_elses() {
+            Some((controller, what)) => Err(ObserveError::Proof(format!(
+                "a {} is already on: it {what} before any subject ran; start kube-controller-manager with \
+                 --controllers=*,-{controller}",
+                controller.title(),
+            ))),
+            None => Ok(canary),
         }
-        Ok(canary)
+    }
+
+    /// What a controller that only the subject may bring has done, if there is one.
+    fn somebody_elses(&self) -> Option<(Controller, String)> {
+        if let (true, Some(rs)) = (self.brought.has(Controller::Deployment), self.replica_set()) {
+            return Some((Controller::Deployment, format!("made ReplicaSet {} for the canary", rs.name)));
+        }
+        let bare = self.world.get(Kind::ReplicaSet, &self.namespace, BARE)?;
+        let pod = pod_of(&self.world, &self.namespace, bare.text("/metadata/uid"));
+        pod.map(|pod| (Controller::ReplicaSet, format!("made pod {} for the canary", pod.name)))
     }
 
     /// Wait until the subject has taken the canary's Deployment up; false if it did not within the budget.
@@ -108,7 +137,7 @@ impl Canary {
         };
         // Away from what the far end says now: only then does an arrival prove a journey.
         let ready = deployment.int(READY) == 0;
-        if self.set_ready(&pod.name, ready).await.is_err() {
+        if set_ready(&self.client, &self.namespace, &pod.name, ready).await.is_err() {
             return self.reach_of_lab(Duration::from_secs(5)).await;
         }
         let wanted = i64::from(ready);
@@ -121,61 +150,75 @@ impl Canary {
         }
     }
 
-    /// What is wrong about the canary when a flip did not travel: the subject's half, unless the lab's proves dead.
+    /// What is wrong about the canary when a flip did not travel although the lab answers, and whose leg that is.
     pub fn discrepancy(&self) -> Trouble {
-        let why = match (self.deployment(), self.replica_set()) {
-            (Some(deployment), Some(rs)) => {
-                let (found, right) = (deployment.int(READY), rs.int(READY));
-                format!(
-                    "deployment/canary, in a namespace of its own, has status.readyReplicas {found}, and {right} is right"
-                )
-            }
-            _ => "deployment/canary, in a namespace of its own, has no ReplicaSet".to_owned(),
+        let sight = Sight {
+            deployment: self.deployment().map(|it| it.int(READY)),
+            replica_set: self.replica_set().map(|it| (it.int(READY), it.int("/spec/replicas"))),
+            pod: self.pod().map(|pod| pod.ready()),
         };
-        Trouble { blame: Blame::Subject, why }
+        let (controller, what) = sight.stopped_at();
+        let why = format!("deployment/canary, in a namespace of its own, {what}");
+        Trouble { blame: self.whose(controller), why }
     }
 
     /// Whether the lab's half alone answers; for telling whose fault a silence is.
     pub async fn reach_of_lab(&self, budget: Duration) -> Reach {
-        let ready = self.lab().is_some_and(|rs| rs.int(READY) == 0);
-        if self.flip_lab(ready, budget).await { Reach::Lab } else { Reach::Nowhere }
+        if self.pulse.beat(budget).await { Reach::Lab } else { Reach::Nowhere }
     }
 
-    /// Make the subject publish an event of the canary's own, and wait for it: events are written in order, so all
-    /// earlier ones are there then. A new Deployment each time, because clients throttle events per object.
-    pub async fn await_event(&self, number: u32, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> bool {
+    /// What to say of a lab that does not answer.
+    pub fn dead_lab(&self) -> String {
+        format!("the lab's {} no longer answers", self.pulse.whose())
+    }
+
+    /// Make an event of the canary's own be published by each controller, and wait for them: events are written in order, so all
+    /// earlier ones are there then. A new Deployment each time, because clients throttle events per object. What is wrong, if they
+    /// do not come within the budget.
+    pub async fn await_event(
+        &self,
+        number: u32,
+        budget: Duration,
+        exited: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), Trouble> {
         let name = format!("event-{number}");
-        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template(&name)}});
-        if self.create(Kind::Deployment, deployment).await.is_err() {
-            return false;
-        }
-        let arrived = || {
+        let lab = |why: String| Trouble { blame: Blame::Lab, why };
+        self.create(Kind::Deployment, &name).await.map_err(|error| lab(error.to_string()))?;
+        let missing = || {
             let events = self.world.list(Kind::Event, &self.namespace);
-            events.iter().any(|event| event.text("/involvedObject/name") == name)
+            let about = |kind: &str, is: &dyn Fn(&str) -> bool| {
+                let of = |event: &Object| event.text("/involvedObject/kind") == kind;
+                events.iter().any(|event| of(event) && is(event.text("/involvedObject/name")))
+            };
+            let (prefix, replica_sets) = (format!("{name}-"), self.brought.has(Controller::ReplicaSet));
+            if !about("Deployment", &|found| found == name) {
+                Some((Controller::Deployment, "about scaling a new Deployment up"))
+            } else if replica_sets && !about("ReplicaSet", &|found| found.starts_with(&prefix)) {
+                Some((Controller::ReplicaSet, "about making a new ReplicaSet's pod"))
+            } else {
+                None
+            }
         };
-        let arrived = self.world.until(budget, || exited() || arrived()).await && arrived();
-        self.api(Kind::Deployment).delete(&name, &DeleteParams::background()).await.ok();
-        arrived
+        self.world.until(budget, || exited() || missing().is_none()).await;
+        let missing = missing();
+        api(&self.client, &self.namespace, Kind::Deployment).delete(&name, &DeleteParams::background()).await.ok();
+        let Some((controller, what)) = missing else { return Ok(()) };
+        if self.reach_of_lab(Duration::from_secs(5)).await == Reach::Nowhere {
+            return Err(lab(self.dead_lab()));
+        }
+        let why = format!("published no Event {what} within {budget:?}");
+        Err(match self.whose(controller) {
+            Blame::Subject => Trouble { blame: Blame::Subject, why },
+            Blame::Lab => lab(format!("the lab's {} {why}", controller.title())),
+        })
     }
 
-    async fn flip_lab(&self, ready: bool, budget: Duration) -> bool {
-        if !self.world.until(budget, || self.lab_pod().is_some()).await {
-            return false;
-        }
-        let Some(pod) = self.lab_pod() else { return false };
-        if self.set_ready(&pod.name, ready).await.is_err() {
-            return false;
-        }
-        self.world.until(budget, || self.lab().is_some_and(|rs| rs.int(READY) == i64::from(ready))).await
+    fn whose(&self, controller: Controller) -> Blame {
+        if self.brought.has(controller) { Blame::Subject } else { Blame::Lab }
     }
 
     fn deployment(&self) -> Option<Object> {
         self.world.get(Kind::Deployment, &self.namespace, DEPLOYMENT)
-    }
-
-    fn lab(&self) -> Option<Object> {
-        self.world.get(Kind::ReplicaSet, &self.namespace, REPLICA_SET)
     }
 
     fn replica_set(&self) -> Option<Object> {
@@ -184,37 +227,60 @@ impl Canary {
     }
 
     fn pod(&self) -> Option<Object> {
-        self.pod_of(self.replica_set()?.text("/metadata/uid"))
+        pod_of(&self.world, &self.namespace, self.replica_set()?.text("/metadata/uid"))
     }
 
-    fn lab_pod(&self) -> Option<Object> {
-        self.pod_of(self.lab()?.text("/metadata/uid"))
-    }
-
-    fn pod_of(&self, uid: &str) -> Option<Object> {
-        let pods = self.world.list(Kind::Pod, &self.namespace);
-        pods.into_iter().find(|pod| pod.owner() == Some(uid) && pod.alive())
-    }
-
-    async fn set_ready(&self, pod: &str, ready: bool) -> Result<(), kube::Error> {
-        let status = json!({"status": {"phase": "Running", "conditions": [
-            {"type": "Ready", "status": if ready { "True" } else { "False" }, "lastTransitionTime": clock::rfc3339()},
-        ]}});
-        self.api(Kind::Pod).patch_status(pod, &PatchParams::default(), &Patch::Merge(status)).await.map(drop)
-    }
-
-    async fn create(&self, kind: Kind, object: Value) -> Result<(), ObserveError> {
-        let object = serde_json::from_value(object).expect("a literal of the right shape");
-        let made = self.api(kind).create(&PostParams::default(), &object).await;
-        made.map(drop).map_err(|error| ObserveError::Canary(Box::new(error)))
-    }
-
-    fn api(&self, kind: Kind) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &resource(kind))
+    /// An object with one pod, of a name of its own.
+    async fn create(&self, kind: Kind, name: &str) -> Result<(), ObserveError> {
+        let spec = json!({"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template(name)});
+        let object: Value =
+            json!({"apiVersion": "apps/v1", "kind": kind.to_string(), "metadata": {"name": name}, "spec": spec});
+        create(&self.client, &self.namespace, kind, object).await.map(drop)
     }
 }
 
-fn template(app: &str) -> Value {
-    json!({"metadata": {"labels": {"app": app}}, "spec": {"schedulerName": "lockstep",
-        "containers": [{"name": "app", "image": "canary"}]}})
+impl Sight {
+    /// The controller that did not do its part, the earliest on the way, and what is wrong.
+    fn stopped_at(&self) -> (Controller, String) {
+        let Some((counted, wanted)) = self.replica_set else {
+            return (Controller::Deployment, "has no ReplicaSet".to_owned());
+        };
+        match (self.pod, self.deployment) {
+            (None, _) if wanted == 0 => (Controller::Deployment, "has a ReplicaSet that wants no pod".to_owned()),
+            (None, _) => (Controller::ReplicaSet, "has a ReplicaSet without a pod".to_owned()),
+            (Some(ready), _) if counted != i64::from(ready) => {
+                let right = i64::from(ready);
+                let what = format!("has a ReplicaSet with status.readyReplicas {counted}, and {right} is right");
+                (Controller::ReplicaSet, what)
+            }
+            (Some(_), found) => {
+                let found = found.unwrap_or_default();
+                (Controller::Deployment, format!("has status.readyReplicas {found}, and {counted} is right"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing_made(None, None, Controller::Deployment, "has no ReplicaSet")]
+    #[case::scaled_away(Some((0, 0)), None, Controller::Deployment, "wants no pod")]
+    #[case::no_pod(Some((0, 1)), None, Controller::ReplicaSet, "without a pod")]
+    #[case::not_counted(Some((0, 1)), Some(true), Controller::ReplicaSet, "readyReplicas 0, and 1 is right")]
+    #[case::not_summed(Some((1, 1)), Some(true), Controller::Deployment, "has status.readyReplicas 0, and 1 is right")]
+    fn a_flip_stops_at_the_first_that_did_not_pass_it_on(
+        #[case] replica_set: Option<(i64, i64)>,
+        #[case] pod: Option<bool>,
+        #[case] controller: Controller,
+        #[case] words: &str,
+    ) {
+        let (found, what) = Sight { deployment: Some(0), replica_set, pod }.stopped_at();
+        assert_eq!(found, controller);
+        assert!(what.contains(words), "{what}");
+    }
 }

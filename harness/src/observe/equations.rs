@@ -1,12 +1,14 @@
 //! What must hold of a namespace at rest, whoever the controllers are.
 //!
-//! Pure. Each equation belongs to a half: the lab's (pods bound and gone, ReplicaSet status equal to the pods
-//! counted) or the subject's (generations observed, Deployment status equal to its ReplicaSets'). They are
+//! Pure. Pods bound and gone are the lab's. What else must hold belongs to a controller, and is the subject's where the subject brings
+//! that one, else the lab's: ReplicaSet status equal to the pods counted is the ReplicaSet controller's, Deployment status equal to
+//! its ReplicaSets' the Deployment controller's; so are the generations observed. The equations are
 //! necessary, not sufficient: the canary is blind to keys in retry back-off, the equations are not; the
 //! equations are blind to a write that is still to come, the canary is not.
 
 use super::Object;
 use crate::case::model::Terminations;
+use crate::controllers::{Controller, Controllers};
 use crate::recording::{Blame, Trouble};
 
 /// The readiness gate of pods that run for real: the condition that the case holds, under the project's own name.
@@ -23,16 +25,29 @@ pub struct Namespace<'a> {
     pub pods: &'a [Object],
     /// Who finishes deletions.
     pub terminations: Terminations,
+    /// Whether pods wait for the case to give them a node.
+    pub unbound: bool,
+    /// What the subject brings.
+    pub brought: &'a Controllers,
 }
 
 /// The first equation that does not hold, the lab's before the subject's.
 pub fn unmet(namespace: &Namespace<'_>) -> Option<Trouble> {
-    unmet_by_lab(namespace).or_else(|| subject(namespace).map(|why| Trouble { blame: Blame::Subject, why }))
+    let whose = |controller| if namespace.brought.has(controller) { Blame::Subject } else { Blame::Lab };
+    let found = [
+        (Blame::Lab, nodes(namespace)),
+        (whose(Controller::ReplicaSet), replica_sets(namespace)),
+        (whose(Controller::Deployment), deployments(namespace)),
+    ];
+    let mut found: Vec<Trouble> =
+        found.into_iter().filter_map(|(blame, why)| Some(Trouble { blame, why: why? })).collect();
+    found.sort_by_key(|trouble| trouble.blame == Blame::Subject);
+    found.into_iter().next()
 }
 
 /// The first of the lab's equations that does not hold.
 pub fn unmet_by_lab(namespace: &Namespace<'_>) -> Option<Trouble> {
-    lab(namespace).map(|why| Trouble { blame: Blame::Lab, why })
+    unmet(namespace).filter(|trouble| trouble.blame == Blame::Lab)
 }
 
 /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit: history is cut one
@@ -52,9 +67,10 @@ pub fn history_pending(namespace: &Namespace<'_>) -> bool {
     })
 }
 
-fn lab(namespace: &Namespace<'_>) -> Option<String> {
+/// Pods are where they belong, or gone.
+fn nodes(namespace: &Namespace<'_>) -> Option<String> {
     for pod in namespace.pods {
-        if pod.alive() && pod.text("/spec/nodeName").is_empty() {
+        if pod.alive() && pod.text("/spec/nodeName").is_empty() && !namespace.unbound {
             return Some(format!("pod {} is not bound to a node", pod.name));
         }
         if pod.deleting() && namespace.terminations == Terminations::Auto {
@@ -64,6 +80,11 @@ fn lab(namespace: &Namespace<'_>) -> Option<String> {
             return Some(why);
         }
     }
+    None
+}
+
+/// Each ReplicaSet has counted its pods.
+fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
     namespace.replica_sets.iter().find_map(|rs| {
         let pods = || namespace.pods.iter().filter(|pod| pod.owner() == Some(rs.text("/metadata/uid")));
         let alive = pods().filter(|pod| pod.alive()).count();
@@ -100,7 +121,8 @@ fn kubelet_lags(pod: &Object) -> Option<String> {
     (open != pod.ready()).then(|| format!("the gate of pod {} is {gate}, and the kubelet still has it {is}", pod.name))
 }
 
-fn subject(namespace: &Namespace<'_>) -> Option<String> {
+/// Each Deployment has summed its ReplicaSets up.
+fn deployments(namespace: &Namespace<'_>) -> Option<String> {
     namespace.deployments.iter().filter(|deployment| !deployment.deleting()).find_map(|deployment| {
         let sum = |counter: &str| owned(deployment, namespace.replica_sets).map(|rs| rs.int(counter)).sum::<i64>();
         let generation = deployment.int("/metadata/generation");
@@ -155,6 +177,48 @@ mod tests {
         *value.pointer_mut(pointer).unwrap() = to;
     }
 
+    fn look(
+        deployments: &[Object],
+        replica_sets: &[Object],
+        pods: &[Object],
+        brought: &Controllers,
+        unbound: bool,
+    ) -> Option<Trouble> {
+        let terminations = Terminations::Auto;
+        unmet(&Namespace { deployments, replica_sets, pods, terminations, unbound, brought })
+    }
+
+    #[rstest]
+    #[case("deployment", Blame::Lab, Blame::Subject)]
+    #[case("replicaset", Blame::Subject, Blame::Lab)]
+    #[case("deployment,replicaset", Blame::Subject, Blame::Subject)]
+    fn each_half_is_whose_it_is(#[case] brought: &str, #[case] of_sets: Blame, #[case] of_deployments: Blame) {
+        let brought: Controllers = brought.parse().unwrap();
+        for (at, blame) in [(1, of_sets), (0, of_deployments)] {
+            let mut world = rest();
+            change(&mut world[at], "/status/observedGeneration", json!(0));
+            let found = look(&world[0], &world[1], &world[2], &brought, false).unwrap();
+            assert_eq!(found.blame, blame, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_labs_own_comes_first() {
+        let mut world = rest();
+        change(&mut world[1], "/status/observedGeneration", json!(0));
+        change(&mut world[0], "/status/observedGeneration", json!(1));
+        let brought = "replicaset".parse().unwrap();
+        let found = look(&world[0], &world[1], &world[2], &brought, false).unwrap();
+        assert!(found.blame == Blame::Lab && found.why.contains("deployment/web"), "{found:?}");
+    }
+
+    #[test]
+    fn a_pod_that_the_case_leaves_without_a_node_may_stay_so() {
+        let mut world = rest();
+        change(&mut world[2], "/spec/nodeName", json!(""));
+        assert!(look(&world[0], &world[1], &world[2], &Controllers::default(), true).is_none());
+    }
+
     #[rstest]
     #[case::rest(|_: &mut [Vec<Object>; 3]| (), None)]
     #[case::unbound(|w: &mut [Vec<Object>; 3]| change(&mut w[2], "/spec/nodeName", json!("")), Some((Blame::Lab, "not bound")))]
@@ -165,7 +229,7 @@ mod tests {
         let mut world = rest();
         spoil(&mut world);
         let [deployments, replica_sets, pods] = &world;
-        let found = unmet(&Namespace { deployments, replica_sets, pods, terminations: Terminations::Auto });
+        let found = look(deployments, replica_sets, pods, &Controllers::default(), false);
         match (found, expected) {
             (None, None) => {}
             (Some(trouble), Some((blame, words))) => {

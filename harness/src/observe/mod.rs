@@ -5,12 +5,13 @@
 //! watches run. A watch that lost events is a gap, and a gap makes a recording inconclusive.
 //!
 //! [`settle`] decides when the world stands still, by [`equations`] that must hold and by a [`canary`] whose
-//! flips must travel through the lab's half and the subject's half while the namespace is silent. What the
+//! flips must travel through the lab's half and the subject's half while the namespace is silent; the lab's own pulse tells whose a silence is. What the
 //! journal says is not judged here: that is `timeline` and `verdict`, which read recordings only.
 
 pub mod canary;
 pub mod equations;
 pub mod namespace;
+mod pulse;
 pub mod settle;
 mod watch;
 mod world;

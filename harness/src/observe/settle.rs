@@ -11,10 +11,10 @@ use super::equations::{Namespace, history_pending, unmet, unmet_by_lab};
 use super::{Canary, Kind, World};
 use crate::case::model::Terminations;
 use crate::clock;
+use crate::controllers::Controllers;
 use crate::observe::canary::Reach;
 use crate::recording::{Blame, Trouble};
 
-const DEAD_LAB: &str = "the lab's ReplicaSet controller no longer answers";
 /// Silent rounds that prove rest: with one, 1 measured run of 216 was wrong; with two, none of 419.
 const ROUNDS: u32 = 2;
 /// Rounds granted when a history deletion is still due.
@@ -29,6 +29,10 @@ pub struct Scene<'a> {
     pub namespace: &'a str,
     /// Who finishes deletions.
     pub terminations: Terminations,
+    /// Whether pods wait for the case to give them a node.
+    pub unbound: bool,
+    /// What the subject brings.
+    pub brought: &'a Controllers,
     /// What can be asked of the subject.
     pub subject: Half,
     /// Why the subject is no longer running, if it is not.
@@ -100,7 +104,7 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
                 break;
             }
             Reach::Nowhere => {
-                let unsettled = broken(world, scene).or_else(|| Some(lab(DEAD_LAB)));
+                let unsettled = broken(world, scene).or_else(|| Some(lab(&canary.dead_lab())));
                 return Rest { unsettled, rounds };
             }
         }
@@ -125,7 +129,7 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
     }
     let (writes, activity) = ((scene.writes)(), world.activity(scene.namespace));
     if canary.reach_of_lab(Duration::from_secs(5)).await == Reach::Nowhere {
-        return lab(DEAD_LAB);
+        return lab(&canary.dead_lab());
     }
     clock::pause(Duration::from_millis(500)).await;
     let more = (scene.writes)() - writes;
@@ -168,13 +172,15 @@ pub async fn arrive(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
     let heard = || world.gap().is_some() || written.iter().all(|(kind, rv)| world.has_seen(*kind, *rv));
     let rests = || heard() && look(world, scene, unmet_by_lab).is_none();
     if !world.until(scene.budget, rests).await {
-        return broken(world, scene).or_else(|| look(world, scene, unmet_by_lab)).or_else(|| Some(lab(DEAD_LAB)));
+        return broken(world, scene)
+            .or_else(|| look(world, scene, unmet_by_lab))
+            .or_else(|| Some(lab(&canary.dead_lab())));
     }
     for _ in 0..ROUNDS {
         match canary.flip(ANSWER.min(scene.budget), &|| (scene.exited)().is_some()).await {
             Reach::Subject => {}
             Reach::Lab => break,
-            Reach::Nowhere => return broken(world, scene).or_else(|| Some(lab(DEAD_LAB))),
+            Reach::Nowhere => return broken(world, scene).or_else(|| Some(lab(&canary.dead_lab()))),
         }
     }
     broken(world, scene)
@@ -188,6 +194,8 @@ fn look<T>(world: &World, scene: &Scene<'_>, question: fn(&Namespace<'_>) -> T) 
         replica_sets: &replica_sets,
         pods: &pods,
         terminations: scene.terminations,
+        unbound: scene.unbound,
+        brought: scene.brought,
     })
 }
 

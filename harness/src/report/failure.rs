@@ -57,6 +57,7 @@ pub(super) fn sentence(what: &What) -> String {
         What::Trouble(Blame::Subject, why) => format!("the subject left this step impossible: {why}"),
         What::Trouble(Blame::Lab, why) => format!("the lab broke: {why}"),
         What::Breach(breach) => format!("law `{}` broken: {}", breach.law, breach.detail),
+        What::Unexpected(what) => what.clone(),
         What::OtherRun(why) => format!("the run that this one is held against broke: {why}"),
         What::BothIdle => "no decision was made, and none was expected; that two do nothing proves nothing".to_owned(),
     }

@@ -59,6 +59,7 @@ fn finding(finding: &Finding) -> Value {
         What::Unsettled(..) => ("unsettled", None),
         What::Trouble(..) => ("trouble", None),
         What::Breach(breach) => ("law", Some(breach.law.name())),
+        What::Unexpected(_) => ("unexpected", None),
         What::OtherRun(_) => ("other-run", None),
         What::BothIdle => ("both-idle", None),
     };

@@ -3,9 +3,13 @@
 use crate::case::model::{Count, Edge, Pods};
 use crate::driver::PodEdge;
 
-/// The edge as one pod's; an edge that moves no pods as it is.
-pub(super) fn one(edge: &Edge) -> Edge {
-    let one = |pods: &Pods| Pods { count: Count::Exactly(1), ..pods.clone() };
+/// The edge as one pod's, of pods by name the one of this number; an edge that moves no pods as it is.
+pub(super) fn one(edge: &Edge, part: u32) -> Edge {
+    let one = |pods: &Pods| {
+        let at = usize::try_from(part).unwrap_or(usize::MAX).saturating_sub(1);
+        let names = pods.names.get(at).cloned().into_iter().collect();
+        Pods { count: Count::Exactly(1), names, ..pods.clone() }
+    };
     match edge {
         Edge::Ready(pods) => Edge::Ready(one(pods)),
         Edge::Unready(pods) => Edge::Unready(one(pods)),
@@ -31,7 +35,7 @@ pub(super) fn pod_edge(edge: &Edge) -> Option<(PodEdge, &Pods)> {
 /// Whether a user's operation is part of the edge.
 pub(super) fn is_user(edge: &Edge) -> bool {
     match edge {
-        Edge::Advance(_) | Edge::Subject(_) => false,
+        Edge::Advance(_) | Edge::Name(_) | Edge::Subject(_) => false,
         Edge::Together(steps) => steps.iter().any(|step| is_user(&step.edge)),
         other => pod_edge(other).is_none(),
     }

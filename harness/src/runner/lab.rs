@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use crate::cluster::kind::{self, Images};
 use crate::cluster::{Cluster, ClusterError};
+use crate::controllers::Controllers;
 use crate::driver::nodes::Nodes;
 use crate::gate::GateError;
 use crate::observe::{self, ObserveError, Watches, World};
@@ -71,6 +72,11 @@ impl Lab {
     /// The cluster's name and version.
     pub fn identity(&self) -> &Identity {
         &self.cluster.identity
+    }
+
+    /// What its cluster leaves to the subject.
+    pub fn brought(&self) -> &Controllers {
+        &self.cluster.without
     }
 
     /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.

@@ -1,7 +1,6 @@
 //! Playing a case: its edges one by one, each followed by a settling, all of it written down.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -9,11 +8,10 @@ use super::Seat;
 use super::kinds::{is_user, one, pod_edge};
 use super::ledger::Ledger;
 use super::middle::{self, Trap};
-use crate::case::model::{Case, Count, Edge, Pods, Step};
+use crate::case::model::{Bindings, Case, Count, Edge, Pods, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
 use crate::driver::{DriveError, Driver, PodEdge, Stillness, label, next_pods};
-use crate::observe::canary::Reach;
 use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object};
@@ -60,12 +58,14 @@ impl Seat<'_> {
             case: case.name.clone(),
             path: case.path.clone(),
             source: case.source.clone(),
+            judged: case.controllers.clone(),
+            brought: self.lab.brought().clone(),
             namespace: namespace.clone(),
             subject: self.identity().clone(),
             cluster,
             started: clock::rfc3339(),
         };
-        let driver = Driver::new(self.lab.client.clone(), world.clone(), &namespace, stillness.clone());
+        let driver = Driver::new(world.clone(), self.lab.nodes.clone(), &namespace, stillness.clone());
         let ledger = Ledger::open(self.gate.log(), &namespace);
         let mut play = Play {
             seat: self,
@@ -83,6 +83,7 @@ impl Seat<'_> {
         let charge = Charge {
             namespace: namespace.clone(),
             nodes: case.nodes.clone(),
+            bindings: case.bindings,
             terminations: case.terminations,
             stillness,
         };
@@ -90,6 +91,7 @@ impl Seat<'_> {
         let mut attendant = JoinSet::new();
         attendant.spawn(attend(world.clone(), self.lab.nodes.clone(), charge));
         let completed = match made {
+            _ if play.is_not_judged() => false,
             Ok(()) => play.all().await.is_ok(),
             Err(error) => {
                 play.trouble(Blame::Lab, format!("cannot make the case's namespace: {error}"));
@@ -112,6 +114,16 @@ impl Seat<'_> {
 }
 
 impl<'a> Play<'a> {
+    /// Whether the subject does not bring what the case judges: then the lab's own work would be judged.
+    fn is_not_judged(&mut self) -> bool {
+        let lacking = self.seat.lab.brought().lacks(&self.case.controllers);
+        if let Some(controller) = lacking {
+            let why = format!("the case judges the {}, and here the lab has that one", controller.title());
+            self.trouble(Blame::Lab, why);
+        }
+        lacking.is_some()
+    }
+
     async fn all(&mut self) -> Result<(), Stopped> {
         let case = self.case;
         let mut part = 0;
@@ -165,8 +177,8 @@ impl<'a> Play<'a> {
             if pods.count == Count::All && self.next(edge, pods).is_empty() {
                 return Ok(());
             }
-            let part = if pods.count == Count::Exactly(1) { 0 } else { part };
-            self.edge(step, index, part, &one(&step.edge)).await?;
+            let number = if pods.count == Count::Exactly(1) { 0 } else { part };
+            self.edge(step, index, number, &one(&step.edge, part)).await?;
         }
         if pods.count == Count::All && edge.repeats() && !self.next(edge, pods).is_empty() {
             return self
@@ -185,7 +197,8 @@ impl<'a> Play<'a> {
         // Whatever came since the last settling was not caused by this edge.
         self.gather();
         let (line, label) = (step.line, label(self.case, edge));
-        self.entries.push(Entry::Edge(EdgeMark { index, part, label, line, user, at: self.now() }));
+        let expect = step.expect.clone();
+        self.entries.push(Entry::Edge(EdgeMark { index, part, label, line, user, expect, at: self.now() }));
         let made = match (edge, pod_edge(edge)) {
             (Edge::Subject(life), _) => {
                 self.live(*life).await?;
@@ -196,6 +209,10 @@ impl<'a> Play<'a> {
             }
             _ => self.driver.perform(edge).await,
         };
+        let named = self.driver.take_named();
+        if !named.is_empty() {
+            self.entries.push(Entry::Named(named));
+        }
         self.check(step, edge, made)?;
         self.written = self.driver.take_written();
         self.behind_its_back(step).await?;
@@ -247,6 +264,8 @@ impl<'a> Play<'a> {
         let scene = Scene {
             namespace: &self.namespace,
             terminations: self.case.terminations,
+            unbound: self.case.bindings == Bindings::Held,
+            brought: seat.lab.brought(),
             subject,
             exited: &|| seat.exited(),
             writes: &|| self.ledger.writes(),
@@ -260,19 +279,12 @@ impl<'a> Play<'a> {
     /// none while the lab answers, or that ended after the last settling, is told so.
     async fn events(&mut self, number: u32) -> bool {
         let seat = self.seat;
-        if seat.canary.await_event(number, seat.budget, &|| seat.exited().is_some()).await {
-            return true;
+        let missing = seat.canary.await_event(number, seat.budget, &|| seat.exited().is_some()).await;
+        let Err(Trouble { blame, why }) = missing else { return true };
+        match seat.exited() {
+            Some(ended) => self.trouble(Blame::Subject, ended),
+            None => self.trouble(blame, why),
         }
-        let reach = seat.canary.reach_of_lab(Duration::from_secs(5)).await;
-        let (blame, why) = match (seat.exited(), reach) {
-            (Some(ended), _) => (Blame::Subject, ended),
-            (None, Reach::Nowhere) => (Blame::Lab, "the lab's ReplicaSet controller no longer answers".to_owned()),
-            (None, _) => {
-                let why = format!("published no Event about scaling a new Deployment up within {:?}", seat.budget);
-                (Blame::Subject, why)
-            }
-        };
-        self.trouble(blame, why);
         false
     }
 
@@ -345,7 +357,7 @@ impl<'a> Play<'a> {
     }
 
     fn next(&self, edge: PodEdge, pods: &Pods) -> Vec<Object> {
-        next_pods(&self.seat.lab.world, &self.namespace, edge, pods)
+        next_pods(&self.seat.lab.world, &self.namespace, edge, pods, &self.driver.named())
     }
 
     fn several_active(&self) -> bool {

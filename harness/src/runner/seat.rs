@@ -1,6 +1,6 @@
 //! A subject at work on a lab.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,25 +21,22 @@ use crate::subject::{Inside, Running, Spec, Stage, SubjectError};
 pub struct SeatOptions {
     /// For one settling: an edge that takes longer is somebody's failure.
     pub budget: Duration,
-    /// Controllers that the subject brings, by short name.
-    pub controllers: BTreeSet<String>,
     /// Who runs the pods; `None`: as each case says.
     pub pods: Option<PodKind>,
 }
 
 impl Default for SeatOptions {
     fn default() -> Self {
-        Self { budget: Duration::from_secs(20), controllers: BTreeSet::from(["deployment".to_owned()]), pods: None }
+        Self { budget: Duration::from_secs(20), pods: None }
     }
 }
 
-/// A subject, behind its own gate, on a lab that has proved itself.
+/// A subject, behind its own gate, on a lab that has proved itself. It brings just what the lab's cluster leaves out.
 pub struct Seat<'a> {
     pub(super) lab: &'a Lab,
     pub(super) gate: Gate,
     identity: Identity,
     spec: Spec,
-    controllers: BTreeSet<String>,
     /// `None` while it was stopped on purpose.
     subject: Mutex<Option<Running>>,
     pub(super) canary: Canary,
@@ -60,11 +57,13 @@ impl<'a> Seat<'a> {
     /// # Errors
     /// When the lab does not prove itself or the subject cannot be started.
     pub async fn take(lab: &'a Lab, spec: &Spec, options: &SeatOptions) -> Result<Seat<'a>, LabError> {
+        spec.can_bring(lab.brought())?;
         let alone = lab.cluster.exclusive().await?;
         remove_leftovers(&lab.client).await.map_err(|error| ObserveError::Canary(Box::new(error)))?;
         let namespace = format!("lockstep-canary-{:x}", clock::now().as_nanosecond());
         let doubt = lab.cluster.doubt();
-        let canary = match Canary::prove(&lab.client, &lab.world, &namespace, options.budget, doubt).await {
+        let brought = lab.brought();
+        let canary = match Canary::prove(&lab.client, &lab.world, &namespace, brought, options.budget, doubt).await {
             Ok(canary) => canary,
             Err(error) => {
                 remove_namespace(&lab.client, &namespace).await;
@@ -73,8 +72,7 @@ impl<'a> Seat<'a> {
         };
         lab.cluster.admit(&namespace).await?;
         let gate = gate(lab, spec).await?;
-        let controllers = options.controllers.clone();
-        let subject = begin(lab, spec, &gate, &canary, &controllers).await?;
+        let subject = begin(lab, spec, &gate, &canary).await?;
         let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
         if taken_up && gate.log().counts().is_empty() {
             subject.stop().await;
@@ -87,7 +85,6 @@ impl<'a> Seat<'a> {
             gate,
             identity,
             spec,
-            controllers,
             subject,
             canary,
             budget,
@@ -124,7 +121,7 @@ impl<'a> Seat<'a> {
     /// Start it again, by the same kubeconfig, unless it runs.
     pub(super) async fn start(&self) -> Result<(), LabError> {
         if self.is_off() {
-            let subject = begin(self.lab, &self.spec, &self.gate, &self.canary, &self.controllers).await?;
+            let subject = begin(self.lab, &self.spec, &self.gate, &self.canary).await?;
             *self.subject() = Some(subject);
         }
         Ok(())
@@ -176,15 +173,9 @@ async fn gate(lab: &Lab, spec: &Spec) -> Result<Gate, LabError> {
     }
 }
 
-async fn begin(
-    lab: &Lab,
-    spec: &Spec,
-    gate: &Gate,
-    canary: &Canary,
-    controllers: &BTreeSet<String>,
-) -> Result<Running, LabError> {
+async fn begin(lab: &Lab, spec: &Spec, gate: &Gate, canary: &Canary) -> Result<Running, LabError> {
     let folder = lab.folder.join(&canary.namespace);
-    let (kubeconfig, supervisor) = (gate.kubeconfig(), &lab.supervisor);
+    let (kubeconfig, supervisor, controllers) = (gate.kubeconfig(), &lab.supervisor, lab.brought());
     let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
     let inside = node.map(|node| Inside { client: &lab.client, node, gate });
     let stage = Stage { kubeconfig, folder: &folder, supervisor, controllers, inside };

@@ -9,12 +9,12 @@ mod deployment;
 mod ours;
 mod upstream;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::cluster;
 use crate::cluster::kind;
+use crate::controllers::{Controller, Controllers};
 use crate::gate::Gate;
 use crate::recording::Identity;
 use crate::supervise::{Child, Supervisor};
@@ -47,6 +47,15 @@ pub enum SubjectError {
          or deployment:MANIFEST"
     )]
     Unknown(String),
+    /// It does not have a controller that is to be judged.
+    #[error("{subject} has no {title} to be judged; choose another subject, or cases that judge another controller",
+        title = .controller.title())]
+    Lacks {
+        /// The subject.
+        subject: String,
+        /// What it does not have.
+        controller: Controller,
+    },
     /// The program is not there.
     #[error("{what} is not there: {path}; {remedy}")]
     Missing {
@@ -171,8 +180,8 @@ pub struct Stage<'a> {
     pub folder: &'a Path,
     /// Who keeps child processes.
     pub supervisor: &'a Supervisor,
-    /// Controllers that the subject brings, by short name; the cluster has left them out.
-    pub controllers: &'a BTreeSet<String>,
+    /// Controllers that the subject brings; the cluster has left them out.
+    pub controllers: &'a Controllers,
     /// The cluster, where it can run a subject as pods, and the gate is in their reach.
     pub inside: Option<Inside<'a>>,
 }
@@ -225,11 +234,27 @@ impl Spec {
         }
     }
 
+    /// Whether it can bring these controllers, as far as anybody knows: what a command brings, its user says.
+    ///
+    /// # Errors
+    /// [`SubjectError::Lacks`].
+    pub fn can_bring(&self, controllers: &Controllers) -> Result<(), SubjectError> {
+        let lacking = match self {
+            Self::Ours | Self::OursFixed | Self::OursProcess(_) => ours::controllers().lacks(controllers),
+            Self::Upstream(_) | Self::Command(_) | Self::Deployment(_) => None,
+        };
+        match lacking {
+            Some(controller) => Err(SubjectError::Lacks { subject: self.to_string(), controller }),
+            None => Ok(()),
+        }
+    }
+
     /// Start it.
     ///
     /// # Errors
     /// See [`SubjectError`].
     pub async fn start(&self, stage: &Stage<'_>) -> Result<Running, SubjectError> {
+        self.can_bring(stage.controllers)?;
         std::fs::create_dir_all(stage.folder)?;
         let kubeconfig = stage.folder.join("kubeconfig");
         std::fs::write(&kubeconfig, &stage.kubeconfig)?;

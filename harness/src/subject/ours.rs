@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::{Stage, SubjectError};
+use crate::controllers::{Controller, Controllers};
 
 /// The controller as a task of this process.
 #[derive(Debug)]
@@ -21,6 +22,11 @@ pub(super) struct Task {
     ended: Arc<Mutex<Option<String>>>,
 }
 
+/// What it has.
+pub(super) fn controllers() -> Controllers {
+    Controller::ALL.into_iter().collect()
+}
+
 /// Start the library; `fixed`: with upstream's defects mended.
 pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, String), SubjectError> {
     let config = Kubeconfig::from_yaml(&stage.kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?;
@@ -28,7 +34,7 @@ pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, Strin
     let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
     config.default_retry = false;
     let client = kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))?;
-    let controllers = stage.controllers.iter().map(|name| name.parse()).collect::<Result<_, _>>();
+    let controllers = stage.controllers.iter().map(|one| one.as_str().parse()).collect::<Result<_, _>>();
     let controllers = controllers.map_err(|error: rollout_controller::UnknownController| {
         SubjectError::Client(format!("this controller cannot bring what is wanted of it: {error}"))
     })?;
@@ -95,9 +101,8 @@ pub(super) fn binary(path: Option<&Path>) -> Result<PathBuf, SubjectError> {
 
 /// The binary's arguments. As for upstream: no leader election, and client limits that do not throttle.
 pub(super) fn arguments(stage: &Stage<'_>) -> Vec<String> {
-    let controllers: Vec<_> = stage.controllers.iter().map(String::as_str).collect();
     vec![
-        format!("--controllers={}", controllers.join(",")),
+        format!("--controllers={}", stage.controllers),
         "--leader-elect=false".into(),
         "--kube-api-qps=2000".into(),
         "--kube-api-burst=4000".into(),

@@ -42,10 +42,9 @@ pub(super) async fn program(which: Option<&str>) -> Result<(PathBuf, String), Su
 /// upstream's 20 requests a second with a burst of 30 a roll-out of ten pods is paced by the client, not by its decisions.
 /// JSON, so that the gate can tell events and decisions apart when a case asks it to.
 pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>) -> Vec<String> {
-    let controllers: Vec<_> = stage.controllers.iter().map(String::as_str).collect();
     vec![
         format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--controllers={}", controllers.join(",")),
+        format!("--controllers={}", stage.controllers),
         "--leader-elect=false".into(),
         "--secure-port=0".into(),
         "--kube-api-content-type=application/json".into(),

@@ -1,5 +1,7 @@
 //! From a recording to its timeline: one pass over the entries.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::model::{Action, Decision, Edge, EdgeId, Timeline};
@@ -7,7 +9,9 @@ use super::names::Names;
 use super::object;
 use super::order::{self, Made};
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
-use super::{checkpoint, decide, digest, events, laws};
+use super::{checkpoint, decide, digest, events, laws, pods};
+use crate::controllers::Controller;
+use crate::expect::Expect;
 use crate::recording::{EdgeMark, Entry, Recording, Version, Writer};
 
 impl Timeline {
@@ -15,7 +19,14 @@ impl Timeline {
     #[must_use]
     pub fn from_recording(recording: &Recording) -> Self {
         let names = Names::of(recording);
-        let mut build = Build { names: &names, world: World::default(), watch: laws::Watch::default(), drafts: vec![] };
+        let mut build = Build {
+            names: &names,
+            world: World::default(),
+            watch: laws::Watch::default(),
+            drafts: vec![],
+            judges_pods: recording.header.judged.has(Controller::ReplicaSet),
+            uncertain: BTreeSet::new(),
+        };
         for entry in &recording.entries {
             match entry {
                 Entry::Edge(mark) => build.edge(mark),
@@ -24,10 +35,15 @@ impl Timeline {
                 Entry::Met(meeting) => build.drafts.last_mut().into_iter().for_each(|draft| {
                     draft.meetings.push(one_line(&meeting.what));
                 }),
-                Entry::Header(_) | Entry::Request(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => {}
+                Entry::Header(_)
+                | Entry::Named(_)
+                | Entry::Request(_)
+                | Entry::Trouble(_)
+                | Entry::Impossible(_)
+                | Entry::End(_) => {}
             }
         }
-        let mut edges: Vec<Edge> = build.drafts.into_iter().map(Draft::finish).collect();
+        let mut edges: Vec<Edge> = build.drafts.into_iter().map(|draft| draft.finish(&names)).collect();
         if let (Some(edge), Some(breach)) = (edges.last_mut(), laws::silence(recording)) {
             edge.breaches.push(breach);
         }
@@ -42,6 +58,10 @@ struct Build<'a> {
     world: World<'a>,
     watch: laws::Watch,
     drafts: Vec<Draft>,
+    /// Whether what becomes of pods is judged.
+    judges_pods: bool,
+    /// Named pods whose fate the case has left to chance.
+    uncertain: BTreeSet<String>,
 }
 
 /// An edge in the making.
@@ -50,6 +70,8 @@ struct Draft {
     labels: Vec<String>,
     meetings: Vec<String>,
     made: Vec<Made>,
+    pods: pods::Moves,
+    uncertain: BTreeSet<String>,
     breaches: Vec<super::Breach>,
     checkpoint: Vec<super::State>,
 }
@@ -59,6 +81,7 @@ impl<'a> Build<'a> {
     fn edge(&mut self, mark: &EdgeMark) {
         let id = EdgeId::of(mark);
         let label = one_line(&mark.label);
+        self.uncertain.extend(mark.expect.iter().flat_map(Expect::uncertain));
         match self.drafts.last_mut() {
             Some(draft) if draft.id == id => draft.labels.push(label),
             _ => self.drafts.push(Draft {
@@ -66,6 +89,8 @@ impl<'a> Build<'a> {
                 labels: vec![label],
                 meetings: Vec::new(),
                 made: Vec::new(),
+                pods: pods::Moves::default(),
+                uncertain: self.uncertain.clone(),
                 breaches: Vec::new(),
                 checkpoint: Vec::new(),
             }),
@@ -89,13 +114,16 @@ impl<'a> Build<'a> {
                 draft.breaches.push(breach);
             }
         }
+        if self.judges_pods {
+            draft.pods.take(before, version, &self.world, self.names);
+        }
         draft.made.extend(made(before, version, &self.world, self.names));
     }
 
     fn settled(&mut self) {
         self.watch.settled();
         if let Some(draft) = self.drafts.last_mut() {
-            draft.checkpoint = checkpoint::take(&self.world, self.names);
+            draft.checkpoint = checkpoint::take(&self.world, self.names, &self.uncertain);
         }
     }
 }
@@ -125,10 +153,11 @@ pub(super) fn is_collected(decision: &Decision, before: Option<&Value>, world: &
 }
 
 impl Draft {
-    fn finish(self) -> Edge {
+    fn finish(self, names: &Names) -> Edge {
         let label = repeated(&self.labels);
         let decisions = order::canonical(self.made);
-        let decisions = if order::is_together(&label) { order::net(decisions) } else { decisions };
+        let mut decisions = if order::is_together(&label) { order::net(decisions) } else { decisions };
+        decisions.extend(self.pods.decisions(names, &self.uncertain));
         let Self { id, meetings, breaches, checkpoint, .. } = self;
         Edge { id, label, joined: false, meetings, decisions, breaches, checkpoint }
     }

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::decide;
+use super::expected::alive;
 use super::model::{Field, State};
 use super::names::Names;
 use super::object;
+use super::pods::crowd;
 use super::world::{DEPLOYMENT, POD, REPLICA_SET, World};
 
 /// Reasons of Progressing that mean "on its way". Which of them is written depends on a race between upstream's own status
@@ -16,7 +18,8 @@ const ON_ITS_WAY: [&str; 4] =
     ["NewReplicaSetCreated", "FoundNewReplicaSet", "ReplicaSetUpdated", "NewReplicaSetAvailable"];
 
 /// Every ReplicaSet and Deployment that exists: by Deployment its ReplicaSets, then itself.
-pub(super) fn take(world: &World<'_>, names: &Names) -> Vec<State> {
+/// Named pods are told by name, except the `uncertain` ones.
+pub(super) fn take(world: &World<'_>, names: &Names, uncertain: &BTreeSet<String>) -> Vec<State> {
     let mut sets: Vec<&Value> = world.all(REPLICA_SET).collect();
     sets.sort_by_key(|set| names.rank(set));
     let owners = sets.iter().map(|set| names.rank(set).0);
@@ -25,14 +28,14 @@ pub(super) fn take(world: &World<'_>, names: &Names) -> Vec<State> {
     let mut states = Vec::new();
     for group in groups {
         let own = sets.iter().filter(|set| names.rank(set).0 == group);
-        states.extend(own.map(|set| replica_set(set, world, names)));
+        states.extend(own.map(|set| replica_set(set, world, names, uncertain)));
         let deployment = world.all(DEPLOYMENT).find(|deployment| Some(object::name(deployment)) == group);
         states.extend(deployment.map(deployment_state));
     }
     states
 }
 
-fn replica_set(set: &Value, world: &World<'_>, names: &Names) -> State {
+fn replica_set(set: &Value, world: &World<'_>, names: &Names, uncertain: &BTreeSet<String>) -> State {
     let replicas = object::count(set, "/status/replicas");
     let labelled = object::count(set, "/status/fullyLabeledReplicas");
     let mut fields = Vec::new();
@@ -45,7 +48,7 @@ fn replica_set(set: &Value, world: &World<'_>, names: &Names) -> State {
     fields.extend(decide::own_annotations(None, set));
     fields.extend(decide::min_ready_seconds(set));
     let (alive, terminating) = pods(set, world);
-    fields.push(Field::number("pods", alive));
+    fields.push(Field::new("pods", &crowd(alive.into_iter().map(object::name), names, uncertain)));
     fields.extend(unless_zero("terminatingPods", terminating));
     let is_owned = object::controller(set).is_some();
     fields.extend((names.rank(set).0.is_some() && !is_owned).then(|| Field::new("owner", "none")));
@@ -107,17 +110,10 @@ fn conditions(object: &Value, on_its_way: impl Fn(&str, &str) -> bool) -> Vec<Fi
 }
 
 /// A ReplicaSet's pods: alive (neither being deleted nor at their end), and being deleted.
-fn pods(set: &Value, world: &World<'_>) -> (i64, i64) {
-    let ended = |pod: &Value| matches!(object::text(pod, "/status/phase"), Some("Failed" | "Succeeded"));
-    let (mut alive, mut terminating) = (0, 0);
-    for pod in world.controlled(POD, set) {
-        if object::deleting(pod) {
-            terminating += 1;
-        } else if !ended(pod) {
-            alive += 1;
-        }
-    }
-    (alive, terminating)
+fn pods<'a>(set: &Value, world: &World<'a>) -> (Vec<&'a Value>, i64) {
+    let pods: Vec<&Value> = world.controlled(POD, set).collect();
+    let terminating = pods.iter().filter(|pod| object::deleting(pod)).count();
+    (pods.into_iter().filter(|pod| alive(pod)).collect(), i64::try_from(terminating).unwrap_or(i64::MAX))
 }
 
 fn unless_zero(key: &str, number: i64) -> Option<Field> {

@@ -1,5 +1,7 @@
 //! Whose work a recording shows. Versions do not say who wrote them, but the gate counts the subject's requests: where
-//! ReplicaSets were decided about and the subject wrote none, somebody else decided.
+//! ReplicaSets were decided about and the subject wrote none, somebody else decided. Where the subject brings the Deployment controller
+//! that is so; where it brings the ReplicaSet controller the same holds of pods. What the lab's own controllers decide needs no
+//! request of the subject's.
 //!
 //! The border: this counts by edge and does not pair requests with versions, because a `create` carries no name. Who is
 //! to blame is `verdict`'s to say.
@@ -11,31 +13,34 @@ use super::decide;
 use super::laws::is_write;
 use super::model::{Action, EdgeId};
 use super::names::Names;
-use super::object;
 use super::world::{REPLICA_SET, World};
+use super::{object, pods};
+use crate::controllers::Controller;
 use crate::recording::{Entry, Recording, Request, Version, Writer};
 
-/// The edges at which somebody decided about ReplicaSets and the subject wrote none, in order.
+/// The edges at which somebody decided what only the subject may, and the subject wrote nothing of the kind, in order.
 pub(crate) fn unearned(recording: &Recording) -> Vec<EdgeId> {
     let names = Names::of(recording);
     let mut world = World::default();
-    let mut edges: BTreeMap<EdgeId, Tally> = BTreeMap::new();
+    let brought = &recording.header.brought;
+    let mut edges: BTreeMap<(EdgeId, Controller), Tally> = BTreeMap::new();
     let mut now = None;
     for entry in &recording.entries {
         match entry {
             Entry::Edge(mark) => now = Some(EdgeId::of(mark)),
             Entry::Object(version) => {
-                let decided = is_decision(version, &mut world, &names);
-                if let Some(edge) = now.filter(|_| decided) {
-                    edges.entry(edge).or_default().decided = true;
+                let decided = decided_by(version, &mut world, &names);
+                if let (Some(edge), Some(controller)) = (now, decided) {
+                    edges.entry((edge, controller)).or_default().decided = true;
                 }
             }
             Entry::Request(request) => {
-                if let Some(edge) = now.filter(|_| writes_replica_sets(request)) {
-                    edges.entry(edge).or_default().written = true;
+                if let (Some(edge), Some(controller)) = (now, written_by(request)) {
+                    edges.entry((edge, controller)).or_default().written = true;
                 }
             }
             Entry::Header(_)
+            | Entry::Named(_)
             | Entry::Settled(_)
             | Entry::Met(_)
             | Entry::Trouble(_)
@@ -43,7 +48,10 @@ pub(crate) fn unearned(recording: &Recording) -> Vec<EdgeId> {
             | Entry::End(_) => {}
         }
     }
-    edges.into_iter().filter(|(_, tally)| tally.decided && !tally.written).map(|(edge, _)| edge).collect()
+    let unearned = edges.into_iter().filter(|((_, by), tally)| brought.has(*by) && tally.decided && !tally.written);
+    let mut unearned: Vec<EdgeId> = unearned.map(|((edge, _), _)| edge).collect();
+    unearned.dedup();
+    unearned
 }
 
 /// Whether the subject wrote anything at all, Events aside, and was not refused.
@@ -51,27 +59,36 @@ pub(crate) fn wrote(recording: &Recording) -> bool {
     recording.entries.iter().any(|entry| matches!(entry, Entry::Request(request) if is_write(request)))
 }
 
-/// What is known about one edge.
+/// What is known about one edge and the objects that one controller decides about.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Somebody decided about a ReplicaSet: neither the driver nor the garbage collector.
+    /// Somebody decided: neither the driver nor the garbage collector.
     decided: bool,
-    /// The subject wrote a ReplicaSet.
+    /// The subject wrote such an object.
     written: bool,
 }
 
-/// Apply a version, and say whether a Deployment controller must have written it.
-fn is_decision<'a>(version: &'a Version, world: &mut World<'a>, names: &Names) -> bool {
+/// Apply a version, and say which controller must have written it, if one must.
+fn decided_by<'a>(version: &'a Version, world: &mut World<'a>, names: &Names) -> Option<Controller> {
     let before = world.apply(version);
-    if version.kind != REPLICA_SET || version.by == Writer::Driver {
-        return false;
+    if pods::is_move(before, version, world) {
+        return Some(Controller::ReplicaSet);
     }
-    let Some(decision) = decide::replica_set(before, version, world, names) else { return false };
+    if version.kind != REPLICA_SET || version.by == Writer::Driver {
+        return None;
+    }
+    let decision = decide::replica_set(before, version, world, names)?;
     // A deletion that waited for finalizers was begun by somebody, and is finished by the garbage collector.
     let finished = decision.action == Action::Deleted && before.is_some_and(object::deleting);
-    !finished && !is_collected(&decision, before, world)
+    (!finished && !is_collected(&decision, before, world)).then_some(Controller::Deployment)
 }
 
-fn writes_replica_sets(request: &Request) -> bool {
-    is_write(request) && request.resource == "replicasets" && request.subresource.is_empty()
+fn written_by(request: &Request) -> Option<Controller> {
+    let resource = request.resource.as_str();
+    match resource {
+        _ if !is_write(request) || !request.subresource.is_empty() => None,
+        "replicasets" => Some(Controller::Deployment),
+        "pods" => Some(Controller::ReplicaSet),
+        _ => None,
+    }
 }

@@ -1,15 +1,20 @@
-//! The Deployments' Events as one sorted multiset. Events lag behind decisions and are aggregated at random from the tenth
-//! distinct one on, so they are compared once, at the end, and only if there are few.
+//! The Events as one sorted multiset: the Deployments', and where the ReplicaSet controller is judged the ReplicaSets' too. Events lag
+//! behind decisions and are aggregated at random from the tenth distinct one on, so they are compared once, at the end, and only if
+//! there are few.
+//!
+//! A ReplicaSet's are counted by their reason, as their messages name pods. How often something failed is a matter of how fast it was
+//! tried again: that it did is all that is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::model::{EventLine, Events};
 use super::names::Names;
 use super::object;
 use super::token::quote;
-use super::world::{DEPLOYMENT, EVENT};
+use super::world::{DEPLOYMENT, EVENT, REPLICA_SET};
+use crate::controllers::Controller;
 use crate::recording::{Entry, Recording};
 
 /// From so many distinct Events in ten minutes on, client-go aggregates them.
@@ -20,20 +25,35 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
     if !recording.end.as_ref().is_some_and(|end| end.events_complete) {
         return Events::NotCompared("the recording may lack some".to_owned());
     }
+    let of_sets = recording.header.judged.has(Controller::ReplicaSet);
+    let is_about = |event: &Value| {
+        let kind = object::text(event, "/involvedObject/kind");
+        kind == Some(DEPLOYMENT) || of_sets && kind == Some(REPLICA_SET)
+    };
     let mut last: BTreeMap<&str, &Value> = BTreeMap::new();
     for entry in &recording.entries {
         if let Entry::Object(version) = entry
             && version.kind == EVENT
-            && object::text(&version.object, "/involvedObject/kind") == Some(DEPLOYMENT)
+            && is_about(&version.object)
         {
             last.insert(&version.name, &version.object);
         }
     }
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut counts, mut messages): (BTreeMap<String, u64>, BTreeSet<String>) = Default::default();
     for event in last.values() {
-        *counts.entry(line(event, names)).or_default() += times(event);
+        let (line, times) = if object::text(event, "/involvedObject/kind") == Some(DEPLOYMENT) {
+            let line = line(event, names);
+            messages.insert(line.clone());
+            (line, times(event))
+        } else {
+            (line_of_set(event, names), times(event))
+        };
+        let failed = object::text(event, "/reason").is_some_and(|reason| reason.starts_with("Failed"));
+        let count = counts.entry(line).or_default();
+        *count = if failed && of_sets { 1 } else { *count + times };
     }
-    if counts.len() >= TOO_MANY {
+    let many = u64::try_from(TOO_MANY).unwrap_or(u64::MAX);
+    if messages.len() >= TOO_MANY || of_sets && counts.values().any(|count| *count >= many) {
         return Events::NotCompared(Events::TEN_OR_MORE.to_owned());
     }
     Events::All(counts.into_iter().map(|(text, count)| EventLine { text, count }).collect())
@@ -45,6 +65,13 @@ fn line(event: &Value, names: &Names) -> String {
     let message = names.in_message(object::text(event, "/message").unwrap_or_default());
     let line = format!("{} {} {}", text("/type"), text("/reason"), Value::from(message));
     if names.several() { format!("{} {line}", text("/involvedObject/name")) } else { line }
+}
+
+/// `Normal SuccessfulCreate rs1`.
+fn line_of_set(event: &Value, names: &Names) -> String {
+    let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));
+    let set = names.replica_set(&json!({"metadata": {"uid": event.pointer("/involvedObject/uid")}}));
+    format!("{} {} {set}", text("/type"), text("/reason"))
 }
 
 /// How often an Event was reported: its count, or its series'.

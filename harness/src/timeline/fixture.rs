@@ -22,6 +22,8 @@ impl Film {
             path: "cases/rolling/x.yaml".to_owned(),
             source: "description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n  - ready: {pods: all}\n"
                 .to_owned(),
+            judged: Default::default(),
+            brought: Default::default(),
             namespace: "x".to_owned(),
             subject: identity("ours", "rollout-controller 0.1.0"),
             cluster: identity("control-plane", "kube-apiserver v1.36.3"),
@@ -58,9 +60,40 @@ impl Film {
         self.mark(index, part, label, 4 + index as usize, false)
     }
 
+    /// The ReplicaSet controller is judged, and the subject brings it.
+    pub(crate) fn judging_replica_sets(mut self) -> Self {
+        let only = "replicaset".parse::<crate::controllers::Controllers>().unwrap();
+        self.recording.header.judged = only.clone();
+        self.recording.header.brought = only;
+        self
+    }
+
+    /// The case knows a pod by name.
+    pub(crate) fn named(self, name: &str, real: &str) -> Self {
+        self.entry(Entry::Named([(name.to_owned(), real.to_owned())].into()))
+    }
+
+    /// An edge of a user's, after which the case expects just these sets of pods.
+    pub(crate) fn expecting(self, index: u32, sets: &[&[&str]]) -> Self {
+        let set = |set: &&[&str]| set.iter().map(|name| (*name).to_owned()).collect();
+        let expect = Some(crate::expect::Expect::any_of(sets.iter().map(set).collect()));
+        let label = "scale".to_owned();
+        self.entry(Entry::Edge(EdgeMark { index, part: 0, label, line: 5, user: true, expect, at: 0 }))
+    }
+
+    /// A version by somebody else that the subject asked for in this way.
+    pub(crate) fn asked(self, verb: &str, resource: &str, object: &Value) -> Self {
+        self.foreign(object).request(verb, resource, 200)
+    }
+
+    /// What the driver made.
+    pub(crate) fn driver_made(self, object: &Value) -> Self {
+        self.version(object, Change::Added, Writer::Driver)
+    }
+
     fn mark(self, index: u32, part: u32, label: &str, line: usize, user: bool) -> Self {
         let label = label.to_owned();
-        self.entry(Entry::Edge(EdgeMark { index, part, label, line, user, at: 0 }))
+        self.entry(Entry::Edge(EdgeMark { index, part, label, line, user, expect: None, at: 0 }))
     }
 
     pub(crate) fn driver(self, object: &Value) -> Self {

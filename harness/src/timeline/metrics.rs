@@ -51,7 +51,7 @@ impl Metrics {
                 Entry::Edge(mark) => mark.at,
                 Entry::Object(version) => version.at,
                 Entry::Met(meeting) => meeting.at,
-                Entry::Header(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => 0,
+                Entry::Header(_) | Entry::Named(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => 0,
             };
             metrics.wall = metrics.wall.max(at);
         }

@@ -8,6 +8,8 @@
 //! * `world` replays the recording, one frame a version; `object` reads the few fields that count.
 //! * `names` gives ReplicaSets their names; `shape`, `decide`, `checkpoint` and `events` are the normalisations, each a
 //!   small function; `bounds` and `laws` hold the judge's own rollout arithmetic.
+//! * `pods` is for cases that judge the ReplicaSet controller: what it did to pods; `expected` holds a case's own word on the pods that
+//!   it named against what is there.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
 //! * `credit` tells where the decisions cannot have been the subject's.
 //! * `digest` tells one version of a case from another.
@@ -22,6 +24,7 @@ mod credit;
 mod decide;
 mod digest;
 mod events;
+mod expected;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod laws;
@@ -31,12 +34,14 @@ mod names;
 mod object;
 mod order;
 mod parse;
+mod pods;
 mod shape;
 mod text;
 mod token;
 mod world;
 
 pub(crate) use credit::{unearned, wrote};
+pub(crate) use expected::unexpected;
 pub use metrics::Metrics;
 pub use model::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
 pub use order::joined;

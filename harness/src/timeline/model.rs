@@ -93,6 +93,8 @@ pub enum Action {
     Annotated,
     /// Something else changed; the details say what.
     Changed,
+    /// Its pods were made, deleted, adopted or released; the details say how many.
+    Pods,
 }
 
 /// A `key=value` of a decision or a checkpoint.

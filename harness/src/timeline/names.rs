@@ -1,13 +1,15 @@
 //! Names that two runs share. A ReplicaSet's real name ends in a hash of its template; a timeline calls it `rs1`, `rs2`, …
-//! by first appearance under its Deployment.
+//! by first appearance under its Deployment. One that the case itself made keeps the case's name where ReplicaSets are what is judged;
+//! and pods have the names that the case gave them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::object;
-use super::world::{DEPLOYMENT, REPLICA_SET};
-use crate::recording::{Entry, Recording, Version};
+use super::world::{DEPLOYMENT, POD, REPLICA_SET};
+use crate::controllers::Controller;
+use crate::recording::{Change, Entry, Recording, Version, Writer};
 
 /// The normalised names of one recording's objects.
 #[derive(Debug, Default)]
@@ -16,6 +18,10 @@ pub(super) struct Names {
     sets: BTreeMap<String, (Option<String>, u32)>,
     /// Real names to normalised ones, longest first, for messages.
     real: Vec<(String, String)>,
+    /// Uid of every ReplicaSet that the case made and no Deployment ever had, to its name; only where ReplicaSets are what is judged.
+    made: BTreeMap<String, String>,
+    /// The names of pods by their real ones: those that the case gave, and its own of the pods that it made.
+    pods: BTreeMap<String, String>,
     /// Uids of every Deployment ever seen.
     deployments: BTreeMap<String, String>,
     /// Whether names are prefixed by their Deployment's.
@@ -38,12 +44,33 @@ impl Names {
         names.several = names.deployments.values().collect::<BTreeSet<_>>().len() > 1;
         let sets: Vec<&Version> = versions().filter(|version| version.kind == REPLICA_SET).collect();
         names.number(&sets);
+        for entry in &recording.entries {
+            match entry {
+                Entry::Named(named) => {
+                    names.pods.extend(named.iter().map(|(name, real)| (real.clone(), name.clone())));
+                }
+                Entry::Object(made)
+                    if made.kind == POD && made.by == Writer::Driver && made.change == Change::Added =>
+                {
+                    names.pods.entry(made.name.clone()).or_insert_with(|| made.name.clone());
+                }
+                _ => {}
+            }
+        }
+        if recording.header.judged.has(Controller::ReplicaSet) {
+            let made = sets.iter().filter(|set| set.by == Writer::Driver && set.change == Change::Added);
+            let nobodys = made.filter(|set| names.rank(&set.object).0.is_none());
+            names.made = nobodys.map(|set| (object::uid(&set.object).to_owned(), set.name.clone())).collect();
+        }
         names.real = names.real_names(&sets);
         names
     }
 
     /// The normalised name of a ReplicaSet.
     pub(super) fn replica_set(&self, object: &Value) -> String {
+        if let Some(name) = self.made.get(object::uid(object)) {
+            return name.clone();
+        }
         match self.sets.get(object::uid(object)) {
             Some((Some(deployment), number)) if self.several => format!("{deployment}/rs{number}"),
             Some((Some(_), number)) => format!("rs{number}"),
@@ -62,6 +89,11 @@ impl Names {
     /// The name of the Deployment with this uid, alive or not.
     pub(super) fn deployment(&self, uid: &str) -> Option<&str> {
         self.deployments.get(uid).map(String::as_str)
+    }
+
+    /// The name of a pod, if it has one that another run shares.
+    pub(super) fn pod(&self, real: &str) -> Option<&str> {
+        self.pods.get(real).map(String::as_str)
     }
 
     /// Whether there is more than one Deployment.

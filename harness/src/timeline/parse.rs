@@ -123,6 +123,7 @@ fn decision(content: &str) -> Result<Decision, String> {
         [object, "adopted", rest @ ..] => (object, Action::Adopted, rest),
         [object, "released", rest @ ..] => (object, Action::Released, rest),
         [object, "annotated", rest @ ..] => (object, Action::Annotated, rest),
+        [object, "pods", rest @ ..] => (object, Action::Pods, rest),
         [object, rest @ ..] => (object, Action::Changed, rest),
         [] => return Err("empty".to_owned()),
     };

@@ -125,6 +125,7 @@ impl Display for Action {
             Self::Released => f.write_str(" released"),
             Self::Annotated => f.write_str(" annotated"),
             Self::Changed => Ok(()),
+            Self::Pods => f.write_str(" pods"),
         }
     }
 }

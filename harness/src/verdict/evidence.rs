@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::recording::{Blame, EdgeMark, Entry, Recording, Trouble};
 use crate::timeline::{EdgeId, unearned};
 
-/// Why an edge is no evidence at which ReplicaSets changed and the subject wrote none.
+/// Why an edge is no evidence at which objects changed that only the subject may change, and the subject wrote none.
 const FOREIGN: &str =
-    "decisions were made here, but not by the subject: another Deployment controller is at work on this cluster";
+    "decisions were made here, but not by the subject: another controller of the kind is at work on this cluster";
 
 /// Why an impossible edge is nobody's fault yet.
 const UNPROVED: &str = "nothing shows that the case asks for what can be: is it right? upstream's own run, blessed or beside it, would tell";
@@ -65,7 +65,12 @@ impl Evidence {
                     now.open = false;
                     evidence.impossible(&now, why, possible(now.edge));
                 }
-                Entry::Header(_) | Entry::Object(_) | Entry::Request(_) | Entry::Met(_) | Entry::End(_) => {}
+                Entry::Header(_)
+                | Entry::Named(_)
+                | Entry::Object(_)
+                | Entry::Request(_)
+                | Entry::Met(_)
+                | Entry::End(_) => {}
             }
         }
         evidence.end(recording, &now);

@@ -5,7 +5,7 @@ use super::evidence::{At, Evidence};
 use super::judgement::{Blessing, Finding, Judgement, What};
 use crate::outcome::Verdict;
 use crate::recording::{Blame, Recording};
-use crate::timeline::{EdgeId, Metrics, Timeline, wrote};
+use crate::timeline::{self, EdgeId, Metrics, Timeline, wrote};
 
 /// Judge a recording by its blessed timeline, or by the laws alone if there is none.
 #[must_use]
@@ -33,6 +33,7 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
     }
     let exceptions = if matches!(blessing, Blessing::Changed(_)) { None } else { blessed };
     findings.extend(breaches(&timeline, exceptions, &evidence));
+    findings.extend(unexpected(recording, &evidence));
     finish(recording, timeline, blessing, findings, comparison)
 }
 
@@ -63,6 +64,7 @@ pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
         findings.push(finding(lab, What::OtherRun(lab.trouble.why.clone())));
     }
     findings.extend(breaches(&timeline, Some(&expected), &evidence));
+    findings.extend(unexpected(recording, &evidence));
     finish(recording, timeline, Blessing::Live(other.header.subject.clone()), findings, comparison)
 }
 
@@ -163,6 +165,16 @@ fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence
         }));
     }
     findings
+}
+
+/// What the case itself says of its named pods, whatever is blessed: where that differs, nothing else needs to.
+fn unexpected(recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
+    let found = timeline::unexpected(recording).into_iter().filter(|(edge, _)| evidence.covers(*edge));
+    let finding = |(edge, what)| {
+        let (label, line) = (evidence.label(edge), evidence.line(edge));
+        Finding { place: Place::Edge(edge), label, line, what: What::Unexpected(what) }
+    };
+    found.map(finding).collect()
 }
 
 fn finding(at: &At, what: What) -> Finding {

@@ -70,6 +70,8 @@ pub enum What {
     Trouble(Blame, String),
     /// A law was broken.
     Breach(Breach),
+    /// Other pods live on than the case says.
+    Unexpected(String),
     /// The run that this one is held against broke here; why.
     OtherRun(String),
     /// Neither side holds a decision.
@@ -81,7 +83,7 @@ impl What {
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
-            Self::Divergence(_) | Self::Breach(_) => Blame::Subject,
+            Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) => Blame::Subject,
             Self::Unsettled(blame, _) | Self::Trouble(blame, _) => *blame,
             Self::OtherRun(_) | Self::BothIdle => Blame::Lab,
         }

@@ -77,6 +77,7 @@ fn verdicts(#[case] recording: Recording, #[case] verdict: &str, #[case] finding
                 super::What::Unsettled(..) => "unsettled",
                 super::What::Trouble(..) => "trouble",
                 super::What::Breach(_) => "law",
+                super::What::Unexpected(_) => "expect",
                 super::What::OtherRun(_) => "other",
                 super::What::BothIdle => "idle",
             };
@@ -84,6 +85,26 @@ fn verdicts(#[case] recording: Recording, #[case] verdict: &str, #[case] finding
         })
         .collect();
     assert_eq!((judgement.verdict.name(), found.join(", ").as_str()), (verdict, findings));
+}
+
+#[test]
+fn a_case_that_says_who_lives_on_is_held_to_it() {
+    let pod = json!({"kind": "Pod", "metadata": {"name": "x", "uid": "x"}});
+    let film = |sets: &[&[&str]]| {
+        let film = Film::rolled_out(1).driver_made(&pod).named("a", "x").settled();
+        film.expecting(1, sets).driver(&scaled(&web(), 1)).settled().end()
+    };
+    for (sets, verdict) in [
+        (&[["a"].as_slice()][..], Verdict::Conformant),
+        (&[[].as_slice(), &["a"]], Verdict::Conformant),
+        (&[[].as_slice()], Verdict::NonConformant),
+    ] {
+        let recording = film(sets);
+        // Whatever is blessed says the same.
+        let judgement = judge(&recording, Some(&timeline(&recording)));
+        assert_eq!(judgement.verdict, verdict, "{:?}", judgement.findings);
+        assert!(judgement.findings.iter().all(|it| matches!(it.what, super::What::Unexpected(_))));
+    }
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The programs as containers, made by testcontainers, on a network that only they are on.
 
-use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +18,7 @@ use crate::cluster::place::{self, make_private, write_private};
 use crate::cluster::programs;
 use crate::cluster::ready::{Crew, LAB, Secrets, until_ready};
 use crate::cluster::{Cluster, ClusterError, Plan, SiteName};
+use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{Child, Exit, ProcessId, Spec, SuperviseError, Supervisor};
 
@@ -57,7 +57,7 @@ struct Starting<'a> {
     images: &'a Images,
     names: Names,
     dir: &'a Path,
-    without: &'a BTreeSet<String>,
+    without: &'a Controllers,
     running: Vec<Running>,
 }
 
@@ -97,6 +97,7 @@ impl Starting<'_> {
             programs: self.running.iter().map(|it| (it.name.clone(), ProcessId::of(it.log.pid))).collect(),
             supervisor: Some(self.supervisor.process()),
             kind: None,
+            without: self.without.clone(),
             owned: None,
             alone: None,
             tenancy: None,

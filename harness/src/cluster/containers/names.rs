@@ -95,6 +95,7 @@ mod tests {
 
     use super::*;
     use crate::cluster::programs::{etcd, kube_apiserver, kube_controller_manager};
+    use crate::controllers::Controllers;
 
     #[test]
     fn names_are_a_clusters_own() {
@@ -111,7 +112,7 @@ mod tests {
         for (program, arguments) in [
             ("etcd", etcd(&layout)),
             ("kube-apiserver", kube_apiserver(&layout)),
-            ("kube-controller-manager", kube_controller_manager(&layout, &BTreeSet::new())),
+            ("kube-controller-manager", kube_controller_manager(&layout, &Controllers::default())),
         ] {
             let told = arguments.iter().filter_map(|argument| Some(argument.split_once("=/lockstep/")?.1));
             let told: BTreeSet<_> = told.filter(|file| *file != "etcd").collect();

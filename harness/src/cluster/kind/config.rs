@@ -3,12 +3,12 @@
 //! The patch names no API version and writes its arguments as a map: kind converts such a patch to what kubeadm of the node
 //! wants. One with the wrong version or shape would be dropped without a word.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::KindError;
+use crate::controllers::Controllers;
 use crate::fingerprint::fingerprint;
 
 /// What kubeadm has by default; a value of our own replaces it, so it is repeated.
@@ -20,7 +20,7 @@ pub(super) struct Config(Value);
 
 impl Config {
     /// The user's configuration, or kind's smallest, with the controllers under test off.
-    pub(super) fn merge(path: Option<&Path>, without: &BTreeSet<String>) -> Result<Self, KindError> {
+    pub(super) fn merge(path: Option<&Path>, without: &Controllers) -> Result<Self, KindError> {
         let Some(path) = path else {
             return Ok(Self::with_patches(json!({"nodes": [{"role": "control-plane"}]}), without));
         };
@@ -32,7 +32,7 @@ impl Config {
     }
 
     /// Ours come last, and the last wins.
-    fn with_patches(mut config: Value, without: &BTreeSet<String>) -> Self {
+    fn with_patches(mut config: Value, without: &Controllers) -> Self {
         config["kind"] = "Cluster".into();
         config["apiVersion"] = "kind.x-k8s.io/v1alpha4".into();
         let patches = config["kubeadmConfigPatches"].as_array().cloned().unwrap_or_default();
@@ -68,10 +68,10 @@ fn check(config: &Value) -> Result<(), String> {
 }
 
 /// The kubeadm patch. The client limits go up as everywhere else: at upstream's own, the lab would be the slowest part.
-fn patch(without: &BTreeSet<String>) -> String {
-    let off = without.iter().filter(|name| *name != "deployment").map(|name| format!(",-{name}")).collect::<String>();
+fn patch(without: &Controllers) -> String {
+    let off = without.iter().map(|one| format!(",-{one}")).collect::<String>();
     let arguments = json!({
-        "controllers": format!("{DEFAULT},-deployment{off}"),
+        "controllers": format!("{DEFAULT}{off}"),
         "kube-api-qps": "2000",
         "kube-api-burst": "4000",
     });
@@ -86,7 +86,7 @@ mod tests {
     fn merged(text: &str) -> Result<Config, KindError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        Config::merge(Some(file.path()), &BTreeSet::from(["replicaset".to_owned()]))
+        Config::merge(Some(file.path()), &"deployment,replicaset".parse().unwrap())
     }
 
     #[test]
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn the_image_and_the_configuration_make_the_fingerprint() {
-        let plain = Config::merge(None, &BTreeSet::new()).unwrap();
-        let other = Config::merge(None, &BTreeSet::from(["replicaset".to_owned()])).unwrap();
+        let plain = Config::merge(None, &Controllers::default()).unwrap();
+        let other = Config::merge(None, &"replicaset".parse().unwrap()).unwrap();
         let prints = [plain.fingerprint("a"), plain.fingerprint("b"), other.fingerprint("a")];
-        assert_eq!(BTreeSet::from(prints).len(), 3);
+        assert_eq!(std::collections::BTreeSet::from(prints).len(), 3);
     }
 }

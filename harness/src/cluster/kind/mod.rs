@@ -196,6 +196,7 @@ async fn attach(
         programs: std::collections::BTreeMap::new(),
         supervisor: None,
         kind: Some(Node { name: node, engine: tool.engine().to_owned() }),
+        without: plan.without.clone(),
         owned: None,
         alone: None,
         tenancy: None,

@@ -1,6 +1,5 @@
 //! Whether a kind cluster is what it was to be: the controllers under test are off, and its node is ready.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
@@ -9,23 +8,24 @@ use kube::api::{Api, ListParams};
 use super::{ClusterError, KindError};
 use crate::clock;
 use crate::cluster::stock::{self, Stock};
+use crate::controllers::Controllers;
 
 /// kind is done before the kubelet has told the server about the control plane's own pods.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Read the controller manager's command line: no controller under test may be on.
-pub(super) async fn controllers_off(client: &kube::Client, without: &BTreeSet<String>) -> Result<(), ClusterError> {
+pub(super) async fn controllers_off(client: &kube::Client, without: &Controllers) -> Result<(), ClusterError> {
     let since = clock::instant();
     loop {
         match stock::look(client, without).await? {
             Stock::Off => return Ok(()),
-            Stock::On { controller: on, pod, controllers } => {
-                return Err(KindError::StockController { on, pod, controllers }.into());
+            Stock::On { controller, pod, controllers } => {
+                return Err(KindError::StockController { on: controller.to_string(), pod, controllers }.into());
             }
             Stock::Unseen if since.elapsed() > PATIENCE => {
                 let (pod, controllers) = ("no kube-controller-manager".to_owned(), "?".to_owned());
-                return Err(KindError::StockController { on: "deployment".to_owned(), pod, controllers }.into());
+                return Err(KindError::StockController { on: without.to_string(), pod, controllers }.into());
             }
             Stock::Unseen => clock::pause(LOOK).await,
         }

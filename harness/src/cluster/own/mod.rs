@@ -74,6 +74,7 @@ pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<B
     let version = version.map_err(|error| unreachable(wish, &error))?.git_version;
     let stock = stock::look(&door.client, &plan.without).await?;
     if let Stock::On { controller, pod, controllers } = stock {
+        let controller = controller.to_string();
         return Err(TenancyError::StockController { controller, pod, controllers }.into());
     }
     daemons::warn(&door.client).await;
@@ -93,6 +94,7 @@ pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<B
         programs: std::collections::BTreeMap::new(),
         supervisor: None,
         kind: None,
+        without: plan.without.clone(),
         owned: None,
         alone: Some(door.alone.into()),
         tenancy: Some(tenancy.into()),

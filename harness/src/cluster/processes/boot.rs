@@ -1,6 +1,6 @@
 //! The programs as processes under supervision: on free ports of loopback, with their files in the cluster's folder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use super::super::programs::{self, Layout};
 use super::super::ready::{Crew, LAB, Secrets, until_ready};
 use super::super::{Cluster, ClusterError, Plan, SiteName};
 use super::{Binaries, binaries, ports};
+use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{Child, Exit, ProcessId, Spec, Supervisor};
 
@@ -45,7 +46,7 @@ struct Starting<'a> {
     supervisor: &'a Supervisor,
     binaries: &'a Binaries,
     dir: &'a Path,
-    without: &'a BTreeSet<String>,
+    without: &'a Controllers,
     layout: Layout,
     children: Vec<Child>,
 }
@@ -55,7 +56,7 @@ impl<'a> Starting<'a> {
         supervisor: &'a Supervisor,
         binaries: &'a Binaries,
         dir: &'a Path,
-        without: &'a BTreeSet<String>,
+        without: &'a Controllers,
     ) -> Result<Self, ClusterError> {
         let [api, etcd, peer] = ports::free()?;
         let layout = Layout {
@@ -89,6 +90,7 @@ impl<'a> Starting<'a> {
             programs: self.children.iter().map(|child| (child.name.clone(), ProcessId::of(child.pid))).collect(),
             supervisor: Some(self.supervisor.process()),
             kind: None,
+            without: self.without.clone(),
             owned: None,
             alone: None,
             tenancy: None,

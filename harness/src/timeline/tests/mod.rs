@@ -1,5 +1,7 @@
 //! Whole recordings and the timelines that they become.
 
+mod pods;
+
 use insta::assert_snapshot;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -355,6 +357,7 @@ fn action() -> impl Strategy<Value = Action> {
         Just(Action::Released),
         Just(Action::Annotated),
         Just(Action::Changed),
+        Just(Action::Pods),
     ]
 }
 
