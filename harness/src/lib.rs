@@ -18,12 +18,14 @@
 //! * **History first.** Watches keep every version of every object ([`observe`]); judging reads the [`recording`] and never a cluster.
 //! * **Upstream is the oracle.** Expected [`timeline`]s are recorded from upstream, never written by hand.
 //! * **Three verdicts.** A lab that broke is never the subject's failure, a subject that did nothing is never a pass ([`verdict`]).
-//! * **The gate.** Every [`subject`] reaches the API server through a proxy of the harness's own ([`gate`]).
+//! * **The gate.** Every [`subject`] reaches the API server through a proxy of the harness's own ([`gate`]). It can hold, refuse and lose
+//!   what passes, so an edge has a middle, and [`faults`] fall between any two writes.
 //! * **The judge shares no code with the accused.** One file, `subject/ours.rs`, names the controller crate.
 //!
 //! # Where things are
 //!
-//! `case`, `controllers`, `expect`, `recording`, `timeline`, `verdict`, `report` and `outcome` are pure: no clock, no network, no runtime. `supervise`, `cluster`,
+//! `case`, `controllers`, `expect`, `recording`, `timeline`, `verdict`, `faults`, `report` and `outcome` are pure: no clock, no network, no
+//! runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
 //! # Where this differs from the first picture of it
@@ -42,6 +44,7 @@ pub mod cluster;
 pub mod controllers;
 pub mod driver;
 pub mod expect;
+pub mod faults;
 mod fingerprint;
 pub mod gate;
 pub mod observe;

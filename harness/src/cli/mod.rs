@@ -7,6 +7,7 @@
 mod bless;
 mod cluster;
 mod compare;
+mod faults;
 mod judge;
 mod list;
 mod own;
@@ -46,6 +47,8 @@ enum Command {
     Judge(judge::Arguments),
     /// Record timelines from upstream, five recordings from two boots, and write them beside their cases.
     Bless(bless::Arguments),
+    /// Crash, refuse, lose answers and lag at every write of a case, and see whether it ends as it does without.
+    Faults(faults::Arguments),
     /// List the cases.
     List(list::Arguments),
     /// A control plane of one's own, for kubectl and for runs that need not boot one.
@@ -64,6 +67,7 @@ impl Cli {
             Command::Record(arguments) => record::execute(arguments).await,
             Command::Judge(arguments) => judge::execute(&arguments),
             Command::Bless(arguments) => bless::execute(arguments).await,
+            Command::Faults(arguments) => faults::execute(arguments).await,
             Command::List(arguments) => list::execute(&arguments),
             Command::Cluster(arguments) => cluster::execute(arguments).await,
         }

@@ -1,6 +1,7 @@
 //! The gate between a client and a server of the test's own, in both versions of HTTP.
 
 mod commands;
+mod overhead;
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -108,7 +109,11 @@ async fn answer(
 }
 
 fn client(gate: &Gate, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
-    let tls = HttpsConnectorBuilder::new().with_tls_config(client_config(&gate.access()).unwrap()).https_only();
+    client_to(&gate.access(), version)
+}
+
+fn client_to(access: &Access, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
+    let tls = HttpsConnectorBuilder::new().with_tls_config(client_config(access).unwrap()).https_only();
     let connector = if version == Version::HTTP_2 { tls.enable_http2().build() } else { tls.enable_http1().build() };
     Client::builder(TokioExecutor::new()).http2_only(version == Version::HTTP_2).build(connector)
 }

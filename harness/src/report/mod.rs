@@ -6,9 +6,11 @@
 //! * [`failure()`] shows one case: the first wrong step, its lines as a small diff, where it stands in the case file, and
 //!   the command that repeats it.
 //! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
+//! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
 mod failure;
+mod faults;
 mod json;
 mod paint;
 mod rows;
@@ -18,6 +20,7 @@ mod table;
 mod totals;
 
 pub use failure::{failure, headline};
+pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table};
 pub use json::json;
 pub use side_by_side::{Side, side_by_side};
 pub use summary::summary;

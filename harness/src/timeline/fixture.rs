@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::recording::{
-    Blame, Change, EdgeMark, End, Entry, FORMAT, Header, Identity, Recording, Request, Settling, Trouble, Version,
-    Writer,
+    Blame, Change, EdgeMark, End, Entry, FORMAT, Header, Identity, Meeting, Recording, Request, Settling, Trouble,
+    Version, Writer,
 };
 
 /// A recording in the making. Each version gets the next resourceVersion.
@@ -146,6 +146,15 @@ impl Film {
 
     pub(crate) fn trouble(self, blame: Blame, why: &str) -> Self {
         self.entry(Entry::Trouble(Trouble { blame, why: why.to_owned() }))
+    }
+
+    pub(crate) fn met(self, what: &str) -> Self {
+        self.entry(Entry::Met(Meeting { what: what.to_owned(), at: 25 }))
+    }
+
+    /// A user's edge that stands on this line.
+    pub(crate) fn at_line(self, line: usize) -> Self {
+        self.mark(1, 0, "x", line, true)
     }
 
     pub(crate) fn impossible(self, why: &str) -> Self {

@@ -7,7 +7,7 @@
 //!
 //! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are the same.
 //! * `evidence` reads from a recording who got into trouble, and where.
-//! * `judge` weighs both.
+//! * `judge` weighs both; `withstood` holds a run with a fault against one without.
 //!
 //! Pure: a stored recording is judged again, offline, with the same result.
 
@@ -16,11 +16,13 @@ mod compare;
 mod evidence;
 mod judge;
 mod judgement;
+mod withstood;
 
 pub use agree::{Disagreement, agree};
 pub use compare::{BothIdle, Comparison, Difference, Place, Relabelled, compare, compare_live};
 pub use judge::{judge, judge_live};
 pub use judgement::{Blessing, Finding, Judgement, What};
+pub use withstood::{Withstood, withstood};
 
 pub use crate::outcome::Verdict;
 

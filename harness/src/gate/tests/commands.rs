@@ -1,6 +1,5 @@
 //! Commands, on the wire.
 
-use hyper::Method;
 use serde_json::Value;
 
 use super::*;
@@ -14,7 +13,7 @@ fn on(resource: &str) -> Pattern {
     Pattern { namespace, resource, subresources: vec![String::new()], verbs: Vec::new(), name: None }
 }
 
-fn command(act: Act) -> Command {
+pub(super) fn command(act: Act) -> Command {
     Command { on: on("replicasets"), nth: 1, once: true, act }
 }
 
@@ -22,11 +21,13 @@ fn watching(nth: u32, act: WatchAct) -> WatchCommand {
     WatchCommand { namespace: "ns".to_owned(), resource: "replicasets".to_owned(), nth, act }
 }
 
-fn put(gate: &Gate, path: &str) -> Request<Full<Bytes>> {
-    let mut request = get(gate, path);
-    *request.method_mut() = Method::PUT;
-    *request.body_mut() = Bytes::from_static(br#"{"spec":{"replicas":4}}"#).into();
-    request
+fn update(gate: &Gate, path: &str) -> Request<Full<Bytes>> {
+    put(&format!("{}{path}", gate.url()))
+}
+
+pub(super) fn put(url: &str) -> Request<Full<Bytes>> {
+    let body = Bytes::from_static(br#"{"spec":{"replicas":4}}"#);
+    Request::put(url).body(body.into()).unwrap()
 }
 
 fn event(namespace: &str, name: &str) -> Bytes {
@@ -127,7 +128,7 @@ async fn a_held_request_shows_its_body_and_waits(#[case] version: Version) {
     let mut server = Server::start().await;
     let gate = Gate::start(&server.access).unwrap();
     let mut armed = gate.control().arm(command(Act::Hold(Side::Before)));
-    let asking = tokio::spawn(client(&gate, version).request(put(&gate, UPDATE)));
+    let asking = tokio::spawn(client(&gate, version).request(update(&gate, UPDATE)));
     let met = soon(armed.met()).await;
     assert_eq!((met.route.name.as_str(), met.side(), met.status), ("web-1", Side::Before, None));
     assert_eq!(met.body, r#"{"spec":{"replicas":4}}"#);
@@ -147,16 +148,16 @@ async fn an_answer_is_lost_after_the_server_has_acted(#[case] version: Version) 
     let gate = Gate::start(&server.access).unwrap();
     let client = client(&gate, version);
     let mut armed = gate.control().arm(command(Act::Drop));
-    assert!(soon(client.request(put(&gate, UPDATE))).await.is_err());
+    assert!(soon(client.request(update(&gate, UPDATE))).await.is_err());
     server.watch().await;
     assert_eq!(soon(armed.met()).await.status, Some(200));
-    assert_eq!(soon(client.request(put(&gate, UPDATE))).await.unwrap().status(), StatusCode::OK, "once is once");
+    assert_eq!(soon(client.request(update(&gate, UPDATE))).await.unwrap().status(), StatusCode::OK, "once is once");
     server.watch().await;
     assert_eq!(gate.log().drain().iter().map(|request| request.status).collect::<Vec<_>>()[0], Some(200));
 
     drop(armed);
     let mut killed = gate.control().arm(command(Act::Hold(Side::After)));
-    let asking = tokio::spawn(client.request(put(&gate, UPDATE)));
+    let asking = tokio::spawn(client.request(update(&gate, UPDATE)));
     soon(killed.met()).await.cut();
     assert!(soon(asking).await.unwrap().is_err());
 }
@@ -169,7 +170,7 @@ async fn a_cut_connection_takes_its_watches_along() {
     let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
     let _events = server.watch().await;
     let _armed = gate.control().arm(command(Act::Cut(Side::Before)));
-    assert!(soon(client.request(put(&gate, UPDATE))).await.is_err());
+    assert!(soon(client.request(update(&gate, UPDATE))).await.is_err());
     assert!(soon(body.frame()).await.unwrap().is_err());
     assert!(server.watches.try_recv().is_err(), "the server has not seen the request");
 }
@@ -184,7 +185,7 @@ async fn a_refusal_is_a_servers_and_the_canary_is_never_refused(#[case] version:
     let client = client(&gate, version);
     let always = Command { once: false, ..command(Act::Refuse(Refusal::TooMany)) };
     let mut armed = gate.control().arm(always);
-    let response = soon(client.request(put(&gate, UPDATE))).await.unwrap();
+    let response = soon(client.request(update(&gate, UPDATE))).await.unwrap();
     assert_eq!(
         (response.status(), &response.headers()["retry-after"]),
         (StatusCode::TOO_MANY_REQUESTS, &"1".parse().unwrap())
@@ -193,7 +194,7 @@ async fn a_refusal_is_a_servers_and_the_canary_is_never_refused(#[case] version:
     assert_eq!((&status["kind"], &status["reason"]), (&"Status".into(), &"TooManyRequests".into()));
     assert_eq!(soon(armed.met()).await.route.name, "web-1");
     let canary = "/apis/apps/v1/namespaces/canary/replicasets/web-1";
-    assert_eq!(soon(client.request(put(&gate, canary))).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(soon(client.request(update(&gate, canary))).await.unwrap().status(), StatusCode::OK);
     server.watch().await;
 }
 
@@ -203,7 +204,7 @@ async fn a_request_that_is_late_still_comes() {
     let gate = Gate::start(&server.access).unwrap();
     let since = clock::instant();
     let _armed = gate.control().arm(command(Act::Delay(Duration::from_millis(60))));
-    let response = soon(client(&gate, Version::HTTP_2).request(put(&gate, UPDATE))).await.unwrap();
+    let response = soon(client(&gate, Version::HTTP_2).request(update(&gate, UPDATE))).await.unwrap();
     server.watch().await;
     assert_eq!(response.status(), StatusCode::OK);
     assert!(since.elapsed() >= Duration::from_millis(60));

@@ -1,0 +1,187 @@
+//! `lockstep faults`: play a case once, and then again for each way in which something can go wrong at each of its writes.
+//!
+//! A case that has faults of its own, such as a file that this command wrote, is tried with those alone.
+
+use std::path::{Path, PathBuf};
+
+use super::run::{Output, colour};
+use super::select::Selection;
+use super::stage::Place;
+use super::{CliError, stage};
+use crate::case::{self, Case};
+use crate::faults::{self, Kind, Point, Where};
+use crate::outcome::Outcome;
+use crate::report::{self, FaultsOfCase};
+use crate::runner::{Lab, Seat};
+use crate::subject::Spec;
+use crate::verdict::{Withstood, withstood};
+
+/// Crash, refuse, lose answers and lag at every write of a case, and see whether it ends as it does without.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    place: Place,
+    /// Whom to try; may be given several times.
+    #[arg(long, default_value = "ours")]
+    subject: Vec<String>,
+    /// Only these: crash, crash-before, crash-after, refuse, refuse-409, …, lost, lag.
+    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    only: Vec<String>,
+    /// At most so many points of each case, chosen by the seed, of every kind its share.
+    #[arg(long, value_name = "N")]
+    max_points: Option<usize>,
+    /// What chooses the points; the same seed chooses the same.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A folder for the case files that repeat what was not withstood.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    output: Output,
+}
+
+pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+    let kinds = kinds(&arguments.only)?;
+    let cases = arguments.selection.cases()?;
+    let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
+    arguments.place.check(&cases, &specs)?;
+    let mut outcomes = Vec::new();
+    for (brought, cases) in arguments.place.by_lab(cases) {
+        let lab = arguments.place.open(&brought).await?;
+        outcomes.extend(stage::on(lab, async |lab| tried(&arguments, lab, &specs, &cases, &kinds).await).await?);
+    }
+    Ok(Outcome::of(outcomes))
+}
+
+/// Every subject on every case and its points, told of as it goes.
+async fn tried(
+    arguments: &Arguments,
+    lab: &Lab,
+    specs: &[Spec],
+    cases: &[Case],
+    kinds: &[Kind],
+) -> Result<Vec<Outcome>, CliError> {
+    let mut outcomes = Vec::new();
+    for spec in specs {
+        let seat = arguments.place.seat(lab, spec).await?;
+        let mut all = Vec::new();
+        for case in cases {
+            let of = one(arguments, &seat, case, kinds).await?;
+            match arguments.output {
+                Output::Human => println!("{}", report::faults(&of, colour())),
+                Output::Json => println!("{}", report::faults_json(&of)),
+            }
+            outcomes.push(of.outcome());
+            all.push(of);
+        }
+        if arguments.output == Output::Human {
+            println!("\n{}\n", report::faults_table(&all));
+        }
+        seat.leave().await;
+    }
+    Ok(outcomes)
+}
+
+/// The kinds that were asked for.
+fn kinds(only: &[String]) -> Result<Vec<Kind>, CliError> {
+    if only.is_empty() {
+        return Ok(Kind::ALL.to_vec());
+    }
+    let mut kinds = Vec::new();
+    for word in only {
+        let meant = Kind::meant(word);
+        if meant.is_empty() {
+            let known: Vec<String> = Kind::ALL.iter().map(ToString::to_string).collect();
+            let why = format!("there is no fault `{word}`; use crash, refuse, or one of {}", known.join(", "));
+            return Err(CliError::Usage(why));
+        }
+        kinds.extend(meant);
+    }
+    Ok(kinds)
+}
+
+/// One case and its points.
+async fn one(arguments: &Arguments, seat: &Seat<'_>, case: &Case, kinds: &[Kind]) -> Result<FaultsOfCase, CliError> {
+    let plain = without_faults(case);
+    let own = plain != *case;
+    let reference = seat.play(&plain).await;
+    let writes = faults::writes(&reference);
+    let mut of = FaultsOfCase {
+        case: case.name.clone(),
+        subject: seat.identity().clone(),
+        writes: writes.values().sum(),
+        points: 1,
+        tried: Vec::new(),
+    };
+    if own {
+        let point = own_point(case);
+        let faulted = seat.play(case).await;
+        of.tried.push((point, withstood(&reference, &faulted), Some(case.path.clone())));
+        return Ok(of);
+    }
+    let all: Vec<Point> =
+        faults::points(case, &reference).into_iter().filter(|point| kinds.contains(&point.kind)).collect();
+    of.points = all.len();
+    for point in faults::sample(all, arguments.max_points, arguments.seed) {
+        let Some(text) = faults::inject(case, &point) else {
+            let why =
+                "the step's line leaves no place for a fault; write the operation on the line of its dash".to_owned();
+            of.tried.push((point, Withstood::Unknown(why), None));
+            continue;
+        };
+        let injected = case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?;
+        let faulted = seat.play(&injected).await;
+        let result = withstood(&reference, &faulted);
+        let failed = matches!(result, Withstood::No(_) | Withstood::Unknown(_));
+        let file = match &arguments.out {
+            Some(folder) if failed => Some(keep(folder, case, &point, &text)?),
+            _ => None,
+        };
+        tracing::info!(case = case.name, %point, ?result, "tried");
+        of.tried.push((point, result, file));
+    }
+    Ok(of)
+}
+
+/// The case as it would be if nothing went wrong.
+fn without_faults(case: &Case) -> Case {
+    let mut plain = case.clone();
+    plain.given.iter_mut().chain(&mut plain.edges).for_each(|step| step.fault = None);
+    plain
+}
+
+/// What to call the faults that a case has itself.
+fn own_point(case: &Case) -> Point {
+    use crate::case::model::{FaultAction, FaultPoint};
+    let mut steps = case.given.iter().chain(&case.edges);
+    let found = steps.find_map(|step| step.fault.as_ref().map(|fault| (step.line, fault)));
+    let watch = |resource: &str| Point { kind: Kind::Lag, place: Where::Watch(resource.to_owned()) };
+    let Some((line, fault)) = found else { return watch("nothing") };
+    match &fault.point {
+        FaultPoint::Watch { resource, .. } => watch(resource),
+        FaultPoint::Write { nth, resource, subresource, after } => {
+            let kind = match fault.action {
+                FaultAction::Refuse(code) => Kind::Refuse(code),
+                FaultAction::Drop => Kind::Lost,
+                _ if *after => Kind::CrashAfter,
+                _ => Kind::CrashBefore,
+            };
+            let slash = if subresource.is_empty() { "" } else { "/" };
+            Point { kind, place: Where::Write { line, resource: format!("{resource}{slash}{subresource}"), nth: *nth } }
+        }
+    }
+}
+
+fn keep(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String, CliError> {
+    let name = format!("{}-{}.yaml", case.name.replace('/', "-"), point.file_name());
+    let path = folder.join("faults").join(name);
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        std::fs::write(&path, text)
+    };
+    write().map_err(|source| CliError::File { path: path.clone(), source })?;
+    Ok(path.display().to_string())
+}

@@ -1,0 +1,75 @@
+//! A case's text with a fault in it: one line more at each step that is meant, and nothing else changed.
+
+use super::points::{Point, Where, steps_with_a_middle};
+use crate::case::Case;
+
+/// The text of the case with this point in it; `None` where the step is written in a way that leaves no place for a line.
+pub fn inject(case: &Case, point: &Point) -> Option<String> {
+    let fault = point.fault();
+    let lines: Vec<usize> = match &point.place {
+        Where::Write { line, .. } => vec![*line],
+        Where::Watch(_) => steps_with_a_middle(case).map(|step| step.line).collect(),
+    };
+    let mut text = format!("# {point}. Written by `lockstep faults`.\n");
+    for (number, line) in (1..).zip(case.source.lines()) {
+        if lines.contains(&number) {
+            text += &with_fault(line, &fault)?;
+        } else {
+            text += line;
+            text.push('\n');
+        }
+    }
+    Some(text)
+}
+
+/// `  - scale: 3` with the fault before the operation.
+fn with_fault(line: &str, fault: &str) -> Option<String> {
+    let indent = line.len() - line.trim_start().len();
+    let step = line.trim_start().strip_prefix('-')?;
+    let gap = 1 + step.len() - step.trim_start().len();
+    let step = step.trim_start();
+    let dash = &line[..indent];
+    match step.strip_prefix('{') {
+        Some(inner) => Some(format!("{dash}- {{fault: {fault}, {inner}\n")),
+        None if step.is_empty() || step.starts_with('#') => None,
+        None => {
+            let dash_gap = " ".repeat(gap - 1);
+            Some(format!("{dash}-{dash_gap}fault: {fault}\n{dash} {dash_gap}{step}\n"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::parse;
+    use crate::faults::Kind;
+
+    const CASE: &str = "description: x\ngiven:\n  - deployment:\n      name: web\n      image: x\nedges:\n  - {scale: 3}\n  -   scale: 4 # more\n";
+
+    fn case(text: &str) -> Case {
+        parse("a/b.yaml", "a/b", text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn what_was_injected_reads_back_and_the_rest_stays() {
+        let plain = case(CASE);
+        for (line, at) in [(3, 0), (7, 1), (8, 2)] {
+            let place = Where::Write { line, resource: "replicasets".to_owned(), nth: 2 };
+            let text = inject(&plain, &Point { kind: Kind::CrashAfter, place }).unwrap();
+            let injected = case(&text);
+            let steps = |case: &Case| case.given.iter().chain(&case.edges).cloned().collect::<Vec<_>>();
+            for (index, (before, after)) in steps(&plain).iter().zip(steps(&injected)).enumerate() {
+                assert_eq!(before.edge, after.edge);
+                assert_eq!(after.fault.is_some(), index == at, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_watch_lags_at_every_step() {
+        let point = Point { kind: Kind::Lag, place: Where::Watch("replicasets".to_owned()) };
+        let injected = case(&inject(&case(CASE), &point).unwrap());
+        assert!(injected.given.iter().chain(&injected.edges).all(|step| step.fault.is_some()));
+    }
+}

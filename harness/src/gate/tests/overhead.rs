@@ -1,0 +1,59 @@
+//! What the gate costs: the same requests without it, through it, and through it with a command in force that means none of
+//! them. Measures and asserts nothing:
+//!
+//! `cargo test -p lockstep --lib gate_overhead -- --ignored --nocapture`
+
+use futures::future::join_all;
+
+use super::commands::{command, put};
+use super::*;
+use crate::gate::{Act, Refusal};
+
+const REQUESTS: usize = 2000;
+const SIDE_BY_SIDE: usize = 16;
+
+#[rstest]
+#[case(Version::HTTP_11)]
+#[case(Version::HTTP_2)]
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures, and asserts nothing"]
+async fn gate_overhead(#[case] version: Version) {
+    let server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    measure(version, "no gate", &server.access).await;
+    measure(version, "gate", &gate.access()).await;
+    let _armed = gate.control().arm(command(Act::Refuse(Refusal::Conflict)));
+    measure(version, "gate, a command in force", &gate.access()).await;
+}
+
+async fn measure(version: Version, what: &str, access: &Access) {
+    let client = client_to(access, version);
+    let url = format!("{}/apis/apps/v1/namespaces/other/replicasets/web-1/echo", access.server);
+    let once = || async {
+        let request = put(&url);
+        client.request(request).await.unwrap().collect().await.unwrap();
+    };
+    for _ in 0..200 {
+        once().await;
+    }
+    let mut times = Vec::new();
+    for _ in 0..REQUESTS {
+        let since = clock::instant();
+        once().await;
+        times.push(since.elapsed());
+    }
+    times.sort_unstable();
+    let since = clock::instant();
+    join_all((0..SIDE_BY_SIDE).map(|_| async {
+        for _ in 0..REQUESTS / SIDE_BY_SIDE {
+            once().await;
+        }
+    }))
+    .await;
+    let each = since.elapsed() / u32::try_from(REQUESTS).unwrap();
+    let rate = Duration::from_secs(1).as_nanos() / each.as_nanos();
+    let [half, most] = [REQUESTS / 2, REQUESTS * 99 / 100].map(|at| times[at]);
+    println!(
+        "{version:?} {what:25} p50 {half:>9.1?}  p99 {most:>9.1?}  {rate:>6} requests a second, {SIDE_BY_SIDE} side by side"
+    );
+}

@@ -1,0 +1,197 @@
+//! What became of a case's faults: counts by kind, and each failure.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::paint::Paint;
+use crate::faults::{Kind, Point};
+use crate::outcome::Outcome;
+use crate::recording::Identity;
+use crate::verdict::Withstood;
+
+/// One case's faults.
+#[derive(Debug, Clone)]
+pub struct FaultsOfCase {
+    /// `area/name`.
+    pub case: String,
+    /// Who was tried.
+    pub subject: Identity,
+    /// How many writes the case led to without a fault.
+    pub writes: u32,
+    /// How many points there are; more than were tried, perhaps.
+    pub points: usize,
+    /// What was tried, what came of it, and the file that repeats it.
+    pub tried: Vec<(Point, Withstood, Option<String>)>,
+}
+
+/// How often each thing happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Points tried, those that were not reached among them.
+    pub tried: u32,
+    /// Points whose place never came.
+    pub not_reached: u32,
+    /// Points that the subject did not withstand.
+    pub failed: u32,
+    /// Points of which nothing is known.
+    pub unknown: u32,
+}
+
+impl FaultsOfCase {
+    /// Counts by kind of fault.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<Kind, FaultCounts> {
+        let mut counts: BTreeMap<Kind, FaultCounts> = BTreeMap::new();
+        for (point, withstood, _) in &self.tried {
+            let counts = counts.entry(point.kind).or_default();
+            counts.tried += 1;
+            match withstood {
+                Withstood::Yes => {}
+                Withstood::No(_) => counts.failed += 1,
+                Withstood::NotReached => counts.not_reached += 1,
+                Withstood::Unknown(_) => counts.unknown += 1,
+            }
+        }
+        counts
+    }
+
+    /// The outcome for the exit code.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        Outcome::of(self.tried.iter().map(|(_, withstood, _)| match withstood {
+            Withstood::Yes | Withstood::NotReached => Outcome::Conformant,
+            Withstood::No(_) => Outcome::NonConformant,
+            Withstood::Unknown(_) => Outcome::Inconclusive,
+        }))
+    }
+}
+
+/// One line a case, and its failures below.
+#[must_use]
+pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let word = match of.outcome() {
+        Outcome::NonConformant => "NOT WITHSTOOD",
+        Outcome::Inconclusive => "INCONCLUSIVE",
+        _ => "withstood",
+    };
+    let mut text = paint.outcome(of.outcome(), &format!("{word:15}"));
+    let _ = write!(
+        text,
+        " {} on {}: {} writes, {} of {} points tried",
+        of.case,
+        of.subject.name,
+        of.writes,
+        of.tried.len(),
+        of.points
+    );
+    for (point, withstood, file) in &of.tried {
+        let why = match withstood {
+            Withstood::Yes | Withstood::NotReached => continue,
+            Withstood::No(why) => why.join("\n      "),
+            Withstood::Unknown(why) => format!("inconclusive: {why}"),
+        };
+        let _ = write!(text, "\n  {point}\n      {why}");
+        if let Some(file) = file {
+            let _ = write!(text, "\n      repeat: cargo lockstep faults {file} --subject '{}'", of.subject.name);
+        }
+    }
+    text
+}
+
+/// Counts by kind over many cases.
+#[must_use]
+pub fn faults_table(all: &[FaultsOfCase]) -> String {
+    let mut sums: BTreeMap<Kind, FaultCounts> = BTreeMap::new();
+    for (kind, counts) in all.iter().flat_map(FaultsOfCase::counts) {
+        let sum = sums.entry(kind).or_default();
+        sum.tried += counts.tried;
+        sum.not_reached += counts.not_reached;
+        sum.failed += counts.failed;
+        sum.unknown += counts.unknown;
+    }
+    let mut text =
+        format!("{:14} {:>6} {:>8} {:>12} {:>12}", "fault", "tried", "failed", "not reached", "inconclusive");
+    for (kind, FaultCounts { tried, not_reached, failed, unknown }) in sums {
+        let _ = write!(text, "\n{kind:14} {tried:>6} {failed:>8} {not_reached:>12} {unknown:>12}");
+    }
+    text
+}
+
+/// One line for machines.
+#[must_use]
+pub fn faults_json(of: &FaultsOfCase) -> String {
+    let kinds: BTreeMap<String, _> = of
+        .counts()
+        .into_iter()
+        .map(|(kind, FaultCounts { tried, not_reached, failed, unknown })| {
+            let counts = json!({"tried": tried, "failed": failed, "notReached": not_reached, "inconclusive": unknown});
+            (kind.to_string(), counts)
+        })
+        .collect();
+    let failures: Vec<_> = of
+        .tried
+        .iter()
+        .filter_map(|(point, withstood, file)| {
+            let (what, why) = match withstood {
+                Withstood::Yes | Withstood::NotReached => return None,
+                Withstood::No(why) => ("failed", why.clone()),
+                Withstood::Unknown(why) => ("inconclusive", vec![why.clone()]),
+            };
+            Some(json!({"point": point.to_string(), "kind": point.kind.to_string(), "what": what, "why": why, "file": file}))
+        })
+        .collect();
+    json!({"case": of.case, "subject": of.subject, "writes": of.writes, "points": of.points, "tried": of.tried.len(),
+        "exitCode": of.outcome().code(), "kinds": kinds, "failures": failures})
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::faults::Where;
+
+    fn of() -> FaultsOfCase {
+        let point =
+            |kind, nth| Point { kind, place: Where::Write { line: 6, resource: "replicasets".to_owned(), nth } };
+        let why = vec!["edge 1: law broken: one-template: rs3 has the template of rs2".to_owned()];
+        let file = Some("out/a.yaml".to_owned());
+        FaultsOfCase {
+            case: "rolling/rollover".to_owned(),
+            subject: Identity { name: "ours".to_owned(), version: "1".to_owned() },
+            writes: 12,
+            points: 99,
+            tried: vec![
+                (point(Kind::CrashAfter, 1), Withstood::No(why), file),
+                (point(Kind::CrashAfter, 2), Withstood::Yes, None),
+                (point(Kind::Lost, 9), Withstood::NotReached, None),
+            ],
+        }
+    }
+
+    #[test]
+    fn for_people() {
+        assert_snapshot!(faults(&of(), false), @r"
+        NOT WITHSTOOD   rolling/rollover on ours: 12 writes, 3 of 99 points tried
+          crash-after at write 1 of replicasets, line 6
+              edge 1: law broken: one-template: rs3 has the template of rs2
+              repeat: cargo lockstep faults out/a.yaml --subject 'ours'
+        ");
+        assert_snapshot!(faults_table(&[of(), of()]), @r"
+        fault           tried   failed  not reached inconclusive
+        crash-after         4        2            0            0
+        lost                2        0            2            0
+        ");
+    }
+
+    #[test]
+    fn for_machines() {
+        let value: serde_json::Value = serde_json::from_str(&faults_json(&of())).unwrap();
+        assert_eq!((&value["kinds"]["crash-after"]["failed"], &value["exitCode"]), (&json!(1), &json!(1)));
+        assert_eq!(value["failures"][0]["file"], "out/a.yaml");
+    }
+}

@@ -1,0 +1,140 @@
+//! Whether a subject withstood a fault: the same case without it is what it is held against.
+//!
+//! How it got there may differ, as a crash costs a conflict and a lagging view a detour. What must be the same is where it ends, which
+//! ReplicaSets it made, and under which revisions; and the laws must hold at every frame, and rest come at the end.
+
+use super::judge::judge_live;
+use super::judgement::What;
+use crate::recording::{Blame, Entry, Recording};
+use crate::timeline::{Action, Timeline};
+
+/// What came of one fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Withstood {
+    /// It ended as without the fault.
+    Yes,
+    /// It did not; how.
+    No(Vec<String>),
+    /// The fault's place never came.
+    NotReached,
+    /// The lab broke; why.
+    Unknown(String),
+}
+
+/// Hold a run with a fault against one without.
+#[must_use]
+pub fn withstood(reference: &Recording, faulted: &Recording) -> Withstood {
+    let met = faulted.entries.iter().any(|entry| matches!(entry, Entry::Met(_)));
+    let impossible = faulted.entries.iter().any(|entry| matches!(entry, Entry::Impossible(_)));
+    if impossible && !met {
+        return Withstood::NotReached;
+    }
+    let judgement = judge_live(faulted, reference);
+    let mut failures = Vec::new();
+    for finding in &judgement.findings {
+        let place = finding.place;
+        match &finding.what {
+            What::Unsettled(Blame::Lab, why) | What::Trouble(Blame::Lab, why) | What::OtherRun(why) => {
+                return Withstood::Unknown(format!("{place}: {why}"));
+            }
+            What::Unsettled(_, why) | What::Trouble(_, why) => failures.push(format!("{place}: {why}")),
+            What::Breach(breach) => failures.push(format!("{place}: law broken: {breach}")),
+            What::Unexpected(why) => failures.push(format!("{place}: {why}")),
+            What::Divergence(_) | What::BothIdle => {}
+        }
+    }
+    if failures.is_empty() {
+        let expected = Timeline::from_recording(reference);
+        failures.extend(ends(&expected, &judgement.timeline));
+        failures.extend(made(&expected, &judgement.timeline));
+    }
+    if failures.is_empty() { Withstood::Yes } else { Withstood::No(failures) }
+}
+
+/// Where the last checkpoints differ.
+fn ends(expected: &Timeline, actual: &Timeline) -> Vec<String> {
+    let last = |timeline: &Timeline| {
+        let edge = timeline.edges.last();
+        edge.into_iter().flat_map(|edge| &edge.checkpoint).map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (expected, actual) = (last(expected), last(actual));
+    let missing = expected.iter().filter(|line| !actual.contains(line)).map(|line| format!("at the end not `{line}`"));
+    let instead = actual.iter().filter(|line| !expected.contains(line)).map(|line| format!("at the end `{line}`"));
+    missing.chain(instead).collect()
+}
+
+/// Which ReplicaSets were made, and which revisions they ever had.
+fn made(expected: &Timeline, actual: &Timeline) -> Vec<String> {
+    let summary = |timeline: &Timeline| {
+        let decisions = timeline.edges.iter().flat_map(|edge| &edge.decisions);
+        let mut lines: Vec<String> = decisions
+            .filter_map(|decision| {
+                let revision = decision.details.iter().find(|field| field.key == "revision");
+                let revision = revision.map_or_else(String::new, |field| format!(" {field}"));
+                match decision.action {
+                    Action::Created(_) => Some(format!("{} created{revision}", decision.object)),
+                    Action::Deleted => Some(format!("{} deleted", decision.object)),
+                    _ if !revision.is_empty() => Some(format!("{}{revision}", decision.object)),
+                    _ => None,
+                }
+            })
+            .collect();
+        lines.sort();
+        lines
+    };
+    let (expected, actual) = (summary(expected), summary(actual));
+    if expected == actual {
+        return Vec::new();
+    }
+    vec![format!("made `{}` instead of `{}`", actual.join(", "), expected.join(", "))]
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, with};
+
+    fn film() -> Film {
+        Film::rolled_out(3).user(1, "scale 5")
+    }
+
+    fn web(replicas: i32) -> serde_json::Value {
+        with(&deployment("web", replicas, "app:1"), &revision(1))
+    }
+
+    fn set(replicas: i32) -> serde_json::Value {
+        with(&owned_set(&web(5), "1", "app:1", replicas), &serde_json::json!({"status": ready(replicas)}))
+    }
+
+    fn reference() -> Recording {
+        film().driver(&web(5)).other(&set(5)).settled().end()
+    }
+
+    #[rstest]
+    #[case::the_same(film().driver(&web(5)).met("x").other(&set(5)).settled().end(), "")]
+    #[case::a_detour(film().driver(&web(5)).met("x").other(&set(4)).other(&set(5)).settled().end(), "")]
+    #[case::another_end(film().driver(&web(5)).met("x").other(&set(4)).settled().end(), "at the end not `rs1 5/5")]
+    #[case::a_twin(
+        film().driver(&web(5)).met("x").other(&set(5)).other(&owned_set(&web(5), "2", "app:1", 0)).settled().end(),
+        "law broken: one-template")]
+    #[case::no_rest(film().driver(&web(5)).met("x").unsettled(Blame::Subject, "never stopped").aborted(), "never stopped")]
+    #[case::no_pod(film().driver(&web(5)).met("x").impossible("there is no pod").aborted(), "there is no pod")]
+    fn held_against_the_same_case_without(#[case] faulted: Recording, #[case] expected: &str) {
+        match withstood(&reference(), &faulted) {
+            Withstood::Yes => assert_eq!(expected, ""),
+            Withstood::No(why) => assert!(!expected.is_empty() && why.join("; ").contains(expected), "{why:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_place_that_never_came_and_a_lab_that_broke_say_nothing() {
+        let never =
+            film().driver(&web(5)).other(&set(5)).settled().impossible("write 9 of replicasets never came").aborted();
+        assert_eq!(withstood(&reference(), &never), Withstood::NotReached);
+        let broke = film().driver(&web(5)).met("x").unsettled(Blame::Lab, "dead").aborted();
+        assert!(matches!(withstood(&reference(), &broke), Withstood::Unknown(why) if why.contains("dead")));
+    }
+}
