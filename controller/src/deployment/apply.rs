@@ -169,7 +169,9 @@ impl Run<'_> {
         Err(error.into())
     }
 
-    /// Writes the status that tells of a new ReplicaSet; if the Deployment has changed, once more on what it is by now.
+    /// Writes the status that tells of a new ReplicaSet; if the Deployment has changed, once more on what it is by now. The sync
+    /// fails at the conflict all the same: what it would go on with is what the Deployment was before
+    /// (case `during/scaled-after-creation`).
     ///
     /// Upstream leaves it at the conflict. Its next sync then finds the ReplicaSet as one that was always there, keeps the word
     /// of the roll-out before, "complete", and so never again asks whether the deadline has passed. What upstream's own API calls
@@ -178,17 +180,19 @@ impl Run<'_> {
         let (api, meta) = (self.tools.api, self.meta);
         let put =
             async |body: Value| api.replace_status(Resource::Deployments, &meta.namespace, &meta.name, &body).await;
-        match put(body::status(self.observed.deployment.raw(), change)).await {
-            Err(error) if error.is_conflict() => {}
+        let conflict = match put(body::status(self.observed.deployment.raw(), change)).await {
+            Err(error) if error.is_conflict() => error,
             other => return Ok(other.map(drop)?),
-        }
+        };
         let fresh = api.get(Resource::Deployments, &meta.namespace, &meta.name).await?;
         let fresh = Deployment::read(fresh).map_err(PlanError::from)?;
         if fresh.meta.uid != meta.uid {
             return Err(ApplyError::NotAlive { reason: format!("deployment {} has been made anew", meta.path()) });
         }
-        let change = restate_creation(&fresh, change);
-        Ok(put(body::status(fresh.raw(), &change)).await.map(drop)?)
+        if let Some(change) = restate_creation(&self.observed.deployment, &fresh, change) {
+            put(body::status(fresh.raw(), &change)).await?;
+        }
+        Err(conflict.into())
     }
 
     /// Carries out what follows from a failure. The sync fails anyway, so how that goes changes nothing.

@@ -81,13 +81,21 @@ pub fn plan_after_conflict(
 }
 
 /// The status that tells of a new ReplicaSet, told anew of a Deployment that has changed meanwhile: its revision and the word on
-/// its progress, nothing else.
-pub(super) fn restate_creation(fresh: &Deployment, change: &StatusChange) -> StatusChange {
+/// its progress, nothing else. Nothing at all if the Deployment wants another template by now, which has another revision
+/// (case `during/retemplated-after-creation`).
+pub(super) fn restate_creation(
+    observed: &Deployment,
+    fresh: &Deployment,
+    change: &StatusChange,
+) -> Option<StatusChange> {
+    if !same_template(observed.template(), fresh.template()) {
+        return None;
+    }
     let mut status = fresh.status.clone();
     if let Some(told) = Condition::find(&change.status.conditions, names::condition::PROGRESSING) {
         Condition::set(&mut status.conditions, told.clone());
     }
-    StatusChange { revision: change.revision.clone(), status }
+    Some(StatusChange { revision: change.revision.clone(), status })
 }
 
 /// What to do when the server refused a new ReplicaSet for any other reason: say so in the status and in an event. That the

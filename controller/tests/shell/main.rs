@@ -132,6 +132,45 @@ async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
     assert_eq!(progressing[0]["reason"], "NewReplicaSetCreated");
 }
 
+/// The same conflict, because the user was quicker: what follows goes by what the user wants now. A step of the time before would
+/// be one too many (case `during/scaled-after-creation`), and so would be the revision of a template that nobody wants any more
+/// (case `during/retemplated-after-creation`).
+#[tokio::test(start_paused = true)]
+async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
+    for image in ["app:2", "app:3"] {
+        let server = Server::default();
+        server.put("deployments", deployment());
+        start(&server).await;
+        let mut rs = server.all("replicasets").remove(0);
+        rs["status"] = json!({"replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "observedGeneration": 1});
+        server.put("replicasets", rs.clone());
+        pass(Duration::from_secs(1)).await;
+
+        let mut web = server.get("deployments/web");
+        web["spec"]["template"] = template("app:2");
+        web["metadata"]["generation"] = 2.into();
+        server.put("deployments", web.clone());
+        server.hold("deployments");
+        web["spec"]["template"] = template(image);
+        web["spec"]["replicas"] = 6.into();
+        web["metadata"]["generation"] = 3.into();
+        server.put("deployments", web);
+        pass(Duration::from_secs(1)).await;
+        server.release("deployments");
+        pass(Duration::from_secs(1)).await;
+
+        let writes = server.writes();
+        let old = format!("PUT replicasets/{}", rs["metadata"]["name"].as_str().unwrap());
+        let sizes: Vec<_> = writes.iter().filter(|(verb, _)| *verb == old).collect();
+        assert!(sizes.iter().all(|(_, body)| body["spec"]["replicas"] != 2), "{image}: {sizes:?}");
+        let revision = |body: &Value| body["metadata"]["annotations"]["deployment.kubernetes.io/revision"].clone();
+        let third = |body: &Value| body["spec"]["template"] == template("app:3");
+        assert!(!writes.iter().any(|(_, body)| third(body) && revision(body) == "2"), "{writes:?}");
+        let last = if image == "app:2" { "2" } else { "3" };
+        assert_eq!(revision(&server.get("deployments/web")), last);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_taken_name_counts_as_a_collision() {
     let server = Server::default();
