@@ -1,0 +1,181 @@
+//! Five thousand pods of one ReplicaSet, and then half of them: how long it takes upstream and ours, and how much memory.
+//!
+//! Each has a control plane of its own, the same API server, the same client limits, and no other controller that looks at pods.
+//! It measures, and judges only that the numbers come out right. Say which controller to measure, for one without optimisation says
+//! little:
+//!
+//! ```text
+//! cargo build --release --package rollout-controller
+//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo test -p lockstep --test many_pods -- --ignored
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::clock;
+use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
+use lockstep::observe::namespace::make_namespace;
+use lockstep::supervise::{self, Spec, Supervisor};
+use serde_json::json;
+
+const NAMESPACE: &str = "many";
+/// How many, unless LOCKSTEP_PODS says otherwise.
+const PODS: i32 = 5000;
+/// Longer than either takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(280);
+/// A tick of the clock that the kernel counts processor time by, as every Linux shows it.
+const TICKS_A_SECOND: f64 = 100.0;
+
+fn main() -> ExitCode {
+    supervise::main_if_asked();
+    // Never by itself: it takes minutes, and measures only on a machine that does nothing else.
+    let trial = Trial::test("control-plane::many_pods::half_of_five_thousand", both).with_ignored_flag(true);
+    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+}
+
+fn both() -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let pods = match std::env::var("LOCKSTEP_PODS") {
+        Ok(text) => text.parse()?,
+        Err(_) => PODS,
+    };
+    eprintln!("{pods} pods, then {}:", pods / 2);
+    let common = ["--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=4000"].map(str::to_owned);
+    let upstream = cluster::binaries(DEFAULT_VERSION)?.program("kube-controller-manager");
+    let mut arguments = common.to_vec();
+    arguments.extend(["--controllers=replicaset-controller".to_owned(), "--secure-port=0".to_owned()]);
+    runtime.block_on(one("upstream", &upstream, arguments, pods))?;
+    let mut arguments = common.to_vec();
+    arguments.push("--controllers=replicaset".to_owned());
+    runtime.block_on(one("ours", &controller()?, arguments, pods))
+}
+
+/// The controller that is named, else the one that was built beside this test.
+fn controller() -> Result<PathBuf, Failed> {
+    if let Some(path) = std::env::var_os("LOCKSTEP_CONTROLLER") {
+        // Tests run in their package's folder, and the path was typed elsewhere.
+        return Ok(std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path))?);
+    }
+    let path = std::env::current_exe()?.ancestors().nth(2).unwrap_or(Path::new(".")).join("rollout-controller");
+    match path.is_file() {
+        true => Ok(path),
+        false => Err(format!("{} is not there; cargo build --package rollout-controller", path.display()).into()),
+    }
+}
+
+async fn one(title: &str, program: &Path, mut arguments: Vec<String>, pods: i32) -> Result<(), Failed> {
+    let without = "deployment,replicaset".parse().map_err(Failed::from)?;
+    let cluster = cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?;
+    let folder = tempfile::tempdir()?;
+    let supervisor = Supervisor::start(folder.path(), false)?;
+    arguments.push(format!("--kubeconfig={}", cluster.admin_kubeconfig_path().display()));
+    let child = supervisor.spawn(Spec {
+        name: title.to_owned(),
+        program: program.to_owned(),
+        args: arguments,
+        env: BTreeMap::new(),
+        log: folder.path().join("output.log"),
+    })?;
+    let measured = measure(&cluster, child.pid, pods).await;
+    let ended = child.exited();
+    supervisor.shutdown().await;
+    cluster.shutdown().await;
+    if let Some(ended) = ended {
+        let said = std::fs::read_to_string(folder.path().join("output.log")).unwrap_or_default();
+        return Err(format!("{title} ended by itself, {ended}: {said}").into());
+    }
+    let Measured { idle, made, halved } = measured?;
+    eprintln!(
+        "{title:9} idle {} MiB; made in {:.1} s, peak {} MiB, {:.1} s of CPU; halved in {:.1} s, peak {} MiB, {:.1} s of CPU; now {} MiB",
+        idle.now,
+        made.took,
+        made.usage.peak,
+        made.usage.cpu - idle.cpu,
+        halved.took,
+        halved.usage.peak,
+        halved.usage.cpu - made.usage.cpu,
+        halved.usage.now,
+    );
+    Ok(())
+}
+
+struct Measured {
+    idle: Usage,
+    made: Stretch,
+    halved: Stretch,
+}
+
+struct Stretch {
+    /// Seconds.
+    took: f64,
+    usage: Usage,
+}
+
+/// Of a process so far: MiB of memory, at most and now, and seconds of processor time.
+struct Usage {
+    peak: u64,
+    now: u64,
+    cpu: f64,
+}
+
+async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measured, Failed> {
+    let client = cluster.access.admin_client().await?;
+    make_namespace(&client, NAMESPACE).await?;
+    let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
+    // Also the proof that it has begun.
+    sets.create(&PostParams::default(), &replica_set("first", 1)?).await?;
+    reached(&sets, "first", 1).await?;
+    let idle = usage(process)?;
+    let since = clock::instant();
+    sets.create(&PostParams::default(), &replica_set("web", pods)?).await?;
+    reached(&sets, "web", pods).await?;
+    let made = Stretch { took: since.elapsed().as_secs_f64(), usage: usage(process)? };
+    let since = clock::instant();
+    let scale = json!({"spec": {"replicas": pods / 2}});
+    sets.patch("web", &PatchParams::default(), &Patch::Merge(scale)).await?;
+    reached(&sets, "web", pods / 2).await?;
+    let halved = Stretch { took: since.elapsed().as_secs_f64(), usage: usage(process)? };
+    Ok(Measured { idle, made, halved })
+}
+
+fn replica_set(name: &str, replicas: i32) -> serde_json::Result<ReplicaSet> {
+    serde_json::from_value(json!({"metadata": {"name": name}, "spec": {"replicas": replicas,
+        "selector": {"matchLabels": {"app": name}}, "template": {"metadata": {"labels": {"app": name}},
+            "spec": {"schedulerName": "lockstep", "containers": [{"name": "app", "image": "app:1"}]}}}}))
+}
+
+/// Wait until the status says so many, of the latest generation.
+async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Result<(), Failed> {
+    let since = clock::instant();
+    loop {
+        let set = sets.get(name).await?;
+        let status = set.status.unwrap_or_default();
+        if status.replicas == replicas && status.observed_generation == set.metadata.generation {
+            return Ok(());
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(format!("{name}: {} pods after {PATIENCE:?}, and {replicas} are right", status.replicas).into());
+        }
+        clock::pause(Duration::from_millis(50)).await;
+    }
+}
+
+/// What the kernel says of a process.
+fn usage(process: i32) -> Result<Usage, Failed> {
+    let of = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}"));
+    let (status, stat) = (of("status")?, of("stat")?);
+    let memory = |key: &str| {
+        let line = status.lines().find(|line| line.starts_with(key));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+        kib.map(|kib| kib / 1024).ok_or_else(|| format!("the kernel says no {key} of {process}"))
+    };
+    // After the program's name, which may hold anything: user and system time are the 12th and 13th.
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = fields.get(11..13).unwrap_or_default().iter().map(|ticks| ticks.parse::<f64>().unwrap_or_default());
+    Ok(Usage { peak: memory("VmHWM:")?, now: memory("VmRSS:")?, cpu: ticks.sum::<f64>() / TICKS_A_SECOND })
+}
