@@ -202,6 +202,16 @@ pub struct Meeting {
     pub at: u64,
 }
 
+impl Meeting {
+    /// The last word of what ends the subject.
+    pub const CRASH: &'static str = "crash";
+
+    /// Whether the subject was killed.
+    pub fn is_crash(&self) -> bool {
+        self.what.rsplit_once(": ").is_some_and(|(_, action)| action == Self::CRASH)
+    }
+}
+
 /// How the wait after an edge ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -10,7 +10,7 @@ use super::step::Reader;
 use super::tree::{Kind, Node};
 
 /// What a subject writes, and what is counted.
-const WRITTEN: [&str; 3] = ["replicasets", "deployments", "deployments/status"];
+const WRITTEN: [&str; 5] = ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods"];
 /// The statuses that the gate refuses with.
 const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
 /// More writes than a step leads to.

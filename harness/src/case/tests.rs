@@ -161,6 +161,7 @@ fn a_kind_is_held_with_steps_or_without() {
 #[case("{write: 3, of: replicasets, side: after, action: crash}", "write 3 of replicasets, after it: crash")]
 #[case("{write: 1, of: replicasets, action: crash}", "write 1 of replicasets, before it: crash")]
 #[case("{write: 1, of: deployments/status, action: drop}", "write 1 of deployments/status, after it: answer lost")]
+#[case("{write: 2, of: pods, action: {refuse: 409}}", "write 2 of pods, before it: refused with 409")]
 #[case("{write: 1, of: deployments, action: {refuse: 409}}", "write 1 of deployments, before it: refused with 409")]
 #[case("{write: 2, of: replicasets, action: {delay: 2s}}", "write 2 of replicasets, before it: late by 2s")]
 #[case("{write: 2, of: replicasets, action: cut}", "write 2 of replicasets, before it: connection cut")]
@@ -328,9 +329,9 @@ fn the_short_form_stands_for_a_manifest() {
     "`fault` with `write` and `watch`"
 )]
 #[case::fault_of_what("  - scale: 1\n    fault: {write: 1, action: crash}", "a write of what?")]
-#[case::fault_of_pods(
-    "  - scale: 1\n    fault: {write: 1, of: pods, action: crash}",
-    "what is written cannot be `pods`"
+#[case::fault_of_pod_status(
+    "  - scale: 1\n    fault: {write: 1, of: pods/status, action: crash}",
+    "what is written cannot be `pods/status`"
 )]
 #[case::fault_at_zero(
     "  - scale: 1\n    fault: {write: 0, of: replicasets, action: crash}",

@@ -1,11 +1,12 @@
 //! What comes between a subject and its server, in the words of its case. Pure.
 
 use crate::case::model::{Fault, FaultAction, FaultPoint};
+use crate::recording::Meeting;
 
 /// `write 3 of replicasets, after it: crash`.
 pub fn fault(fault: &Fault) -> String {
     let action = match fault.action {
-        FaultAction::Crash => "crash".to_owned(),
+        FaultAction::Crash => Meeting::CRASH.to_owned(),
         FaultAction::Drop => "answer lost".to_owned(),
         FaultAction::Cut => "connection cut".to_owned(),
         FaultAction::Refuse(code) => format!("refused with {code}"),

@@ -6,7 +6,7 @@
 //! subject was sent before the flip it has been sent by then. Two such rounds in silence proved enough in every one of some four
 //! hundred measured runs; one was not.
 //!
-//! Beside it beats the lab's [`Pulse`], which no subject has a part in: a flip that does not travel while the lab answers is whoever's
+//! Beside it beats the lab's pulse, which no subject has a part in: a flip that does not travel while the lab answers is whoever's
 //! leg it stopped at.
 //!
 //! Before a subject runs, the same Deployment, and a ReplicaSet without an owner, are the proof that nobody else has the controllers

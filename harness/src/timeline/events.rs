@@ -26,6 +26,10 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
         return Events::NotCompared("the recording may lack some".to_owned());
     }
     let of_sets = recording.header.judged.has(Controller::ReplicaSet);
+    // One for each pod: some are still on their way when it is killed.
+    if of_sets && recording.entries.iter().any(|entry| matches!(entry, Entry::Met(meeting) if meeting.is_crash())) {
+        return Events::NotCompared("a controller that is killed leaves some unwritten".to_owned());
+    }
     let is_about = |event: &Value| {
         let kind = object::text(event, "/involvedObject/kind");
         kind == Some(DEPLOYMENT) || of_sets && kind == Some(REPLICA_SET)

@@ -124,3 +124,13 @@ fn events_are_counted_by_reason_and_failures_only_told() {
     assert_eq!(film(3), few);
     assert_eq!(film(10), ["events  not compared: ten or more"]);
 }
+
+#[test]
+fn a_controller_that_is_killed_leaves_events_unwritten() {
+    let said = |what: &str| Timeline::from_recording(&two().met(what).settled().end()).events.lines();
+    assert_eq!(
+        said("write 3 of pods, after it: crash"),
+        ["events  not compared: a controller that is killed leaves some unwritten"]
+    );
+    assert_eq!(said("write 3 of pods, before it: refused with 409"), ["events  none"]);
+}
