@@ -48,12 +48,17 @@ fn pod() -> impl Strategy<Value = Pod> {
     })
 }
 
-/// One moment for all pods in half of the sets: where ready times differ within a step, no later rule is asked.
+/// One moment for all pods in half of the sets: where ready times differ within a step, no later rule is asked. In some nothing else is
+/// said of them but nodes and restarts.
 fn family() -> impl Strategy<Value = Family> {
     let pods = prop::collection::vec(pod(), 2..=MOST);
     let sibling = prop::collection::vec(1..=4_u8, 0..=4);
-    (pods, sibling, any::<bool>(), prop::option::of(since()), any::<prop::sample::Index>()).prop_map(
-        |(mut pods, sibling, owned, moment, wanted)| {
+    let alike = (prop::option::of(since()), prop::bool::weighted(0.4));
+    (pods, sibling, any::<bool>(), alike, any::<prop::sample::Index>()).prop_map(
+        |(mut pods, sibling, owned, (moment, alike), wanted)| {
+            if alike {
+                pods.iter_mut().for_each(|pod| (pod.phase, pod.cost) = ("Running", 0));
+            }
             if let Some(moment) = moment {
                 pods.iter_mut().filter_map(|pod| pod.ready.as_mut()).for_each(|since| *since = moment);
             }
