@@ -86,6 +86,9 @@ pub enum SubjectError {
     /// Pods need a node that runs them.
     #[error("deployment:{} runs as pods of the cluster, beside a gate that they can reach; add --cluster kind", .0.display())]
     Elsewhere(PathBuf),
+    /// Its own pods are made by the controller that it would bring.
+    #[error("deployment:{} runs as pods that a ReplicaSet controller makes, so it cannot bring that one; judge it as command:…", .0.display())]
+    ItsOwnMaker(PathBuf),
     /// Something of the manifest's stands in the way.
     #[error("{0} is there already and was not made by lockstep; remove it, or take another cluster")]
     There(String),
@@ -237,10 +240,13 @@ impl Spec {
     /// Whether it can bring these controllers, as far as anybody knows: what a command brings, its user says.
     ///
     /// # Errors
-    /// [`SubjectError::Lacks`].
+    /// [`SubjectError::Lacks`], [`SubjectError::ItsOwnMaker`].
     pub fn can_bring(&self, controllers: &Controllers) -> Result<(), SubjectError> {
         let lacking = match self {
             Self::Ours | Self::OursFixed | Self::OursProcess(_) => ours::controllers().lacks(controllers),
+            Self::Deployment(path) if controllers.has(Controller::ReplicaSet) => {
+                return Err(SubjectError::ItsOwnMaker(path.clone()));
+            }
             Self::Upstream(_) | Self::Command(_) | Self::Deployment(_) => None,
         };
         match lacking {
@@ -362,6 +368,18 @@ mod tests {
     #[case("deployment:controller/deploy")]
     fn names_round_trip(#[case] text: &str) {
         assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
+    }
+
+    #[rstest]
+    #[case("ours", "deployment,replicaset", None)]
+    #[case("upstream", "replicaset", None)]
+    #[case("command:sleep 1000", "deployment,replicaset", None)]
+    #[case("deployment:controller/deploy", "deployment", None)]
+    #[case("deployment:controller/deploy", "deployment,replicaset", Some("cannot bring that one"))]
+    fn what_a_subject_can_bring(#[case] spec: &str, #[case] controllers: &str, #[case] refusal: Option<&str>) {
+        let found = spec.parse::<Spec>().unwrap().can_bring(&controllers.parse().unwrap());
+        let found = found.err().map(|error| error.to_string());
+        assert!(found.as_ref().map(|said| said.contains(refusal.unwrap_or("?"))) == refusal.map(|_| true), "{found:?}");
     }
 
     #[rstest]
