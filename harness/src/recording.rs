@@ -205,10 +205,19 @@ pub struct Meeting {
 impl Meeting {
     /// The last word of what ends the subject.
     pub const CRASH: &'static str = "crash";
+    /// How it ends where the server acted and its answer was lost.
+    pub const ANSWER_LOST: &'static str = "answer lost";
+    /// How it ends where a connection was cut.
+    pub const CONNECTION_CUT: &'static str = "connection cut";
 
     /// Whether the subject was killed.
     pub fn is_crash(&self) -> bool {
         self.what.rsplit_once(": ").is_some_and(|(_, action)| action == Self::CRASH)
+    }
+
+    /// Whether the subject was left without an answer, and can only say in its own words what became of its request.
+    pub fn leaves_no_answer(&self) -> bool {
+        [Self::ANSWER_LOST, Self::CONNECTION_CUT].iter().any(|end| self.what.ends_with(end))
     }
 }
 

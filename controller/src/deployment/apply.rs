@@ -9,7 +9,7 @@ use super::create::{Taken, plan_after_conflict, plan_after_refusal, restate_crea
 use super::plan::{Action, Claim, NewReplicaSet, Observed, OnError, Plan, StatusChange, Step};
 use super::{ApplyError, PlanError, body};
 use crate::model::{Deployment, Meta, ReplicaSet};
-use crate::runtime::{ApiServer, Recorder, Resource};
+use crate::runtime::{ApiServer, Recorder, RequestError, Resource};
 use crate::settings::Settings;
 
 /// What carrying out needs besides the plan.
@@ -20,6 +20,8 @@ pub(crate) struct Tools<'a> {
     pub(crate) settings: &'a Settings,
     /// What the cache holds now under the name of a ReplicaSet.
     pub(crate) cached: &'a (dyn Fn(&str, &str) -> Option<Arc<ReplicaSet>> + Sync),
+    /// Takes note of an object that was written, as the server returned it.
+    pub(crate) wrote: &'a (dyn Fn(Resource, &Value) + Sync),
 }
 
 /// Carries a plan out.
@@ -66,7 +68,10 @@ impl Run<'_> {
         };
         let patch = body::claim(self.meta, claim);
         match self.tools.api.patch(Resource::ReplicaSets, &self.meta.namespace, name, &patch).await {
-            Ok(_) => Ok(()),
+            Ok(answer) => {
+                self.wrote(Resource::ReplicaSets, &answer);
+                Ok(())
+            }
             // Gone, or no longer ours in the first place: nothing is left to let go.
             Err(error) if releasing && (error.is_not_found() || error.is_invalid()) => Ok(()),
             Err(error) => Err(error.into()),
@@ -118,6 +123,7 @@ impl Run<'_> {
             Action::UpdateReplicaSet(change) => {
                 let body = body::replica_set(self.latest(&change.name), change);
                 let answer = api.replace(Resource::ReplicaSets, namespace, &change.name, &body).await?;
+                self.wrote(Resource::ReplicaSets, &answer);
                 self.answers.insert(change.name.clone(), answer);
             }
             Action::DeleteReplicaSet { name } => match api.delete(Resource::ReplicaSets, namespace, name).await {
@@ -125,16 +131,26 @@ impl Run<'_> {
                 _ => {}
             },
             Action::UpdateDeployment(change) => {
-                api.replace(Resource::Deployments, namespace, &self.meta.name, &body::deployment(raw, change)).await?;
+                let body = body::deployment(raw, change);
+                let answer = api.replace(Resource::Deployments, namespace, &self.meta.name, &body).await?;
+                self.wrote(Resource::Deployments, &answer);
             }
             Action::UpdateStatus(change) if self.has_created => self.tell_of_creation(change).await?,
-            Action::UpdateStatus(change) => {
-                api.replace_status(Resource::Deployments, namespace, &self.meta.name, &body::status(raw, change))
-                    .await?;
-            }
+            Action::UpdateStatus(change) => self.write_status(body::status(raw, change)).await?,
             Action::Event(event) => self.tools.recorder.record(self.meta, event),
         }
         Ok(())
+    }
+
+    async fn write_status(&self, body: Value) -> Result<(), RequestError> {
+        let Meta { namespace, name, .. } = self.meta;
+        let answer = self.tools.api.replace_status(Resource::Deployments, namespace, name, &body).await?;
+        self.wrote(Resource::Deployments, &answer);
+        Ok(())
+    }
+
+    fn wrote(&self, resource: Resource, answer: &Value) {
+        (self.tools.wrote)(resource, answer);
     }
 
     /// A ReplicaSet as this run last saw it.
@@ -147,6 +163,7 @@ impl Run<'_> {
         let namespace = self.meta.namespace.as_str();
         let error = match self.tools.api.create(Resource::ReplicaSets, namespace, &new.object).await {
             Ok(answer) => {
+                self.wrote(Resource::ReplicaSets, &answer);
                 self.answers.insert(new.name.clone(), answer);
                 self.has_created = true;
                 return Ok(());
@@ -178,11 +195,9 @@ impl Run<'_> {
     /// make rare there is common here, where nothing lies between the last pod's end and this write.
     async fn tell_of_creation(&self, change: &StatusChange) -> Result<(), ApplyError> {
         let (api, meta) = (self.tools.api, self.meta);
-        let put =
-            async |body: Value| api.replace_status(Resource::Deployments, &meta.namespace, &meta.name, &body).await;
-        let conflict = match put(body::status(self.observed.deployment.raw(), change)).await {
+        let conflict = match self.write_status(body::status(self.observed.deployment.raw(), change)).await {
             Err(error) if error.is_conflict() => error,
-            other => return Ok(other.map(drop)?),
+            other => return Ok(other?),
         };
         let fresh = api.get(Resource::Deployments, &meta.namespace, &meta.name).await?;
         let fresh = Deployment::read(fresh).map_err(PlanError::from)?;
@@ -190,7 +205,7 @@ impl Run<'_> {
             return Err(ApplyError::NotAlive { reason: format!("deployment {} has been made anew", meta.path()) });
         }
         if let Some(change) = restate_creation(&self.observed.deployment, &fresh, change) {
-            put(body::status(fresh.raw(), &change)).await?;
+            self.write_status(body::status(fresh.raw(), &change)).await?;
         }
         Err(conflict.into())
     }

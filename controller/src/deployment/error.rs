@@ -18,6 +18,18 @@ pub enum PlanError {
 /// Why a plan could not be carried out to its end. The Deployment is looked at again after a while.
 #[derive(Debug, Error)]
 pub enum ApplyError {
+    /// A cache has not yet seen what this controller itself has written.
+    #[error(
+        "the watch of {resource} is at version {read}, and {wrote} was written; looking again when it has caught up"
+    )]
+    Stale {
+        /// Which watch.
+        resource: &'static str,
+        /// Where it is.
+        read: u64,
+        /// Where it must come to.
+        wrote: u64,
+    },
     /// An object has changed since it was observed: the ordinary consequence of a cache that lags, and no one's fault.
     #[error("{what} has changed since it was observed")]
     OutOfDate {

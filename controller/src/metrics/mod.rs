@@ -125,7 +125,7 @@ impl Metrics {
         self.0.syncs.get_or_create(&SyncLabels { controller, result }).inc();
     }
 
-    /// A look at a ReplicaSet was put off, for the cache of a kind was behind.
+    /// A look at an object was put off, for the cache of a kind was behind.
     pub(crate) fn skipped_stale(&self, group: &'static str, resource: &'static str) {
         self.0.stale_skips.get_or_create(&KindLabels { group, resource }).inc();
     }

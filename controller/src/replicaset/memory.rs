@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::consistency::Writes;
 use super::expectations::Expectations;
+use crate::runtime::Writes;
 
 /// Both memories, each behind a lock that is never held across a wait.
 #[derive(Debug, Default)]

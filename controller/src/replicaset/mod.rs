@@ -6,7 +6,7 @@
 //!
 //! Unlike a Deployment, a ReplicaSet makes objects under names that the server invents, so a sync that runs on a stale cache
 //! would make too many. Two memories stand against that: `expectations`, what its requests must still lead to before it acts
-//! again, and `consistency`, how new the caches must be before it looks at all.
+//! again, and what was last written for it, which the caches must have seen before it looks at all.
 //!
 //! Borders: only `apply` talks to the API server; nothing in here reads a clock, save what `apply` is handed.
 
@@ -16,7 +16,6 @@ mod body;
 mod burst;
 mod claim;
 mod conditions;
-pub(crate) mod consistency;
 mod error;
 pub(crate) mod expectations;
 pub mod kill_order;

@@ -1,8 +1,12 @@
 //! One look at one Deployment: observe, plan, apply.
 
-use super::Key;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
 use super::lane::{Lane, Looked};
 use super::worker::Controller;
+use super::{Key, Resource, Writes};
 use crate::deployment::{ApplyError, Plan, Tools, apply, observe};
 use crate::{Observed, Planner};
 
@@ -10,9 +14,14 @@ use crate::{Observed, Planner};
 pub(super) struct Deployments {
     pub(super) lane: Lane,
     pub(super) planner: Planner,
+    writes: Mutex<Writes>,
 }
 
 impl Deployments {
+    pub(super) fn new(lane: Lane, planner: Planner) -> Self {
+        Self { lane, planner, writes: Mutex::default() }
+    }
+
     /// Looks at one Deployment after the other, until the queue is closed.
     pub(super) async fn work(&self, controller: &Controller) {
         while let Some(key) = self.lane.queue.next().await {
@@ -22,8 +31,22 @@ impl Deployments {
     }
 
     async fn look(&self, controller: &Controller, key: &Key) -> Looked<ApplyError> {
-        let observed = observe(&controller.cache(), key);
-        let Some(observed) = observed else { return Looked::Done(None) };
+        let observed = {
+            let cache = controller.cache();
+            self.writes().check(key, |resource| cache.version(resource)).map(|()| observe(&cache, key))
+        };
+        let observed = match observed {
+            Ok(Some(observed)) => observed,
+            Ok(None) => {
+                self.writes().forget(key, None);
+                return Looked::Done(None);
+            }
+            Err(stale) => {
+                controller.metrics.skipped_stale(stale.resource.api_group(), stale.resource.plural());
+                let resource = stale.resource.plural();
+                return Looked::Conflict(ApplyError::Stale { resource, read: stale.read, wrote: stale.wrote });
+            }
+        };
         let plan = (self.planner)(&observed, controller.settings.clock.now(), &controller.settings);
         match self.apply(controller, &observed, &plan).await {
             Ok(()) => Looked::Done(plan.requeue),
@@ -39,7 +62,19 @@ impl Deployments {
             return Ok(());
         }
         let cached = |namespace: &str, name: &str| controller.cache().replica_set(&Key::new(namespace, name));
+        let meta = &observed.deployment.meta;
+        let key = Key::new(&meta.namespace, &meta.name);
+        let wrote = |resource: Resource, object: &Value| {
+            let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+            self.writes().wrote(&key, &meta.uid, resource, version);
+        };
         let Lane { api, recorder, .. } = &self.lane;
-        apply(Tools { api, recorder, settings: &controller.settings, cached: &cached }, observed, plan).await
+        let tools = Tools { api, recorder, settings: &controller.settings, cached: &cached, wrote: &wrote };
+        apply(tools, observed, plan).await
+    }
+
+    fn writes(&self) -> MutexGuard<'_, Writes> {
+        // No code panics while it holds the lock, so what is behind it is whole.
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

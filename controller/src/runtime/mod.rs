@@ -9,6 +9,9 @@
 
 mod api;
 mod cache;
+mod consistency;
+#[cfg(test)]
+mod consistency_test;
 mod correlate;
 mod deployments;
 mod error;
@@ -24,6 +27,7 @@ mod worker;
 
 pub(crate) use api::{ApiServer, Resource};
 pub(crate) use cache::{Cache, Key};
+pub(crate) use consistency::Writes;
 pub(crate) use error::RequestError;
 pub use error::RunError;
 pub(crate) use events::Recorder;

@@ -62,7 +62,7 @@ impl Controller {
                 lane
             })
         };
-        let deployments = lane(ControllerName::Deployment).map(|lane| Deployments { lane, planner });
+        let deployments = lane(ControllerName::Deployment).map(|lane| Deployments::new(lane, planner));
         let replica_sets = lane(ControllerName::ReplicaSet).map(|lane| ReplicaSets { lane, memory: Memory::default() });
         let api = ApiServer::chosen(client.clone(), &settings, &metrics);
         let (seen, acts) = (watch::Sender::new(0), AtomicBool::new(false));

@@ -171,6 +171,41 @@ async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
     }
 }
 
+/// What it has itself written it looks for in its watches before it decides anew: a decision on older sizes would be made twice
+/// (cases `during/retemplated-after-creation`, `during/new-replicaset-deleted`).
+#[tokio::test(start_paused = true)]
+async fn nothing_is_decided_before_its_own_writes_are_seen() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    start(&server).await;
+    let mut rs = server.all("replicasets").remove(0);
+    rs["status"] = json!({"replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "observedGeneration": 1});
+    server.put("replicasets", rs);
+    pass(Duration::from_secs(1)).await;
+
+    server.hold("replicasets");
+    let mut web = server.get("deployments/web");
+    web["spec"]["template"] = template("app:2");
+    web["metadata"]["generation"] = 2.into();
+    server.put("deployments", web);
+    pass(Duration::from_secs(1)).await;
+    let creations = || server.verbs().iter().filter(|verb| *verb == "POST replicasets").count();
+    assert_eq!(creations(), 2);
+    let before = server.verbs().len();
+    // It is woken, and still knows of one ReplicaSet only.
+    let mut web = server.get("deployments/web");
+    web["metadata"]["labels"] = json!({"touched": "yes"});
+    server.put("deployments", web);
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.verbs()[before..], [] as [&str; 0]);
+
+    server.release("replicasets");
+    pass(Duration::from_secs(1)).await;
+    let sizes: Vec<_> = server.all("replicasets").iter().map(|rs| rs["spec"]["replicas"].clone()).collect();
+    assert!(sizes.contains(&json!(2)), "{sizes:?}");
+    assert_eq!((creations(), server.get("deployments/web")["status"]["observedGeneration"].clone()), (2, json!(2)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_taken_name_counts_as_a_collision() {
     let server = Server::default();

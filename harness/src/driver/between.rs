@@ -7,8 +7,8 @@ use crate::recording::Meeting;
 pub fn fault(fault: &Fault) -> String {
     let action = match fault.action {
         FaultAction::Crash => Meeting::CRASH.to_owned(),
-        FaultAction::Drop => "answer lost".to_owned(),
-        FaultAction::Cut => "connection cut".to_owned(),
+        FaultAction::Drop => Meeting::ANSWER_LOST.to_owned(),
+        FaultAction::Cut => Meeting::CONNECTION_CUT.to_owned(),
         FaultAction::Refuse(code) => format!("refused with {code}"),
         FaultAction::Delay(time) => format!("late by {}", humantime::format_duration(time)),
         FaultAction::Lag(time) => format!("lags by {}", humantime::format_duration(time)),

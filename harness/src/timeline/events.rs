@@ -19,6 +19,8 @@ use crate::recording::{Entry, Recording};
 
 /// From so many distinct Events in ten minutes on, client-go aggregates them.
 const TOO_MANY: usize = 10;
+/// The reason of an Event that quotes why a ReplicaSet could not be made.
+const CREATE_ERROR: &str = "ReplicaSetCreateError";
 
 /// The Events of a recording.
 pub(super) fn take(recording: &Recording, names: &Names) -> Events {
@@ -43,10 +45,12 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
             last.insert(&version.name, &version.object);
         }
     }
+    let unanswered =
+        recording.entries.iter().any(|entry| matches!(entry, Entry::Met(meeting) if meeting.leaves_no_answer()));
     let (mut counts, mut messages): (BTreeMap<String, u64>, BTreeSet<String>) = Default::default();
     for event in last.values() {
         let (line, times) = if object::text(event, "/involvedObject/kind") == Some(DEPLOYMENT) {
-            let line = line(event, names);
+            let line = line(event, names, unanswered);
             messages.insert(line.clone());
             (line, times(event))
         } else {
@@ -64,9 +68,11 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
 }
 
 /// `Normal ScalingReplicaSet "…"`, after the Deployment's name where there are several.
-fn line(event: &Value, names: &Names) -> String {
+fn line(event: &Value, names: &Names, unanswered: bool) -> String {
     let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));
     let message = names.in_message(object::text(event, "/message").unwrap_or_default());
+    let reason = object::text(event, "/reason");
+    let message = if unanswered && reason == Some(CREATE_ERROR) { without_cause(&message) } else { message };
     let line = format!("{} {} {}", text("/type"), text("/reason"), Value::from(message));
     if names.several() { format!("{} {line}", text("/involvedObject/name")) } else { line }
 }
@@ -76,6 +82,12 @@ fn line_of_set(event: &Value, names: &Names) -> String {
     let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));
     let set = names.replica_set(&json!({"metadata": {"uid": event.pointer("/involvedObject/uid")}}));
     format!("{} {} {set}", text("/type"), text("/reason"))
+}
+
+/// `Failed to create new replica set "rs2": …`: what a client says of a lost answer is its own, down to the numbers of ports and
+/// streams; that it says so is not.
+fn without_cause(message: &str) -> String {
+    message.split_once("\": ").map_or_else(|| message.to_owned(), |(what, _)| format!("{what}\": …"))
 }
 
 /// How often an Event was reported: its count, or its series'.

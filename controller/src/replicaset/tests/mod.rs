@@ -5,7 +5,6 @@
 
 mod availability_test;
 mod claim_test;
-mod consistency_test;
 mod expectations_test;
 mod fixtures;
 mod plan_test;

@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 
-use crate::replicaset::consistency::{Stale, Writes};
-use crate::runtime::{Key, Resource};
+use super::consistency::{Stale, Writes};
+use super::{Key, Resource};
 
 fn key() -> Key {
     Key::new("ns", "rs")

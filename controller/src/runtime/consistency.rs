@@ -1,19 +1,22 @@
-//! How new the caches must be before a ReplicaSet is looked at: as new as what was last written for it.
+//! How new the caches must be before an object is looked at: as new as what was last written for it. A look at anything older is put
+//! off, as a failure is. A plain data structure.
 //!
-//! Upstream: `ConsistencyStore` (gate StaleControllerConsistencyReplicaSet, on since 1.36). Written are its status, and pods that it
-//! made, adopted or released. A look at anything older is put off, as a failure is. A plain data structure.
+//! Upstream: `ConsistencyStore` (gate StaleControllerConsistencyReplicaSet, on since 1.36), for ReplicaSets: written are its status, and
+//! pods that it made, adopted or released. Upstream's Deployment controller has none. It ends most syncs with a status that meets a
+//! conflict, and while it waits for that the watches catch up; a plan here ends before such a write, and looked again at once at
+//! sizes that it had just changed (cases `during/retemplated-after-creation`, `during/new-replicaset-deleted`).
 
 use std::collections::BTreeMap;
 
-use crate::runtime::{Key, Resource};
+use super::{Key, Resource};
 
-/// What was last written for each ReplicaSet.
+/// What was last written for each object of one controller.
 #[derive(Debug, Default)]
 pub(crate) struct Writes(BTreeMap<Key, Written>);
 
 #[derive(Debug)]
 struct Written {
-    /// UID of the ReplicaSet.
+    /// UID of the object that it was written for.
     of: String,
     versions: BTreeMap<Resource, u64>,
 }
@@ -27,7 +30,7 @@ pub(crate) struct Stale {
 }
 
 impl Writes {
-    /// An object of a kind was written for a ReplicaSet. A version that is no number cannot be compared and is not kept.
+    /// An object of a kind was written for another one. A version that is no number cannot be compared and is not kept.
     pub(crate) fn wrote(&mut self, key: &Key, uid: &str, resource: Resource, version: &str) {
         let Ok(version) = version.parse() else { return };
         let fresh = || Written { of: uid.to_owned(), versions: BTreeMap::new() };
@@ -56,7 +59,7 @@ impl Writes {
         Ok(())
     }
 
-    /// A ReplicaSet is gone; without a UID, whichever it was.
+    /// An object is gone; without a UID, whichever it was.
     pub(crate) fn forget(&mut self, key: &Key, uid: Option<&str>) {
         if self.0.get(key).is_some_and(|written| uid.is_none_or(|uid| written.of == uid)) {
             self.0.remove(key);
