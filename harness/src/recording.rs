@@ -202,6 +202,9 @@ pub struct Meeting {
     pub at: u64,
 }
 
+/// How it ends where a case told of a write that the subject, at rest, has not made.
+pub const NEVER_CAME: &str = "never came";
+
 impl Meeting {
     /// The last word of what ends the subject.
     pub const CRASH: &'static str = "crash";

@@ -3,6 +3,8 @@
 //! `fault: {write: 3, of: replicasets, side: after, action: crash}`; `fault: {watch: replicasets, action: {lag: 1s}}`. Writes
 //! and events are counted from the beginning of the step, writes only where they succeed.
 
+use std::time::Duration;
+
 use super::during::WATCHED;
 use super::model::{Edge, Fault, FaultAction, FaultPoint, Life};
 use super::read::{self, Fields};
@@ -13,6 +15,8 @@ use super::tree::{Kind, Node};
 const WRITTEN: [&str; 5] = ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods"];
 /// The statuses that the gate refuses with.
 const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
+/// The longest that a request or an event may be held up: beyond it a wait for rest would end before the subject could go on.
+const LATEST: Duration = Duration::from_secs(10);
 /// More writes than a step leads to.
 const MOST: i64 = 10_000;
 
@@ -117,7 +121,7 @@ impl Reader<'_> {
             }
             return u16::try_from(number).ok().map(FaultAction::Refuse);
         }
-        self.duration(fields.get("delay")?).map(FaultAction::Delay)
+        self.late(fields.get("delay")?).map(FaultAction::Delay)
     }
 
     fn watch_action(&mut self, node: &Node) -> Option<FaultAction> {
@@ -126,7 +130,18 @@ impl Reader<'_> {
             return read::word(node, "the action", &words, self.report);
         };
         let fields = Fields::of(node, "the action", &["lag"], self.report)?;
-        self.duration(fields.get("lag")?).map(FaultAction::Lag)
+        self.late(fields.get("lag")?).map(FaultAction::Lag)
+    }
+
+    /// How late something is.
+    fn late(&mut self, node: &Node) -> Option<Duration> {
+        let time = self.duration(node)?;
+        if time > LATEST {
+            let most = format!("at most {}: an edge has a budget of its own", humantime::format_duration(LATEST));
+            self.report.add(node, "nothing waits that long", most);
+            return None;
+        }
+        Some(time)
     }
 
     /// `subject: stop`, `subject: start`: one after the other.

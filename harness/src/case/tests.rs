@@ -333,6 +333,11 @@ fn the_short_form_stands_for_a_manifest() {
     "  - scale: 1\n    fault: {write: 1, of: pods/status, action: crash}",
     "what is written cannot be `pods/status`"
 )]
+#[case::fault_too_late(
+    "  - scale: 1\n    fault: {write: 1, of: replicasets, action: {delay: 10m}}",
+    "nothing waits that long"
+)]
+#[case::lag_too_long("  - scale: 1\n    fault: {watch: pods, action: {lag: 11s}}", "nothing waits that long")]
 #[case::fault_at_zero(
     "  - scale: 1\n    fault: {write: 0, of: replicasets, action: crash}",
     "the number of a write cannot be 0"

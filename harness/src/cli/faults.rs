@@ -3,12 +3,14 @@
 //! A case that has faults of its own, such as a file that this command wrote, is tried with those alone.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::run::{Output, colour};
 use super::select::Selection;
 use super::stage::Place;
 use super::{CliError, stage};
 use crate::case::{self, Case};
+use crate::clock;
 use crate::faults::{self, Kind, Point, Where};
 use crate::outcome::Outcome;
 use crate::report::{self, FaultsOfCase};
@@ -32,6 +34,9 @@ pub(super) struct Arguments {
     /// At most so many points of each case, chosen by the seed, of every kind its share.
     #[arg(long, value_name = "N")]
     max_points: Option<usize>,
+    /// Begin no more points once this time is spent; what was not tried is told.
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    within: Option<Duration>,
     /// What chooses the points; the same seed chooses the same.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -68,8 +73,12 @@ async fn tried(
     for spec in specs {
         let seat = arguments.place.seat(lab, spec).await?;
         let mut all = Vec::new();
+        let since = clock::instant();
         for case in cases {
-            let of = one(arguments, &seat, case, kinds).await?;
+            if arguments.is_over(since) {
+                break;
+            }
+            let of = one(arguments, &seat, case, kinds, since).await?;
             match arguments.output {
                 Output::Human => println!("{}", report::faults(&of, colour())),
                 Output::Json => println!("{}", report::faults_json(&of)),
@@ -80,9 +89,20 @@ async fn tried(
         if arguments.output == Output::Human {
             println!("\n{}\n", report::faults_table(&all));
         }
+        if all.len() < cases.len() {
+            let left = cases.len() - all.len();
+            eprintln!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
+        }
         seat.leave().await;
     }
     Ok(outcomes)
+}
+
+impl Arguments {
+    /// Whether the time is spent.
+    fn is_over(&self, since: Instant) -> bool {
+        self.within.is_some_and(|within| since.elapsed() >= within)
+    }
 }
 
 /// The kinds that were asked for.
@@ -104,7 +124,13 @@ fn kinds(only: &[String]) -> Result<Vec<Kind>, CliError> {
 }
 
 /// One case and its points.
-async fn one(arguments: &Arguments, seat: &Seat<'_>, case: &Case, kinds: &[Kind]) -> Result<FaultsOfCase, CliError> {
+async fn one(
+    arguments: &Arguments,
+    seat: &Seat<'_>,
+    case: &Case,
+    kinds: &[Kind],
+    since: Instant,
+) -> Result<FaultsOfCase, CliError> {
     let plain = without_faults(case);
     let own = plain != *case;
     let reference = seat.play(&plain).await;
@@ -126,6 +152,9 @@ async fn one(arguments: &Arguments, seat: &Seat<'_>, case: &Case, kinds: &[Kind]
         faults::points(case, &reference).into_iter().filter(|point| kinds.contains(&point.kind)).collect();
     of.points = all.len();
     for point in faults::sample(all, arguments.max_points, arguments.seed) {
+        if arguments.is_over(since) {
+            break;
+        }
         let Some(text) = faults::inject(case, &point) else {
             let why =
                 "the step's line leaves no place for a fault; write the operation on the line of its dash".to_owned();

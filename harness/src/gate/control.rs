@@ -10,9 +10,10 @@ use std::task::Waker;
 use std::time::Instant;
 
 use hyper::body::Bytes;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
-use super::command::{Act, Command, Side, Tally, WatchAct, WatchCommand};
+use super::command::{Command, Tally, WatchAct, WatchCommand};
+use super::met::{Met, Order};
 use super::route::{Route, Verb};
 
 /// The commands of one gate; clones share them.
@@ -69,30 +70,11 @@ pub struct ArmedWatch {
     id: u64,
 }
 
-/// A request that a command was about. One that is held goes on when this is dropped.
+/// A request that is late.
 #[derive(Debug)]
-pub struct Met {
-    /// The request.
-    pub route: Route,
-    /// What it sends; empty unless it is held before the server sees it.
-    pub body: Bytes,
-    /// What the server said, if it has.
-    pub status: Option<u16>,
-    fate: Option<oneshot::Sender<Fate>>,
-}
-
-/// What becomes of a request that was held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    Pass,
-    Cut,
-}
-
-/// What a request is in for.
-#[derive(Debug)]
-pub(super) struct Order {
-    pub(super) act: Act,
-    met: mpsc::UnboundedSender<Met>,
+pub(super) struct Late {
+    control: Control,
+    namespace: String,
 }
 
 /// What becomes of one event of a watch.
@@ -148,9 +130,15 @@ impl Control {
         Some(ArmedWatch { control: self.clone(), id })
     }
 
-    /// How many events of a namespace are kept from the subject at this moment.
+    /// How many events of a namespace are kept from the subject at this moment, and requests that are late.
     pub fn kept(&self, namespace: &str) -> u64 {
         self.state().kept.get(namespace).copied().unwrap_or(0)
+    }
+
+    /// A request of a namespace is late until the guard is dropped.
+    pub(super) fn late(&self, namespace: &str) -> Late {
+        *self.state().kept.entry(namespace.to_owned()).or_default() += 1;
+        Late { control: self.clone(), namespace: namespace.to_owned() }
     }
 
     /// Whether there is nothing to do.
@@ -168,7 +156,7 @@ impl Control {
         let mut state = self.state();
         state.requests.values_mut().find_map(|slot| {
             let act = slot.tally.arrives(route)?;
-            Some(Order { act, met: slot.met.clone() })
+            Some(Order::new(act, &slot.met))
         })
     }
 
@@ -178,7 +166,7 @@ impl Control {
         // All of them count, whoever is the first to act.
         let mut orders = state.requests.values_mut().filter_map(|slot| {
             let act = slot.tally.answered(route, status)?;
-            Some(Order { act, met: slot.met.clone() })
+            Some(Order::new(act, &slot.met))
         });
         let first = orders.next();
         orders.for_each(drop);
@@ -331,24 +319,6 @@ fn forget(kept: &mut BTreeMap<String, u64>, namespace: &str) {
     }
 }
 
-impl Order {
-    /// Tell whoever gave the command; nothing is held.
-    pub(super) fn tell(&self, route: &Route, status: Option<u16>) {
-        let met = Met { route: route.clone(), body: Bytes::new(), status, fate: None };
-        // Nobody listens any more: then nobody cares.
-        let _ = self.met.send(met);
-    }
-
-    /// Tell whoever gave the command, and wait for what is to become of it.
-    pub(super) async fn hold(&self, route: &Route, body: Bytes, status: Option<u16>) -> Fate {
-        let (fate, told) = oneshot::channel();
-        match self.met.send(Met { route: route.clone(), body, status, fate: Some(fate) }) {
-            Ok(()) => told.await.unwrap_or(Fate::Pass),
-            Err(_) => Fate::Pass,
-        }
-    }
-}
-
 impl Armed {
     /// The next request that the command is about, once it is there.
     pub async fn met(&mut self) -> Met {
@@ -360,28 +330,15 @@ impl Armed {
     }
 }
 
-impl Met {
-    /// Let it go on.
-    pub fn pass(self) {
-        drop(self);
-    }
-
-    /// Break it off: before the server sees it, or with its answer lost.
-    pub fn cut(mut self) {
-        if let Some(fate) = self.fate.take() {
-            let _ = fate.send(Fate::Cut);
-        }
-    }
-
-    /// On which side of the server's action it was met.
-    pub fn side(&self) -> Side {
-        if self.status.is_none() { Side::Before } else { Side::After }
-    }
-}
-
 impl Drop for Armed {
     fn drop(&mut self) {
         self.control.disarm(self.id);
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        forget(&mut self.control.state().kept, &self.namespace);
     }
 }
 

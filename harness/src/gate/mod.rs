@@ -37,7 +37,7 @@
 //! connection: a list or a new watch of a held kind waits until the hold ends, and a watch that would go on where one
 //! with held events broke off is told that its place is forgotten. A GET of one object is no cache and passes.
 //!
-//! //! Borders: knows HTTP and the shape of API paths; nothing of objects, cases or verdicts.
+//! Borders: knows HTTP and the shape of API paths; nothing of objects, cases or verdicts.
 
 mod answer;
 mod command;
@@ -45,6 +45,7 @@ mod control;
 mod error;
 mod events;
 mod log;
+mod met;
 mod passage;
 mod route;
 mod server;
@@ -52,8 +53,9 @@ mod server;
 mod tests;
 
 pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
-pub use control::{Armed, ArmedWatch, Control, Met};
+pub use control::{Armed, ArmedWatch, Control};
 pub use error::GateError;
 pub use log::{GateLog, GateRequest};
+pub use met::Met;
 pub use route::{Route, Verb};
 pub use server::Gate;

@@ -16,8 +16,9 @@ use tokio::sync::Notify;
 
 use super::answer::Answer;
 use super::command::{Act, Refusal, Side, status_body};
-use super::control::{Control, Fate};
+use super::control::Control;
 use super::log::{GateLog, Ticket};
+use super::met::Fate;
 use super::route::{Route, Verb};
 use crate::clock;
 
@@ -75,6 +76,7 @@ impl Passage {
                     return Err(Cut);
                 }
                 Act::Delay(time) => {
+                    let _late = self.control.late(&route.namespace);
                     order.tell(&route, None);
                     clock::pause(time).await;
                     request.map(Either::Left)

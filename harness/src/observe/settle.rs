@@ -41,6 +41,8 @@ pub struct Scene<'a> {
     pub writes: &'a (dyn Fn() -> u64 + Sync),
     /// Requests of the subject's about the namespace that have no answer yet.
     pub under_way: &'a (dyn Fn() -> u64 + Sync),
+    /// What the gate keeps from the subject or the server at this moment, about the namespace.
+    pub kept: &'a (dyn Fn() -> u64 + Sync),
     /// When to give up.
     pub budget: Duration,
 }
@@ -109,7 +111,7 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
             }
         }
         // A request that waits for its answer is no silence, however far the canary's have got meanwhile.
-        silent = if quiet() == before && (scene.under_way)() == 0 { silent + 1 } else { 0 };
+        silent = if quiet() == before && (scene.under_way)() + (scene.kept)() == 0 { silent + 1 } else { 0 };
         let wanted = if scene.subject == Half::Whole && look(world, scene, history_pending) {
             ROUNDS_WITH_HISTORY
         } else {
@@ -139,6 +141,13 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
     }
     if world.activity(scene.namespace) != activity {
         return lab("somebody other than the subject keeps writing in the case's namespace");
+    }
+    let kept = (scene.kept)();
+    if kept > 0 {
+        return lab(&format!(
+            "the gate still keeps {kept} of the subject's requests or events back, as the case says (after {budget:?}); \
+             raise --budget, or let the case say less"
+        ));
     }
     match stuck {
         Some(Trouble { blame: Blame::Subject, why }) => {

@@ -16,7 +16,7 @@ use crate::gate::{
     Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand,
 };
 use crate::observe::settle::{Half, arrive};
-use crate::recording::{Blame, Entry, Meeting};
+use crate::recording::{Blame, Entry, Meeting, NEVER_CAME};
 
 /// What a step has laid.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl<'a> Play<'a> {
                 format!("the subject came to rest and never asked for `{}`", decided.text)
             }
             Some(Trap::Write { fault, .. }) => {
-                format!("the subject came to rest, and its {} never came", between::point(&fault.point))
+                format!("the subject came to rest, and its {} {NEVER_CAME}", between::point(&fault.point))
             }
             Some(Trap::Held { .. } | Trap::Watch { .. }) | None => return Ok(()),
         };

@@ -269,7 +269,8 @@ impl<'a> Play<'a> {
             subject,
             exited: &|| seat.exited(),
             writes: &|| self.ledger.writes(),
-            under_way: &|| self.ledger.under_way() + kept(),
+            under_way: &|| self.ledger.under_way(),
+            kept: &kept,
             budget: seat.budget,
         };
         work(scene, self).await

@@ -1,0 +1,114 @@
+//! What cannot be in the middle of an edge: a moment that never comes, a hold that lasts too long, a subject that does not come back.
+//! Each ends in the case's budget, with the place named; inconclusive only where the lab is what waits.
+//!
+//! Trials `control-plane::middle::<what>`, ignored where no control plane can run.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::case;
+use lockstep::clock;
+use lockstep::cluster::{self, shared};
+use lockstep::report;
+use lockstep::runner::{Lab, LabError, Seat, SeatOptions};
+use lockstep::subject::Spec;
+use lockstep::verdict::{self, Verdict};
+
+/// For one settling; and for all of a case that gives up in one.
+const BUDGET: Duration = Duration::from_secs(6);
+const IN_ALL: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    lockstep::supervise::main_if_asked();
+    let arguments = Arguments::from_args();
+    let unavailable = cluster::available(cluster::DEFAULT_VERSION).is_err();
+    let trial = |name: &str, test: fn() -> Result<(), String>| {
+        Trial::test(format!("control-plane::middle::{name}"), move || {
+            test().map_err(|why| {
+                eprintln!("Error: {why}");
+                Failed::from(why)
+            })
+        })
+        .with_ignored_flag(unavailable)
+    };
+    let trials = vec![
+        trial("a-write-that-never-comes", || {
+            let step = "{set: {image: app:2}, fault: {write: 99, of: replicasets, action: crash}}";
+            plays(&Spec::Ours, step, Verdict::NonConformant, "its write 99 of replicasets never came")
+        }),
+        trial("a-decision-that-never-comes", || {
+            let step = "{set: {image: app:2}, during: {decision: rs1 3 -> 7, do: [{scale: 4}]}}";
+            plays(&Spec::Ours, step, Verdict::NonConformant, "never asked for `rs1 3 -> 7`")
+        }),
+        // The gate, which is the lab's, gives no answer for longer than the budget.
+        trial("a-hold-that-nobody-releases-in-time", || {
+            let step = "{set: {image: app:2}, fault: {write: 1, of: replicasets, action: {delay: 10s}}}";
+            plays(&Spec::Ours, step, Verdict::Inconclusive, "the gate still keeps 1 of")
+        }),
+        trial("a-subject-that-ends-when-started-again", || {
+            let (spec, _mark) = once("exit 3")?;
+            plays(&spec, CRASH, Verdict::NonConformant, "the subject ended (exit code 3)")
+        }),
+        trial("a-subject-that-hangs-when-started-again", || {
+            let (spec, _mark) = once("exec sleep 600")?;
+            plays(&spec, CRASH, Verdict::NonConformant, "came to rest wrong")
+        }),
+    ];
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+const CRASH: &str = "{set: {image: app:2}, fault: {write: 1, of: replicasets, side: after, action: crash}}";
+
+/// A case of one step on a subject.
+fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), String> {
+    let given = "  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n  - ready: {pods: all}";
+    let step = step.replace("app:2", "\"app:2\"").replace("rs1 3 -> 7", "\"rs1 3 -> 7\"");
+    let text = format!("description: x\ngiven:\n{given}\nedges:\n  - {step}\n");
+    let case = case::parse("middle/x.yaml", "middle/x", &text).map_err(|error| error.to_string())?;
+    // What shows that the step itself can be made.
+    let mut plain = case.clone();
+    plain.edges.iter_mut().for_each(|step| (step.during, step.fault) = (None, None));
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let played = runtime.block_on(async {
+        let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+        let options = SeatOptions { budget: BUDGET, ..SeatOptions::default() };
+        let seat = Seat::take(&lab, spec, &options).await?;
+        let plain = seat.play(&plain).await;
+        let since = clock::instant();
+        let recording = seat.play(&case).await;
+        let took = since.elapsed();
+        seat.leave().await;
+        lab.close().await;
+        Ok::<_, LabError>((plain, recording, took))
+    });
+    let (plain, recording, took) = played.map_err(|error| error.to_string())?;
+    let judgement = verdict::judge_live(&recording, &plain);
+    let said = format!("{}\n{}", report::headline(&judgement), report::failure(&judgement, "this test", false));
+    if judgement.verdict != verdict || !said.contains(words) || !said.contains("middle/x.yaml:6") {
+        return Err(format!(
+            "expected {verdict:?} at line 6 that says '{words}', found {:?}:\n{said}",
+            judgement.verdict
+        ));
+    }
+    if took > IN_ALL { Err(format!("it took {took:?}")) } else { Ok(()) }
+}
+
+/// Ours as a process of its own, which does what is said when it is started a second time; it knows by a mark in the folder.
+fn once(then: &str) -> Result<(Spec, tempfile::TempDir), String> {
+    let me = std::env::current_exe().map_err(|error| error.to_string())?;
+    let profile = me.ancestors().nth(2).ok_or("a test binary stands in target/PROFILE/deps")?;
+    let program = profile.join("rollout-controller");
+    if !program.is_file() {
+        return Err(format!("{} is not built: cargo build --package rollout-controller", program.display()));
+    }
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let script = |program: &Path, mark: &Path| {
+        let (program, mark) = (program.display(), mark.display());
+        format!("mkdir {mark} 2>/dev/null || {then}; exec {program} --leader-elect=false")
+    };
+    let script = script(&program, &folder.path().join("started"));
+    Ok((Spec::Command(vec!["sh".into(), "-c".into(), script]), folder))
+}
