@@ -67,6 +67,13 @@ impl Reader<'_> {
                     Some((_, event)) => read::integer(event, "the number of an event", 1..=MOST, self.report)?,
                 };
                 let event = u32::try_from(event).ok()?;
+                if let FaultAction::Old(old) = action
+                    && old > event
+                {
+                    let why = format!("`event: {event}` is the last that comes before it");
+                    self.report.add(key, format!("a list that is {old} events old"), why);
+                    return None;
+                }
                 Some(Fault { point: FaultPoint::Watch { resource: resource?.to_owned(), event }, action })
             }
             (Some(_), Some((at, _))) => {
@@ -129,7 +136,11 @@ impl Reader<'_> {
             let words = [("repeat", FaultAction::Repeat), ("expire", FaultAction::Expire)];
             return read::word(node, "the action", &words, self.report);
         };
-        let fields = Fields::of(node, "the action", &["lag"], self.report)?;
+        let fields = Fields::of(node, "the action", &["lag", "old"], self.report)?;
+        if let Some(old) = fields.get("old") {
+            let events = read::integer(old, "a number of events", 1..=MOST, self.report)?;
+            return u32::try_from(events).ok().map(FaultAction::Old);
+        }
         self.late(fields.get("lag")?).map(FaultAction::Lag)
     }
 

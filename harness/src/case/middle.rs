@@ -105,6 +105,8 @@ pub enum FaultAction {
     Repeat,
     /// The watch ends: its place is forgotten.
     Expire,
+    /// The same, and the list that follows is so many events old.
+    Old(u32),
 }
 
 /// Whether the subject runs.

@@ -167,6 +167,7 @@ fn a_kind_is_held_with_steps_or_without() {
 #[case("{write: 2, of: replicasets, action: cut}", "write 2 of replicasets, before it: connection cut")]
 #[case("{watch: replicasets, action: {lag: 300ms}}", "event 1 of replicasets: lags by 300ms")]
 #[case("{watch: pods, event: 4, action: expire}", "event 4 of pods: then forgotten")]
+#[case("{watch: pods, event: 3, action: {old: 2}}", "event 3 of pods: then a list that is 2 events old")]
 #[case("{watch: pods, event: 2, action: repeat}", "event 2 of pods: twice")]
 fn faults(#[case] fault: &str, #[case] expected: &str) {
     let case = read(&text(&format!("  - scale: 5\n    fault: {fault}")));
@@ -332,6 +333,10 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::fault_of_pod_status(
     "  - scale: 1\n    fault: {write: 1, of: pods/status, action: crash}",
     "what is written cannot be `pods/status`"
+)]
+#[case::older_than_all(
+    "  - scale: 1\n    fault: {watch: pods, event: 2, action: {old: 3}}",
+    "a list that is 3 events old"
 )]
 #[case::fault_too_late(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, action: {delay: 10m}}",

@@ -151,7 +151,7 @@ async fn one(
     let all: Vec<Point> =
         faults::points(case, &reference).into_iter().filter(|point| kinds.contains(&point.kind)).collect();
     of.points = all.len();
-    for point in faults::sample(all, arguments.max_points, arguments.seed) {
+    for point in faults::sample(all, &case.name, arguments.max_points, arguments.seed) {
         if arguments.is_over(since) {
             break;
         }

@@ -14,6 +14,7 @@ pub fn fault(fault: &Fault) -> String {
         FaultAction::Lag(time) => format!("lags by {}", humantime::format_duration(time)),
         FaultAction::Repeat => "twice".to_owned(),
         FaultAction::Expire => "then forgotten".to_owned(),
+        FaultAction::Old(events) => format!("then a list that is {events} events old"),
     };
     let side = match &fault.point {
         FaultPoint::Write { after: false, .. } => ", before it",

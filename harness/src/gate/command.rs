@@ -89,6 +89,9 @@ pub enum WatchAct {
     Repeat,
     /// After the nth event the watch ends: its place is forgotten (410).
     Expire,
+    /// The same, and the list that must follow is as old as if the last so many events had not been: the server's own answer about
+    /// that version, from which the next watch catches up.
+    Old(u32),
 }
 
 /// One command about a kind's watch.

@@ -53,6 +53,10 @@ struct Slot {
 struct WatchSlot {
     command: WatchCommand,
     seen: u32,
+    /// The versions of the events that came.
+    versions: Vec<u64>,
+    /// The version at which the next list is answered.
+    older: Option<u64>,
 }
 
 /// A command in force. Dropping it takes it back and lets go what it holds.
@@ -124,7 +128,7 @@ impl Control {
         }
         state.next += 1;
         let id = state.next;
-        state.watches.insert(id, WatchSlot { command, seen: 0 });
+        state.watches.insert(id, WatchSlot { command, seen: 0, versions: Vec::new(), older: None });
         self.0.watching.fetch_add(1, Ordering::SeqCst);
         self.0.armed.fetch_add(1, Ordering::SeqCst);
         Some(ArmedWatch { control: self.clone(), id })
@@ -198,6 +202,17 @@ impl Control {
         })
     }
 
+    /// The version at which a kind is to be listed next, if it is to be an old one.
+    pub(super) fn older(&self, resource: &str) -> Option<u64> {
+        self.state().watches.values().find_map(|slot| slot.older.filter(|_| slot.command.resource == resource))
+    }
+
+    /// A kind has been listed at an old version: lists are new again.
+    pub(super) fn listed_older(&self, resource: &str) {
+        let mut state = self.state();
+        state.watches.values_mut().filter(|slot| slot.command.resource == resource).for_each(|slot| slot.older = None);
+    }
+
     /// A number for a new watch; one that the gate cannot read is noted.
     pub(super) fn open_watch(&self, resource: &str, readable: bool) -> u64 {
         let mut state = self.state();
@@ -219,7 +234,7 @@ impl Control {
     }
 
     /// What becomes of an event that has just come.
-    pub(super) fn event(&self, resource: &str, namespace: &str) -> EventFate {
+    pub(super) fn event(&self, resource: &str, namespace: &str, version: Option<u64>) -> EventFate {
         let mut state = self.state();
         let mut fate = EventFate::Pass;
         for slot in state.watches.values_mut() {
@@ -228,12 +243,18 @@ impl Control {
                 continue;
             }
             slot.seen += 1;
+            slot.versions.extend(version);
             let meant = slot.seen == command.nth;
             match command.act {
                 WatchAct::Hold | WatchAct::Lag(_) => fate = EventFate::Keep,
                 WatchAct::Repeat if meant && fate == EventFate::Pass => fate = EventFate::Twice,
                 WatchAct::Expire if meant && fate == EventFate::Pass => fate = EventFate::Last,
-                WatchAct::Repeat | WatchAct::Expire => {}
+                WatchAct::Old(back) if meant && fate == EventFate::Pass => {
+                    let first = slot.versions.len().saturating_sub(usize::try_from(back).unwrap_or(usize::MAX));
+                    slot.older = slot.versions.get(first).map(|version| version - 1);
+                    fate = EventFate::Last;
+                }
+                WatchAct::Repeat | WatchAct::Expire | WatchAct::Old(_) => {}
             }
         }
         if fate == EventFate::Keep {
@@ -262,7 +283,7 @@ impl Control {
                     match command.act {
                         WatchAct::Hold => due = None,
                         WatchAct::Lag(lag) => due = due.map(|due| due.max(first.since + lag)),
-                        WatchAct::Repeat | WatchAct::Expire => {}
+                        WatchAct::Repeat | WatchAct::Expire | WatchAct::Old(_) => {}
                     }
                 }
             }

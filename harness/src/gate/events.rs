@@ -127,8 +127,8 @@ impl Events {
                 self.ready.extend(line.into_bytes());
                 continue;
             };
-            let namespace = namespace(&line);
-            match self.control.event(&self.resource, &namespace) {
+            let (namespace, version) = place(&line);
+            match self.control.event(&self.resource, &namespace, version) {
                 EventFate::Keep => self.kept.push_back(Kept { namespace, since: clock::instant(), line }),
                 EventFate::Pass => self.ready.push_back(line),
                 EventFate::Twice => self.ready.extend([line.clone(), line]),
@@ -154,8 +154,8 @@ impl std::fmt::Debug for Events {
     }
 }
 
-/// The namespace of the event's object; empty for bookmarks and errors.
-fn namespace(line: &[u8]) -> String {
+/// The namespace of the event's object, empty for bookmarks and errors, and its version.
+fn place(line: &[u8]) -> (String, Option<u64>) {
     #[derive(Deserialize)]
     struct Event {
         object: Object,
@@ -166,11 +166,13 @@ fn namespace(line: &[u8]) -> String {
         metadata: Metadata,
     }
     #[derive(Deserialize, Default)]
+    #[serde(rename_all = "camelCase", default)]
     struct Metadata {
-        #[serde(default)]
         namespace: String,
+        resource_version: String,
     }
-    serde_json::from_slice::<Event>(line).map(|event| event.object.metadata.namespace).unwrap_or_default()
+    let metadata = serde_json::from_slice::<Event>(line).map(|event| event.object.metadata).unwrap_or_default();
+    (metadata.namespace, metadata.resource_version.parse().ok())
 }
 
 /// The server has forgotten the place of this watch: the client must list again.
@@ -265,10 +267,10 @@ mod tests {
 
     #[test]
     fn an_event_says_whose_it_is() {
-        let event = br#"{"type":"ADDED","object":{"kind":"ReplicaSet","metadata":{"name":"a","namespace":"ns"}}}"#;
-        assert_eq!(namespace(event), "ns");
+        let event = br#"{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"ns","resourceVersion":"12"}}}"#;
+        assert_eq!(place(event), ("ns".to_owned(), Some(12)));
         let bookmark = br#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}"#;
-        assert_eq!((namespace(bookmark), namespace(b"no json")), (String::new(), String::new()));
-        assert_eq!(namespace(&forgotten()), "");
+        assert_eq!((place(bookmark), place(b"no json")), ((String::new(), Some(7)), (String::new(), None)));
+        assert_eq!(place(&forgotten()).0, "");
     }
 }

@@ -63,6 +63,17 @@ impl Passage {
             let status = status_body("Expired", "too old resource version", StatusCode::GONE, None);
             return Ok(words(StatusCode::GONE, &status, ticket));
         }
+        let request = match self.control.older(&route.resource) {
+            Some(_) if begins_anew => {
+                // A watch cannot begin in the past; a client that is refused one lists, as before there were such watches.
+                return Ok(refuse(Refusal::Invalid, &route, ticket));
+            }
+            Some(version) if route.verb == Verb::List => {
+                self.control.listed_older(&route.resource);
+                as_of(request, version)
+            }
+            _ => request,
+        };
         let request = match self.control.arrives(&route) {
             None => request.map(Either::Left),
             Some(order) => match order.act {
@@ -147,6 +158,29 @@ impl Passage {
     }
 }
 
+/// The same list as it was at a version; a page that goes on has its version already.
+fn as_of(mut request: Request<Incoming>, version: u64) -> Request<Incoming> {
+    let mut parts = request.uri().clone().into_parts();
+    let query = query_as_of(request.uri().query().unwrap_or_default(), version);
+    parts.path_and_query = format!("{}?{query}", request.uri().path()).parse().ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
+fn query_as_of(query: &str, version: u64) -> String {
+    let goes_on = |part: &&str| part.starts_with("continue=") && *part != "continue=";
+    if query.split('&').any(|part| goes_on(&part)) {
+        return query.to_owned();
+    }
+    let names = ["resourceVersion=", "resourceVersionMatch="];
+    let kept = query.split('&').filter(|part| !part.is_empty() && !names.iter().any(|name| part.starts_with(name)));
+    let mut parts: Vec<_> = kept.map(str::to_owned).collect();
+    parts.extend([format!("resourceVersion={version}"), "resourceVersionMatch=Exact".to_owned()]);
+    parts.join("&")
+}
+
 /// The same path below another one.
 fn within(base: &str, path: Option<&PathAndQuery>) -> PathAndQuery {
     let path = path.cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
@@ -216,6 +250,14 @@ mod tests {
         assert_eq!(within("", Some(&path)), path);
         assert_eq!(within("/k8s/c-1", Some(&path)).as_str(), "/k8s/c-1/api/v1/pods?watch=1");
         assert_eq!(within("/k8s/c-1", None).as_str(), "/k8s/c-1/");
+    }
+
+    #[test]
+    fn a_list_as_it_was() {
+        let old = "limit=500&resourceVersion=41&resourceVersionMatch=Exact";
+        assert_eq!(query_as_of("limit=500&resourceVersion=0", 41), old);
+        assert_eq!(query_as_of("", 41), "resourceVersion=41&resourceVersionMatch=Exact");
+        assert_eq!(query_as_of("limit=500&continue=abc", 41), "limit=500&continue=abc");
     }
 
     #[test]

@@ -260,6 +260,7 @@ fn lay<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
             let act = match fault.action {
                 FaultAction::Lag(time) => WatchAct::Lag(time),
                 FaultAction::Repeat => WatchAct::Repeat,
+                FaultAction::Old(events) => WatchAct::Old(events),
                 _ => WatchAct::Expire,
             };
             Trap::Watch { _armed: watch(resource, *event, act)? }

@@ -209,3 +209,29 @@ async fn a_request_that_is_late_still_comes() {
     assert_eq!(response.status(), StatusCode::OK);
     assert!(since.elapsed() >= Duration::from_millis(60));
 }
+
+/// The watch ends after its third event, and what is listed then is what there was before the last two.
+#[tokio::test]
+async fn a_list_is_as_old_as_it_is_told_to_be() {
+    let mut server = Server::start().await;
+    let gate = Gate::start(&server.access).unwrap();
+    let control = gate.control();
+    let client = client(&gate, Version::HTTP_2);
+    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let events = server.watch().await;
+    let armed = control.arm_watch(watching(3, WatchAct::Old(2))).unwrap();
+    for version in [12, 15, 20] {
+        let object = serde_json::json!({"metadata": {"namespace": "ns", "resourceVersion": version.to_string()}});
+        assert_eq!(control.older("replicasets"), None);
+        events.send(format!("{}\n", serde_json::json!({"type": "MODIFIED", "object": object})).into()).await.unwrap();
+        frame(&mut body).await.unwrap();
+    }
+    assert_eq!((control.older("replicasets"), control.older("pods")), (Some(14), None));
+    // A watch that would begin with all there is cannot begin in the past: its client lists.
+    let anew = "/apis/apps/v1/replicasets?watch=true&sendInitialEvents=true";
+    assert_eq!(soon(client.request(get(&gate, anew))).await.unwrap().status(), StatusCode::UNPROCESSABLE_ENTITY);
+    soon(client.request(get(&gate, "/apis/apps/v1/replicasets?limit=500"))).await.unwrap();
+    server.watch().await;
+    assert_eq!(control.older("replicasets"), None, "one list is old");
+    drop(armed);
+}
