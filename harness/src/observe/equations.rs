@@ -85,6 +85,10 @@ fn nodes(namespace: &Namespace<'_>) -> Option<String> {
 
 /// Each ReplicaSet has counted its pods.
 fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
+    let collected = garbage(namespace);
+    if collected.is_some() {
+        return collected;
+    }
     namespace.replica_sets.iter().find_map(|rs| {
         let pods = || namespace.pods.iter().filter(|pod| pod.owner() == Some(rs.text("/metadata/uid")));
         let alive = pods().filter(|pod| pod.alive()).count();
@@ -104,6 +108,23 @@ fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
                 let reported = rs.value.pointer("/status/terminatingReplicas").is_some();
                 reported.then(|| differs(rs, "replicaset", "terminatingReplicas", count(terminating))).flatten()
             })
+    })
+}
+
+/// Whoever waits for its dependents to go, or to be let go, goes once none is left: the garbage collector's part, which nobody's
+/// status tells of.
+fn garbage(namespace: &Namespace<'_>) -> Option<String> {
+    let waits = |object: &Object, finalizer: &str| {
+        let finalizers = object.value.pointer("/metadata/finalizers").and_then(serde_json::Value::as_array);
+        object.deleting() && finalizers.is_some_and(|names| names.iter().any(|name| name == finalizer))
+    };
+    let has = |owner: &Object, all: &[Object]| all.iter().any(|one| one.owner() == Some(owner.text("/metadata/uid")));
+    let deployments = namespace.deployments.iter().map(|one| (one, "deployment", has(one, namespace.replica_sets)));
+    let sets = namespace.replica_sets.iter().map(|one| (one, "replicaset", has(one, namespace.pods)));
+    deployments.chain(sets).find_map(|(object, kind, has_dependents)| {
+        let orphans = waits(object, "orphan");
+        let due = orphans || waits(object, "foregroundDeletion") && !has_dependents;
+        due.then(|| format!("{kind}/{} is still kept by the garbage collector's finalizer", object.name))
     })
 }
 
