@@ -51,6 +51,7 @@ pub mod observe;
 pub mod outcome;
 pub mod recording;
 pub mod report;
+mod route;
 pub mod runner;
 pub mod shelf;
 pub mod subject;

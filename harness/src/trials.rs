@@ -19,8 +19,9 @@ use serde::Deserialize;
 use crate::case::{self, Case, CaseError};
 use crate::cluster::{SiteName, shared};
 use crate::controllers::Controllers;
+use crate::recording::Recording;
 use crate::report;
-use crate::runner::{Lab, LabError, Seat, SeatOptions};
+use crate::runner::{Lab, LabError, Seat, SeatOptions, Simulation, simulated};
 use crate::shelf::Shelf;
 use crate::subject::Spec;
 use crate::verdict::{self, Verdict};
@@ -28,7 +29,7 @@ use crate::verdict::{self, Verdict};
 /// The subjects that every case is judged with.
 const SUBJECTS: [&str; 2] = ["upstream", "ours"];
 /// The clusters that trials run on; a profile of the runner's chooses between them.
-const SITES: [SiteName; 3] = [SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
+const SITES: [SiteName; 4] = [SiteName::Sim, SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
 /// How long an edge may take to settle. A right subject never needs it on an idle machine; one that others use as well can be twenty
 /// times slower for a minute.
 const BUDGET: Duration = Duration::from_secs(90);
@@ -125,6 +126,10 @@ impl Trials {
         let mut all = Vec::new();
         for site in SITES {
             for subject in SUBJECTS {
+                // The simulated cluster is in this process, and so is what it can be judged with.
+                if site == SiteName::Sim && subject != "ours" {
+                    continue;
+                }
                 for case in &self.cases {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
                     let known = self.known.get(&name).cloned();
@@ -183,6 +188,11 @@ impl CaseTrial {
     fn judged(&self) -> Result<Judged, String> {
         let shelf = Shelf::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
         let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
+        if self.site == SiteName::Sim {
+            let simulation = Simulation { seed: 1, brought: self.case.controllers.clone(), budget: BUDGET };
+            let recording = simulated(&self.case, &spec, &simulation).map_err(|error| error.to_string())?;
+            return self.judgement(&recording, &shelf);
+        }
         let plan = shared::plan(self.site, self.case.controllers.clone())
             .ok_or_else(|| format!("there are no trials on {}", self.site))?;
         let recording = runtime()?.block_on(async {
@@ -193,10 +203,13 @@ impl CaseTrial {
             lab.close().await;
             Ok::<_, LabError>(recording)
         });
-        let recording = recording.map_err(|error| error.to_string())?;
+        self.judgement(&recording.map_err(|error| error.to_string())?, &shelf)
+    }
+
+    fn judgement(&self, recording: &Recording, shelf: &Shelf) -> Result<Judged, String> {
         let blessed = shelf.for_server(&recording.header.cluster.version);
         let blessed = blessed.ok_or_else(|| format!("{} has no timeline: bless it first", self.case.path))?;
-        let judgement = verdict::judge(&recording, Some(blessed));
+        let judgement = verdict::judge(recording, Some(blessed));
         let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
         Ok(Judged {
             verdict: judgement.verdict,

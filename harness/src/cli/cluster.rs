@@ -45,7 +45,7 @@ async fn up(site: &SiteArguments) -> Result<(), LabError> {
             let raised = Standing::of_user(site.cluster)?.up(&plan).await?;
             (raised.cluster, raised.already)
         }
-        SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
+        SiteName::Sim | SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
     };
     println!("export KUBECONFIG={}", cluster.admin_kubeconfig_path().display());
     let is = if already { "was up already" } else { "is up" };
@@ -67,6 +67,7 @@ async fn down(site: &SiteArguments) -> Result<(), LabError> {
     }
     let was = match site.cluster {
         SiteName::ControlPlane | SiteName::Containers => Standing::of_user(site.cluster)?.down().await?,
+        SiteName::Sim => return Err(cluster::ClusterError::Simulated.into()),
         SiteName::Kind | SiteName::Kubeconfig => kind::down(Some(&site.kind_name)).await?,
     };
     let cluster = site.cluster;

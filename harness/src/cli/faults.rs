@@ -3,14 +3,14 @@
 //! A case that has faults of its own, such as a file that this command wrote, is tried with those alone.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::run::{Output, colour};
 use super::select::Selection;
 use super::stage::Place;
 use super::{CliError, stage};
 use crate::case::{self, Case};
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::faults::{self, Kind, Point, Where};
 use crate::outcome::Outcome;
 use crate::report::{self, FaultsOfCase};
@@ -37,9 +37,6 @@ pub(super) struct Arguments {
     /// Begin no more points once this time is spent; what was not tried is told.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     within: Option<Duration>,
-    /// What chooses the points; the same seed chooses the same.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
     /// A folder for the case files that repeat what was not withstood.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -151,7 +148,7 @@ async fn one(
     let all: Vec<Point> =
         faults::points(case, &reference).into_iter().filter(|point| kinds.contains(&point.kind)).collect();
     of.points = all.len();
-    for point in faults::sample(all, &case.name, arguments.max_points, arguments.seed) {
+    for point in faults::sample(all, &case.name, arguments.max_points, arguments.place.seed) {
         if arguments.is_over(since) {
             break;
         }

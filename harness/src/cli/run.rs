@@ -8,9 +8,11 @@ use super::stage::Place;
 use super::{CliError, record, stage};
 use crate::case::Case;
 use crate::clock;
+use crate::cluster::SiteName;
+use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::report;
-use crate::runner::Lab;
+use crate::runner::{self, Lab};
 use crate::shelf::Shelf;
 use crate::subject::Spec;
 use crate::verdict::{self, Judgement};
@@ -57,6 +59,10 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
         let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
+        if arguments.place.site.cluster == SiteName::Sim {
+            outcomes.extend(simulated(&arguments, &brought, &specs, &cases, &shelves).await?);
+            continue;
+        }
         let lab = arguments.place.open(&brought).await?;
         let judged = stage::on(lab, async |lab| {
             let outcomes = judged(&arguments, lab, &specs, &cases, &shelves).await?;
@@ -106,6 +112,41 @@ async fn judged(
         stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
         stage::refusals(spec, &seat);
         seat.leave().await;
+    }
+    Ok(outcomes)
+}
+
+/// Every subject on every case, each on a simulated cluster of its own.
+async fn simulated(
+    arguments: &Arguments,
+    brought: &Controllers,
+    specs: &[Spec],
+    cases: &[Case],
+    shelves: &[Shelf],
+) -> Result<Vec<Outcome>, CliError> {
+    let mut outcomes = Vec::new();
+    for spec in specs {
+        let since = clock::instant();
+        for _ in 1..=arguments.repeat {
+            for (case, shelf) in cases.iter().zip(shelves) {
+                let began = clock::instant();
+                let simulation = arguments.place.simulation(brought);
+                let recording = {
+                    let (case, spec) = (case.clone(), spec.clone());
+                    // A thread of its own: its time stands still and its runtime is not this one.
+                    let played = tokio::task::spawn_blocking(move || runner::simulated(&case, &spec, &simulation));
+                    played.await.map_err(|error| CliError::Usage(error.to_string()))??
+                };
+                if let Some(folder) = &arguments.recordings {
+                    record::keep(folder, &recording)?;
+                }
+                let judgement = verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version));
+                let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());
+                print(&judgement, Some(began.elapsed()), arguments.output, &repeat);
+                outcomes.push(judgement.outcome());
+            }
+        }
+        stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
     }
     Ok(outcomes)
 }

@@ -9,7 +9,7 @@ use crate::cluster::{self, Plan, Site, SiteName, containers, kind};
 /// Which cluster.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SiteArguments {
-    /// Where to run: `control-plane` (etcd, kube-apiserver and kube-controller-manager as local processes), `containers` (the
+    /// Where to run: `sim` (simulated in this process, in virtual time), `control-plane` (etcd, kube-apiserver and kube-controller-manager as local processes), `containers` (the
     /// same from upstream's official images), `kind`, or `kubeconfig` (a cluster of your own whose Deployment controller is off).
     #[arg(long, default_value_t = SiteName::ControlPlane, value_name = "CLUSTER")]
     pub(super) cluster: SiteName,
@@ -45,6 +45,7 @@ impl SiteArguments {
     /// What to boot.
     pub(super) fn plan(&self, keep: bool) -> Plan {
         let site = match self.cluster {
+            SiteName::Sim => Site::Sim,
             SiteName::ControlPlane => Site::ControlPlane,
             SiteName::Containers => {
                 let environment = containers::Wish::of_environment();

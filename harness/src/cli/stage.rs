@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::clock::Instant;
 
 use super::site::SiteArguments;
 use crate::case::model::PodKind;
@@ -12,7 +14,7 @@ use crate::cluster::{self, Cluster, ClusterError, SiteName, Standing, kind::Kind
 use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::recording::RecordingError;
-use crate::runner::{Lab, LabError, Seat, SeatOptions};
+use crate::runner::{Lab, LabError, Seat, SeatOptions, Simulation};
 use crate::shelf::ShelfError;
 use crate::subject::{Spec, SubjectError};
 
@@ -31,6 +33,9 @@ pub(super) struct Place {
     /// that each case judges].
     #[arg(long, value_name = "CONTROLLERS")]
     controllers: Option<Controllers>,
+    /// What is left to chance: a simulated cluster's names and uids, and which faults are tried. The same seed gives the same.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(super) seed: u64,
     /// Leave a kind cluster running that was made for this; the next run uses it.
     #[arg(long)]
     keep: bool,
@@ -58,6 +63,11 @@ impl Place {
             {
                 return Err(SubjectError::Elsewhere(path.clone()).into());
             }
+        }
+        if site == SiteName::Sim
+            && let Some(spec) = specs.iter().find(|spec| !spec.is_simulable())
+        {
+            return Err(SubjectError::Outside(spec.to_string()).into());
         }
         let mut labs = BTreeSet::new();
         for case in cases {
@@ -142,6 +152,11 @@ impl Place {
             _ => "ready",
         };
         watch(cluster, how, since).await
+    }
+
+    /// What a simulated cluster begins with.
+    pub(super) fn simulation(&self, brought: &Controllers) -> Simulation {
+        Simulation { seed: self.seed, brought: brought.clone(), budget: self.budget }
     }
 
     /// Put a subject to work.

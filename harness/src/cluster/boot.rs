@@ -25,6 +25,7 @@ pub async fn boot(plan: &Plan) -> Result<Cluster, ClusterError> {
 /// Boot a cluster with its files in a new folder inside of `parent`; it is the supervisor's to end.
 pub(super) async fn boot_in(parent: &Path, plan: &Plan) -> Result<Booted, ClusterError> {
     match &plan.site {
+        Site::Sim => Err(ClusterError::Simulated),
         Site::ControlPlane => processes::boot_in(parent, plan).await,
         Site::Containers(wish) => containers::boot_in(parent, plan, wish).await,
         Site::Kind(wish) => kind::boot_in(parent, plan, wish).await,

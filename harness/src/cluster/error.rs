@@ -20,6 +20,11 @@ pub enum ClusterError {
         /// What is missing.
         why: String,
     },
+    /// A simulated cluster lives in the process that plays a case on it.
+    #[error(
+        "a simulated cluster is made anew for each case, and cannot be left running or shared; take another cluster"
+    )]
+    Simulated,
     /// A file or folder of the cluster's cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {

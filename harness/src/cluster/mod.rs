@@ -2,6 +2,7 @@
 //!
 //! | site | API server | the lab's half | pods |
 //! | --- | --- | --- | --- |
+//! | `sim` | in this process, on virtual time | this project's own ReplicaSet controller | moved by the case |
 //! | `control-plane` | a local process | a local kube-controller-manager | moved by the case |
 //! | `containers` | upstream's image in a container | the same | moved by the case |
 //! | `kind` | in a node container | the node's own kube-controller-manager | moved by the case, or real |
@@ -51,6 +52,7 @@ mod programs;
 mod ready;
 mod running;
 pub mod shared;
+pub mod sim;
 mod standing;
 mod stock;
 

@@ -23,6 +23,8 @@ pub struct Plan {
 /// Where a cluster stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Site {
+    /// This process.
+    Sim,
     /// Local processes.
     ControlPlane,
     /// Upstream's official images in containers.
@@ -36,6 +38,8 @@ pub enum Site {
 /// The name of a site, as on the command line and in a trial's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SiteName {
+    /// `sim`
+    Sim,
     /// `control-plane`
     ControlPlane,
     /// `containers`
@@ -48,11 +52,12 @@ pub enum SiteName {
 
 impl SiteName {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::ControlPlane, Self::Containers, Self::Kind, Self::Kubeconfig];
+    pub const ALL: [Self; 5] = [Self::Sim, Self::ControlPlane, Self::Containers, Self::Kind, Self::Kubeconfig];
 
     /// As it is written.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Sim => "sim",
             Self::ControlPlane => "control-plane",
             Self::Containers => "containers",
             Self::Kind => "kind",
@@ -80,6 +85,7 @@ impl Site {
     /// Its name.
     pub fn name(&self) -> SiteName {
         match self {
+            Self::Sim => SiteName::Sim,
             Self::ControlPlane => SiteName::ControlPlane,
             Self::Containers(_) => SiteName::Containers,
             Self::Kind(_) => SiteName::Kind,

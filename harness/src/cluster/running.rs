@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::place::write_private;
-use super::{Access, ClusterError, Guard, kind, own, programs};
+use super::sim::Sim;
+use super::{Access, ClusterError, Credential, DEFAULT_VERSION, Guard, SiteName, kind, own, programs};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{ProcessId, Supervisor};
@@ -33,6 +34,9 @@ pub struct Cluster {
     pub without: Controllers,
     /// Its node, where it is kind's.
     pub kind: Option<kind::Node>,
+    /// It is in this process, and there is nothing else of it.
+    #[serde(skip)]
+    pub(crate) sim: Option<Sim>,
     /// Held by the process that the cluster belongs to.
     #[serde(skip)]
     pub(super) owned: Option<Arc<Supervisor>>,
@@ -45,6 +49,42 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// A simulated one in this process, which leaves out what the subject brings.
+    pub fn simulated(seed: u64, without: Controllers) -> Self {
+        let nothing = String::new;
+        let access = Access {
+            server: nothing(),
+            server_name: None,
+            ca_pem: nothing(),
+            admin: Credential::Token(nothing()),
+            subject_token: nothing(),
+        };
+        Self {
+            identity: Identity { name: SiteName::Sim.to_string(), version: format!("simulated {DEFAULT_VERSION}") },
+            access,
+            dir: PathBuf::new(),
+            programs: BTreeMap::new(),
+            supervisor: None,
+            without,
+            kind: None,
+            sim: Some(Sim::new(seed)),
+            owned: None,
+            alone: None,
+            tenancy: None,
+        }
+    }
+
+    /// A client for the harness itself. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// When the credential cannot be read, or makes no client.
+    pub async fn client(&self) -> Result<kube::Client, ClusterError> {
+        match &self.sim {
+            Some(sim) => Ok(sim.client()),
+            None => self.access.admin_client().await,
+        }
+    }
+
     /// The harness's kubeconfig file.
     pub fn admin_kubeconfig_path(&self) -> PathBuf {
         programs::admin_kubeconfig(&self.dir)

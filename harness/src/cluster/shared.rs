@@ -57,7 +57,7 @@ pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
     match site {
         SiteName::ControlPlane => Some(plan),
         // A cluster of the user's is named on a command line, each time.
-        SiteName::Kubeconfig => None,
+        SiteName::Sim | SiteName::Kubeconfig => None,
         SiteName::Containers => Some(plan.at(Site::Containers(containers::Wish::of_environment()))),
         SiteName::Kind => {
             let own = || std::process::id().to_string();
@@ -76,6 +76,7 @@ pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
 /// ask for them.
 pub fn available(site: SiteName) -> Result<(), String> {
     match site {
+        SiteName::Sim => Ok(()),
         SiteName::ControlPlane => super::available(DEFAULT_VERSION),
         SiteName::Containers | SiteName::Kind
             if Run::of_nextest().is_none() && std::env::var_os("NEXTEST").is_none() =>

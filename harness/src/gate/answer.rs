@@ -3,8 +3,9 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 
+use super::body::{BodyError, Stream};
 use super::control::Control;
 use super::events::Events;
 use super::log::Ticket;
@@ -18,11 +19,11 @@ pub(super) struct Answer {
 
 #[derive(Debug)]
 enum Content {
-    Stream(Incoming),
+    Stream(Stream),
     Watch(Box<Events>),
     /// A watch in a form that the gate does not read.
     Opaque {
-        body: Incoming,
+        body: Stream,
         _until_it_ends: Opaque,
     },
     Words(Option<Bytes>),
@@ -30,12 +31,12 @@ enum Content {
 
 impl Answer {
     /// What the server sends.
-    pub(super) fn stream(body: Incoming, ticket: Ticket) -> Self {
+    pub(super) fn stream(body: Stream, ticket: Ticket) -> Self {
         Self { content: Content::Stream(body), _ticket: ticket }
     }
 
     /// What the server sends about a kind, on and on. Only JSON is told apart by event.
-    pub(super) fn watch(body: Incoming, ticket: Ticket, control: &Control, resource: &str, json: bool) -> Self {
+    pub(super) fn watch(body: Stream, ticket: Ticket, control: &Control, resource: &str, json: bool) -> Self {
         let resource = resource.to_owned();
         let content = if json {
             Content::Watch(Box::new(Events::new(body, control.clone(), resource)))
@@ -54,9 +55,9 @@ impl Answer {
 
 impl Body for Answer {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BodyError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.get_mut().content {
             Content::Stream(body) | Content::Opaque { body, .. } => Pin::new(body).poll_frame(cx),
             Content::Watch(events) => events.poll(cx),

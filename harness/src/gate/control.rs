@@ -3,18 +3,18 @@
 //! With no command set, a request asks one atomic number and goes on. All else is under one lock that is never held
 //! across a wait.
 
+use crate::clock::Instant;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Instant;
 
 use hyper::body::Bytes;
 use tokio::sync::{mpsc, watch};
 
 use super::command::{Command, Tally, WatchAct, WatchCommand};
 use super::met::{Met, Order};
-use super::route::{Route, Verb};
+use crate::route::{Route, Verb};
 
 /// The commands of one gate; clones share them.
 #[derive(Debug, Clone)]

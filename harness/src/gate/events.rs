@@ -4,23 +4,24 @@
 //! travel whatever is held: so events are told apart by their object's namespace. With no command in force frames are not looked into, but for
 //! the byte they end in: a command may come when half an event has passed.
 
+use crate::clock::Instant;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use hyper::StatusCode;
-use hyper::body::{Body, Bytes, Frame, Incoming};
+use hyper::body::{Body, Bytes, Frame};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::body::{BodyError, Stream};
 use super::command::status_body;
 use super::control::{Control, EventFate, Kept};
 use crate::clock;
 
 /// See the module.
 pub(super) struct Events {
-    body: Incoming,
+    body: Stream,
     control: Control,
     resource: String,
     id: u64,
@@ -46,13 +47,13 @@ enum End {
 }
 
 impl Events {
-    pub(super) fn new(body: Incoming, control: Control, resource: String) -> Self {
+    pub(super) fn new(body: Stream, control: Control, resource: String) -> Self {
         let id = control.open_watch(&resource, true);
         let (kept, ready) = Default::default();
         Self { body, control, resource, id, lines: Lines::default(), kept, ready, timer: None, end: End::Open }
     }
 
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -96,7 +97,7 @@ impl Events {
         self.kept.is_empty() && self.ready.is_empty() && self.lines.is_whole() && self.body.is_end_stream()
     }
 
-    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if self.end == End::Server { Poll::Ready(None) } else { Pin::new(&mut self.body).poll_frame(cx) }
     }
 

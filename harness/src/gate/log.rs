@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::clock::Instant;
 
 use hyper::Request;
 use hyper::header::USER_AGENT;
 use tokio::sync::watch;
 
-use super::route::{Route, Verb};
 use crate::clock;
+use crate::route::{Route, Verb};
 
 /// One request that passed the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use hyper::body::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use super::command::{Act, Side};
-use super::route::Route;
+use crate::route::Route;
 
 /// A request that a command was about. One that is held goes on when this is dropped.
 #[derive(Debug)]

@@ -40,22 +40,23 @@
 //! Borders: knows HTTP and the shape of API paths; nothing of objects, cases or verdicts.
 
 mod answer;
+mod body;
 mod command;
 mod control;
 mod error;
 mod events;
+mod inside;
 mod log;
 mod met;
 mod passage;
-mod route;
 mod server;
 #[cfg(test)]
 mod tests;
 
+pub use crate::route::{Route, Verb};
 pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 pub use control::{Armed, ArmedWatch, Control};
 pub use error::GateError;
 pub use log::{GateLog, GateRequest};
 pub use met::Met;
-pub use route::{Route, Verb};
 pub use server::Gate;

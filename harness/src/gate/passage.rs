@@ -1,7 +1,7 @@
 //! The one way through: every request of the subject's, from its arrival to its answer.
 
 use http_body_util::{BodyExt, Either, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Bytes;
 use hyper::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER,
 };
@@ -9,24 +9,39 @@ use hyper::header::{PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TRANSFER_ENCODING, 
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error};
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::answer::Answer;
+use super::body::{Stream, stream};
 use super::command::{Act, Refusal, Side, status_body};
 use super::control::Control;
 use super::log::{GateLog, Ticket};
 use super::met::Fate;
-use super::route::{Route, Verb};
 use crate::clock;
+use crate::cluster::sim::Sim;
+use crate::route::{Route, Verb};
 
 /// What is sent on: as it comes, or what was read of it while it was held.
-pub(super) type Outgoing = Either<Incoming, Full<Bytes>>;
+pub(super) type Outgoing = Either<Stream, Full<Bytes>>;
 
-/// The client towards the API server. It has a pool of connections and no time-outs.
-pub(super) type Upstream = Client<HttpsConnector<HttpConnector>, Outgoing>;
+/// The way to the API server.
+#[derive(Debug)]
+pub(super) enum Upstream {
+    /// Over TLS.
+    Wire {
+        /// Where it listens.
+        server: Authority,
+        /// What its paths begin with, where it stands behind somebody else's; mostly nothing.
+        base: String,
+        /// A client with a pool of connections and no time-outs.
+        client: Box<Client<HttpsConnector<HttpConnector>, Outgoing>>,
+    },
+    /// It is in this process.
+    Inside(Sim),
+}
 
 /// The request gets no answer: in HTTP/1.1 its connection ends, in HTTP/2 its stream.
 #[derive(Debug, thiserror::Error)]
@@ -36,11 +51,7 @@ pub(super) struct Cut;
 /// What every connection of the subject's shares.
 #[derive(Debug)]
 pub(super) struct Passage {
-    /// Where the API server listens.
-    pub(super) server: Authority,
-    /// What its paths begin with, where it stands behind somebody else's; mostly nothing.
-    pub(super) base: String,
-    /// The way to it.
+    /// The way to the server.
     pub(super) upstream: Upstream,
     /// What is written down.
     pub(super) log: GateLog,
@@ -50,7 +61,7 @@ pub(super) struct Passage {
 
 impl Passage {
     /// Let one request through. Dropping the future, which happens when the subject goes away, takes the request back.
-    pub(super) async fn pass(&self, request: Request<Incoming>, connection: &Notify) -> Result<Response<Answer>, Cut> {
+    pub(super) async fn pass(&self, request: Request<Stream>, connection: &Notify) -> Result<Response<Answer>, Cut> {
         // Arrived: nobody has seen it yet.
         let ticket = self.log.open(&request);
         if self.control.is_idle() {
@@ -124,7 +135,17 @@ impl Passage {
 
     /// To the server and back.
     async fn forward(&self, request: Request<Outgoing>, mut ticket: Ticket) -> Response<Answer> {
-        match self.upstream.request(self.readdress(request)).await {
+        let answered = match &self.upstream {
+            Upstream::Wire { server, base, client } => {
+                let answer = client.request(readdress(request, server, base)).await;
+                answer.map(|answer| answer.map(stream))
+            }
+            Upstream::Inside(sim) => {
+                let Ok(answer) = sim.call(request).await;
+                Ok(answer.map(stream))
+            }
+        };
+        match answered {
             Ok(answer) => {
                 let watch = ticket.answered(answer.status().as_u16());
                 let (mut head, body) = answer.into_parts();
@@ -139,27 +160,27 @@ impl Passage {
             Err(error) => unreachable_server(&error, ticket),
         }
     }
+}
 
-    /// The same request, for the API server.
-    fn readdress(&self, request: Request<Outgoing>) -> Request<Outgoing> {
-        let (head, body) = request.into_parts();
-        let mut passed = Request::new(body);
-        let mut uri = hyper::http::uri::Parts::default();
-        uri.scheme = Some(Scheme::HTTPS);
-        uri.authority = Some(self.server.clone());
-        uri.path_and_query = Some(within(&self.base, head.uri.path_and_query()));
-        *passed.method_mut() = head.method;
-        *passed.uri_mut() = Uri::from_parts(uri).expect("scheme, authority and path make a whole URI");
-        *passed.headers_mut() = head.headers;
-        strip(passed.headers_mut());
-        // The client writes the host anew, from the address.
-        passed.headers_mut().remove(HOST);
-        passed
-    }
+/// The same request, for the API server.
+fn readdress(request: Request<Outgoing>, server: &Authority, base: &str) -> Request<Outgoing> {
+    let (head, body) = request.into_parts();
+    let mut passed = Request::new(body);
+    let mut uri = hyper::http::uri::Parts::default();
+    uri.scheme = Some(Scheme::HTTPS);
+    uri.authority = Some(server.clone());
+    uri.path_and_query = Some(within(base, head.uri.path_and_query()));
+    *passed.method_mut() = head.method;
+    *passed.uri_mut() = Uri::from_parts(uri).expect("scheme, authority and path make a whole URI");
+    *passed.headers_mut() = head.headers;
+    strip(passed.headers_mut());
+    // The client writes the host anew, from the address.
+    passed.headers_mut().remove(HOST);
+    passed
 }
 
 /// The same list as it was at a version; a page that goes on has its version already.
-fn as_of(mut request: Request<Incoming>, version: u64) -> Request<Incoming> {
+fn as_of(mut request: Request<Stream>, version: u64) -> Request<Stream> {
     let mut parts = request.uri().clone().into_parts();
     let query = query_as_of(request.uri().query().unwrap_or_default(), version);
     parts.path_and_query = format!("{}?{query}", request.uri().path()).parse().ok();
@@ -210,7 +231,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// 502, in the form in which the API server itself reports errors.
-fn unreachable_server(error: &Error, ticket: Ticket) -> Response<Answer> {
+fn unreachable_server(error: &dyn std::error::Error, ticket: Ticket) -> Response<Answer> {
     let code = StatusCode::BAD_GATEWAY;
     let message = format!("lockstep's gate cannot reach the API server: {}", chain(error));
     words(code, &status_body("ServiceUnavailable", &message, code, None), ticket)

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 
-use hyper::Uri;
+use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper::{Request, Uri};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -19,9 +20,11 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::passage::{Passage, Upstream};
+use super::body;
+use super::passage::{Outgoing, Passage, Upstream};
 use super::{Control, GateError, GateLog};
 use crate::clock;
+use crate::cluster::sim::Sim;
 use crate::cluster::{Access, Authority, Credential, kubeconfig};
 
 /// HTTP/2's largest window, nearly: what one stream leaves unread must not stop another.
@@ -32,13 +35,15 @@ const STREAM_WINDOW: u32 = 16 << 20;
 /// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its way.
 #[derive(Debug)]
 pub struct Gate {
+    /// `None`: it listens nowhere, and the subject is handed a client.
+    inside: Option<Arc<Passage>>,
     address: SocketAddr,
     url: String,
     ca_pem: String,
     token: String,
     log: GateLog,
     control: Control,
-    task: AbortHandle,
+    task: Option<AbortHandle>,
 }
 
 impl Gate {
@@ -58,15 +63,39 @@ impl Gate {
     pub fn start_at(access: &Access, host: IpAddr) -> Result<Self, GateError> {
         let (log, control) = (GateLog::new(), Control::new());
         let (server, base) = target(access)?;
-        let passage =
-            Arc::new(Passage { server, base, upstream: upstream(access)?, log: log.clone(), control: control.clone() });
+        let upstream = Upstream::Wire { server, base, client: Box::new(upstream(access)?) };
+        let passage = Arc::new(Passage { upstream, log: log.clone(), control: control.clone() });
         let own = Authority::new("lockstep gate", clock::now())?.speaking_for(&[host.to_string()]);
         let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
         let (listener, address) = listen(host).map_err(|source| GateError::Listen { host, source })?;
         let url = format!("https://{address}");
-        let task = tokio::spawn(accept(listener, tls, passage)).abort_handle();
+        let task = Some(tokio::spawn(accept(listener, tls, passage)).abort_handle());
         let token = access.subject_token.clone();
-        Ok(Self { address, url, ca_pem: own.pem(), token, log, control, task })
+        Ok(Self { inside: None, address, url, ca_pem: own.pem(), token, log, control, task })
+    }
+
+    /// A gate to a cluster in this process, on no socket: [`Gate::client`] is the way through.
+    pub fn inside(sim: Sim) -> Self {
+        let (log, control) = (GateLog::new(), Control::new());
+        let upstream = Upstream::Inside(sim);
+        let passage = Arc::new(Passage { upstream, log: log.clone(), control: control.clone() });
+        let address = SocketAddr::from(([0, 0, 0, 0], 0));
+        let nothing = String::new;
+        Self {
+            inside: Some(passage),
+            address,
+            url: nothing(),
+            ca_pem: nothing(),
+            token: nothing(),
+            log,
+            control,
+            task: None,
+        }
+    }
+
+    /// The subject's client, where the gate is in this process with it.
+    pub fn client(&self) -> Option<kube::Client> {
+        self.inside.clone().map(super::inside::client)
     }
 
     /// Where it listens.
@@ -113,7 +142,9 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
@@ -150,9 +181,9 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
     let Ok(stream) = tls.accept(socket).await else { return };
     let cut = Arc::new(Notify::new());
     let cutter = Arc::clone(&cut);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let (passage, cut) = (Arc::clone(&passage), Arc::clone(&cutter));
-        async move { passage.pass(request, &cut).await }
+        async move { passage.pass(request.map(body::stream), &cut).await }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http2().max_concurrent_streams(None);
@@ -175,7 +206,7 @@ fn target(access: &Access) -> Result<(hyper::http::uri::Authority, String), Gate
 }
 
 /// A client without time-outs that trusts this cluster's CAs alone.
-fn upstream(access: &Access) -> Result<Upstream, GateError> {
+fn upstream(access: &Access) -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>, GateError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);

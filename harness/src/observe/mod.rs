@@ -13,6 +13,7 @@ pub mod equations;
 pub mod namespace;
 mod pulse;
 pub mod settle;
+pub mod still;
 mod watch;
 mod world;
 

@@ -159,7 +159,7 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
     }
 }
 
-fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
+pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     if let Some(why) = world.gap() {
         return Some(lab(&why));
     }
@@ -167,7 +167,7 @@ fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
 }
 
 /// What is not right, of what can be expected to be.
-fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
+pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     match scene.subject {
         Half::Whole => look(world, scene, unmet),
         Half::Blind | Half::Off => look(world, scene, unmet_by_lab),

@@ -23,7 +23,8 @@ pub struct Lab {
     pub(super) nodes: Arc<Nodes>,
     /// Where pods can run for real, if they can.
     pub(super) images: Option<Arc<Images>>,
-    pub(super) supervisor: Supervisor,
+    /// `None` where no subject can be a process.
+    pub(super) supervisor: Option<Supervisor>,
     pub(super) folder: PathBuf,
     _watches: Watches,
     _temporary: TempDir,
@@ -58,12 +59,12 @@ impl Lab {
     /// # Errors
     /// When it cannot be listed.
     pub async fn open(cluster: Cluster) -> Result<Self, LabError> {
-        let client = cluster.access.admin_client().await?;
+        let client = cluster.client().await?;
         let world = Arc::new(World::default());
         let watches = observe::open(&client, &world).await?;
         let temporary = tempfile::Builder::new().prefix("lockstep-subject-").tempdir()?;
         let folder = temporary.path().to_owned();
-        let supervisor = Supervisor::start(&folder, true)?;
+        let supervisor = if cluster.sim.is_some() { None } else { Some(Supervisor::start(&folder, true)?) };
         let nodes = Nodes::new(client.clone(), cluster.watches_nodes());
         let images = cluster.kind.clone().map(|node| Arc::new(Images::new(node)));
         Ok(Self { cluster, client, world, nodes, images, supervisor, folder, _watches: watches, _temporary: temporary })
@@ -91,7 +92,9 @@ impl Lab {
 
     /// End the subjects' processes, then the cluster if it is this process's own, or what the harness has on it.
     pub async fn close(self) {
-        self.supervisor.shutdown().await;
+        if let Some(supervisor) = self.supervisor {
+            supervisor.shutdown().await;
+        }
         if self.cluster.sweeps() {
             // Dropped, so that nobody keeps alive what is being removed.
             drop(self.nodes);

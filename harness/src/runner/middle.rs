@@ -16,6 +16,7 @@ use crate::gate::{
     Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand,
 };
 use crate::observe::settle::{Half, arrive};
+use crate::observe::still;
 use crate::recording::{Blame, Entry, Meeting, NEVER_CAME};
 
 /// What a step has laid.
@@ -153,8 +154,9 @@ impl<'a> Play<'a> {
 
     /// Wait until the lab has done its part and the subject has heard.
     async fn arrived(&mut self) -> Result<(), Stopped> {
-        let trouble = self.with_scene(Half::Blind, async |scene, play| {
-            arrive(&play.seat.lab.world, &play.seat.canary, &scene, &play.written).await
+        let trouble = self.with_scene(Half::Blind, async |scene, play| match &play.seat.canary {
+            Some(canary) => arrive(&play.seat.lab.world, canary, &scene, &play.written).await,
+            None => still::arrive(&play.seat.lab.world, &scene, &play.written).await,
         });
         match trouble.await {
             Some(trouble) => self.stop(trouble.blame, trouble.why),

@@ -10,6 +10,8 @@ mod ledger;
 mod middle;
 mod play;
 mod seat;
+mod simulated;
 
 pub use lab::{Lab, LabError};
 pub use seat::{Seat, SeatOptions};
+pub use simulated::{Simulation, simulated};

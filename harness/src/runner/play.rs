@@ -1,6 +1,7 @@
 //! Playing a case: its edges one by one, each followed by a settling, all of it written down.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -14,13 +15,15 @@ use crate::driver::attend::{Charge, attend};
 use crate::driver::{DriveError, Driver, PodEdge, Stillness, label, next_pods};
 use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
-use crate::observe::{Kind, Object};
+use crate::observe::{Kind, Object, still};
 use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Request, Settling, Trouble};
 
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
 /// How many pods `all` may come to before it is taken for endless.
 const ENDLESS: u32 = 500;
+/// How long to wait for events in virtual time.
+const EVENTS: Duration = Duration::from_secs(30);
 
 /// One case being played.
 pub(super) struct Play<'a> {
@@ -234,7 +237,7 @@ impl<'a> Play<'a> {
                 tokio::select! {
                     biased;
                     met = middle::met(trap.as_mut()) => Err(met),
-                    rest = settle(&play.seat.lab.world, &play.seat.canary, &scene, &play.written) => Ok(rest),
+                    rest = play.at_rest(&scene) => Ok(rest),
                 }
             });
             let found = found.await;
@@ -246,11 +249,17 @@ impl<'a> Play<'a> {
         }
     }
 
+    async fn at_rest(&self, scene: &Scene<'_>) -> Rest {
+        let world = &self.seat.lab.world;
+        match &self.seat.canary {
+            Some(canary) => settle(world, canary, scene, &self.written).await,
+            None => still::settle(world, scene, &self.written).await,
+        }
+    }
+
     /// Wait until the subject has done what it can with an old view.
     pub(super) async fn blind(&mut self, step: &Step) -> Result<(), Stopped> {
-        let rest = self.with_scene(Half::Blind, async |scene, play| {
-            settle(&play.seat.lab.world, &play.seat.canary, &scene, &play.written).await
-        });
+        let rest = self.with_scene(Half::Blind, async |scene, play| play.at_rest(&scene).await);
         match rest.await.unsettled {
             Some(trouble) => self.stop(trouble.blame, format!("line {}, with a kind held: {}", step.line, trouble.why)),
             None => Ok(()),
@@ -280,7 +289,12 @@ impl<'a> Play<'a> {
     /// none while the lab answers, or that ended after the last settling, is told so.
     async fn events(&mut self, number: u32) -> bool {
         let seat = self.seat;
-        let missing = seat.canary.await_event(number, seat.budget, &|| seat.exited().is_some()).await;
+        let Some(canary) = &seat.canary else {
+            // Whatever is to be published has been after as long a time.
+            clock::pause(EVENTS).await;
+            return seat.exited().is_none();
+        };
+        let missing = canary.await_event(number, seat.budget, &|| seat.exited().is_some()).await;
         let Err(Trouble { blame, why }) = missing else { return true };
         match seat.exited() {
             Some(ended) => self.trouble(Blame::Subject, ended),

@@ -14,7 +14,7 @@ use crate::gate::Gate;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{Canary, ObserveError};
 use crate::recording::Identity;
-use crate::subject::{Inside, Running, Spec, Stage, SubjectError};
+use crate::subject::{self, Inside, Running, Spec, Stage, SubjectError};
 
 /// How long to be patient.
 #[derive(Debug, Clone)]
@@ -39,13 +39,16 @@ pub struct Seat<'a> {
     spec: Spec,
     /// `None` while it was stopped on purpose.
     subject: Mutex<Option<Running>>,
-    pub(super) canary: Canary,
+    /// `None` in virtual time, where nothing needs to be proved.
+    pub(super) canary: Option<Canary>,
     pub(super) budget: Duration,
     pub(super) pods: Option<PodKind>,
     pub(super) cases: std::sync::atomic::AtomicU32,
     /// What the server refused the subject so far.
     pub(super) refused: Refused,
-    _alone: Guard,
+    /// The lab's half, where it is this process's.
+    _half: Option<Running>,
+    _alone: Option<Guard>,
 }
 
 impl<'a> Seat<'a> {
@@ -58,6 +61,12 @@ impl<'a> Seat<'a> {
     /// When the lab does not prove itself or the subject cannot be started.
     pub async fn take(lab: &'a Lab, spec: &Spec, options: &SeatOptions) -> Result<Seat<'a>, LabError> {
         spec.can_bring(lab.brought())?;
+        if let Some(sim) = &lab.cluster.sim {
+            let half = subject::half(sim.client(), lab.brought())?;
+            let gate = Gate::inside(sim.clone());
+            let subject = begin(lab, spec, &gate, "").await?;
+            return Ok(Self::seated(lab, spec, options, gate, subject, None, half, None));
+        }
         let alone = lab.cluster.exclusive().await?;
         remove_leftovers(&lab.client).await.map_err(|error| ObserveError::Canary(Box::new(error)))?;
         let namespace = format!("lockstep-canary-{:x}", clock::now().as_nanosecond());
@@ -72,15 +81,29 @@ impl<'a> Seat<'a> {
         };
         lab.cluster.admit(&namespace).await?;
         let gate = gate(lab, spec).await?;
-        let subject = begin(lab, spec, &gate, &canary).await?;
+        let subject = begin(lab, spec, &gate, &canary.namespace).await?;
         let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
         if taken_up && gate.log().counts().is_empty() {
             subject.stop().await;
             return Err(SubjectError::PastTheGate(spec.to_string()).into());
         }
+        Ok(Self::seated(lab, spec, options, gate, subject, Some(canary), None, Some(alone)))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "these are its fields")]
+    fn seated(
+        lab: &'a Lab,
+        spec: &Spec,
+        options: &SeatOptions,
+        gate: Gate,
+        subject: Running,
+        canary: Option<Canary>,
+        half: Option<Running>,
+        alone: Option<Guard>,
+    ) -> Self {
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
         let (budget, pods) = (options.budget, options.pods);
-        Ok(Seat {
+        Seat {
             lab,
             gate,
             identity,
@@ -91,8 +114,9 @@ impl<'a> Seat<'a> {
             pods,
             cases: 0.into(),
             refused: Refused::default(),
+            _half: half,
             _alone: alone,
-        })
+        }
     }
 
     /// Who sits here.
@@ -121,7 +145,9 @@ impl<'a> Seat<'a> {
     /// Start it again, by the same kubeconfig, unless it runs.
     pub(super) async fn start(&self) -> Result<(), LabError> {
         if self.is_off() {
-            let subject = begin(self.lab, &self.spec, &self.gate, &self.canary).await?;
+            let subject =
+                begin(self.lab, &self.spec, &self.gate, self.canary.as_ref().map_or("", |canary| &canary.namespace))
+                    .await?;
             *self.subject() = Some(subject);
         }
         Ok(())
@@ -160,7 +186,9 @@ impl<'a> Seat<'a> {
         if let Some(subject) = subject {
             subject.stop().await;
         }
-        remove_namespace(&self.lab.client, &self.canary.namespace).await;
+        if let Some(canary) = &self.canary {
+            remove_namespace(&self.lab.client, &canary.namespace).await;
+        }
     }
 }
 
@@ -173,11 +201,11 @@ async fn gate(lab: &Lab, spec: &Spec) -> Result<Gate, LabError> {
     }
 }
 
-async fn begin(lab: &Lab, spec: &Spec, gate: &Gate, canary: &Canary) -> Result<Running, LabError> {
-    let folder = lab.folder.join(&canary.namespace);
-    let (kubeconfig, supervisor, controllers) = (gate.kubeconfig(), &lab.supervisor, lab.brought());
+async fn begin(lab: &Lab, spec: &Spec, gate: &Gate, folder: &str) -> Result<Running, LabError> {
+    let folder = lab.folder.join(folder);
+    let (kubeconfig, supervisor, controllers) = (gate.kubeconfig(), lab.supervisor.as_ref(), lab.brought());
     let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
     let inside = node.map(|node| Inside { client: &lab.client, node, gate });
-    let stage = Stage { kubeconfig, folder: &folder, supervisor, controllers, inside };
+    let stage = Stage { kubeconfig, client: gate.client(), folder: &folder, supervisor, controllers, inside };
     Ok(spec.start(&stage).await?)
 }

@@ -132,6 +132,9 @@ pub enum SubjectError {
          it must take KUBECONFIG, or in a pod the cluster's own way: KUBERNETES_SERVICE_HOST and its service account"
     )]
     PastTheGate(String),
+    /// A simulated cluster has no address.
+    #[error("{0} is a process or pods, and the simulated cluster is in this process; add --cluster control-plane")]
+    Outside(String),
     /// The client for a subject in this process could not be made.
     #[error("cannot make the subject's client: {0}")]
     Client(String),
@@ -179,10 +182,12 @@ impl std::fmt::Display for Spec {
 pub struct Stage<'a> {
     /// The kubeconfig that leads to the gate.
     pub kubeconfig: String,
+    /// The way through the gate where the cluster is in this process; nobody else can go it.
+    pub client: Option<kube::Client>,
     /// A folder of the harness's own for the subject's files; gone after the run.
     pub folder: &'a Path,
     /// Who keeps child processes.
-    pub supervisor: &'a Supervisor,
+    pub supervisor: Option<&'a Supervisor>,
     /// Controllers that the subject brings; the cluster has left them out.
     pub controllers: &'a Controllers,
     /// The cluster, where it can run a subject as pods, and the gate is in their reach.
@@ -218,6 +223,11 @@ impl Spec {
     /// Whether it runs as pods of the cluster, not as a process of this machine.
     pub fn is_inside(&self) -> bool {
         matches!(self, Self::Deployment(_))
+    }
+
+    /// Whether it can run in this process, which the simulated cluster is in.
+    pub fn is_simulable(&self) -> bool {
+        matches!(self, Self::Ours | Self::OursFixed)
     }
 
     /// Check what can be checked without a cluster: a program that is not there is bad usage, not a verdict.
@@ -261,6 +271,13 @@ impl Spec {
     /// See [`SubjectError`].
     pub async fn start(&self, stage: &Stage<'_>) -> Result<Running, SubjectError> {
         self.can_bring(stage.controllers)?;
+        if stage.client.is_some() {
+            if !self.is_simulable() {
+                return Err(SubjectError::Outside(self.to_string()));
+            }
+            let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
+            return Ok(Running { identity: self.identity(&version), life: Life::Task(task) });
+        }
         std::fs::create_dir_all(stage.folder)?;
         let kubeconfig = stage.folder.join("kubeconfig");
         std::fs::write(&kubeconfig, &stage.kubeconfig)?;
@@ -302,13 +319,27 @@ impl Spec {
         version: String,
     ) -> Result<Running, SubjectError> {
         let log = stage.folder.join("output.log");
-        let child = stage.supervisor.spawn(command::process(program, arguments, kubeconfig, &log))?;
+        let supervisor = stage.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
+        let child = supervisor.spawn(command::process(program, arguments, kubeconfig, &log))?;
         Ok(Running { identity: self.identity(&version), life: Life::Process { child, log } })
     }
 
     fn identity(&self, version: &str) -> Identity {
         Identity { name: self.to_string(), version: version.to_owned() }
     }
+}
+
+/// The half of a simulated cluster that is a controller: what the subject does not bring, by this project's own.
+///
+/// # Errors
+/// [`SubjectError::Client`].
+pub fn half(client: kube::Client, brought: &Controllers) -> Result<Option<Running>, SubjectError> {
+    let rest: Controllers = Controller::ALL.into_iter().filter(|one| !brought.has(*one)).collect();
+    if rest.iter().next().is_none() {
+        return Ok(None);
+    }
+    let (task, version) = ours::run(client, &rest, false)?;
+    Ok(Some(Running { identity: Identity { name: "lab".to_owned(), version }, life: Life::Task(task) }))
 }
 
 impl Running {

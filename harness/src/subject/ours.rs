@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::{Stage, SubjectError};
+use crate::clock;
 use crate::controllers::{Controller, Controllers};
 
 /// The controller as a task of this process.
@@ -29,16 +30,28 @@ pub(super) fn controllers() -> Controllers {
 
 /// Start the library; `fixed`: with upstream's defects mended.
 pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, String), SubjectError> {
-    let config = Kubeconfig::from_yaml(&stage.kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?;
-    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
-    config.default_retry = false;
-    let client = kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))?;
-    let controllers = stage.controllers.iter().map(|one| one.as_str().parse()).collect::<Result<_, _>>();
+    let client = match &stage.client {
+        Some(client) => client.clone(),
+        None => client_of(&stage.kubeconfig).await?,
+    };
+    run(client, stage.controllers, fixed)
+}
+
+/// Start it with these controllers on a client.
+pub(super) fn run(
+    client: kube::Client,
+    controllers: &Controllers,
+    fixed: bool,
+) -> Result<(Task, String), SubjectError> {
+    let controllers = controllers.iter().map(|one| one.as_str().parse()).collect::<Result<_, _>>();
     let controllers = controllers.map_err(|error: rollout_controller::UnknownController| {
         SubjectError::Client(format!("this controller cannot bring what is wanted of it: {error}"))
     })?;
     let mut settings = rollout_controller::Settings { controllers, ..rollout_controller::Settings::default() };
+    // Where the harness's time is simulated the controller's is too.
+    if clock::is_simulated() {
+        settings.clock = rollout_controller::Clock::starting_at(clock::now());
+    }
     if fixed {
         settings.compatibility = rollout_controller::Compatibility::Fixed;
     }
@@ -54,6 +67,14 @@ pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, Strin
         told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(why);
     });
     Ok((Task { stop, handle, ended }, format!("rollout-controller {}", env!("CARGO_PKG_VERSION"))))
+}
+
+async fn client_of(kubeconfig: &str) -> Result<kube::Client, SubjectError> {
+    let config = Kubeconfig::from_yaml(kubeconfig).map_err(|error| SubjectError::Client(error.to_string()))?;
+    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
+    config.default_retry = false;
+    kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))
 }
 
 impl Task {

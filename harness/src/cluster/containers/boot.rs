@@ -98,6 +98,7 @@ impl Starting<'_> {
             supervisor: Some(self.supervisor.process()),
             kind: None,
             without: self.without.clone(),
+            sim: None,
             owned: None,
             alone: None,
             tenancy: None,

@@ -197,6 +197,7 @@ async fn attach(
         supervisor: None,
         kind: Some(Node { name: node, engine: tool.engine().to_owned() }),
         without: plan.without.clone(),
+        sim: None,
         owned: None,
         alone: None,
         tenancy: None,

@@ -95,6 +95,7 @@ pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<B
         supervisor: None,
         kind: None,
         without: plan.without.clone(),
+        sim: None,
         owned: None,
         alone: Some(door.alone.into()),
         tenancy: Some(tenancy.into()),

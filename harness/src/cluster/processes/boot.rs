@@ -91,6 +91,7 @@ impl<'a> Starting<'a> {
             supervisor: Some(self.supervisor.process()),
             kind: None,
             without: self.without.clone(),
+            sim: None,
             owned: None,
             alone: None,
             tenancy: None,

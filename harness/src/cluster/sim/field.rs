@@ -1,0 +1,91 @@
+//! What is wrong with a field, in the words of upstream's `field.Error`.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// One error.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FieldError {
+    /// `spec.replicas`.
+    path: String,
+    kind: Kind,
+    detail: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Invalid(Value),
+    Unsupported(Value),
+    Duplicate(Value),
+    NotFound(Value),
+    Required,
+    Forbidden,
+    TooLong,
+}
+
+impl FieldError {
+    pub(super) fn invalid(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Invalid(value.into()), detail: detail.into() }
+    }
+
+    pub(super) fn required(path: &str, detail: &str) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Required, detail: detail.to_owned() }
+    }
+
+    pub(super) fn forbidden(path: &str, detail: &str) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Forbidden, detail: detail.to_owned() }
+    }
+
+    pub(super) fn duplicate(path: &str, value: impl Into<Value>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Duplicate(value.into()), detail: String::new() }
+    }
+
+    pub(super) fn not_found(path: &str, value: impl Into<Value>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::NotFound(value.into()), detail: String::new() }
+    }
+
+    pub(super) fn too_long(path: &str, most: usize) -> Self {
+        Self { path: path.to_owned(), kind: Kind::TooLong, detail: format!("may not be more than {most} bytes") }
+    }
+
+    pub(super) fn unsupported(path: &str, value: impl Into<Value>, supported: &[&str]) -> Self {
+        let mut supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
+        supported.sort();
+        let detail = format!("supported values: {}", supported.join(", "));
+        Self { path: path.to_owned(), kind: Kind::Unsupported(value.into()), detail }
+    }
+
+    /// As one of a status's causes.
+    pub(super) fn cause(&self) -> Value {
+        let reason = match self.kind {
+            Kind::Invalid(_) => "FieldValueInvalid",
+            Kind::Unsupported(_) => "FieldValueNotSupported",
+            Kind::Duplicate(_) => "FieldValueDuplicate",
+            Kind::NotFound(_) => "FieldValueNotFound",
+            Kind::Required => "FieldValueRequired",
+            Kind::Forbidden => "FieldValueForbidden",
+            Kind::TooLong => "FieldValueTooLong",
+        };
+        json!({"reason": reason, "message": self.body(), "field": self.path})
+    }
+
+    fn body(&self) -> String {
+        let detail = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
+        match &self.kind {
+            Kind::Invalid(value) => format!("Invalid value: {value}{detail}"),
+            Kind::Unsupported(value) => format!("Unsupported value: {value}{detail}"),
+            Kind::Duplicate(value) => format!("Duplicate value: {value}{detail}"),
+            Kind::NotFound(value) => format!("Not found: {value}{detail}"),
+            Kind::Required => format!("Required value{detail}"),
+            Kind::Forbidden => format!("Forbidden{detail}"),
+            Kind::TooLong => format!("Too long{detail}"),
+        }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.body())
+    }
+}

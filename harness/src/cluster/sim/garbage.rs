@@ -1,0 +1,193 @@
+//! What runs in every cluster and decides nothing about roll-outs: dependents follow their owners, a namespace's content goes with it, a
+//! namespace gets its service account, a quota is counted.
+//!
+//! Upstream's garbage collector, namespace, service account and resource quota controllers, one step at a time: each step is one
+//! write, so that whoever calls decides when it comes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::admit::number;
+use super::kinds::{Kind, named, served};
+use super::remove::{FOREGROUND, How, ORPHAN};
+use super::server::{Server, stamp};
+use super::store::{Key, Object};
+
+impl Server {
+    /// Do the next thing that is due; whether there was one.
+    pub(super) fn tidy(&mut self, now: Timestamp) -> bool {
+        self.account() || self.owners(now) || self.namespaces(now) || self.quotas()
+    }
+
+    /// A namespace's deletion begins.
+    pub(super) fn end_namespace(&mut self, object: &Arc<Object>, now: Timestamp) -> Arc<Object> {
+        if object.deleting() {
+            return Arc::clone(object);
+        }
+        let mut body = object.body.clone();
+        body["metadata"]["deletionTimestamp"] = stamp(now);
+        body["status"]["phase"] = "Terminating".into();
+        self.store.put(object.kind, object.key(), body)
+    }
+
+    fn account(&mut self) -> bool {
+        let (spaces, accounts) = (kind("namespaces"), kind("serviceaccounts"));
+        let lacks = |space: &&Arc<Object>| {
+            !space.deleting() && self.store.get(&Key::new(accounts, space.meta("name"), "default")).is_none()
+        };
+        let Some(space) = self
+            .store
+            .list(spaces, "")
+            .find(lacks)
+            .map(|space| (space.meta("name").to_owned(), space.body["metadata"]["creationTimestamp"].clone()))
+        else {
+            return false;
+        };
+        let (name, created) = space;
+        let body = json!({"metadata": {"name": "default", "namespace": name, "uid": self.chance.uid(), "creationTimestamp": created}});
+        self.store.put(accounts, Key::new(accounts, &name, "default"), body);
+        true
+    }
+
+    fn owners(&mut self, now: Timestamp) -> bool {
+        let alive: BTreeSet<&str> = self.store.all().map(|object| object.meta("uid")).collect();
+        let all: Vec<Arc<Object>> = self.store.all().cloned().collect();
+        // Those whose owners are all gone.
+        let lost = all.iter().find(|object| {
+            let owners = owners(object);
+            !object.deleting() && !owners.is_empty() && owners.iter().all(|owner| !alive.contains(uid(owner)))
+        });
+        if let Some(lost) = lost {
+            let how = How { propagation: Some("Background".to_owned()), ..How::default() };
+            return self.take(lost, &how, now).is_ok();
+        }
+        for owner in all.iter().filter(|object| object.deleting()) {
+            let dependents =
+                || all.iter().filter(|object| owners(object).iter().any(|one| uid(one) == owner.meta("uid")));
+            if owner.finalizers().any(|name| name == ORPHAN) {
+                if let Some(dependent) = dependents().next() {
+                    let mut body = dependent.body.clone();
+                    if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
+                        references.retain(|one| uid(one) != owner.meta("uid"));
+                    }
+                    return self.write(dependent.kind, &body).is_ok();
+                }
+                return self.release(owner, ORPHAN);
+            }
+            if owner.finalizers().any(|name| name == FOREGROUND) {
+                let next = dependents().find(|dependent| !dependent.deleting());
+                if let Some(dependent) = next {
+                    let how = How { propagation: Some("Foreground".to_owned()), ..How::default() };
+                    return self.take(dependent, &how, now).is_ok();
+                }
+                let blocks = |dependent: &Arc<Object>| {
+                    owners(dependent)
+                        .iter()
+                        .any(|one| uid(one) == owner.meta("uid") && one["blockOwnerDeletion"] == true)
+                };
+                if !dependents().any(blocks) {
+                    return self.release(owner, FOREGROUND);
+                }
+            }
+        }
+        false
+    }
+
+    /// Take one of the server's own finalizers off, and the object with the last.
+    fn release(&mut self, object: &Arc<Object>, finalizer: &str) -> bool {
+        let mut body = object.body.clone();
+        if let Some(names) = body["metadata"]["finalizers"].as_array_mut() {
+            names.retain(|name| name != finalizer);
+        }
+        let Ok(written) = self.write(object.kind, &body) else { return false };
+        let grace = written.body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if written.finalizers().next().is_none() && grace == 0 {
+            self.store.remove(&written.key());
+        }
+        true
+    }
+
+    fn namespaces(&mut self, now: Timestamp) -> bool {
+        let going: Vec<Arc<Object>> =
+            self.store.list(kind("namespaces"), "").filter(|one| one.deleting()).cloned().collect();
+        for space in going {
+            let name = space.meta("name");
+            let inside: Vec<Arc<Object>> =
+                self.store.all().filter(|one| one.kind.namespaced && one.meta("namespace") == name).cloned().collect();
+            if let Some(next) = inside.iter().find(|one| !one.deleting()) {
+                let how = How { propagation: Some("Background".to_owned()), ..How::default() };
+                return self.take(next, &how, now).is_ok();
+            }
+            if inside.is_empty() {
+                let mut body = space.body.clone();
+                if let Some(spec) = body["spec"].as_object_mut() {
+                    spec.remove("finalizers");
+                }
+                self.store.put(space.kind, space.key(), body);
+                self.store.remove(&space.key());
+                return true;
+            }
+        }
+        false
+    }
+
+    fn quotas(&mut self) -> bool {
+        let quotas: Vec<Arc<Object>> = self.store.list(kind("resourcequotas"), "").cloned().collect();
+        for quota in quotas {
+            let hard = quota.body["spec"]["hard"].clone();
+            let mut used = json!({});
+            for word in hard.as_object().into_iter().flat_map(|hard| hard.keys()) {
+                if let Some(count) = self.count(word, quota.meta("namespace")) {
+                    used[word] = count.to_string().into();
+                }
+            }
+            let status = json!({"hard": hard, "used": used});
+            let changed = |name: &str| {
+                let (old, new) = (quota.body["status"][name].as_object(), status[name].as_object());
+                let numbers = |map: Option<&serde_json::Map<String, Value>>| -> Vec<_> {
+                    map.into_iter().flatten().map(|(key, value)| (key.clone(), number(value))).collect()
+                };
+                numbers(old) != numbers(new)
+            };
+            if changed("hard") || changed("used") {
+                let mut body = quota.body.clone();
+                body["status"] = status;
+                return self.write(quota.kind, &body).is_ok();
+            }
+        }
+        false
+    }
+
+    /// How many of what a quota names are there.
+    fn count(&self, word: &str, namespace: &str) -> Option<usize> {
+        if word == "pods" {
+            let over =
+                |pod: &&Arc<Object>| !matches!(pod.body["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+            return Some(self.store.list(kind("pods"), namespace).filter(over).count());
+        }
+        let resource = word.strip_prefix("count/")?;
+        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+        Some(self.store.list(served(group, plural)?, namespace).count())
+    }
+}
+
+fn kind(plural: &str) -> &'static Kind {
+    served("", plural).expect("the core kinds are served")
+}
+
+/// The owners that this server could know.
+fn owners(object: &Object) -> Vec<&Value> {
+    let all = object.body["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    all.filter(|owner| {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        named(text("apiVersion"), text("kind")).is_some()
+    })
+    .collect()
+}
+
+fn uid(owner: &Value) -> &str {
+    owner["uid"].as_str().unwrap_or_default()
+}

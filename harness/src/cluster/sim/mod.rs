@@ -1,0 +1,43 @@
+//! The embedded cluster: a Kubernetes API server in this process, on virtual time.
+//!
+//! It is believed only because every case must come to the same timeline on it as on a real control plane, and because random requests must get
+//! the same answers from both. Where it does not know what the real server would say it refuses, by 501, and keeps what it was asked
+//! ([`Sim::beyond`]): never a plausible answer.
+//!
+//! ```text
+//! kube::Client ──► Sim (service) ──► Server: request + time ──► answer
+//!                                      ├ kinds, api (the table of shapes), defaults, rules, admit, validate, problem
+//!                                      ├ write, remove, parts, watch, select
+//!                                      ├ store: objects, and the log of every change
+//!                                      └ garbage: the cluster's own controllers
+//! ```
+//!
+//! The table of shapes is upstream's own: `cd scripts/api-types && go run . > ../../harness/src/cluster/sim/api/v1.36.table` prints it anew.
+//!
+//! What it leaves out: managedFields and server-side apply, dry runs, protobuf, authentication and authorization.
+//!
+//! Borders: the server itself is pure: the time comes in with each request, and chance from a seed. Only `service` waits.
+
+mod admit;
+mod api;
+mod chance;
+mod defaults;
+mod discovery;
+mod field;
+mod garbage;
+mod kinds;
+mod parts;
+mod problem;
+mod remove;
+mod rules;
+mod select;
+mod server;
+mod service;
+mod store;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod watch;
+mod write;
+
+pub use service::{Reply, Sim, Watch};

@@ -1,0 +1,119 @@
+//! The subresources that are no status: scale and binding.
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use super::api::{TYPES, decode};
+use super::problem::{Outcome, Problem};
+use super::server::{Answer, Ask, Server, whole};
+use super::store::Object;
+use super::{validate, write};
+
+impl Server {
+    pub(super) fn scale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let object = self.existing(ask)?;
+        Ok(whole(StatusCode::OK, &scale_of(&object)))
+    }
+
+    /// PUT and PATCH of a scale.
+    pub(super) fn rescale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let old = self.existing_for_write(ask)?;
+        let place = TYPES.place("Scale").expect("scales are in the table");
+        let wanted = if ask.call.method == hyper::Method::PUT {
+            write::parse(ask)?
+        } else {
+            write::patched(ask, place, &scale_of(&old))?
+        };
+        let scale = decode(place, &wanted)
+            .map_err(|why| {
+                Problem::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
+            })?
+            .value;
+        let errors = validate::scale(&scale["spec"]);
+        if !errors.is_empty() {
+            return Err(Problem::invalid("autoscaling", "Scale", &ask.route.name, &errors));
+        }
+        let uid = scale["metadata"]["uid"].as_str().unwrap_or_default();
+        if !uid.is_empty() && uid != old.meta("uid") {
+            let why =
+                format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.meta("uid"));
+            return Err(Problem::conflict(ask.kind, &ask.route.name, &why));
+        }
+        let mut new = old.body.clone();
+        new["spec"]["replicas"] = scale["spec"]["replicas"].as_i64().unwrap_or(0).into();
+        new["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
+        let object = self.replace(ask, &old, new, false)?;
+        Ok(whole(StatusCode::OK, &scale_of(&object)))
+    }
+
+    /// A pod gets its node.
+    pub(super) fn bind(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let binding = write::parse(ask)?;
+        let pod = self.existing(ask)?;
+        let (name, node) = (pod.meta("name"), binding["target"]["name"].as_str().unwrap_or_default());
+        let taken = pod.body["spec"]["nodeName"].as_str().unwrap_or_default();
+        let refuse = |why: String| {
+            let mut problem = Problem::conflict(ask.kind, name, &why);
+            problem.message = format!("Operation cannot be fulfilled on pods/binding \"{name}\": {why}");
+            if let Some(details) = &mut problem.details {
+                details["kind"] = "pods/binding".into();
+            }
+            Err(problem)
+        };
+        if pod.deleting() {
+            return refuse(format!("pod {name} is being deleted, cannot be assigned to a host"));
+        }
+        if !taken.is_empty() {
+            return refuse(format!("pod {name} is already assigned to node \"{taken}\""));
+        }
+        let mut body = pod.body.clone();
+        body["spec"]["nodeName"] = node.into();
+        for what in ["annotations", "labels"] {
+            for (key, value) in binding["metadata"][what].as_object().into_iter().flatten() {
+                body["metadata"][what][key] = value.clone();
+            }
+        }
+        let mut conditions = body["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        if conditions.iter().all(|one| one["type"] != "PodScheduled") {
+            conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": ask.stamp()}));
+        }
+        body["status"]["conditions"] = Value::Array(conditions);
+        self.write(ask.kind, &body)?;
+        let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+        Ok(whole(StatusCode::CREATED, &done))
+    }
+}
+
+fn scale_of(object: &Object) -> Value {
+    let meta = |name: &str| object.body["metadata"][name].clone();
+    let status = &object.body["status"];
+    let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {
+        "name": meta("name"), "namespace": meta("namespace"), "uid": meta("uid"), "resourceVersion": meta("resourceVersion"),
+        "creationTimestamp": meta("creationTimestamp")}, "spec": {}, "status": {
+        "replicas": status["replicas"].as_i64().unwrap_or(0), "selector": selector(&object.body["spec"]["selector"])}});
+    if let Some(replicas) = object.body["spec"]["replicas"].as_i64().filter(|replicas| *replicas != 0) {
+        scale["spec"]["replicas"] = replicas.into();
+    }
+    scale
+}
+
+/// A selector as a query has it.
+fn selector(selector: &Value) -> String {
+    let mut parts = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    }
+    for one in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = one["key"].as_str().unwrap_or_default();
+        let mut values: Vec<&str> = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        values.sort_unstable();
+        parts.push(match one["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({})", values.join(",")),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        });
+    }
+    parts.sort();
+    parts.join(",")
+}

@@ -1,0 +1,166 @@
+//! How the server says no: by status, reason, message and details as upstream's `apierrors` makes them.
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use super::field::FieldError;
+use super::kinds::Kind;
+
+/// An answer that is an error.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Problem {
+    pub(super) code: StatusCode,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+    pub(super) details: Option<Value>,
+    /// The server does not know what the real one would say; whoever asked learns nothing from this.
+    pub(super) unknown: bool,
+}
+
+/// What an operation comes to.
+pub(super) type Outcome<T> = Result<T, Problem>;
+
+impl Problem {
+    fn new(code: StatusCode, reason: &'static str, message: String) -> Self {
+        Self { code, reason, message, details: None, unknown: false }
+    }
+
+    fn about(mut self, kind: &Kind, name: &str) -> Self {
+        let mut details = json!({"name": name, "kind": kind.plural});
+        if !kind.group.is_empty() {
+            details["group"] = kind.group.into();
+        }
+        self.details = Some(details);
+        self
+    }
+
+    pub(super) fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", kind.resource());
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(kind, name)
+    }
+
+    /// No such path.
+    pub(super) fn no_path() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource".to_owned())
+    }
+
+    pub(super) fn exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", kind.resource());
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(kind, name)
+    }
+
+    pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, name)
+    }
+
+    /// The version that a write is based on is not the latest.
+    pub(super) fn stale(kind: &Kind, name: &str) -> Self {
+        const WHY: &str = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, WHY)
+    }
+
+    pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(kind, name)
+    }
+
+    /// Nothing can be made in a namespace that goes.
+    pub(super) fn terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
+        let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut problem = Self::forbidden(kind, name, &why);
+        if let Some(details) = &mut problem.details {
+            details["causes"] = json!([{"reason": "NamespaceTerminating",
+                "message": format!("namespace {namespace} is being terminated"), "field": "metadata.namespace"}]);
+        }
+        problem
+    }
+
+    /// An object that breaks rules; `qualified` and `kind` are of what the errors are about.
+    pub(super) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let all = if let [one] = all.as_slice() { one.clone() } else { format!("[{}]", all.join(", ")) };
+        let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
+        let mut details = json!({"causes": causes});
+        for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
+            if !value.is_empty() {
+                details[key] = value.into();
+            }
+        }
+        let message = format!("{qualified} \"{name}\" is invalid: {all}");
+        let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
+        problem.details = Some(details);
+        problem
+    }
+
+    pub(super) fn bad_request(message: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// A patch that cannot be applied.
+    pub(super) fn bad_patch(why: &str) -> Self {
+        let message = "the server rejected our request due to an error in our request".to_owned();
+        let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
+        problem.details = Some(json!({"causes": [{"reason": "UnexpectedServerResponse", "message": why}]}));
+        problem
+    }
+
+    /// An error that upstream passes on as it is.
+    pub(super) fn plain_internal(message: String) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    }
+
+    pub(super) fn internal(message: &str) -> Self {
+        let mut problem = Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "InternalError",
+            format!("Internal error occurred: {message}"),
+        );
+        problem.details = Some(json!({"causes": [{"message": message}]}));
+        problem
+    }
+
+    pub(super) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource".to_owned();
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    }
+
+    pub(super) fn media_type(supported: &str) -> Self {
+        let message =
+            format!("the body of the request was in an unknown format - accepted media types include: {supported}");
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    pub(super) fn expired(message: String) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// A version that is yet to come.
+    pub(super) fn too_large(wanted: u64, current: u64) -> Self {
+        let message = format!("Too large resource version: {wanted}, current: {current}");
+        let mut problem = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", format!("Timeout: {message}"));
+        problem.details =
+            Some(json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1}));
+        problem
+    }
+
+    /// Something that the real server knows and this one does not: said aloud, never guessed.
+    pub(super) fn beyond(what: impl Into<String>) -> Self {
+        let message = format!("lockstep's simulated server does not know {}", what.into());
+        let mut problem = Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message);
+        problem.unknown = true;
+        problem
+    }
+
+    /// The body.
+    pub(super) fn status(&self) -> Value {
+        let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code.as_u16()});
+        if let Some(details) = &self.details {
+            status["details"] = details.clone();
+        }
+        status
+    }
+}

@@ -1,0 +1,244 @@
+//! Deleting. Upstream: the generic registry's `Delete`, `BeforeDelete`, and the pod's `CheckGracefulDelete`.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::api::{TYPES, decode};
+use super::field::FieldError;
+use super::kinds::Kind;
+use super::problem::{Outcome, Problem};
+use super::server::{Answer, Ask, Server, stamp, text, whole};
+use super::store::Object;
+
+/// The finalizer that keeps an object until its dependents are gone.
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer that keeps an object until its dependents have let it go.
+pub(super) const ORPHAN: &str = "orphan";
+
+/// How to delete.
+#[derive(Debug, Clone, Default)]
+pub(super) struct How {
+    pub(super) grace: Option<i64>,
+    pub(super) propagation: Option<String>,
+    pub(super) uid: Option<String>,
+    pub(super) version: Option<String>,
+}
+
+impl Server {
+    pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let how = how(ask)?;
+        let object = self.existing(ask)?;
+        let (gone, state) = self.take(&object, &how, ask.now)?;
+        if gone && !ask.kind.returns_deleted {
+            return Ok(whole(StatusCode::OK, &done(&state)));
+        }
+        Ok(text(StatusCode::OK, state.text()))
+    }
+
+    pub(super) fn delete_all(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let (how, selector) = (how(ask)?, ask.selector()?);
+        let found: Vec<_> = self.store.list(ask.kind, &ask.route.namespace).cloned().collect();
+        let mut items = Vec::new();
+        for object in found.iter().filter(|object| selector.matches(&object.body)) {
+            let (_, state) = self.take(object, &how, ask.now)?;
+            items.push(state.body.clone());
+        }
+        let version = self.store.version().to_string();
+        let list = json!({"kind": format!("{}List", ask.kind.kind), "apiVersion": ask.kind.api_version(),
+            "metadata": {"resourceVersion": version}, "items": items});
+        Ok(whole(StatusCode::OK, &list))
+    }
+
+    /// Begin or finish an object's deletion; whether it is gone, and its last state.
+    pub(super) fn take(&mut self, object: &Arc<Object>, how: &How, now: Timestamp) -> Outcome<(bool, Arc<Object>)> {
+        let (kind, name) = (object.kind, object.meta("name").to_owned());
+        preconditions(kind, object, how)?;
+        if kind.kind == "Namespace" {
+            return Ok((false, self.end_namespace(object, now)));
+        }
+        let mut body = object.body.clone();
+        let mut graceful = false;
+        if kind.kind == "Pod" {
+            match grace(&mut body, how, now) {
+                Grace::Pending => return Ok((false, Arc::clone(object))),
+                Grace::Given => graceful = true,
+                Grace::Over => {}
+            }
+        }
+        let key = object.key();
+        let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
+        let finalizers = finalizers(&was, how);
+        let held = !finalizers.is_empty();
+        if finalizers != was {
+            body["metadata"]["finalizers"] = json!(finalizers);
+        }
+        if graceful {
+            let written = self.write(kind, &body)?;
+            if held || body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0 {
+                return Ok((false, written));
+            }
+        } else if held {
+            mark(&mut body, now);
+            return Ok((false, self.write(kind, &body)?));
+        }
+        let last = self.store.remove(&key).ok_or_else(|| Problem::not_found(kind, &name))?;
+        Ok((true, last))
+    }
+
+    /// Write a body of the server's own.
+    pub(super) fn write(&mut self, kind: &'static Kind, body: &Value) -> Outcome<Arc<Object>> {
+        let body = super::write::normal(kind, body)?;
+        let text = |name: &str| body["metadata"][name].as_str().unwrap_or_default().to_owned();
+        let key = super::store::Key::new(kind, &text("namespace"), &text("name"));
+        Ok(self.store.put(kind, key, body))
+    }
+}
+
+/// What becomes of a pod that is to go.
+enum Grace {
+    /// Its time runs already.
+    Pending,
+    /// It was told.
+    Given,
+    /// It can go.
+    Over,
+}
+
+fn grace(body: &mut Value, how: &How, now: Timestamp) -> Grace {
+    let asked = how.grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let after = |time: Timestamp, seconds: i64| time.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(time);
+    if let Some(until) = body["metadata"]["deletionTimestamp"].as_str() {
+        let runs = body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let Some(asked) = asked.filter(|_| runs > 0) else {
+            return if runs == 0 { Grace::Over } else { Grace::Pending };
+        };
+        if asked >= runs {
+            return Grace::Pending;
+        }
+        let began = until.parse::<Timestamp>().map_or(now, |until| after(until, -runs));
+        let mut until = after(began, asked);
+        let mut period = asked;
+        if until < now {
+            until = now;
+            period = period.min(1);
+        }
+        body["metadata"]["deletionTimestamp"] = stamp(until);
+        body["metadata"]["deletionGracePeriodSeconds"] = period.into();
+        return Grace::Given;
+    }
+    let own = body["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let over = matches!(body["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+    let unbound = body["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
+    let period = if over || unbound { 0 } else { asked.unwrap_or(if own < 0 { 1 } else { own }) };
+    body["metadata"]["deletionTimestamp"] = stamp(after(now, period));
+    body["metadata"]["deletionGracePeriodSeconds"] = period.into();
+    count(body);
+    Grace::Given
+}
+
+/// The object is to go, and is kept for now.
+fn mark(body: &mut Value, now: Timestamp) {
+    if body["metadata"]["deletionTimestamp"].is_null() {
+        body["metadata"]["deletionTimestamp"] = stamp(now);
+        count(body);
+    }
+    body["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+}
+
+fn count(body: &mut Value) {
+    if let Some(generation) = body["metadata"]["generation"].as_i64().filter(|generation| *generation > 0) {
+        body["metadata"]["generation"] = (generation + 1).into();
+    }
+}
+
+/// The finalizers after this deletion began.
+fn finalizers(was: &[String], how: &How) -> Vec<String> {
+    let has = |name: &str| was.iter().any(|one| one == name);
+    let (orphan, foreground) = match how.propagation.as_deref() {
+        Some("Orphan") => (true, false),
+        Some("Foreground") => (false, true),
+        Some(_) => (false, false),
+        None => (has(ORPHAN), !has(ORPHAN) && has(FOREGROUND)),
+    };
+    let mut names: Vec<String> = was.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
+    names.extend(orphan.then(|| ORPHAN.to_owned()));
+    names.extend(foreground.then(|| FOREGROUND.to_owned()));
+    let (mut before, mut after) = (was.to_vec(), names.clone());
+    before.sort();
+    after.sort();
+    if before == after { was.to_vec() } else { names }
+}
+
+fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
+    let name = object.meta("name");
+    let conflict = |why: String| {
+        let mut problem = Problem::conflict(kind, name, &why);
+        let target = if kind.group.is_empty() { kind.kind.to_owned() } else { format!("{}.{}", kind.kind, kind.group) };
+        problem.message = format!("Operation cannot be fulfilled on {target} \"{name}\": {why}");
+        if let Some(details) = &mut problem.details {
+            details["kind"] = kind.kind.into();
+        }
+        Err(problem)
+    };
+    if let Some(uid) = how.uid.as_deref().filter(|uid| *uid != object.meta("uid")) {
+        return conflict(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+            object.meta("uid")
+        ));
+    }
+    if let Some(version) = how.version.as_deref().filter(|version| *version != object.meta("resourceVersion")) {
+        return conflict(format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The object might have \
+             been modified",
+            object.meta("resourceVersion")
+        ));
+    }
+    Ok(())
+}
+
+fn how(ask: &Ask<'_>) -> Outcome<How> {
+    let mut body = json!({});
+    if !ask.call.body.is_empty() {
+        let given = super::write::parse(ask)?;
+        let place = TYPES.place("DeleteOptions").expect("options are in the table");
+        body = decode(place, &given).map_err(Problem::bad_request)?.value;
+    }
+    for name in ["propagationPolicy", "gracePeriodSeconds"] {
+        let said = ask.call.param(name);
+        if !said.is_empty() && body.get(name).is_none() {
+            body[name] = said.parse::<i64>().map_or_else(|_| said.into(), Value::from);
+        }
+    }
+    if body.get("orphanDependents").is_some() {
+        return Err(Problem::beyond("orphanDependents, which nobody has used for years"));
+    }
+    if body.get("dryRun").is_some() || ask.call.query.contains_key("dryRun") {
+        return Err(Problem::beyond("dry runs"));
+    }
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let propagation = text("/propagationPolicy");
+    if let Some(other) = propagation.as_deref().filter(|one| !matches!(*one, "Orphan" | "Background" | "Foreground")) {
+        let among = ["Foreground", "Background", "Orphan", "nil"];
+        let error = FieldError::unsupported("propagationPolicy", other, &among);
+        return Err(Problem::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
+    }
+    Ok(How {
+        grace: body["gracePeriodSeconds"].as_i64(),
+        propagation,
+        uid: text("/preconditions/uid"),
+        version: text("/preconditions/resourceVersion"),
+    })
+}
+
+/// The answer to a deletion that is done.
+fn done(object: &Object) -> Value {
+    let kind = object.kind;
+    let mut details = json!({"name": object.meta("name"), "kind": kind.plural, "uid": object.meta("uid")});
+    if !kind.group.is_empty() {
+        details["group"] = kind.group.into();
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}

@@ -1,0 +1,112 @@
+//! What the server itself sets in an object: upstream's strategies, `PrepareForCreate` and `PrepareForUpdate` of each kind.
+
+use serde_json::{Value, json};
+
+use super::defaults::entry;
+use super::kinds::Kind;
+
+/// Kinds whose generation counts the changes of their spec.
+fn counts(kind: &Kind) -> bool {
+    matches!(kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod")
+}
+
+/// A new object: nobody but the server writes its status and generation.
+pub(super) fn create(kind: &Kind, body: &mut Value) {
+    if counts(kind) {
+        body["metadata"]["generation"] = 1.into();
+    }
+    match kind.kind {
+        "Deployment" => body["status"] = json!({}),
+        "ReplicaSet" => body["status"] = json!({"replicas": 0}),
+        "StatefulSet" => body["status"] = json!({"replicas": 0, "availableReplicas": 0}),
+        "DaemonSet" => {
+            body["status"] = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
+        }
+        "Pod" => body["status"] = json!({"phase": "Pending", "qosClass": quality(&body["spec"])}),
+        "ResourceQuota" => body["status"] = json!({}),
+        "Namespace" => {
+            body["status"] = json!({"phase": "Active"});
+            let finalizers = entry(body, "spec");
+            let mut names = finalizers["finalizers"].as_array().cloned().unwrap_or_default();
+            if !names.contains(&json!("kubernetes")) {
+                names.push(json!("kubernetes"));
+            }
+            finalizers["finalizers"] = Value::Array(names);
+        }
+        _ => {}
+    }
+}
+
+/// A changed object: its status stays, and its generation counts the change.
+pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
+    if old.get("status").is_some() || new.get("status").is_some() {
+        keep(new, old, "status");
+    }
+    if kind.kind == "Namespace" {
+        new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
+    }
+    if counts(kind) {
+        let annotated = kind.kind == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];
+        if new["spec"] != old["spec"] || annotated {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
+            new["metadata"]["generation"] = (generation + 1).into();
+        }
+    }
+}
+
+/// A changed status: all else stays that is not said to come along.
+pub(super) fn status(kind: &Kind, new: &mut Value, old: &Value) {
+    keep(new, old, "spec");
+    match kind.kind {
+        // Annotations come along: the controller writes the revision so.
+        "Deployment" => keep_meta(new, old, "labels"),
+        "Pod" => {
+            keep_meta(new, old, "deletionTimestamp");
+            keep_meta(new, old, "ownerReferences");
+            if new["status"].get("qosClass").is_none() {
+                keep_in(&mut new["status"], &old["status"], "qosClass");
+            }
+            if new["status"].get("observedGeneration").is_none() {
+                keep_in(&mut new["status"], &old["status"], "observedGeneration");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn keep(new: &mut Value, old: &Value, name: &str) {
+    keep_in(new, old, name);
+}
+
+fn keep_meta(new: &mut Value, old: &Value, name: &str) {
+    keep_in(&mut new["metadata"], &old["metadata"], name);
+}
+
+fn keep_in(new: &mut Value, old: &Value, name: &str) {
+    if let Value::Object(fields) = new {
+        match old.get(name) {
+            Some(value) => fields.insert(name.to_owned(), value.clone()),
+            None => fields.remove(name),
+        };
+    }
+}
+
+/// A pod's quality of service. Upstream: `GetPodQOS`.
+fn quality(spec: &Value) -> &'static str {
+    let containers =
+        || ["containers", "initContainers"].into_iter().flat_map(|list| spec[list].as_array().into_iter().flatten());
+    let counted = |container: &Value, which: &str| -> Vec<(String, String)> {
+        let amounts =
+            container.pointer(&format!("/resources/{which}")).and_then(Value::as_object).into_iter().flatten();
+        let counted = amounts.filter(|(name, amount)| matches!(name.as_str(), "cpu" | "memory") && *amount != "0");
+        counted.map(|(name, amount)| (name.clone(), amount.as_str().unwrap_or_default().to_owned())).collect()
+    };
+    if containers().all(|one| counted(one, "requests").is_empty() && counted(one, "limits").is_empty()) {
+        return "BestEffort";
+    }
+    let full = containers().all(|one| {
+        let limits = counted(one, "limits");
+        limits.len() == 2 && limits == counted(one, "requests")
+    });
+    if full { "Guaranteed" } else { "Burstable" }
+}

@@ -1,0 +1,245 @@
+//! The server as a tower service under a client: requests in this process, no sockets, and the async runtime's own time.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Bytes, Frame};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Request, Response};
+use tokio::sync::watch;
+use tokio::time::Sleep;
+
+use super::server::{Answer, Call, Server};
+use super::watch::{BEGINS, Order};
+use crate::clock;
+
+/// How long a request takes to the server, and an answer back.
+const WAY: Duration = Duration::from_millis(1);
+
+/// A cluster in this process. Clones are the same one.
+#[derive(Clone)]
+pub struct Sim {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    server: Mutex<Server>,
+    /// Counts the writes.
+    news: watch::Sender<u64>,
+}
+
+impl Sim {
+    /// A new cluster, empty but for its namespaces. The same seed gives the same names and uids.
+    pub fn new(seed: u64) -> Self {
+        let server = Mutex::new(Server::new(seed, clock::now()));
+        let sim = Self { shared: Arc::new(Shared { server, news: watch::Sender::new(0) }) };
+        sim.tidy();
+        sim
+    }
+
+    /// A client of it.
+    pub fn client(&self) -> kube::Client {
+        let sim = self.clone();
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let sim = sim.clone();
+            async move { sim.call(request).await }
+        });
+        kube::Client::new(service, "default")
+    }
+
+    /// What it was asked that it does not know; nothing that followed from that can be believed.
+    pub fn beyond(&self) -> Vec<String> {
+        self.server().beyond.clone()
+    }
+
+    /// Answer one request.
+    ///
+    /// # Errors
+    /// Never.
+    pub async fn call<B>(&self, request: Request<B>) -> Result<Response<Reply>, Infallible>
+    where
+        B: Body,
+        B::Error: std::fmt::Debug,
+    {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let header = |name: HeaderName| {
+            parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+        };
+        let call = Call {
+            path: parts.uri.path().to_owned(),
+            query: query(parts.uri.query().unwrap_or_default()),
+            content_type: header(CONTENT_TYPE),
+            accept: header(ACCEPT),
+            method: parts.method,
+            body,
+        };
+        // A request takes its time, so that what it comes to is known to watches before its answer arrives, as it mostly is.
+        clock::pause(WAY).await;
+        let (answer, wrote) = {
+            let mut server = self.server();
+            let before = server.store.version();
+            let answer = server.answer(&call, clock::now());
+            (answer, server.store.version() != before)
+        };
+        if wrote {
+            self.tidy();
+            self.shared.news.send_modify(|count| *count += 1);
+        }
+        clock::pause(WAY).await;
+        Ok(self.reply(answer))
+    }
+
+    /// Let the cluster's own controllers do what is due.
+    fn tidy(&self) {
+        let now = clock::now();
+        let mut server = self.server();
+        while server.tidy(now) {}
+    }
+
+    fn reply(&self, answer: Answer) -> Response<Reply> {
+        let (code, body, warnings) = match answer {
+            Answer::Whole { code, body, warnings } => (code, Reply::Whole(Full::new(body)), warnings),
+            Answer::Watch(order) => (BEGINS, Reply::Watch(Box::new(self.open(order))), Vec::new()),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for warning in warnings {
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
+                headers.append(hyper::header::WARNING, value);
+            }
+        }
+        response
+    }
+
+    fn open(&self, mut order: Order) -> Watch {
+        let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
+        let waiting = std::mem::take(&mut order.first).into();
+        let news = self.shared.news.subscribe();
+        Watch { sim: self.clone(), order, waiting, ends, woken: Some(wait(news)) }
+    }
+
+    fn server(&self) -> MutexGuard<'_, Server> {
+        self.shared.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Sim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sim").finish_non_exhaustive()
+    }
+}
+
+/// An answer's body.
+#[derive(Debug)]
+pub enum Reply {
+    /// All of it at once.
+    Whole(Full<Bytes>),
+    /// Events as they come.
+    Watch(Box<Watch>),
+}
+
+/// A watch that is open.
+pub struct Watch {
+    sim: Sim,
+    order: Order,
+    waiting: std::collections::VecDeque<Bytes>,
+    ends: Option<Pin<Box<Sleep>>>,
+    woken: Option<BoxFuture<'static, watch::Receiver<u64>>>,
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(body) => Pin::new(body).poll_frame(cx),
+            Self::Watch(watch) => watch.poll(cx).map(|event| event.map(|event| Ok(Frame::data(event)))),
+        }
+    }
+}
+
+impl Watch {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            if self.order.gone {
+                return Poll::Ready(None);
+            }
+            if let Some(ends) = &mut self.ends
+                && ends.as_mut().poll(cx).is_ready()
+            {
+                if !self.order.bookmarks {
+                    return Poll::Ready(None);
+                }
+                // A last word on how far it got, then the end.
+                self.order.gone = true;
+                return Poll::Ready(Some(self.order.bookmark(false)));
+            }
+            let news = self.sim.server().news(&mut self.order);
+            if !news.is_empty() {
+                self.waiting.extend(news);
+                continue;
+            }
+            match self.woken.as_mut().map(|woken| woken.as_mut().poll(cx)) {
+                Some(Poll::Ready(receiver)) => self.woken = Some(wait(receiver)),
+                Some(Poll::Pending) => return Poll::Pending,
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("order", &self.order).finish_non_exhaustive()
+    }
+}
+
+fn wait(mut news: watch::Receiver<u64>) -> BoxFuture<'static, watch::Receiver<u64>> {
+    Box::pin(async move {
+        if news.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        news
+    })
+}
+
+/// The parameters, decoded.
+fn query(text: &str) -> BTreeMap<String, String> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (decode(name), decode(value)))
+        .collect()
+}
+
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let hex = text.get(at + 1..at + 3).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        match (byte, hex) {
+            (b'%', Some(value)) => {
+                decoded.push(value);
+                at += 2;
+            }
+            (b'+', _) => decoded.push(b' '),
+            _ => decoded.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}

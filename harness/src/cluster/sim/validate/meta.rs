@@ -1,0 +1,151 @@
+//! Metadata: names, labels, annotations, owners, finalizers, and what an update may not touch. Upstream: `ValidateObjectMeta…`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::words;
+use crate::cluster::sim::field::FieldError;
+use crate::cluster::sim::kinds::Kind;
+
+/// All annotations of an object together.
+const ANNOTATIONS: usize = 256 << 10;
+/// All data of a ConfigMap or Secret together.
+const DATA: usize = 1 << 20;
+/// What may have any finalizer without a domain.
+const FINALIZERS: [&str; 4] = ["orphan", "foregroundDeletion", "kubernetes", "kubernetes.io/pvc-protection"];
+
+pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    match meta["name"].as_str().unwrap_or_default() {
+        "" => errors.push(FieldError::required("metadata.name", "name or generateName is required")),
+        name => {
+            let wrong = if kind.kind == "Namespace" { words::dns_label(name) } else { words::dns_subdomain(name) };
+            errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("metadata.name", name, wrong)));
+        }
+    }
+    super::nonnegative(&mut errors, meta, "metadata", "generation");
+    errors.extend(labels(&meta["labels"], "metadata.labels"));
+    errors.extend(annotations(&meta["annotations"], "metadata.annotations"));
+    errors.extend(owners(&meta["ownerReferences"]));
+    for finalizer in texts(&meta["finalizers"]) {
+        let wrong = words::key(finalizer);
+        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("metadata.finalizers", finalizer, wrong)));
+        if !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid("metadata.finalizers", finalizer, why));
+        }
+    }
+    let both = ["orphan", "foregroundDeletion"].iter().all(|name| texts(&meta["finalizers"]).any(|one| one == *name));
+    if both {
+        let why = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid("metadata.finalizers", meta["finalizers"].clone(), why));
+    }
+    errors
+}
+
+pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if old.get("deletionTimestamp").is_some() {
+        let had: BTreeSet<&str> = texts(&old["finalizers"]).collect();
+        let has: BTreeSet<&str> = texts(&new["finalizers"]).collect();
+        let extra: Vec<String> = has.difference(&had).map(|name| format!("\"{name}\"")).collect();
+        if !extra.is_empty() {
+            let why = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                extra.join(", ")
+            );
+            errors.push(FieldError::forbidden("metadata.finalizers", &why));
+        }
+    }
+    for name in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if new[name] != old[name] {
+            errors.push(FieldError::invalid(&format!("metadata.{name}"), new[name].clone(), "field is immutable"));
+        }
+    }
+    errors.extend(labels(&new["labels"], "metadata.labels"));
+    errors.extend(annotations(&new["annotations"], "metadata.annotations"));
+    errors.extend(owners(&new["ownerReferences"]));
+    errors
+}
+
+pub(super) fn labels(labels: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
+        let value = value.as_str().unwrap_or_default();
+        errors.extend(words::label_value(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)));
+    }
+    errors
+}
+
+pub(super) fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for (key, value) in annotations.as_object().into_iter().flatten() {
+        size += key.len() + value.as_str().unwrap_or_default().len();
+        let wrong = words::key(&key.to_lowercase());
+        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
+    }
+    if size > ANNOTATIONS {
+        errors.push(FieldError::too_long(path, ANNOTATIONS));
+    }
+    errors
+}
+
+fn owners(references: &Value) -> Vec<FieldError> {
+    const PATH: &str = "metadata.ownerReferences";
+    let mut errors = Vec::new();
+    let mut controller: Option<String> = None;
+    for owner in references.as_array().into_iter().flatten() {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
+        if version.is_empty() {
+            let why = "version must not be empty";
+            errors.push(FieldError::invalid(&format!("{PATH}.apiVersion"), text("apiVersion"), why));
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(name).is_empty() {
+                errors.push(FieldError::invalid(&format!("{PATH}.{name}"), "", "must not be empty"));
+            }
+        }
+        if text("kind") == "Event" && text("apiVersion") == "v1" {
+            errors.push(FieldError::invalid(PATH, owner.clone(), "/v1, Kind=Event is disallowed from being an owner"));
+        }
+        if owner["controller"] == true {
+            let this = format!("{}/{}", text("kind"), text("name"));
+            match &controller {
+                Some(first) => {
+                    let why = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                    );
+                    errors.push(FieldError::invalid(PATH, references.clone(), why));
+                }
+                None => controller = Some(this),
+            }
+        }
+    }
+    errors
+}
+
+/// The keys and the size of a ConfigMap's or Secret's data.
+pub(super) fn keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for field in ["data", "binaryData"] {
+        for (key, value) in object[field].as_object().into_iter().flatten() {
+            size += value.as_str().unwrap_or_default().len();
+            let path = format!("{field}[{key}]");
+            errors
+                .extend(words::config_key(key).into_iter().map(|wrong| FieldError::invalid(&path, key.clone(), wrong)));
+        }
+    }
+    if size > DATA {
+        errors.push(FieldError::too_long(if kind.kind == "Secret" { "data" } else { "" }, DATA));
+    }
+    errors
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}

@@ -1,0 +1,134 @@
+//! Watching: a place in the log of changes, and what it shows of them.
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use serde_json::json;
+
+use super::kinds::Kind;
+use super::problem::{Outcome, Problem};
+use super::select::Selector;
+use super::server::{Answer, Ask, Server};
+use super::store::{Change, Object};
+
+/// A watch to be opened.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) kind: &'static Kind,
+    namespace: String,
+    selector: Selector,
+    /// Shown up to this version.
+    pub(super) version: u64,
+    /// What comes before the log.
+    pub(super) first: Vec<Bytes>,
+    /// It wants to be told of its place from time to time.
+    pub(super) bookmarks: bool,
+    /// When it ends by itself, in seconds.
+    pub(super) timeout: Option<u64>,
+    /// The past it asked for is forgotten.
+    pub(super) gone: bool,
+}
+
+impl Server {
+    pub(super) fn watch(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let mut selector = ask.selector()?;
+        if !ask.route.name.is_empty() {
+            selector = Selector::of_query("", &format!("metadata.name={}", ask.route.name))?;
+        }
+        let latest = self.store.version();
+        let wanted = ask.version()?;
+        let send = ask.call.flag("sendInitialEvents");
+        let mut order = Order {
+            kind: ask.kind,
+            namespace: ask.route.namespace.clone(),
+            selector,
+            version: wanted.unwrap_or(latest),
+            first: Vec::new(),
+            bookmarks: ask.call.flag("allowWatchBookmarks"),
+            timeout: ask.call.param("timeoutSeconds").parse().ok(),
+            gone: false,
+        };
+        if wanted.is_some_and(|wanted| wanted > latest) {
+            return Err(Problem::too_large(order.version, latest));
+        }
+        if send || wanted.is_none() {
+            order.version = latest;
+            let objects =
+                self.store.list(ask.kind, &order.namespace).filter(|object| order.selector.matches(&object.body));
+            order.first = objects.map(|object| event("ADDED", object)).collect();
+            if send && order.bookmarks {
+                order.first.push(order.bookmark(true));
+            }
+        } else if order.version < self.store.forgotten() {
+            let message = format!("too old resource version: {} ({})", order.version, self.store.forgotten());
+            let status = Problem::expired(message).status();
+            order.first.push(line(&json!({"type": "ERROR", "object": status})));
+            order.gone = true;
+        }
+        Ok(Answer::Watch(order))
+    }
+
+    /// What a watch has not shown yet; it has afterwards.
+    pub(super) fn news(&self, order: &mut Order) -> Vec<Bytes> {
+        if order.gone {
+            return Vec::new();
+        }
+        let shown = self.store.since(order.version).iter().filter_map(|change| order.shows(change)).collect();
+        order.version = self.store.version();
+        shown
+    }
+}
+
+impl Order {
+    fn shows(&self, change: &Change) -> Option<Bytes> {
+        let Change { key, before, after, last, .. } = change;
+        if key.kind != self.kind.place() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
+            return None;
+        }
+        let meant = |object: &Object| self.selector.matches(&object.body);
+        let was = before.as_ref().is_some_and(|object| meant(object));
+        match (after, last) {
+            (Some(after), _) => match (was, meant(after)) {
+                (false, true) => Some(event("ADDED", after)),
+                (true, true) => Some(event("MODIFIED", after)),
+                // Upstream shows the old state, at the new version.
+                (true, false) => Some(gone(before.as_ref()?, after)),
+                (false, false) => None,
+            },
+            (None, Some(last)) if was => Some(event("DELETED", last)),
+            _ => None,
+        }
+    }
+
+    /// Its place.
+    pub(super) fn bookmark(&self, initial: bool) -> Bytes {
+        let mut meta = json!({"resourceVersion": self.version.to_string()});
+        if initial {
+            meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object = json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": meta});
+        line(&json!({"type": "BOOKMARK", "object": object}))
+    }
+}
+
+fn gone(before: &Object, after: &Object) -> Bytes {
+    let mut object = before.typed();
+    object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
+    line(&json!({"type": "DELETED", "object": object}))
+}
+
+fn event(what: &str, object: &Object) -> Bytes {
+    let mut text = Vec::with_capacity(object.bare().len() + 96);
+    text.extend_from_slice(b"{\"type\":\"");
+    text.extend_from_slice(what.as_bytes());
+    text.extend_from_slice(b"\",\"object\":");
+    object.write(&mut text);
+    text.extend_from_slice(b"}\n");
+    text.into()
+}
+
+fn line(value: &serde_json::Value) -> Bytes {
+    format!("{value}\n").into()
+}
+
+/// The code under which a watch begins.
+pub(super) const BEGINS: StatusCode = StatusCode::OK;

@@ -1,0 +1,68 @@
+//! Waiting until nothing more will happen, in virtual time: no task of the process runs within half a second.
+//!
+//! The runtime's clock is paused and goes on only when every task waits, so half a second in which nobody wrote is no guess at how long a
+//! controller may think: it is what queues' back-off, batching and latencies fit into. What takes longer (minReadySeconds, deadlines,
+//! grace) is for the case's own `advance`. No canary is needed.
+
+use std::time::Duration;
+
+use super::settle::{Half, Rest, Scene, broken, discrepancy};
+use super::{Kind, World};
+use crate::clock;
+use crate::recording::{Blame, Trouble};
+
+/// How long nothing must happen.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen first.
+pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
+    let since = clock::instant();
+    let mut rounds = 0;
+    loop {
+        if let Some(trouble) = broken(world, scene) {
+            return Rest { unsettled: Some(trouble), rounds };
+        }
+        let quiet = || (world.activity(scene.namespace), (scene.writes)());
+        let before = quiet();
+        clock::pause(QUIET).await;
+        rounds += 1;
+        let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
+        let still = quiet() == before && heard;
+        let stuck = discrepancy(world, scene);
+        if still && stuck.is_none() && ((scene.under_way)() == 0 || scene.subject != Half::Whole) {
+            return Rest { unsettled: broken(world, scene), rounds };
+        }
+        if since.elapsed() < scene.budget {
+            continue;
+        }
+        let budget = scene.budget;
+        let unsettled = match stuck {
+            _ if !still => {
+                Trouble { blame: Blame::Subject, why: format!("never stopped writing: still at it after {budget:?}") }
+            }
+            Some(Trouble { blame, why }) => {
+                let how = if (scene.writes)() == 0 { "did nothing" } else { "came to rest wrong" };
+                Trouble { blame, why: format!("{how}: {why} (after {budget:?})") }
+            }
+            None => Trouble { blame: Blame::Subject, why: format!("a request had no answer after {budget:?}") },
+        };
+        return Rest { unsettled: Some(unsettled), rounds };
+    }
+}
+
+/// In the middle of an edge: wait until everybody but the one that is held has done what there is to do.
+pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
+    let since = clock::instant();
+    loop {
+        let before = world.activity(scene.namespace);
+        clock::pause(QUIET).await;
+        let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
+        if heard && world.activity(scene.namespace) == before {
+            return broken(world, scene);
+        }
+        if since.elapsed() >= scene.budget {
+            let why = format!("no rest in the middle of an edge after {:?}", scene.budget);
+            return Some(Trouble { blame: Blame::Lab, why });
+        }
+    }
+}
