@@ -67,8 +67,17 @@ impl Cache {
         self.versions.get(&resource).map_or("", String::as_str)
     }
 
-    /// A watch has come to a version.
+    /// A watch has come to a version. It never falls: something on the way may let one event pass another.
     pub(super) fn reached(&mut self, resource: Resource, version: &str) {
+        let before = self.version(resource).parse::<u64>().ok();
+        if before.is_some_and(|before| version.parse::<u64>().is_ok_and(|now| now < before)) {
+            return;
+        }
+        self.listed(resource, version);
+    }
+
+    /// A kind was listed at a version, which may be older than what was known; then so is what is known now.
+    pub(super) fn listed(&mut self, resource: Resource, version: &str) {
         self.versions.entry(resource).or_default().replace_range(.., version);
     }
 

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::consistency::{Stale, Writes};
-use super::{Key, Resource};
+use super::{Cache, Key, Resource};
 
 fn key() -> Key {
     Key::new("ns", "rs")
@@ -49,4 +49,21 @@ fn what_was_written_for_another_of_the_name_does_not_count() {
     assert_eq!(check(&mut writes, "0", "0"), Ok(()));
     writes.wrote(&key(), "new", Resource::ReplicaSets, "no number");
     assert_eq!(check(&mut writes, "0", "0"), Ok(()));
+}
+
+/// An event that is late does not make what came before it unseen: a Deployment that waits for its own write would wait for ever.
+#[test]
+fn how_far_a_kind_has_been_seen() {
+    let mut cache = Cache::default();
+    let mut seen = |listed: bool, version: &str| {
+        if listed {
+            cache.listed(Resource::Deployments, version);
+        } else {
+            cache.reached(Resource::Deployments, version);
+        }
+        cache.version(Resource::Deployments).to_owned()
+    };
+    assert_eq!(seen(true, "9"), "9");
+    assert_eq!((seen(false, "10"), seen(false, "7")), ("10".to_owned(), "10".to_owned()));
+    assert_eq!((seen(true, "5"), seen(false, "6")), ("5".to_owned(), "6".to_owned()));
 }

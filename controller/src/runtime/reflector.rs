@@ -80,7 +80,7 @@ impl<W: Wire> Reflector<W> {
                 for key in gone {
                     self.remove(key);
                 }
-                self.controller.reached(W::RESOURCE, &list.metadata.resource_version);
+                self.controller.listed(W::RESOURCE, &list.metadata.resource_version);
                 return Ok(list.metadata.resource_version);
             }
             page = Some(list.metadata.next);

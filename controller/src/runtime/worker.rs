@@ -105,6 +105,11 @@ impl Controller {
         }
     }
 
+    /// A kind was listed at a version.
+    pub(super) fn listed(&self, resource: Resource, version: &str) {
+        self.cache().listed(resource, version);
+    }
+
     /// A watch has come to a version.
     pub(super) fn reached(&self, resource: Resource, version: &str) {
         self.cache().reached(resource, version);

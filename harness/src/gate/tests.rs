@@ -59,6 +59,7 @@ impl Server {
             let mut connections = JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
                 let (tls, opened) = (tls.clone(), opened.clone());
+                socket.set_nodelay(true).unwrap();
                 connections.spawn(async move {
                     let stream = tls.accept(socket).await.unwrap();
                     let service = service_fn(move |request| answer(request, opened.clone()));
