@@ -11,6 +11,7 @@ use crate::clock;
 use crate::cluster::SiteName;
 use crate::controllers::Controllers;
 use crate::outcome::Outcome;
+use crate::recording::Recording;
 use crate::report;
 use crate::runner::{self, Lab};
 use crate::shelf::Shelf;
@@ -97,16 +98,7 @@ async fn judged(
             for (case, shelf) in cases.iter().zip(shelves) {
                 let began = clock::instant();
                 let recording = seat.play(case).await;
-                if let Some(folder) = &arguments.recordings {
-                    let folder =
-                        if specs.len() > 1 { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
-                    let folder = if arguments.repeat > 1 { folder.join(time.to_string()) } else { folder };
-                    record::keep(&folder, &recording)?;
-                }
-                let judgement = verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version));
-                let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());
-                print(&judgement, Some(began.elapsed()), arguments.output, &repeat);
-                outcomes.push(judgement.outcome());
+                outcomes.push(tell(arguments, spec, time, case, shelf, &recording, began.elapsed())?);
             }
         }
         stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
@@ -127,7 +119,7 @@ async fn simulated(
     let mut outcomes = Vec::new();
     for spec in specs {
         let since = clock::instant();
-        for _ in 1..=arguments.repeat {
+        for time in 1..=arguments.repeat {
             for (case, shelf) in cases.iter().zip(shelves) {
                 let began = clock::instant();
                 let simulation = arguments.place.simulation(brought);
@@ -137,18 +129,34 @@ async fn simulated(
                     let played = tokio::task::spawn_blocking(move || runner::simulated(&case, &spec, &simulation));
                     played.await.map_err(|error| CliError::Usage(error.to_string()))??
                 };
-                if let Some(folder) = &arguments.recordings {
-                    record::keep(folder, &recording)?;
-                }
-                let judgement = verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version));
-                let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());
-                print(&judgement, Some(began.elapsed()), arguments.output, &repeat);
-                outcomes.push(judgement.outcome());
+                outcomes.push(tell(arguments, spec, time, case, shelf, &recording, began.elapsed())?);
             }
         }
         stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
     }
     Ok(outcomes)
+}
+
+/// Judge what was recorded of one play, keep it where that is wanted, and tell of it.
+fn tell(
+    arguments: &Arguments,
+    spec: &Spec,
+    time: u32,
+    case: &Case,
+    shelf: &Shelf,
+    recording: &Recording,
+    took: Duration,
+) -> Result<Outcome, CliError> {
+    if let Some(folder) = &arguments.recordings {
+        let several = arguments.subject.len() > 1;
+        let folder = if several { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
+        let folder = if arguments.repeat > 1 { folder.join(time.to_string()) } else { folder };
+        record::keep(&folder, recording)?;
+    }
+    let judgement = verdict::judge(recording, shelf.for_server(&recording.header.cluster.version));
+    let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());
+    print(&judgement, Some(took), arguments.output, &repeat);
+    Ok(judgement.outcome())
 }
 
 /// Print one case's judgement: a line, and all that a person needs where it is not conformant.

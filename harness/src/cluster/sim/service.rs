@@ -124,7 +124,7 @@ impl Sim {
         let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
         let waiting = std::mem::take(&mut order.first).into();
         let news = self.shared.news.subscribe();
-        Watch { sim: self.clone(), order, waiting, ends, woken: Some(wait(news)) }
+        Watch { sim: self.clone(), order, waiting, ends, woken: wait(news) }
     }
 
     fn server(&self) -> MutexGuard<'_, Server> {
@@ -153,7 +153,7 @@ pub struct Watch {
     order: Order,
     waiting: std::collections::VecDeque<Bytes>,
     ends: Option<Pin<Box<Sleep>>>,
-    woken: Option<BoxFuture<'static, watch::Receiver<u64>>>,
+    woken: BoxFuture<'static, watch::Receiver<u64>>,
 }
 
 impl Body for Reply {
@@ -192,10 +192,9 @@ impl Watch {
                 self.waiting.extend(news);
                 continue;
             }
-            match self.woken.as_mut().map(|woken| woken.as_mut().poll(cx)) {
-                Some(Poll::Ready(receiver)) => self.woken = Some(wait(receiver)),
-                Some(Poll::Pending) => return Poll::Pending,
-                None => return Poll::Ready(None),
+            match self.woken.as_mut().poll(cx) {
+                Poll::Ready(receiver) => self.woken = wait(receiver),
+                Poll::Pending => return Poll::Pending,
             }
         }
     }

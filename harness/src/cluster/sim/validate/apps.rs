@@ -28,17 +28,8 @@ pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
+/// ReplicaSets; of StatefulSets and DaemonSets, which cases only look at, the same is checked.
 pub(super) fn replica_set(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    nonnegative(&mut errors, spec, "spec", "replicas");
-    nonnegative(&mut errors, spec, "spec", "minReadySeconds");
-    errors.extend(selector(spec));
-    errors.extend(template(spec));
-    errors
-}
-
-/// StatefulSets and DaemonSets, which cases only look at.
-pub(super) fn other(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     nonnegative(&mut errors, spec, "spec", "replicas");
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");

@@ -15,8 +15,7 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
     let mut errors = meta::create(kind, &new["metadata"]);
     match kind.kind {
         "Deployment" => errors.extend(apps::deployment(&new["spec"])),
-        "ReplicaSet" => errors.extend(apps::replica_set(&new["spec"])),
-        "StatefulSet" | "DaemonSet" => errors.extend(apps::other(&new["spec"])),
+        "ReplicaSet" | "StatefulSet" | "DaemonSet" => errors.extend(apps::replica_set(&new["spec"])),
         "Pod" => {
             errors.extend(pod::annotations(&new["metadata"], "metadata.annotations"));
             errors.extend(pod::spec(&new["spec"], "spec"));
@@ -35,12 +34,8 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             errors.extend(apps::deployment(&new["spec"]));
             errors.extend(apps::same_selector(new, old));
         }
-        "ReplicaSet" => {
+        "ReplicaSet" | "StatefulSet" | "DaemonSet" => {
             errors.extend(apps::replica_set(&new["spec"]));
-            errors.extend(apps::same_selector(new, old));
-        }
-        "StatefulSet" | "DaemonSet" => {
-            errors.extend(apps::other(&new["spec"]));
             errors.extend(apps::same_selector(new, old));
         }
         "Pod" => {
