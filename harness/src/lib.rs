@@ -47,6 +47,7 @@ pub mod expect;
 pub mod faults;
 mod fingerprint;
 pub mod gate;
+pub mod news;
 pub mod observe;
 pub mod outcome;
 pub mod recording;

@@ -189,7 +189,8 @@ impl CaseTrial {
         let shelf = Shelf::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
         let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
         if self.site == SiteName::Sim {
-            let simulation = Simulation { seed: 1, brought: self.case.controllers.clone(), budget: BUDGET };
+            let simulation =
+                Simulation { seed: 0, brought: self.case.controllers.clone(), budget: BUDGET, check: false };
             let recording = simulated(&self.case, &spec, &simulation).map_err(|error| error.to_string())?;
             return self.judgement(&recording, &shelf);
         }

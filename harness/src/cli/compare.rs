@@ -1,5 +1,7 @@
 //! `lockstep compare`: the same cases live on two subjects, and the difference between what they did.
 
+use futures::{StreamExt, TryStreamExt, stream};
+
 use super::run::colour;
 use super::select::{Selection, blessed};
 use super::stage::Place;
@@ -9,7 +11,7 @@ use crate::clock;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
-use crate::runner::Lab;
+use crate::runner::Player;
 use crate::subject::Spec;
 use crate::verdict::{self, Judgement, Verdict};
 
@@ -47,8 +49,14 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let all = clock::instant();
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
-        let lab = arguments.place.open(&brought).await?;
-        let sides = stage::on(lab, async |lab| played(&arguments, lab, [left, right], &cases).await).await?;
+        let mut number = 0;
+        let sides = arguments.place.with_each(&brought, &specs, async |spec, player| {
+            number += 1;
+            // Two of a name are told apart.
+            let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
+            played(&arguments, number, title, player, &cases).await
+        });
+        let sides = sides.await?;
         let [left, right] = sides.as_slice() else {
             return Ok(Outcome::Internal);
         };
@@ -58,30 +66,25 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     Ok(Outcome::of(outcomes))
 }
 
-/// Both subjects on every case.
-async fn played(arguments: &Arguments, lab: &Lab, specs: [&Spec; 2], cases: &[Case]) -> Result<Vec<Side>, CliError> {
-    let [left, right] = specs;
-    let mut sides = Vec::new();
-    for (number, spec) in (1..).zip([left, right]) {
-        // Two of a name are told apart.
-        let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
-        let seat = arguments.place.seat(lab, spec).await?;
-        let since = clock::instant();
-        let mut played = Vec::new();
-        for case in cases {
-            let mut recording = seat.play(case).await;
-            recording.header.subject.name.clone_from(&title);
-            if let Some(folder) = &arguments.recordings {
-                record::keep(&folder.join(number.to_string()), &recording)?;
-            }
-            played.push(recording);
+/// One subject on every case.
+async fn played(
+    arguments: &Arguments,
+    number: u32,
+    title: String,
+    player: &Player<'_>,
+    cases: &[Case],
+) -> Result<Side, CliError> {
+    let since = clock::instant();
+    let plays = stream::iter(cases).map(|case| player.play(case)).buffered(player.lanes());
+    let mut played: Vec<Recording> = plays.try_collect().await?;
+    for recording in &mut played {
+        recording.header.subject.name.clone_from(&title);
+        if let Some(folder) = &arguments.recordings {
+            record::keep(&folder.join(number.to_string()), recording)?;
         }
-        stage::pace(spec, cases.len(), since.elapsed());
-        stage::refusals(spec, &seat);
-        seat.leave().await;
-        sides.push(Side { title, played });
     }
-    Ok(sides)
+    stage::pace(&title, cases.len(), since.elapsed());
+    Ok(Side { title, played })
 }
 
 /// The left side is held against what is blessed, if anything is; the right side against the left.

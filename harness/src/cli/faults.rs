@@ -5,16 +5,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::CliError;
 use super::run::{Output, colour};
 use super::select::Selection;
 use super::stage::Place;
-use super::{CliError, stage};
 use crate::case::{self, Case};
 use crate::clock::{self, Instant};
 use crate::faults::{self, Kind, Point, Where};
 use crate::outcome::Outcome;
 use crate::report::{self, FaultsOfCase};
-use crate::runner::{Lab, Seat};
+use crate::runner::Player;
 use crate::subject::Spec;
 use crate::verdict::{Withstood, withstood};
 
@@ -52,47 +54,46 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     arguments.place.check(&cases, &specs)?;
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
-        let lab = arguments.place.open(&brought).await?;
-        outcomes.extend(stage::on(lab, async |lab| tried(&arguments, lab, &specs, &cases, &kinds).await).await?);
+        let tried = arguments
+            .place
+            .with_each(&brought, &specs, async |spec, player| tried(&arguments, spec, player, &cases, &kinds).await);
+        outcomes.extend(tried.await?.into_iter().flatten());
     }
     Ok(Outcome::of(outcomes))
 }
 
-/// Every subject on every case and its points, told of as it goes.
+/// A subject on every case and its points, told of as it goes.
 async fn tried(
     arguments: &Arguments,
-    lab: &Lab,
-    specs: &[Spec],
+    spec: &Spec,
+    player: &Player<'_>,
     cases: &[Case],
     kinds: &[Kind],
 ) -> Result<Vec<Outcome>, CliError> {
-    let mut outcomes = Vec::new();
-    for spec in specs {
-        let seat = arguments.place.seat(lab, spec).await?;
-        let mut all = Vec::new();
-        let since = clock::instant();
-        for case in cases {
-            if arguments.is_over(since) {
-                break;
-            }
-            let of = one(arguments, &seat, case, kinds, since).await?;
-            match arguments.output {
-                Output::Human => println!("{}", report::faults(&of, colour())),
-                Output::Json => println!("{}", report::faults_json(&of)),
-            }
-            outcomes.push(of.outcome());
-            all.push(of);
+    let mut all = Vec::new();
+    let since = clock::instant();
+    for case in cases {
+        if arguments.is_over(since) {
+            break;
         }
-        if arguments.output == Output::Human {
-            println!("\n{}\n", report::faults_table(&all));
+        let of = one(arguments, player, case, kinds, since).await?;
+        match arguments.output {
+            Output::Human => println!("{}", report::faults(&of, colour())),
+            Output::Json => println!("{}", report::faults_json(&of)),
         }
-        if all.len() < cases.len() {
-            let left = cases.len() - all.len();
-            eprintln!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
-        }
-        seat.leave().await;
+        all.push(of);
     }
-    Ok(outcomes)
+    if arguments.output == Output::Human {
+        println!("\n{}\n", report::faults_table(&all));
+    }
+    let took = since.elapsed().as_secs_f64();
+    let plays: usize = all.iter().map(|of| 1 + of.tried.len()).sum();
+    eprintln!("{spec}: {plays} plays in {took:.1} s");
+    if all.len() < cases.len() {
+        let left = cases.len() - all.len();
+        eprintln!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
+    }
+    Ok(all.iter().map(FaultsOfCase::outcome).collect())
 }
 
 impl Arguments {
@@ -123,43 +124,40 @@ fn kinds(only: &[String]) -> Result<Vec<Kind>, CliError> {
 /// One case and its points.
 async fn one(
     arguments: &Arguments,
-    seat: &Seat<'_>,
+    player: &Player<'_>,
     case: &Case,
     kinds: &[Kind],
     since: Instant,
 ) -> Result<FaultsOfCase, CliError> {
     let plain = without_faults(case);
     let own = plain != *case;
-    let reference = seat.play(&plain).await;
+    let reference = player.play(&plain).await?;
     let writes = faults::writes(&reference);
     let mut of = FaultsOfCase {
         case: case.name.clone(),
-        subject: seat.identity().clone(),
+        subject: reference.header.subject.clone(),
         writes: writes.values().sum(),
         points: 1,
         tried: Vec::new(),
     };
     if own {
         let point = own_point(case);
-        let faulted = seat.play(case).await;
+        let faulted = player.play(case).await?;
         of.tried.push((point, withstood(&reference, &faulted), Some(case.path.clone())));
         return Ok(of);
     }
     let all: Vec<Point> =
         faults::points(case, &reference).into_iter().filter(|point| kinds.contains(&point.kind)).collect();
     of.points = all.len();
-    for point in faults::sample(all, &case.name, arguments.max_points, arguments.place.seed) {
-        if arguments.is_over(since) {
-            break;
-        }
+    let points = faults::sample(all, &case.name, arguments.max_points, arguments.place.seed);
+    let plays = stream::iter(points).take_while(|_| std::future::ready(!arguments.is_over(since))).map(async |point| {
         let Some(text) = faults::inject(case, &point) else {
             let why =
                 "the step's line leaves no place for a fault; write the operation on the line of its dash".to_owned();
-            of.tried.push((point, Withstood::Unknown(why), None));
-            continue;
+            return Ok((point, Withstood::Unknown(why), None));
         };
         let injected = case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?;
-        let faulted = seat.play(&injected).await;
+        let faulted = player.play(&injected).await?;
         let result = withstood(&reference, &faulted);
         let failed = matches!(result, Withstood::No(_) | Withstood::Unknown(_));
         let file = match &arguments.out {
@@ -167,8 +165,9 @@ async fn one(
             _ => None,
         };
         tracing::info!(case = case.name, %point, ?result, "tried");
-        of.tried.push((point, result, file));
-    }
+        Ok::<_, CliError>((point, result, file))
+    });
+    of.tried = plays.buffered(player.lanes()).try_collect().await?;
     Ok(of)
 }
 

@@ -7,6 +7,7 @@
 mod bless;
 mod cluster;
 mod compare;
+mod error;
 mod faults;
 mod judge;
 mod list;
@@ -19,7 +20,7 @@ mod stage;
 
 use clap::{Parser, Subcommand};
 
-pub use stage::CliError;
+pub use error::CliError;
 
 use crate::outcome::Outcome;
 

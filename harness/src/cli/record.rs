@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::CliError;
 use super::select::Selection;
 use super::stage::Place;
-use super::{CliError, stage};
 use crate::outcome::Outcome;
 use crate::recording::{Recording, RecordingError};
 use crate::subject::Spec;
@@ -30,15 +32,12 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     let mut cut = false;
     for (brought, cases) in arguments.place.by_lab(cases) {
-        let lab = arguments.place.open(&brought).await?;
-        let recorded = stage::on(lab, async |lab| {
-            let seat = arguments.place.seat(lab, &spec).await?;
-            for case in &cases {
-                let recording = seat.play(case).await;
+        let recorded = arguments.place.with_each(&brought, std::slice::from_ref(&spec), async |_, player| {
+            let mut plays = stream::iter(&cases).map(|case| player.play(case)).buffered(player.lanes());
+            while let Some(recording) = plays.try_next().await? {
                 cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
                 println!("{}", keep(&arguments.out, &recording)?.display());
             }
-            seat.leave().await;
             Ok(())
         });
         recorded.await?;

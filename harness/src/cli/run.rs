@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures::{StreamExt, TryStreamExt, stream};
+
 use super::select::{Selection, blessed};
 use super::stage::Place;
 use super::{CliError, record, stage};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::SiteName;
-use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
-use crate::runner::{self, Lab};
+use crate::runner::Player;
 use crate::shelf::Shelf;
 use crate::subject::Spec;
 use crate::verdict::{self, Judgement};
@@ -32,6 +33,9 @@ pub(super) struct Arguments {
     /// Play each case so many times.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Play each case of a simulated cluster with each of these seeds, such as 1..1000, which ends with 1000.
+    #[arg(long, value_name = "FROM..TO", conflicts_with = "seed")]
+    seeds: Option<Seeds>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     output: Output,
@@ -54,27 +58,26 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
     arguments.place.check(&cases, &specs)?;
+    if arguments.seeds.is_some() && arguments.place.site.cluster != SiteName::Sim {
+        let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
+        return Err(CliError::Usage(why.to_owned()));
+    }
     // All of them are read before anything runs.
     cases.iter().try_for_each(|case| blessed(case).map(drop))?;
     let all = clock::instant();
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
         let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
-        if arguments.place.site.cluster == SiteName::Sim {
-            outcomes.extend(simulated(&arguments, &brought, &specs, &cases, &shelves).await?);
-            continue;
-        }
-        let lab = arguments.place.open(&brought).await?;
-        let judged = stage::on(lab, async |lab| {
-            let outcomes = judged(&arguments, lab, &specs, &cases, &shelves).await?;
+        let judged = arguments.place.with_each(&brought, &specs, async |spec, player| {
+            let outcomes = judged(&arguments, spec, player, &cases, &shelves).await?;
             if outcomes.contains(&Outcome::Inconclusive)
-                && let Some(logs) = lab.keep_logs().await
+                && let Some(logs) = player.keep_logs().await
             {
                 eprintln!("the cluster's own logs are in {}", logs.display());
             }
             Ok(outcomes)
         });
-        outcomes.extend(judged.await?);
+        outcomes.extend(judged.await?.into_iter().flatten());
     }
     if arguments.output == Output::Human {
         println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
@@ -82,81 +85,103 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     Ok(Outcome::of(outcomes))
 }
 
-/// Every subject on every case, told of as it goes.
-async fn judged(
-    arguments: &Arguments,
-    lab: &Lab,
-    specs: &[Spec],
-    cases: &[Case],
-    shelves: &[Shelf],
-) -> Result<Vec<Outcome>, CliError> {
-    let mut outcomes = Vec::new();
-    for spec in specs {
-        let seat = arguments.place.seat(lab, spec).await?;
-        let since = clock::instant();
-        for time in 1..=arguments.repeat {
-            for (case, shelf) in cases.iter().zip(shelves) {
-                let began = clock::instant();
-                let recording = seat.play(case).await;
-                outcomes.push(tell(arguments, spec, time, case, shelf, &recording, began.elapsed())?);
-            }
-        }
-        stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
-        stage::refusals(spec, &seat);
-        seat.leave().await;
-    }
-    Ok(outcomes)
+/// One time through all the cases.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    time: u32,
+    seed: Option<u64>,
 }
 
-/// Every subject on every case, each on a simulated cluster of its own.
-async fn simulated(
+impl Arguments {
+    /// The rounds, in order.
+    fn rounds(&self) -> impl Iterator<Item = Round> {
+        let seeds: Vec<Option<u64>> = match &self.seeds {
+            Some(seeds) => (seeds.first..=seeds.last).map(Some).collect(),
+            None => vec![None],
+        };
+        (1..=self.repeat).flat_map(move |time| seeds.clone().into_iter().map(move |seed| Round { time, seed }))
+    }
+}
+
+/// A subject on every case, told of as it goes; of many rounds on a simulated cluster only what is not as it should be, and a line each.
+async fn judged(
     arguments: &Arguments,
-    brought: &Controllers,
-    specs: &[Spec],
+    spec: &Spec,
+    player: &Player<'_>,
     cases: &[Case],
     shelves: &[Shelf],
 ) -> Result<Vec<Outcome>, CliError> {
-    let mut outcomes = Vec::new();
-    for spec in specs {
-        let since = clock::instant();
-        for time in 1..=arguments.repeat {
-            for (case, shelf) in cases.iter().zip(shelves) {
-                let began = clock::instant();
-                let simulation = arguments.place.simulation(brought);
-                let recording = {
-                    let (case, spec) = (case.clone(), spec.clone());
-                    // A thread of its own: its time stands still and its runtime is not this one.
-                    let played = tokio::task::spawn_blocking(move || runner::simulated(&case, &spec, &simulation));
-                    played.await.map_err(|error| CliError::Usage(error.to_string()))??
-                };
-                outcomes.push(tell(arguments, spec, time, case, shelf, &recording, began.elapsed())?);
-            }
+    let since = clock::instant();
+    let several = arguments.rounds().nth(1).is_some();
+    let brief = several && player.seat().is_none();
+    let plays =
+        arguments.rounds().flat_map(|round| cases.iter().zip(shelves).map(move |(case, shelf)| (round, case, shelf)));
+    let plays = stream::iter(plays).map(async |(round, case, shelf)| {
+        let began = clock::instant();
+        let recording = player.play_with(case, round.seed).await?;
+        let outcome = tell(arguments, spec, round, case, shelf, &recording, began.elapsed(), brief)?;
+        Ok::<_, CliError>((round, outcome))
+    });
+    let mut plays = plays.buffered(player.lanes());
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    while let Some((round, outcome)) = plays.try_next().await? {
+        outcomes.push(outcome);
+        if brief && outcomes.len().is_multiple_of(cases.len()) {
+            let begun = outcomes.len() - cases.len();
+            let good = outcomes.iter().skip(begun).filter(|outcome| **outcome == Outcome::Conformant).count();
+            let seed = round.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+            eprintln!("{spec}: time {}{seed}: {good} of {} conformant", round.time, cases.len());
         }
-        stage::pace(spec, cases.len() * arguments.repeat as usize, since.elapsed());
     }
+    stage::pace(spec, outcomes.len(), since.elapsed());
     Ok(outcomes)
 }
 
 /// Judge what was recorded of one play, keep it where that is wanted, and tell of it.
+#[expect(clippy::too_many_arguments, reason = "all that is known of one play")]
 fn tell(
     arguments: &Arguments,
     spec: &Spec,
-    time: u32,
+    round: Round,
     case: &Case,
     shelf: &Shelf,
     recording: &Recording,
     took: Duration,
+    brief: bool,
 ) -> Result<Outcome, CliError> {
     if let Some(folder) = &arguments.recordings {
         let several = arguments.subject.len() > 1;
         let folder = if several { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
-        let folder = if arguments.repeat > 1 { folder.join(time.to_string()) } else { folder };
+        let folder = if arguments.repeat > 1 { folder.join(round.time.to_string()) } else { folder };
+        let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
         record::keep(&folder, recording)?;
     }
     let judgement = verdict::judge(recording, shelf.for_server(&recording.header.cluster.version));
-    let repeat = format!("cargo lockstep run {} --subject '{spec}'{}", case.path, arguments.place.words());
-    print(&judgement, Some(took), arguments.output, &repeat);
+    let place = arguments.place.words_with(round.seed);
+    let repeat = format!("cargo lockstep run {} --subject '{spec}'{place}", case.path);
+    if !brief || judgement.outcome() != Outcome::Conformant {
+        print(&judgement, Some(took), arguments.output, &repeat);
+    }
     Ok(judgement.outcome())
+}
+
+/// Seeds from one to another, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seeds {
+    first: u64,
+    last: u64,
+}
+
+impl std::str::FromStr for Seeds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || "use two numbers, the smaller first, such as 1..1000".to_owned();
+        let (first, last) = text.split_once("..").ok_or_else(bad)?;
+        let number = |text: &str| text.trim_start_matches('=').parse::<u64>().map_err(|_| bad());
+        let seeds = Self { first: number(first)?, last: number(last)? };
+        if seeds.first <= seeds.last { Ok(seeds) } else { Err(bad()) }
+    }
 }
 
 /// Print one case's judgement: a line, and all that a person needs where it is not conformant.

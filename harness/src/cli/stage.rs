@@ -1,21 +1,19 @@
-//! What every command that plays cases shares: the cluster it names, the budget, and its errors.
+//! What every command that plays cases shares: the cluster it names, the budget, and who plays.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::clock::Instant;
 
+use super::CliError;
 use super::site::SiteArguments;
+use crate::case::Case;
 use crate::case::model::PodKind;
-use crate::case::{Case, CaseError};
 use crate::clock;
-use crate::cluster::{self, Cluster, ClusterError, SiteName, Standing, kind::KindError};
+use crate::cluster::{self, Cluster, SiteName, Standing};
 use crate::controllers::Controllers;
-use crate::outcome::Outcome;
-use crate::recording::RecordingError;
-use crate::runner::{Lab, LabError, Seat, SeatOptions, Simulation};
-use crate::shelf::ShelfError;
+use crate::runner::{Lab, LabError, Player, Seat, SeatOptions, Simulation};
 use crate::subject::{Spec, SubjectError};
 
 /// Where to run.
@@ -33,9 +31,16 @@ pub(super) struct Place {
     /// that each case judges].
     #[arg(long, value_name = "CONTROLLERS")]
     controllers: Option<Controllers>,
-    /// What is left to chance: a simulated cluster's names and uids, and which faults are tried. The same seed gives the same.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    /// What is left to chance: a simulated cluster's names, uids and delays (with 0 nothing is delayed), and which faults are tried.
+    /// The same seed gives the same.
+    #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
+    /// Play every case of a simulated cluster twice, and see whether every request and answer is the same.
+    #[arg(long)]
+    check_determinism: bool,
+    /// How many cases are played side by side, where each has a simulated cluster of its own [default: as many as there are cores].
+    #[arg(short = 'j', long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
     /// Leave a kind cluster running that was made for this; the next run uses it.
     #[arg(long)]
     keep: bool,
@@ -154,9 +159,48 @@ impl Place {
         watch(cluster, how, since).await
     }
 
+    /// Do the work with each subject in turn: at a lab that is set up for it and taken down after it whatever comes of it, or on simulated
+    /// clusters.
+    pub(super) async fn with_each<T>(
+        &self,
+        brought: &Controllers,
+        specs: &[Spec],
+        mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, CliError>,
+    ) -> Result<Vec<T>, CliError> {
+        if self.site.cluster == SiteName::Sim {
+            let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+            let simulation = self.simulation(brought);
+            let each = async {
+                let mut done = Vec::new();
+                for spec in specs {
+                    let player = Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes };
+                    done.push(work(spec, &player).await?);
+                }
+                Ok(done)
+            };
+            return tokio::select! {
+                done = each => done,
+                () = interrupted() => Err(CliError::Interrupted),
+            };
+        }
+        let each = async |lab: &Lab| {
+            let mut done = Vec::new();
+            for spec in specs {
+                let player = Player::Seated { lab, seat: Box::new(self.seat(lab, spec).await?) };
+                done.push(work(spec, &player).await?);
+                if let Some(seat) = player.seat() {
+                    refusals(spec, seat);
+                }
+                player.leave().await;
+            }
+            Ok(done)
+        };
+        on(self.open(brought).await?, each).await
+    }
+
     /// What a simulated cluster begins with.
-    pub(super) fn simulation(&self, brought: &Controllers) -> Simulation {
-        Simulation { seed: self.seed, brought: brought.clone(), budget: self.budget }
+    fn simulation(&self, brought: &Controllers) -> Simulation {
+        Simulation { seed: self.seed, brought: brought.clone(), budget: self.budget, check: self.check_determinism }
     }
 
     /// Put a subject to work.
@@ -178,14 +222,18 @@ impl Place {
     }
 
     /// The words that name the same place on a command line, where it is not the default.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn words_with(&self, seed: Option<u64>) -> String {
+        let seed = match seed.unwrap_or(self.seed) {
+            0 => String::new(),
+            seed => format!(" --seed {seed}"),
+        };
         let pods = match self.pods {
             Some(PodsArgument::Real) => " --pods real",
             Some(PodsArgument::Held) => " --pods held",
             None => "",
         };
         let controllers = self.controllers.iter().map(|brought| format!(" --controllers {brought}"));
-        self.site.words() + pods + &controllers.collect::<String>()
+        self.site.words() + pods + &controllers.collect::<String>() + &seed
     }
 }
 
@@ -227,7 +275,7 @@ async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Lab, CliEr
 }
 
 /// Say what the API server refused a subject; of one with rights of its own also that it refused nothing.
-pub(super) fn refusals(spec: &Spec, seat: &Seat<'_>) {
+fn refusals(spec: &Spec, seat: &Seat<'_>) {
     let (requests, refused) = seat.requests();
     match refused.is_empty() {
         true if spec.is_inside() => eprintln!("{spec}: {requests} requests, none of them refused"),
@@ -240,7 +288,7 @@ pub(super) fn refusals(spec: &Spec, seat: &Seat<'_>) {
 }
 
 /// Say how fast a subject went through its cases.
-pub(super) fn pace(spec: &Spec, cases: usize, took: Duration) {
+pub(super) fn pace(spec: &dyn std::fmt::Display, cases: usize, took: Duration) {
     let seconds = took.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a number of cases is small")]
     let number = cases as f64;
@@ -248,91 +296,5 @@ pub(super) fn pace(spec: &Spec, cases: usize, took: Duration) {
     match cases {
         1 => eprintln!("{spec}: one case in {seconds:.2} s"),
         _ => eprintln!("{spec}: {cases} cases in {seconds:.1} s, {each:.2} s each, {pace:.0} a minute"),
-    }
-}
-
-/// What keeps a command from its work.
-#[derive(Debug, thiserror::Error)]
-pub enum CliError {
-    /// A path or a case is bad.
-    #[error(transparent)]
-    Case(#[from] CaseError),
-    /// Cases are bad; all of them are shown.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Cases(Vec<CaseError>),
-    /// Nothing was selected.
-    #[error("no case selected; `lockstep list` shows what there is")]
-    NoCase,
-    /// The words on the command line do not go together.
-    #[error("{0}")]
-    Usage(String),
-    /// A subject is not what it should be.
-    #[error(transparent)]
-    Subject(#[from] SubjectError),
-    /// The lab could not be set up.
-    #[error(transparent)]
-    Lab(LabError),
-    /// A signal.
-    #[error("interrupted")]
-    Interrupted,
-    /// The cluster went to somebody else.
-    #[error("the cluster is no longer lockstep's to use: {0}")]
-    Lost(String),
-    /// A blessed timeline is not readable.
-    #[error(transparent)]
-    Shelf(#[from] ShelfError),
-    /// A recording is not readable.
-    #[error("{}: {source}", path.display())]
-    Recording {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: RecordingError,
-    },
-    /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-}
-
-impl From<LabError> for CliError {
-    fn from(error: LabError) -> Self {
-        match error {
-            LabError::Subject(error) => Self::Subject(error),
-            error => Self::Lab(error),
-        }
-    }
-}
-
-impl CliError {
-    /// What it means for the exit code: the lab's troubles are inconclusive, the user's are bad usage.
-    pub fn outcome(&self) -> Outcome {
-        match self {
-            // A flag's value is wrong; the lab is not.
-            Self::Lab(LabError::Cluster(ClusterError::Kind(KindError::Config { .. }) | ClusterError::Own(_))) => {
-                Outcome::BadInput
-            }
-            Self::Lab(_)
-            | Self::Interrupted
-            | Self::Lost(_)
-            | Self::Subject(
-                SubjectError::Binaries(_)
-                | SubjectError::Spawn(_)
-                | SubjectError::Client(_)
-                | SubjectError::Stays { .. },
-            ) => Outcome::Inconclusive,
-            // As one that ends at once, which is seated, and fails every case.
-            Self::Subject(SubjectError::NotReady { .. }) => Outcome::NonConformant,
-            Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {
-                Outcome::Inconclusive
-            }
-            Self::NoCase => Outcome::NothingSelected,
-            Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::Shelf(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
-        }
     }
 }

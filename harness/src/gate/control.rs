@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use hyper::body::Bytes;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::command::{Command, Tally, WatchAct, WatchCommand};
 use super::met::{Met, Order};
+use crate::news::News;
 use crate::route::{Route, Verb};
 
 /// The commands of one gate; clones share them.
@@ -27,7 +28,7 @@ struct Shared {
     /// How many of them are about watches.
     watching: AtomicUsize,
     state: Mutex<State>,
-    changed: watch::Sender<u64>,
+    changed: News,
 }
 
 #[derive(Debug, Default)]
@@ -104,7 +105,7 @@ impl Control {
             armed: AtomicUsize::new(0),
             watching: AtomicUsize::new(0),
             state: Mutex::default(),
-            changed: watch::Sender::new(0),
+            changed: News::default(),
         };
         Self(Arc::new(shared))
     }
@@ -182,13 +183,11 @@ impl Control {
         if !matches!(route.verb, Verb::List | Verb::Watch) {
             return false;
         }
-        let mut news = self.0.changed.subscribe();
+        let mut news = self.0.changed.listen();
         let mut waited = false;
         while self.holds(route) {
             waited = true;
-            if news.changed().await.is_err() {
-                break;
-            }
+            news.changed().await;
         }
         waited
     }
@@ -323,7 +322,7 @@ impl Control {
             std::mem::take(&mut state.wakers)
         };
         wakers.into_values().for_each(Waker::wake);
-        self.0.changed.send_modify(|count| *count += 1);
+        self.0.changed.tell();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

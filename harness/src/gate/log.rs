@@ -9,9 +9,9 @@ use crate::clock::Instant;
 
 use hyper::Request;
 use hyper::header::USER_AGENT;
-use tokio::sync::watch;
 
 use crate::clock;
+use crate::news::News;
 use crate::route::{Route, Verb};
 
 /// One request that passed the gate.
@@ -68,7 +68,7 @@ pub struct GateLog(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    finished: watch::Sender<u64>,
+    finished: News,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ struct State {
 
 impl GateLog {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Shared { state: Mutex::default(), finished: watch::Sender::new(0) }))
+        Self(Arc::new(Shared { state: Mutex::default(), finished: News::default() }))
     }
 
     /// Take what was finished since the last time: in order of completion, watches when their answer began.
@@ -109,10 +109,11 @@ impl GateLog {
 
     /// Wait until more than `seen` requests were finished in all, and say how many. Start with 0.
     pub async fn beyond(&self, seen: u64) -> u64 {
-        let mut finished = self.0.finished.subscribe();
-        // The sender lives as long as this log does.
-        let found = finished.wait_for(|&finished| finished > seen).await;
-        found.map_or(seen, |finished| *finished)
+        let mut finished = self.0.finished.listen();
+        while self.0.finished.count() <= seen {
+            finished.changed().await;
+        }
+        self.0.finished.count()
     }
 
     /// A request arrived.
@@ -162,7 +163,7 @@ impl GateLog {
             }
             state.waiting.push(request);
         }
-        self.0.finished.send_modify(|finished| *finished += 1);
+        self.0.finished.tell();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -74,10 +74,10 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
     let mut rounds = 0;
     let mut silent = 0;
     let mut stuck = None;
-    let mut news = world.subscribe();
+    let mut news = world.listen();
     while !left().is_zero() {
         // Marked before the look, so that what comes during it wakes at once.
-        news.mark_unchanged();
+        news.mark_heard();
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::clock::Instant;
 
 use serde_json::Value;
-use tokio::sync::watch;
 
 use crate::clock;
+use crate::news::{Listener, News};
 use crate::recording::{Change, Version, Writer};
 
 /// The kinds that are watched.
@@ -92,7 +92,7 @@ impl Object {
 pub struct World {
     epoch: Instant,
     inner: Mutex<Inner>,
-    changed: watch::Sender<u64>,
+    changed: News,
 }
 
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ struct Inner {
 
 impl Default for World {
     fn default() -> Self {
-        Self { epoch: clock::instant(), inner: Mutex::default(), changed: watch::Sender::new(0) }
+        Self { epoch: clock::instant(), inner: Mutex::default(), changed: News::default() }
     }
 }
 
@@ -135,13 +135,13 @@ impl World {
     }
 
     /// Wakes whenever anything was delivered.
-    pub fn subscribe(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
+    pub fn listen(&self) -> Listener {
+        self.changed.listen()
     }
 
     /// Wait until the condition holds; false if it did not within the budget.
     pub async fn until(&self, budget: Duration, mut condition: impl FnMut() -> bool) -> bool {
-        let mut news = self.changed.subscribe();
+        let mut news = self.changed.listen();
         let wait = async {
             while !condition() {
                 // Not all that is waited for is news of the world: a subject's process may end.
@@ -270,7 +270,7 @@ impl World {
 
     /// Wake whoever waits for the world, without news.
     pub fn wake(&self) {
-        self.changed.send_modify(|count| *count += 1);
+        self.changed.tell();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

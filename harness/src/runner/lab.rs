@@ -48,6 +48,9 @@ pub enum LabError {
     /// The keeper of child processes.
     #[error(transparent)]
     Supervise(#[from] SuperviseError),
+    /// A simulated cluster's thread.
+    #[error("the simulation broke off: {0}; this is a defect of lockstep")]
+    Simulation(String),
     /// A temporary folder.
     #[error("cannot make a temporary folder: {0}")]
     Folder(#[from] std::io::Error),

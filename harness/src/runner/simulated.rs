@@ -21,6 +21,8 @@ pub struct Simulation {
     pub brought: Controllers,
     /// How long one settling may take, in virtual time.
     pub budget: Duration,
+    /// Play it twice and see whether every request and answer was the same.
+    pub check: bool,
 }
 
 /// The time of day at the beginning: a Monday's, far from any change of it.
@@ -31,12 +33,42 @@ const EPOCH: i64 = 1_767_571_200;
 /// # Errors
 /// When the subject cannot be started.
 pub fn simulated(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Recording, LabError> {
+    let (mut recording, transcript) = played(case, spec, simulation)?;
+    if simulation.check {
+        let (again, repeated) = played(case, spec, simulation)?;
+        if let Some(why) = difference(&transcript, &repeated) {
+            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Lab, why }));
+        } else if again != recording {
+            let why = "two plays of one seed had the same requests and not the same recording".to_owned();
+            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Lab, why }));
+        }
+    }
+    Ok(recording)
+}
+
+/// Where two plays of one seed part.
+fn difference(one: &[String], two: &[String]) -> Option<String> {
+    let count = one.len().max(two.len());
+    let at = (0..count).find(|&at| one.get(at) != two.get(at))?;
+    let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_else(|| "nothing more".to_owned());
+    Some(format!(
+        "two plays of one seed part at request {} of {count}: {}; and: {}; this is a defect of lockstep",
+        at + 1,
+        line(one),
+        line(two)
+    ))
+}
+
+fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recording, Vec<String>), LabError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(async {
         let epoch = jiff::Timestamp::from_second(EPOCH).expect("a second of this century");
         let _simulated = clock::simulate(epoch);
         let cluster = Cluster::simulated(simulation.seed, simulation.brought.clone());
         let sim = cluster.sim.clone();
+        if let (Some(sim), true) = (&sim, simulation.check) {
+            sim.transcribe();
+        }
         let lab = Lab::open(cluster).await?;
         let seat = Seat::take(&lab, spec, &SeatOptions { budget: simulation.budget, pods: None }).await?;
         let mut recording = seat.play(case).await;
@@ -44,6 +76,6 @@ pub fn simulated(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Re
             recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Lab, why: what }));
         }
         seat.leave().await;
-        Ok(recording)
+        Ok((recording, sim.map(|sim| sim.transcript()).unwrap_or_default()))
     })
 }

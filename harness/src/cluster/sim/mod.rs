@@ -16,7 +16,8 @@
 //!
 //! What it leaves out: managedFields and server-side apply, dry runs, protobuf, authentication and authorization.
 //!
-//! Borders: the server itself is pure: the time comes in with each request, and chance from a seed. Only `service` waits.
+//! Borders: the server itself is pure: the time comes in with each request, and chance from a seed. Only `service` waits, as
+//! long as `weather` says.
 
 mod admit;
 mod api;
@@ -36,8 +37,10 @@ mod service;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transcript;
 mod validate;
 mod watch;
+mod weather;
 mod write;
 
 pub use service::{Reply, Sim, Watch};

@@ -11,16 +11,15 @@ use futures::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Frame};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{Request, Response};
-use tokio::sync::watch;
+use hyper::{Request, Response, StatusCode};
 use tokio::time::Sleep;
 
 use super::server::{Answer, Call, Server};
+use super::transcript::Transcript;
 use super::watch::{BEGINS, Order};
+use super::weather::Weather;
 use crate::clock;
-
-/// How long a request takes to the server, and an answer back.
-const WAY: Duration = Duration::from_millis(1);
+use crate::news::{Listener, News};
 
 /// A cluster in this process. Clones are the same one.
 #[derive(Clone)]
@@ -30,15 +29,22 @@ pub struct Sim {
 
 struct Shared {
     server: Mutex<Server>,
-    /// Counts the writes.
-    news: watch::Sender<u64>,
+    weather: Mutex<Weather>,
+    transcript: Mutex<Transcript>,
+    /// Told of the writes.
+    news: News,
 }
 
 impl Sim {
-    /// A new cluster, empty but for its namespaces. The same seed gives the same names and uids.
+    /// A new cluster, empty but for its namespaces. The same seed gives the same names, uids and delays; with seed 0 nothing is delayed.
     pub fn new(seed: u64) -> Self {
-        let server = Mutex::new(Server::new(seed, clock::now()));
-        let sim = Self { shared: Arc::new(Shared { server, news: watch::Sender::new(0) }) };
+        let shared = Shared {
+            server: Mutex::new(Server::new(seed, clock::now())),
+            weather: Mutex::new(Weather::new(seed)),
+            transcript: Mutex::default(),
+            news: News::default(),
+        };
+        let sim = Self { shared: Arc::new(shared) };
         sim.tidy();
         sim
     }
@@ -56,6 +62,16 @@ impl Sim {
     /// What it was asked that it does not know; nothing that followed from that can be believed.
     pub fn beyond(&self) -> Vec<String> {
         self.server().beyond.clone()
+    }
+
+    /// Keep a line for each request from now on.
+    pub fn transcribe(&self) {
+        locked(&self.shared.transcript).begin();
+    }
+
+    /// The lines so far: when, what, and of bodies the fingerprints.
+    pub fn transcript(&self) -> Vec<String> {
+        locked(&self.shared.transcript).lines()
     }
 
     /// Answer one request.
@@ -81,19 +97,34 @@ impl Sim {
             body,
         };
         // A request takes its time, so that what it comes to is known to watches before its answer arrives, as it mostly is.
-        clock::pause(WAY).await;
+        let (there, back) = self.ways();
+        clock::pause(there).await;
+        let now = clock::now();
         let (answer, wrote) = {
             let mut server = self.server();
             let before = server.store.version();
-            let answer = server.answer(&call, clock::now());
+            let answer = server.answer(&call, now);
             (answer, server.store.version() != before)
         };
+        match &answer {
+            Answer::Whole { code, body, .. } => self.note(&call, now, *code, body),
+            Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
+        }
         if wrote {
             self.tidy();
-            self.shared.news.send_modify(|count| *count += 1);
+            self.shared.news.tell();
         }
-        clock::pause(WAY).await;
+        clock::pause(back).await;
         Ok(self.reply(answer))
+    }
+
+    fn ways(&self) -> (Duration, Duration) {
+        let mut weather = locked(&self.shared.weather);
+        (weather.way(), weather.way())
+    }
+
+    fn note(&self, call: &Call, now: jiff::Timestamp, code: StatusCode, body: &Bytes) {
+        locked(&self.shared.transcript).note(call, now.as_microsecond(), code, body);
     }
 
     /// Let the cluster's own controllers do what is due.
@@ -123,13 +154,18 @@ impl Sim {
     fn open(&self, mut order: Order) -> Watch {
         let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
         let waiting = std::mem::take(&mut order.first).into();
-        let news = self.shared.news.subscribe();
-        Watch { sim: self.clone(), order, waiting, ends, woken: wait(news) }
+        let woken = wait(self.shared.news.listen());
+        Watch { sim: self.clone(), order, waiting, ends, late: None, woken }
     }
 
     fn server(&self) -> MutexGuard<'_, Server> {
-        self.shared.server.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.shared.server)
     }
+}
+
+/// No code panics while it holds such a lock, so what is behind it is whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Sim {
@@ -153,7 +189,9 @@ pub struct Watch {
     order: Order,
     waiting: std::collections::VecDeque<Bytes>,
     ends: Option<Pin<Box<Sleep>>>,
-    woken: BoxFuture<'static, watch::Receiver<u64>>,
+    /// What is new is on its way.
+    late: Option<Pin<Box<Sleep>>>,
+    woken: BoxFuture<'static, Listener>,
 }
 
 impl Body for Reply {
@@ -187,13 +225,22 @@ impl Watch {
                 self.order.gone = true;
                 return Poll::Ready(Some(self.order.bookmark(false)));
             }
+            if let Some(late) = &mut self.late {
+                match late.as_mut().poll(cx) {
+                    Poll::Ready(()) => self.late = None,
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
             let news = self.sim.server().news(&mut self.order);
             if !news.is_empty() {
                 self.waiting.extend(news);
                 continue;
             }
             match self.woken.as_mut().poll(cx) {
-                Poll::Ready(receiver) => self.woken = wait(receiver),
+                Poll::Ready(listener) => {
+                    self.woken = wait(listener);
+                    self.late = locked(&self.sim.shared.weather).lag().map(|lag| Box::pin(clock::sleep(lag)));
+                }
                 Poll::Pending => return Poll::Pending,
             }
         }
@@ -206,11 +253,9 @@ impl std::fmt::Debug for Watch {
     }
 }
 
-fn wait(mut news: watch::Receiver<u64>) -> BoxFuture<'static, watch::Receiver<u64>> {
+fn wait(mut news: Listener) -> BoxFuture<'static, Listener> {
     Box::pin(async move {
-        if news.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        news.changed().await;
         news
     })
 }

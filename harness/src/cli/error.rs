@@ -1,0 +1,97 @@
+//! What keeps a command from its work, and what that means for the exit code.
+
+use std::path::PathBuf;
+
+use crate::case::CaseError;
+use crate::cluster::{ClusterError, kind::KindError};
+use crate::outcome::Outcome;
+use crate::recording::RecordingError;
+use crate::runner::LabError;
+use crate::shelf::ShelfError;
+use crate::subject::SubjectError;
+
+/// What keeps a command from its work.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// A path or a case is bad.
+    #[error(transparent)]
+    Case(#[from] CaseError),
+    /// Cases are bad; all of them are shown.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Cases(Vec<CaseError>),
+    /// Nothing was selected.
+    #[error("no case selected; `lockstep list` shows what there is")]
+    NoCase,
+    /// The words on the command line do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// A subject is not what it should be.
+    #[error(transparent)]
+    Subject(#[from] SubjectError),
+    /// The lab could not be set up.
+    #[error(transparent)]
+    Lab(LabError),
+    /// A signal.
+    #[error("interrupted")]
+    Interrupted,
+    /// The cluster went to somebody else.
+    #[error("the cluster is no longer lockstep's to use: {0}")]
+    Lost(String),
+    /// A blessed timeline is not readable.
+    #[error(transparent)]
+    Shelf(#[from] ShelfError),
+    /// A recording is not readable.
+    #[error("{}: {source}", path.display())]
+    Recording {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: RecordingError,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+impl From<LabError> for CliError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Subject(error) => Self::Subject(error),
+            error => Self::Lab(error),
+        }
+    }
+}
+
+impl CliError {
+    /// What it means for the exit code: the lab's troubles are inconclusive, the user's are bad usage.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            // A flag's value is wrong; the lab is not.
+            Self::Lab(LabError::Cluster(ClusterError::Kind(KindError::Config { .. }) | ClusterError::Own(_))) => {
+                Outcome::BadInput
+            }
+            Self::Lab(_)
+            | Self::Interrupted
+            | Self::Lost(_)
+            | Self::Subject(
+                SubjectError::Binaries(_)
+                | SubjectError::Spawn(_)
+                | SubjectError::Client(_)
+                | SubjectError::Stays { .. },
+            ) => Outcome::Inconclusive,
+            // As one that ends at once, which is seated, and fails every case.
+            Self::Subject(SubjectError::NotReady { .. }) => Outcome::NonConformant,
+            Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {
+                Outcome::Inconclusive
+            }
+            Self::NoCase => Outcome::NothingSelected,
+            Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
+            Self::Shelf(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
+        }
+    }
+}
