@@ -1,12 +1,16 @@
 //! `lockstep cluster up|down`: a cluster that stays, for kubectl and for runs that need not boot one.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 use super::CliError;
 use super::site::SiteArguments;
-use crate::cluster::{self, Site, SiteName, Standing, kind, own};
+use crate::cluster::{self, Served, Site, SiteName, Standing, kind, own};
+use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::runner::LabError;
+use crate::subject;
 
 /// A cluster of one's own.
 #[derive(Debug, clap::Args)]
@@ -21,12 +25,28 @@ enum Command {
     Up(SiteArguments),
     /// End it; nothing of it is left.
     Down(SiteArguments),
+    /// What `up --cluster sim` leaves running.
+    #[command(hide = true)]
+    Serve {
+        /// Where to say how to be reached.
+        folder: PathBuf,
+        /// The controllers that are left to the subject.
+        without: Controllers,
+    },
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    let (Command::Up(site) | Command::Down(site)) = &arguments.command;
-    site.check()?;
+    if let Command::Up(site) | Command::Down(site) = &arguments.command {
+        site.check()?;
+    }
     match &arguments.command {
+        Command::Serve { folder, without } => {
+            let served = Served::start().map_err(LabError::from)?;
+            let _half = subject::half(served.client(), without)?;
+            served.say(folder).map_err(LabError::from)?;
+            // Until its supervisor ends it.
+            std::future::pending::<()>().await;
+        }
         Command::Up(site) if site.cluster == SiteName::Kubeconfig => {
             let words = site.words();
             let why = format!("a cluster of your own needs no up; `lockstep run{words}` uses it as it is");
@@ -41,11 +61,11 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
 async fn up(site: &SiteArguments) -> Result<(), LabError> {
     let plan = site.plan(true);
     let (cluster, already) = match site.cluster {
-        SiteName::ControlPlane | SiteName::Containers => {
+        SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
             let raised = Standing::of_user(site.cluster)?.up(&plan).await?;
             (raised.cluster, raised.already)
         }
-        SiteName::Sim | SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
+        SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
     };
     println!("export KUBECONFIG={}", cluster.admin_kubeconfig_path().display());
     let is = if already { "was up already" } else { "is up" };
@@ -66,8 +86,9 @@ async fn down(site: &SiteArguments) -> Result<(), LabError> {
         return Ok(());
     }
     let was = match site.cluster {
-        SiteName::ControlPlane | SiteName::Containers => Standing::of_user(site.cluster)?.down().await?,
-        SiteName::Sim => return Err(cluster::ClusterError::Simulated.into()),
+        SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
+            Standing::of_user(site.cluster)?.down().await?
+        }
         SiteName::Kind | SiteName::Kubeconfig => kind::down(Some(&site.kind_name)).await?,
     };
     let cluster = site.cluster;

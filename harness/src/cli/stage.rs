@@ -69,11 +69,6 @@ impl Place {
                 return Err(SubjectError::Elsewhere(path.clone()).into());
             }
         }
-        if site == SiteName::Sim
-            && let Some(spec) = specs.iter().find(|spec| !spec.is_simulable())
-        {
-            return Err(SubjectError::Outside(spec.to_string()).into());
-        }
         let mut labs = BTreeSet::new();
         for case in cases {
             let brought = self.brought(case);
@@ -133,7 +128,7 @@ impl Place {
     /// Boot the cluster without what the subjects bring, or attach to the one that `lockstep cluster up` left running, and watch it.
     pub(super) async fn open(&self, brought: &Controllers) -> Result<Lab, CliError> {
         let site = self.site.cluster;
-        if !matches!(site, SiteName::ControlPlane | SiteName::Containers) {
+        if !matches!(site, SiteName::Sim | SiteName::ControlPlane | SiteName::Containers) {
             return self.boot(brought).await;
         }
         let standing = Standing::of_user(site).map_err(LabError::from)?.running().await.map_err(LabError::from)?;
@@ -167,26 +162,17 @@ impl Place {
         specs: &[Spec],
         mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, CliError>,
     ) -> Result<Vec<T>, CliError> {
-        if self.site.cluster == SiteName::Sim {
-            let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-            let simulation = self.simulation(brought);
-            let each = async {
-                let mut done = Vec::new();
-                for spec in specs {
-                    let player = Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes };
-                    done.push(work(spec, &player).await?);
-                }
-                Ok(done)
-            };
-            return tokio::select! {
-                done = each => done,
-                () = interrupted() => Err(CliError::Interrupted),
-            };
-        }
-        let each = async |lab: &Lab| {
+        let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+        let simulation = self.simulation(brought);
+        let mut each = async |lab: Option<&Lab>| {
             let mut done = Vec::new();
             for spec in specs {
-                let player = Player::Seated { lab, seat: Box::new(self.seat(lab, spec).await?) };
+                let player = match lab {
+                    Some(lab) if !self.is_virtual(spec) => {
+                        Player::Seated { lab, seat: Box::new(self.seat(lab, spec).await?) }
+                    }
+                    _ => Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes },
+                };
                 done.push(work(spec, &player).await?);
                 if let Some(seat) = player.seat() {
                     refusals(spec, seat);
@@ -195,7 +181,18 @@ impl Place {
             }
             Ok(done)
         };
-        on(self.open(brought).await?, each).await
+        if specs.iter().all(|spec| self.is_virtual(spec)) {
+            return tokio::select! {
+                done = each(None) => done,
+                () = interrupted() => Err(CliError::Interrupted),
+            };
+        }
+        on(self.open(brought).await?, async |lab| each(Some(lab)).await).await
+    }
+
+    /// Whether a subject is played in virtual time here: a process of its own cannot be.
+    pub(super) fn is_virtual(&self, spec: &Spec) -> bool {
+        self.site.cluster == SiteName::Sim && spec.is_simulable()
     }
 
     /// What a simulated cluster begins with.

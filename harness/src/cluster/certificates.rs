@@ -4,13 +4,16 @@
 //! network only, and it is thrown away with the cluster. Every certificate is valid from yesterday, for clocks that disagree, until next year.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivatePkcs8KeyDer;
 
 use super::place::write_private;
 use super::{ClusterError, place};
@@ -77,10 +80,15 @@ impl Authority {
 }
 
 impl Leaf {
-    /// What a TLS server of our own needs.
-    pub(crate) fn into_der(self) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
+    /// What a TLS server of our own needs: HTTP/2 and HTTP/1.1, and no certificate of whoever asks.
+    pub(crate) fn server_config(self) -> Result<ServerConfig, rustls::Error> {
         let key = PrivatePkcs8KeyDer::from(self.key.serialize_der());
-        (self.certificate.der().clone(), key.into())
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.der().clone()], key.into())?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
     }
 
     fn write(&self, folder: &Path, name: &str) -> Result<(), ClusterError> {

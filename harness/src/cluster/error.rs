@@ -20,11 +20,12 @@ pub enum ClusterError {
         /// What is missing.
         why: String,
     },
-    /// A simulated cluster lives in the process that plays a case on it.
-    #[error(
-        "a simulated cluster is made anew for each case, and cannot be left running or shared; take another cluster"
-    )]
-    Simulated,
+    /// There is one version whose server is simulated.
+    #[error("no simulated server is like {0}; leave --k8s-version out, or take another cluster")]
+    Unlike(String),
+    /// A server of our own cannot speak TLS.
+    #[error("a simulated server's TLS: {0}")]
+    Tls(String),
     /// A file or folder of the cluster's cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {

@@ -2,7 +2,7 @@
 //!
 //! | site | API server | the lab's half | pods |
 //! | --- | --- | --- | --- |
-//! | `sim` | in this process, on virtual time | this project's own ReplicaSet controller | moved by the case |
+//! | `sim` | in this process, on virtual time; for a subject that is a process of its own, over HTTP in real time | this project's own ReplicaSet controller | moved by the case |
 //! | `control-plane` | a local process | a local kube-controller-manager | moved by the case |
 //! | `containers` | upstream's image in a container | the same | moved by the case |
 //! | `kind` | in a node container | the node's own kube-controller-manager | moved by the case, or real |
@@ -51,6 +51,7 @@ mod processes;
 mod programs;
 mod ready;
 mod running;
+mod served;
 pub mod shared;
 pub mod sim;
 mod standing;
@@ -67,4 +68,5 @@ pub(crate) use ours::{MANAGER, OURS, delete_namespace, named_ours, ours};
 pub use plan::{DEFAULT_VERSION, Plan, Site, SiteName, is_version, minor};
 pub use processes::{Binaries, available, binaries};
 pub use running::Cluster;
+pub use served::Served;
 pub use standing::{Raised, Standing};

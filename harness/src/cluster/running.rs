@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use serde::{Deserialize, Serialize};
 
 use super::place::write_private;
+use super::served::{self, Served};
 use super::sim::Sim;
 use super::{Access, ClusterError, Credential, DEFAULT_VERSION, Guard, SiteName, kind, own, programs};
 use crate::controllers::Controllers;
@@ -37,6 +40,9 @@ pub struct Cluster {
     /// It is in this process, and there is nothing else of it.
     #[serde(skip)]
     pub(crate) sim: Option<Sim>,
+    /// The same over HTTP, in this process, with the folder for its files.
+    #[serde(skip)]
+    pub(super) served: Option<Arc<(Served, TempDir)>>,
     /// Held by the process that the cluster belongs to.
     #[serde(skip)]
     pub(super) owned: Option<Arc<Supervisor>>,
@@ -68,6 +74,7 @@ impl Cluster {
             without,
             kind: None,
             sim: Some(Sim::new(seed)),
+            served: None,
             owned: None,
             alone: None,
             tenancy: None,
@@ -83,6 +90,20 @@ impl Cluster {
             Some(sim) => Ok(sim.client()),
             None => self.access.admin_client().await,
         }
+    }
+
+    /// A client for the lab's half, where that is for this process to run.
+    pub fn half(&self) -> Option<kube::Client> {
+        let served = self.served.as_ref().map(|served| served.0.client());
+        self.sim.as_ref().map(Sim::client).or(served)
+    }
+
+    /// What a simulated server was asked so far that it does not know: nothing that followed from that can be believed.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn beyond(&self) -> Result<Vec<String>, ClusterError> {
+        served::beyond(self).await
     }
 
     /// The harness's kubeconfig file.
@@ -148,7 +169,7 @@ impl Cluster {
 
     /// Whether it ends with this process.
     pub fn belongs_here(&self) -> bool {
-        self.owned.is_some()
+        self.owned.is_some() || self.served.is_some()
     }
 
     /// End it, or what the harness has on it, and wait until nothing is left. Does nothing for a cluster that belongs to somebody else, or that somebody still holds.

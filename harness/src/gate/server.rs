@@ -233,13 +233,7 @@ pub(super) fn client_config(access: &Access) -> Result<ClientConfig, GateError> 
 }
 
 pub(super) fn server_config(own: &Authority) -> Result<ServerConfig, GateError> {
-    let (certificate, key) = own.server("lockstep gate")?.into_der();
-    let mut config = ServerConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
+    Ok(own.server("lockstep gate")?.server_config()?)
 }
 
 fn provider() -> Arc<CryptoProvider> {

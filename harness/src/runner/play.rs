@@ -108,6 +108,9 @@ impl Seat<'_> {
         }
         let events_complete = completed && play.events(number).await;
         play.gather();
+        for what in self.beyond().await {
+            play.trouble(Blame::Lab, what);
+        }
         attendant.shutdown().await;
         remove_namespace(&self.lab.client, &namespace).await;
         world.close_journal(&namespace);

@@ -46,6 +46,8 @@ pub struct Seat<'a> {
     pub(super) cases: std::sync::atomic::AtomicU32,
     /// What the server refused the subject so far.
     pub(super) refused: Refused,
+    /// How much a simulated server had been asked that it does not know, before.
+    beyond: usize,
     /// The lab's half, where it is this process's.
     _half: Option<Running>,
     _alone: Option<Guard>,
@@ -65,9 +67,14 @@ impl<'a> Seat<'a> {
             let half = subject::half(sim.client(), lab.brought())?;
             let gate = Gate::inside(sim.clone());
             let subject = begin(lab, spec, &gate, "").await?;
-            return Ok(Self::seated(lab, spec, options, gate, subject, None, half, None));
+            return Ok(Self::seated(lab, spec, options, gate, subject, None, half, None, 0));
         }
         let alone = lab.cluster.exclusive().await?;
+        let half = match lab.cluster.half() {
+            Some(client) => subject::half(client, lab.brought())?,
+            None => None,
+        };
+        let beyond = lab.cluster.beyond().await?.len();
         remove_leftovers(&lab.client).await.map_err(|error| ObserveError::Canary(Box::new(error)))?;
         let namespace = format!("lockstep-canary-{:x}", clock::now().as_nanosecond());
         let doubt = lab.cluster.doubt();
@@ -87,7 +94,7 @@ impl<'a> Seat<'a> {
             subject.stop().await;
             return Err(SubjectError::PastTheGate(spec.to_string()).into());
         }
-        Ok(Self::seated(lab, spec, options, gate, subject, Some(canary), None, Some(alone)))
+        Ok(Self::seated(lab, spec, options, gate, subject, Some(canary), half, Some(alone), beyond))
     }
 
     #[expect(clippy::too_many_arguments, reason = "these are its fields")]
@@ -100,6 +107,7 @@ impl<'a> Seat<'a> {
         canary: Option<Canary>,
         half: Option<Running>,
         alone: Option<Guard>,
+        beyond: usize,
     ) -> Self {
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
         let (budget, pods) = (options.budget, options.pods);
@@ -114,6 +122,7 @@ impl<'a> Seat<'a> {
             pods,
             cases: 0.into(),
             refused: Refused::default(),
+            beyond,
             _half: half,
             _alone: alone,
         }
@@ -151,6 +160,14 @@ impl<'a> Seat<'a> {
             *self.subject() = Some(subject);
         }
         Ok(())
+    }
+
+    /// Why nothing can be believed that was seen on this cluster: what a simulated server was asked that it does not know, or its silence.
+    pub(super) async fn beyond(&self) -> Vec<String> {
+        match self.lab.cluster.beyond().await {
+            Ok(asked) => asked.into_iter().skip(self.beyond).collect(),
+            Err(error) => vec![error.to_string()],
+        }
     }
 
     fn subject(&self) -> MutexGuard<'_, Option<Running>> {

@@ -71,10 +71,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
         }
         let lab = Lab::open(cluster).await?;
         let seat = Seat::take(&lab, spec, &SeatOptions { budget: simulation.budget, pods: None }).await?;
-        let mut recording = seat.play(case).await;
-        for what in sim.iter().flat_map(|sim| sim.beyond()) {
-            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Lab, why: what }));
-        }
+        let recording = seat.play(case).await;
         seat.leave().await;
         Ok((recording, sim.map(|sim| sim.transcript()).unwrap_or_default()))
     })

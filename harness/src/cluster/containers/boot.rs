@@ -99,6 +99,7 @@ impl Starting<'_> {
             kind: None,
             without: self.without.clone(),
             sim: None,
+            served: None,
             owned: None,
             alone: None,
             tenancy: None,

@@ -198,6 +198,7 @@ async fn attach(
         kind: Some(Node { name: node, engine: tool.engine().to_owned() }),
         without: plan.without.clone(),
         sim: None,
+        served: None,
         owned: None,
         alone: None,
         tenancy: None,

@@ -96,6 +96,7 @@ pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<B
         kind: None,
         without: plan.without.clone(),
         sim: None,
+        served: None,
         owned: None,
         alone: Some(door.alone.into()),
         tenancy: Some(tenancy.into()),

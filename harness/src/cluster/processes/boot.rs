@@ -92,6 +92,7 @@ impl<'a> Starting<'a> {
             kind: None,
             without: self.without.clone(),
             sim: None,
+            served: None,
             owned: None,
             alone: None,
             tenancy: None,

@@ -1,25 +1,54 @@
 //! What clients ask before they ask for objects: which groups and kinds there are, the version, and whether the server is well.
 
+use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::kinds::KINDS;
+use super::kinds::{KINDS, Kind};
 use super::problem::{Outcome, Problem};
+use super::server::{Answer, whole};
 use crate::route::Route;
 
 /// The version that this server is like.
 pub(super) const VERSION: &str = "v1.36.3";
 
+/// The form in which all groups and their kinds come at once.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// Paths at which the real server has something to say that this one does not know.
+const BEYOND: [&str; 5] = ["/openapi", "/metrics", "/logs", "/debug", "/.well-known"];
+
 /// The answer to a path that names no kind.
-pub(super) fn answer(path: &str) -> Outcome<Value> {
+pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
+    let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
+    if BEYOND.iter().any(|beyond| path.starts_with(beyond)) {
+        return Err(Problem::beyond(format!("the path {path}")));
+    }
+    match path {
+        "/healthz" | "/livez" | "/readyz" => {
+            let (code, form) = (StatusCode::OK, "text/plain; charset=utf-8");
+            Ok(Answer::Whole { code, body: "ok".into(), warnings: Vec::new(), form })
+        }
+        "/api" | "/apis" if aggregates(accept) => {
+            let core = path == "/api";
+            let items: Vec<Value> = groups().filter(|group| group.is_empty() == core).map(discovered).collect();
+            let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items});
+            let body = list.to_string().into();
+            Ok(Answer::Whole { code: StatusCode::OK, body, warnings: Vec::new(), form: AGGREGATED })
+        }
+        path => body(path).map(|body| whole(StatusCode::OK, &body)),
+    }
+}
+
+fn body(path: &str) -> Outcome<Value> {
     let group = |name: &str| {
         let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
         json!({"name": name, "versions": [version], "preferredVersion": version})
     };
-    match path.trim_end_matches('/') {
+    match path {
         "/api" => Ok(json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]})),
         "/apis" => {
-            let groups: Vec<Value> = groups().map(group).collect();
+            let groups: Vec<Value> = groups().filter(|group| !group.is_empty()).map(group).collect();
             Ok(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
         }
         "/api/v1" => Ok(resources("")),
@@ -29,12 +58,12 @@ pub(super) fn answer(path: &str) -> Outcome<Value> {
             Ok(json!({"major": major, "minor": minor, "gitVersion": VERSION, "gitCommit": "", "gitTreeState": "clean",
                 "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": ""}))
         }
-        "/healthz" | "/livez" | "/readyz" => Ok(json!("ok")),
         other => {
             let name = other.strip_prefix("/apis/").unwrap_or_default();
             let (name, version_asked) =
                 name.split_once('/').map_or((name, None), |(name, version)| (name, Some(version)));
-            match (groups().find(|group| *group == name), version_asked) {
+            let found = groups().find(|group| !group.is_empty() && *group == name);
+            match (found, version_asked) {
                 (Some(name), None) => {
                     let mut group = group(name);
                     group["kind"] = "APIGroup".into();
@@ -58,27 +87,71 @@ pub(super) fn absent(route: &Route) -> Problem {
     Problem::beyond(format!("the resource {target}"))
 }
 
+/// Whether who accepts this wants everything at once, before anything else in JSON.
+fn aggregates(accept: &str) -> bool {
+    let form = accept.split(',').map(str::trim).find(|form| form.starts_with("application/json"));
+    form.is_some_and(|form| {
+        let words: Vec<&str> = form.split(';').map(str::trim).collect();
+        ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"].iter().all(|word| words.contains(word))
+    })
+}
+
+/// The groups, the core one first.
 fn groups() -> impl Iterator<Item = &'static str> {
-    ["apps", "coordination.k8s.io"].into_iter()
+    let mut names: Vec<&str> = KINDS.iter().map(|kind| kind.group).collect();
+    names.dedup();
+    names.into_iter()
+}
+
+const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// A subresource's group, version, kind and verbs.
+fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str, &'static str), &'static [&'static str]) {
+    match sub {
+        "binding" => (("", "v1", "Binding"), &["create"]),
+        "scale" => (("autoscaling", "v1", "Scale"), &["get", "patch", "update"]),
+        "finalize" => ((kind.group, "v1", kind.kind), &["update"]),
+        _ => ((kind.group, "v1", kind.kind), &["get", "patch", "update"]),
+    }
+}
+
+/// One group with all that is in it.
+fn discovered(group: &str) -> Value {
+    let mut resources = Vec::new();
+    for kind in KINDS.iter().filter(|kind| kind.group == group) {
+        let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
+        let subresources: Vec<Value> = kind.subresources.iter().map(|name| {
+            let ((group, version, kind), verbs) = sub(kind, name);
+            json!({"subresource": name, "responseKind": {"group": group, "version": version, "kind": kind}, "verbs": verbs})
+        }).collect();
+        let mut resource = json!({"resource": kind.plural, "responseKind": {"group": group, "version": "v1", "kind": kind.kind},
+            "scope": scope, "singularResource": kind.kind.to_lowercase(), "verbs": VERBS});
+        if !subresources.is_empty() {
+            resource["subresources"] = subresources.into();
+        }
+        resources.push(resource);
+    }
+    let mut metadata = json!({"creationTimestamp": null});
+    if !group.is_empty() {
+        metadata["name"] = group.into();
+    }
+    json!({"metadata": metadata, "versions": [{"version": "v1", "resources": resources, "freshness": "Current"}]})
 }
 
 fn resources(group: &str) -> Value {
-    const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
     let mut list = Vec::new();
     for kind in KINDS.iter().filter(|kind| kind.group == group) {
         list.push(json!({"name": kind.plural, "singularName": kind.kind.to_lowercase(), "namespaced": kind.namespaced,
             "kind": kind.kind, "verbs": VERBS}));
-        for sub in kind.subresources {
-            let (kind_of, verbs): (&str, &[&str]) = match *sub {
-                "binding" => ("Binding", &["create"]),
-                "scale" => ("Scale", &["get", "patch", "update"]),
-                "finalize" => (kind.kind, &["update"]),
-                _ => (kind.kind, &["get", "patch", "update"]),
-            };
-            list.push(
-                json!({"name": format!("{}/{sub}", kind.plural), "singularName": "", "namespaced": kind.namespaced,
-                "kind": kind_of, "verbs": verbs}),
-            );
+        for name in kind.subresources {
+            let ((of, version, named), verbs) = sub(kind, name);
+            let mut resource = json!({"name": format!("{}/{name}", kind.plural), "singularName": "",
+                "namespaced": kind.namespaced, "kind": named, "verbs": verbs});
+            if of != group {
+                resource["group"] = of.into();
+                resource["version"] = version.into();
+            }
+            list.push(resource);
         }
     }
     let version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };

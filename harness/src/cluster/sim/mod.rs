@@ -16,8 +16,8 @@
 //!
 //! What it leaves out: managedFields and server-side apply, dry runs, protobuf, authentication and authorization.
 //!
-//! Borders: the server itself is pure: the time comes in with each request, and chance from a seed. Only `service` waits, as
-//! long as `weather` says.
+//! Borders: the server itself is pure: the time comes in with each request, and chance from a seed. Only `service` waits, as long as
+//! `weather` says, and only `listen` knows sockets.
 
 mod admit;
 mod api;
@@ -27,6 +27,7 @@ mod discovery;
 mod field;
 mod garbage;
 mod kinds;
+mod listen;
 mod parts;
 mod problem;
 mod remove;
@@ -43,4 +44,5 @@ mod watch;
 mod weather;
 mod write;
 
+pub(super) use listen::{BEYOND, Listening};
 pub use service::{Reply, Sim, Watch};

@@ -16,6 +16,9 @@ use super::store::{Key, Object, Store};
 use super::watch::Order;
 use crate::route::{Route, Verb};
 
+/// The form of nearly every answer.
+pub(super) const JSON: &str = "application/json";
+
 /// The API server's state.
 #[derive(Debug)]
 pub(super) struct Server {
@@ -40,7 +43,13 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) enum Answer {
     /// All of it.
-    Whole { code: StatusCode, body: Bytes, warnings: Vec<String> },
+    Whole {
+        code: StatusCode,
+        body: Bytes,
+        warnings: Vec<String>,
+        /// The body's media type.
+        form: &'static str,
+    },
     /// A watch begins.
     Watch(Order),
 }
@@ -89,15 +98,18 @@ impl Server {
         let query = if call.flag("watch") { Some("watch=true") } else { None };
         let route = Route::parse(&call.method, &call.path, query);
         if route.resource.is_empty() {
-            return discovery::answer(&call.path).map(|body| whole(StatusCode::OK, &body));
+            return discovery::answer(&call.path, &call.accept);
         }
         let version =
             call.path.trim_start_matches('/').split('/').nth(if call.path.starts_with("/apis") { 2 } else { 1 });
         let Some(kind) = served(&route.group, &route.resource).filter(|_| version == Some("v1")) else {
             return Err(discovery::absent(&route));
         };
-        if !call.accept.is_empty() && !call.accept.contains("json") && !call.accept.contains("*/*") {
-            return Err(Problem::beyond(format!("answers in another form than JSON, as {} asks for", call.accept)));
+        if !call.accept.is_empty() && !plain(&call.accept) {
+            return Err(Problem::beyond(format!(
+                "answers in another form than plain JSON, as {} asks for",
+                call.accept
+            )));
         }
         let sub = route.subresource.as_str();
         if !sub.is_empty() && !kind.subresources.contains(&sub) {
@@ -181,6 +193,15 @@ impl Server {
     }
 }
 
+/// Whether who accepts this accepts plain JSON.
+fn plain(accept: &str) -> bool {
+    accept.split(',').map(str::trim).any(|form| {
+        let mut words = form.split(';').map(str::trim);
+        matches!(words.next(), Some("application/json" | "application/*" | "*/*"))
+            && !words.any(|word| word.starts_with("as="))
+    })
+}
+
 /// Where a list goes on: after this one.
 fn place(object: &Object) -> String {
     format!("{}/{}", object.meta("namespace"), object.meta("name"))
@@ -242,5 +263,5 @@ pub(super) fn whole(code: StatusCode, body: &Value) -> Answer {
 }
 
 pub(super) fn text(code: StatusCode, body: Vec<u8>) -> Answer {
-    Answer::Whole { code, body: body.into(), warnings: Vec::new() }
+    Answer::Whole { code, body: body.into(), warnings: Vec::new(), form: JSON }
 }

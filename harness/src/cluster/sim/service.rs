@@ -14,7 +14,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use tokio::time::Sleep;
 
-use super::server::{Answer, Call, Server};
+use super::server::{Answer, Call, JSON, Server};
 use super::transcript::Transcript;
 use super::watch::{BEGINS, Order};
 use super::weather::Weather;
@@ -135,14 +135,14 @@ impl Sim {
     }
 
     fn reply(&self, answer: Answer) -> Response<Reply> {
-        let (code, body, warnings) = match answer {
-            Answer::Whole { code, body, warnings } => (code, Reply::Whole(Full::new(body)), warnings),
-            Answer::Watch(order) => (BEGINS, Reply::Watch(Box::new(self.open(order))), Vec::new()),
+        let (code, body, warnings, form) = match answer {
+            Answer::Whole { code, body, warnings, form } => (code, Reply::Whole(Full::new(body)), warnings, form),
+            Answer::Watch(order) => (BEGINS, Reply::Watch(Box::new(self.open(order))), Vec::new(), JSON),
         };
         let mut response = Response::new(body);
         *response.status_mut() = code;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form));
         for warning in warnings {
             if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
                 headers.append(hyper::header::WARNING, value);

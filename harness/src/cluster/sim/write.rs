@@ -7,7 +7,7 @@ use super::api::{self, TYPES, decode};
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
-use super::server::{Answer, Ask, Server};
+use super::server::{Answer, Ask, JSON, Server};
 use super::store::{Key, Object};
 use super::{admit, defaults, rules, validate};
 
@@ -57,7 +57,7 @@ impl Server {
         }
         let body = normal(kind, &body)?;
         let object = self.store.put(kind, key, body);
-        Ok(Answer::Whole { code: StatusCode::CREATED, body: object.text().into(), warnings })
+        Ok(Answer::Whole { code: StatusCode::CREATED, body: object.text().into(), warnings, form: JSON })
     }
 
     /// PUT and PATCH of an object or its status.
@@ -65,7 +65,7 @@ impl Server {
         let old = self.existing_for_write(ask)?;
         let (new, warnings) = self.wanted(ask, &old.typed())?;
         let object = self.replace(ask, &old, new, ask.route.subresource == "status")?;
-        Ok(Answer::Whole { code: StatusCode::OK, body: object.text().into(), warnings })
+        Ok(Answer::Whole { code: StatusCode::OK, body: object.text().into(), warnings, form: JSON })
     }
 
     pub(super) fn existing_for_write(&self, ask: &Ask<'_>) -> Outcome<std::sync::Arc<Object>> {
