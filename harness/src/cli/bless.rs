@@ -45,7 +45,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     if !matches!(spec, Spec::Upstream(_)) {
         return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
     }
-    if arguments.place.site.cluster != SiteName::ControlPlane {
+    if arguments.place.site.cluster() != SiteName::ControlPlane {
         return Err(CliError::Usage("timelines are blessed on --cluster control-plane only".to_owned()));
     }
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;

@@ -47,7 +47,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
             // Until its supervisor ends it.
             std::future::pending::<()>().await;
         }
-        Command::Up(site) if site.cluster == SiteName::Kubeconfig => {
+        Command::Up(site) if site.cluster() == SiteName::Kubeconfig => {
             let words = site.words();
             let why = format!("a cluster of your own needs no up; `lockstep run{words}` uses it as it is");
             return Err(CliError::Usage(why));
@@ -60,9 +60,9 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
 
 async fn up(site: &SiteArguments) -> Result<(), LabError> {
     let plan = site.plan(true);
-    let (cluster, already) = match site.cluster {
+    let (cluster, already) = match site.cluster() {
         SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
-            let raised = Standing::of_user(site.cluster)?.up(&plan).await?;
+            let raised = Standing::of_user(site.cluster())?.up(&plan).await?;
             (raised.cluster, raised.already)
         }
         SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
@@ -85,13 +85,13 @@ async fn down(site: &SiteArguments) -> Result<(), LabError> {
         eprintln!("{}: {what}", wish.context);
         return Ok(());
     }
-    let was = match site.cluster {
+    let was = match site.cluster() {
         SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
-            Standing::of_user(site.cluster)?.down().await?
+            Standing::of_user(site.cluster())?.down().await?
         }
         SiteName::Kind | SiteName::Kubeconfig => kind::down(Some(&site.kind_name)).await?,
     };
-    let cluster = site.cluster;
+    let cluster = site.cluster();
     eprintln!(
         "{}",
         if was { format!("the {cluster} cluster is down") } else { format!("no {cluster} cluster was up") }

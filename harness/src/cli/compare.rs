@@ -2,7 +2,7 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::run::colour;
+use super::run::{colour, width};
 use super::select::{Selection, blessed};
 use super::stage::Place;
 use super::{CliError, record, stage};
@@ -113,9 +113,4 @@ fn tell(arguments: &Arguments, cases: &[Case], left: &Side, right: &Side) -> Res
     println!("{}", report::table(&judgements, colour()));
     println!("{}", report::totals(&judgements, colour()));
     Ok(outcomes)
-}
-
-/// How wide the terminal is; wide enough for two timelines where it does not say.
-fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(180)
 }

@@ -13,6 +13,7 @@ use super::select::Selection;
 use super::stage::Place;
 use crate::case::{self, Case};
 use crate::clock::{self, Instant};
+use crate::cluster::SiteName;
 use crate::faults::{self, Kind, Point, Where};
 use crate::outcome::Outcome;
 use crate::report::{self, FaultsOfCase};
@@ -47,7 +48,8 @@ pub(super) struct Arguments {
     output: Output,
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliError> {
+    arguments.place.site = arguments.place.site.or(SiteName::Sim);
     let kinds = kinds(&arguments.only)?;
     let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
@@ -136,6 +138,7 @@ async fn one(
     let mut of = FaultsOfCase {
         case: case.name.clone(),
         subject: reference.header.subject.clone(),
+        place: arguments.place.words_with(None),
         writes: writes.values().sum(),
         points: 1,
         tried: Vec::new(),

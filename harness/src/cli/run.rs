@@ -17,7 +17,8 @@ use crate::report;
 use crate::runner::Player;
 use crate::shelf::Shelf;
 use crate::subject::Spec;
-use crate::verdict::{self, Judgement};
+use crate::timeline::Timeline;
+use crate::verdict::{self, Blessing, Judgement};
 
 /// Judge a subject on cases, against the timelines blessed from upstream.
 #[derive(Debug, clap::Args)]
@@ -39,6 +40,9 @@ pub(super) struct Arguments {
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     output: Output,
+    /// Show what upstream did and what the subject did side by side; so it is where one case is played alone.
+    #[arg(long)]
+    timelines: bool,
     /// Keep the recordings in this folder, for `lockstep judge`.
     #[arg(long, value_name = "FOLDER")]
     recordings: Option<PathBuf>,
@@ -54,14 +58,16 @@ pub(super) enum Output {
     Json,
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliError> {
+    arguments.place.site = arguments.place.site.or(SiteName::Sim);
     let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
     arguments.place.check(&cases, &specs)?;
-    if arguments.seeds.is_some() && arguments.place.site.cluster != SiteName::Sim {
+    if arguments.seeds.is_some() && arguments.place.site.cluster() != SiteName::Sim {
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
         return Err(CliError::Usage(why.to_owned()));
     }
+    arguments.timelines |= cases.len() == 1 && arguments.rounds().nth(1).is_none();
     // All of them are read before anything runs.
     cases.iter().try_for_each(|case| blessed(case).map(drop))?;
     let all = clock::instant();
@@ -156,7 +162,14 @@ fn tell(
         let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
         record::keep(&folder, recording)?;
     }
-    let judgement = verdict::judge(recording, shelf.for_server(&recording.header.cluster.version));
+    let blessed = shelf.for_server(&recording.header.cluster.version);
+    let judgement = verdict::judge(recording, blessed);
+    if arguments.output == Output::Human
+        && arguments.timelines
+        && let Some(blessed) = blessed
+    {
+        beside(&judgement, blessed);
+    }
     let place = arguments.place.words_with(round.seed);
     let repeat = format!("cargo lockstep run {} --subject '{spec}'{place}", case.path);
     if !brief || judgement.outcome() != Outcome::Conformant {
@@ -182,6 +195,23 @@ impl std::str::FromStr for Seeds {
         let seeds = Self { first: number(first)?, last: number(last)? };
         if seeds.first <= seeds.last { Ok(seeds) } else { Err(bad()) }
     }
+}
+
+/// What upstream did and what the subject did, beside each other.
+fn beside(judgement: &Judgement, blessed: &Timeline) {
+    let upstream = match &judgement.blessing {
+        Blessing::Blessed(Some(from)) => format!("upstream, as blessed ({})", from.controller),
+        _ => "upstream, as blessed".to_owned(),
+    };
+    let subject = format!("{} ({})", judgement.subject.name, judgement.subject.version);
+    let left = report::Side { title: &upstream, timeline: blessed };
+    let right = report::Side { title: &subject, timeline: &judgement.timeline };
+    println!("{}\n\n{}\n", judgement.case, report::side_by_side(left, right, width(), colour()));
+}
+
+/// How wide the terminal is; wide enough for two timelines where it does not say.
+pub(super) fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(180)
 }
 
 /// Print one case's judgement: a line, and all that a person needs where it is not conformant.

@@ -9,10 +9,11 @@ use crate::cluster::{self, Plan, Site, SiteName, containers, kind};
 /// Which cluster.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SiteArguments {
-    /// Where to run: `sim` (simulated in this process, in virtual time), `control-plane` (etcd, kube-apiserver and kube-controller-manager as local processes), `containers` (the
-    /// same from upstream's official images), `kind`, or `kubeconfig` (a cluster of your own whose Deployment controller is off).
-    #[arg(long, default_value_t = SiteName::ControlPlane, value_name = "CLUSTER")]
-    pub(super) cluster: SiteName,
+    /// Where to run: `sim` (simulated in this process, in virtual time for ours), `control-plane` (etcd, kube-apiserver and
+    /// kube-controller-manager as local processes), `containers` (the same from upstream's official images), `kind`, or `kubeconfig` (a
+    /// cluster of your own whose Deployment controller is off) [default: sim to run and faults, control-plane to all else].
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Option<SiteName>,
     /// The cluster's Kubernetes version.
     #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = version)]
     pub(super) k8s_version: String,
@@ -37,14 +38,25 @@ pub(super) struct SiteArguments {
 }
 
 impl SiteArguments {
+    /// Where to run.
+    pub(super) fn cluster(&self) -> SiteName {
+        self.cluster.unwrap_or(SiteName::ControlPlane)
+    }
+
+    /// Where to run if the words do not say it.
+    pub(super) fn or(mut self, default: SiteName) -> Self {
+        self.cluster.get_or_insert(default);
+        self
+    }
+
     /// What is wrong with the words, before anything runs.
     pub(super) fn check(&self) -> Result<(), CliError> {
-        self.own.check(self.cluster)
+        self.own.check(self.cluster())
     }
 
     /// What to boot.
     pub(super) fn plan(&self, keep: bool) -> Plan {
-        let site = match self.cluster {
+        let site = match self.cluster() {
             SiteName::Sim => Site::Sim,
             SiteName::ControlPlane => Site::ControlPlane,
             SiteName::Containers => {
@@ -76,13 +88,13 @@ impl SiteArguments {
                 words += &format!(" {flag} {value}");
             }
         };
-        add("--cluster", self.cluster.as_str(), SiteName::ControlPlane.as_str());
+        add("--cluster", self.cluster().as_str(), SiteName::Sim.as_str());
         add("--k8s-version", &self.k8s_version, cluster::DEFAULT_VERSION);
-        if self.cluster == SiteName::Containers {
+        if self.cluster() == SiteName::Containers {
             add("--image-registry", self.image_registry.as_deref().unwrap_or_default(), "");
             add("--etcd-image", self.etcd_image.as_deref().unwrap_or_default(), "");
         }
-        if self.cluster == SiteName::Kind {
+        if self.cluster() == SiteName::Kind {
             add("--node-image", self.node_image.as_deref().unwrap_or_default(), "");
             let config = self.kind_config.as_ref().map(|path| path.display().to_string());
             add("--kind-config", &config.unwrap_or_default(), "");

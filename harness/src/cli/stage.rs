@@ -61,13 +61,17 @@ impl Place {
         let usage = |why: String| Err(CliError::Usage(why));
         self.site.check()?;
         specs.iter().try_for_each(Spec::check)?;
-        let site = self.site.cluster;
+        let site = self.site.cluster();
         for spec in specs {
             if let Spec::Deployment(path) = spec
                 && site != SiteName::Kind
             {
                 return Err(SubjectError::Elsewhere(path.clone()).into());
             }
+        }
+        if site == SiteName::Sim && self.site.k8s_version != cluster::DEFAULT_VERSION {
+            let known = cluster::DEFAULT_VERSION;
+            return usage(format!("sim answers as {known} does; add --cluster control-plane for another version"));
         }
         let mut labs = BTreeSet::new();
         for case in cases {
@@ -127,7 +131,7 @@ impl Place {
 
     /// Boot the cluster without what the subjects bring, or attach to the one that `lockstep cluster up` left running, and watch it.
     pub(super) async fn open(&self, brought: &Controllers) -> Result<Lab, CliError> {
-        let site = self.site.cluster;
+        let site = self.site.cluster();
         if !matches!(site, SiteName::Sim | SiteName::ControlPlane | SiteName::Containers) {
             return self.boot(brought).await;
         }
@@ -146,7 +150,7 @@ impl Place {
         let since = clock::instant();
         let cluster =
             cluster::boot(&self.site.plan(self.keep).without(brought.clone())).await.map_err(LabError::from)?;
-        let how = match self.site.cluster {
+        let how = match self.site.cluster() {
             SiteName::Kubeconfig => "yours, ready",
             _ if cluster.belongs_here() => "booted",
             _ => "ready",
@@ -192,7 +196,7 @@ impl Place {
 
     /// Whether a subject is played in virtual time here: a process of its own cannot be.
     pub(super) fn is_virtual(&self, spec: &Spec) -> bool {
-        self.site.cluster == SiteName::Sim && spec.is_simulable()
+        self.site.cluster() == SiteName::Sim && spec.is_simulable()
     }
 
     /// What a simulated cluster begins with.

@@ -18,6 +18,8 @@ pub struct FaultsOfCase {
     pub case: String,
     /// Who was tried.
     pub subject: Identity,
+    /// The words that name where it was tried on a command line; nothing for the default.
+    pub place: String,
     /// How many writes the case led to without a fault.
     pub writes: u32,
     /// How many points there are; more than were tried, perhaps.
@@ -95,7 +97,11 @@ pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
         };
         let _ = write!(text, "\n  {point}\n      {why}");
         if let Some(file) = file {
-            let _ = write!(text, "\n      repeat: cargo lockstep faults {file} --subject '{}'", of.subject.name);
+            let _ = write!(
+                text,
+                "\n      repeat: cargo lockstep faults {file} --subject '{}'{}",
+                of.subject.name, of.place
+            );
         }
     }
     text
@@ -163,6 +169,7 @@ mod tests {
         FaultsOfCase {
             case: "rolling/rollover".to_owned(),
             subject: Identity { name: "ours".to_owned(), version: "1".to_owned() },
+            place: String::new(),
             writes: 12,
             points: 99,
             tried: vec![

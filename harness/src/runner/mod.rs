@@ -4,6 +4,7 @@
 //! without one; a [`Player`] is either such a seat, or a subject that gets a simulated cluster for each case. [`Seat::play`] makes a case's edges one by one and writes down what happened; it never decides a verdict:
 //! that is `verdict`, which is given the recording and nothing else.
 
+mod events;
 mod kinds;
 mod lab;
 mod ledger;

@@ -1,7 +1,6 @@
 //! Playing a case: its edges one by one, each followed by a settling, all of it written down.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -22,8 +21,6 @@ use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, R
 pub(super) const CASES: &str = "ls-";
 /// How many pods `all` may come to before it is taken for endless.
 const ENDLESS: u32 = 500;
-/// How long to wait for events in virtual time.
-const EVENTS: Duration = Duration::from_secs(30);
 
 /// One case being played.
 pub(super) struct Play<'a> {
@@ -112,7 +109,10 @@ impl Seat<'_> {
             play.trouble(Blame::Lab, what);
         }
         attendant.shutdown().await;
-        remove_namespace(&self.lab.client, &namespace).await;
+        // A simulated cluster of the case's own goes as a whole.
+        if self.canary.is_some() {
+            remove_namespace(&self.lab.client, &namespace).await;
+        }
         world.close_journal(&namespace);
         let end = End { completed, events_complete, at: world.elapsed() - began };
         Recording { header, entries: play.entries, end: Some(end) }
@@ -288,24 +288,6 @@ impl<'a> Play<'a> {
         work(scene, self).await
     }
 
-    /// Wait until the Deployments' events are all there: one of the canary's own, later than them, is. A subject that publishes
-    /// none while the lab answers, or that ended after the last settling, is told so.
-    async fn events(&mut self, number: u32) -> bool {
-        let seat = self.seat;
-        let Some(canary) = &seat.canary else {
-            // Whatever is to be published has been after as long a time.
-            clock::pause(EVENTS).await;
-            return seat.exited().is_none();
-        };
-        let missing = canary.await_event(number, seat.budget, &|| seat.exited().is_some()).await;
-        let Err(Trouble { blame, why }) = missing else { return true };
-        match seat.exited() {
-            Some(ended) => self.trouble(Blame::Subject, ended),
-            None => self.trouble(blame, why),
-        }
-        false
-    }
-
     /// Whether the operation went as the case says that it must.
     pub(super) fn check(&mut self, step: &Step, edge: &Edge, made: Result<(), DriveError>) -> Result<(), Stopped> {
         match (made, &step.refused) {
@@ -365,7 +347,7 @@ impl<'a> Play<'a> {
         Err(Stopped)
     }
 
-    fn trouble(&mut self, blame: Blame, why: String) {
+    pub(super) fn trouble(&mut self, blame: Blame, why: String) {
         self.gather();
         self.entries.push(Entry::Trouble(Trouble { blame, why }));
     }

@@ -53,6 +53,32 @@ impl Server {
     }
 
     fn owners(&mut self, now: Timestamp) -> bool {
+        if !self.owners_changed() {
+            return false;
+        }
+        let did = self.next_of_owners(now);
+        if !did {
+            self.collected = self.store.version();
+        }
+        did
+    }
+
+    /// Whether anything came since all was in order that could put owners and dependents out of it. Most writes cannot, and looking at
+    /// everything after each would be most of a simulation's work.
+    fn owners_changed(&self) -> bool {
+        self.store.since(self.collected).iter().any(|change| match (&change.before, &change.after) {
+            (_, None) => true,
+            (None, Some(after)) => {
+                after.deleting() || owners(after).iter().any(|owner| !self.store.has_uid(uid(owner)))
+            }
+            (Some(before), Some(after)) => {
+                let references = |object: &Object| object.body["metadata"]["ownerReferences"].clone();
+                after.deleting() || references(before) != references(after)
+            }
+        })
+    }
+
+    fn next_of_owners(&mut self, now: Timestamp) -> bool {
         let alive: BTreeSet<&str> = self.store.all().map(|object| object.meta("uid")).collect();
         let all: Vec<Arc<Object>> = self.store.all().cloned().collect();
         // Those whose owners are all gone.

@@ -24,6 +24,8 @@ pub(super) const JSON: &str = "application/json";
 pub(super) struct Server {
     pub(super) store: Store,
     pub(super) chance: Chance,
+    /// Up to this version owners and dependents are in order.
+    pub(super) collected: u64,
     /// What it was asked that it does not know, for whoever has to say that nothing follows from it.
     pub(super) beyond: Vec<String>,
 }
@@ -65,7 +67,7 @@ pub(super) struct Ask<'a> {
 impl Server {
     /// A new cluster with its first namespaces.
     pub(super) fn new(seed: u64, now: Timestamp) -> Self {
-        let mut server = Self { store: Store::default(), chance: Chance::new(seed), beyond: Vec::new() };
+        let mut server = Self { store: Store::default(), chance: Chance::new(seed), collected: 0, beyond: Vec::new() };
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             let body = json!({"metadata": {"name": name}}).to_string();
             let call = Call {

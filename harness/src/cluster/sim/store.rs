@@ -2,7 +2,7 @@
 //!
 //! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its last. A watch is a place in the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use hyper::body::Bytes;
@@ -45,6 +45,8 @@ pub(super) struct Change {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     objects: BTreeMap<Key, Arc<Object>>,
+    /// The uids of those that there are.
+    uids: BTreeSet<String>,
     log: Vec<Change>,
     version: u64,
     /// Changes up to this one are forgotten for watches.
@@ -139,6 +141,11 @@ impl Store {
             .map(|(_, object)| object)
     }
 
+    /// Whether an object of this uid is there.
+    pub(super) fn has_uid(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
+    }
+
     /// Every object there is.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.objects.values()
@@ -169,6 +176,9 @@ impl Store {
         }
         self.version += 1;
         let after = Object::new(kind, body, self.version);
+        if before.is_none() {
+            self.uids.insert(after.meta("uid").to_owned());
+        }
         self.objects.insert(key.clone(), Arc::clone(&after));
         self.log.push(Change { key, before, after: Some(Arc::clone(&after)), last: None, version: self.version });
         after
@@ -177,6 +187,7 @@ impl Store {
     /// Remove an object; returns its last state, at the version of its going.
     pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let before = self.objects.remove(key)?;
+        self.uids.remove(before.meta("uid"));
         self.version += 1;
         let last = Object::new(before.kind, before.body.clone(), self.version);
         self.log.push(Change {

@@ -23,6 +23,16 @@ pub(in super::super) fn decode(place: usize, value: &Value) -> Result<Decoded, S
     Ok(Decoded { value: value.unwrap_or(Value::Object(Map::new())), unknown: reader.unknown })
 }
 
+impl Field {
+    /// Whether anything can be written of it where it is not given.
+    fn is_written_when_absent(&self) -> bool {
+        match self.pointer || self.omit_zero {
+            true => !(self.omit_empty || self.omit_zero),
+            false => !self.omit_empty || matches!(self.shape, Shape::Struct(_)),
+        }
+    }
+}
+
 struct Reader {
     path: Vec<String>,
     unknown: Vec<String>,
@@ -54,7 +64,9 @@ impl Reader {
             }
         }
         for (name, field) in &declared.fields {
-            if !written.contains_key(name)
+            // Most fields say nothing where they are not there, and asking that is cheaper than looking.
+            if field.is_written_when_absent()
+                && !written.contains_key(name)
                 && let Some(zero) = self.absent(field)?
             {
                 written.insert(name.clone(), zero);
