@@ -9,6 +9,7 @@
 //! journal says is not judged here: that is `timeline` and `verdict`, which read recordings only.
 
 pub mod canary;
+pub mod catch_up;
 pub mod equations;
 pub mod namespace;
 mod pulse;

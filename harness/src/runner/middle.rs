@@ -15,6 +15,7 @@ use crate::driver::{between, label};
 use crate::gate::{
     Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand,
 };
+use crate::observe::catch_up::catch_up;
 use crate::observe::settle::{Half, arrive};
 use crate::observe::still;
 use crate::recording::{Blame, Entry, Meeting, NEVER_CAME};
@@ -98,6 +99,7 @@ impl<'a> Play<'a> {
         match &self.trap {
             Some(Trap::Decision { decided, during, .. }) => {
                 let (decided, during) = (*decided, *during);
+                self.catch_up().await?;
                 if !self.is_it(&met, decided).await? {
                     met.pass();
                     return Ok(());
@@ -150,6 +152,17 @@ impl<'a> Play<'a> {
         self.check(step, &step.edge, made)?;
         self.written.extend(self.driver.take_written());
         Ok(())
+    }
+
+    /// Wait until the lab has seen what the subject did before it asked.
+    async fn catch_up(&mut self) -> Result<(), Stopped> {
+        let seat = self.seat;
+        let (world, client) = (&seat.lab.world, &seat.lab.client);
+        match catch_up(world, client, &self.namespace, seat.budget).await {
+            Ok(true) => Ok(()),
+            Ok(false) => self.stop(Blame::Lab, format!("the lab's watches are behind by more than {:?}", seat.budget)),
+            Err(error) => self.stop(Blame::Lab, format!("cannot list what the subject did: {error}")),
+        }
     }
 
     /// Wait until the lab has done its part and the subject has heard.
