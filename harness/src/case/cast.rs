@@ -22,6 +22,8 @@ pub(super) struct Cast {
     pub(super) pods: BTreeSet<String>,
     /// Those that the steps read so far have made.
     on_stage: BTreeSet<String>,
+    /// Whether some step makes a Deployment whose name cannot be read: then it is not known who is missing.
+    unreadable: bool,
     /// Whether any step makes a workload.
     pub(super) any_workload: bool,
     /// Whether a step read so far may have given a Deployment a second template.
@@ -40,6 +42,8 @@ impl Cast {
         let Kind::List(steps) = &list.kind else { return };
         for step in steps.iter().filter(|step| step.get("refused").is_none()) {
             let short = step.get("deployment").and_then(|deployment| deployment.get("name"));
+            self.unreadable |= step.get("deployment").is_some() && short.and_then(Node::as_text).is_none();
+            self.any_workload |= step.get("deployment").is_some();
             let applied = step.get("apply");
             let kind = applied.and_then(|manifest| manifest.get("kind")).and_then(Node::as_text);
             let name = applied.and_then(|manifest| manifest.get("metadata")?.get("name"));
@@ -98,7 +102,7 @@ impl Cast {
         if by_number || self.replica_sets.contains(name) {
             return Some(name.to_owned());
         }
-        let hint = did_you_mean(name, self.replica_sets.iter().map(String::as_str))
+        let hint = did_you_mean(name, self.replica_sets.iter().map(String::as_str).chain(["rs1", "rs2"]))
             .unwrap_or_else(|| "one that the case makes, or `rs1` for the first that appears".to_owned());
         report.add(node, format!("there is no ReplicaSet `{name}`"), hint);
         None
@@ -124,6 +128,12 @@ impl Cast {
         let mut names = self.deployments.iter();
         match (names.next(), names.next()) {
             (Some(only), None) => self.known(only, step, report).then(|| only.clone()),
+            (None, _) if self.unreadable => None,
+            (None, _) if !self.replica_sets.is_empty() => {
+                let names: Vec<&str> = self.replica_sets.iter().map(String::as_str).collect();
+                report.add(step, "which ReplicaSet?", format!("name one of {}", read::list(&names)));
+                None
+            }
             (None, _) => {
                 report.add(step, "there is no Deployment", "make one under `given` first");
                 None

@@ -11,11 +11,41 @@ use crate::controllers::{Controller, Controllers};
 /// The fields of a case.
 const FIELDS: [&str; 8] = ["description", "controllers", "nodes", "bindings", "terminations", "pods", "given", "edges"];
 
+/// More bytes than any case has; what is larger is some other file.
+pub(super) const LARGEST: usize = 1 << 20;
+
+/// Read a case from a file's bytes, which may be no text at all.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place.
+pub fn parse_bytes(path: &str, name: &str, bytes: &[u8]) -> Result<Case, CaseError> {
+    let bad = |text: &str, at: usize, what: &str, hint: &str| {
+        let mut report = Report::default();
+        report.add_at(at..at + 1, what, hint);
+        report.into_error(path, text)
+    };
+    if bytes.len() > LARGEST {
+        let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let first = String::from_utf8_lossy(&first[..first.len().min(80)]).into_owned();
+        return Err(bad(&first, 0, "the file is too large", "a case has at most 1 MiB"));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => parse(path, name, text),
+        Err(error) => {
+            let at = error.valid_up_to();
+            let hint = format!("the byte 0x{:02X}; save the file as UTF-8", bytes[at]);
+            // What is before it is as long as it was.
+            Err(bad(&String::from_utf8_lossy(bytes), at, "this is not UTF-8", &hint))
+        }
+    }
+}
+
 /// Read a case: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.
 ///
 /// # Errors
 /// Everything that is wrong with it, each with its place.
 pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
     let case = match Node::parse(text) {
         Ok(root) => read_case(&root, &mut report).map(|case| {
@@ -45,6 +75,7 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
     let fields = Fields::of(root, "a case", &FIELDS, report)?;
     let description = match fields.get("description") {
         Some(node) => read::text(node, "the description", report).unwrap_or_default().trim().to_owned(),
+        None if !fields.lacks("description") => String::new(),
         None => {
             report.add(root, "the case has no description", "add `description: …`, one sentence on what it is about");
             String::new()
@@ -70,7 +101,7 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
     }
 
     let mut cast = Cast::of(&[fields.get("given"), fields.get("edges")]);
-    if !cast.any_workload {
+    if !cast.any_workload && !["given", "edges"].iter().any(|list| fields.is_misspelt(list)) {
         let at = fields.entry("given").map_or(root, |(key, _)| key);
         report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
     }
@@ -84,6 +115,7 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
     let given = fields.get("given").map(|node| reader.steps(node, "`given`")).unwrap_or_default();
     let edges = match fields.get("edges") {
         Some(node) if !matches!(&node.kind, Kind::List(list) if list.is_empty()) => reader.steps(node, "`edges`"),
+        None if !fields.lacks("edges") => Vec::new(),
         found => {
             let at = found.or(fields.entry("edges").map(|(key, _)| key)).unwrap_or(root);
             reader.report.add(at, "the case has no edges", "without an edge there is nothing to judge");

@@ -1,8 +1,9 @@
 //! Case files on disk: the only part of this room that touches it.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::file::parse;
+use super::file::{LARGEST, parse_bytes};
 use super::finding::CaseError;
 use super::model::Case;
 
@@ -38,8 +39,11 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
 /// # Errors
 /// The file cannot be read, or is no case.
 pub fn load(path: &Path) -> Result<Case, CaseError> {
-    let text = std::fs::read_to_string(path).map_err(|source| CaseError::Io { path: path.to_path_buf(), source })?;
-    parse(&path.display().to_string(), &name(path), &text)
+    let mut bytes = Vec::new();
+    // One byte more than a case may have says enough.
+    let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|source| CaseError::Io { path: path.to_path_buf(), source })?;
+    parse_bytes(&path.display().to_string(), &name(path), &bytes)
 }
 
 /// `area/name`: the last two parts of the path, without the extension.

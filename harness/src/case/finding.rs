@@ -115,8 +115,7 @@ impl Findings {
     }
 
     fn render_one(&self, finding: &Finding, renderer: &Renderer) -> String {
-        let end = self.source.len();
-        let span = finding.span.start.min(end)..finding.span.end.min(end);
+        let span = self.whole(&finding.span);
         let caret = AnnotationKind::Primary.span(span).label(finding.hint.as_str());
         let snippet = Snippet::source(&self.source).path(&self.path).annotation(caret);
         let group = Level::ERROR.primary_title(finding.what.as_str()).element(snippet);
@@ -125,6 +124,14 @@ impl Findings {
             None => group,
         };
         renderer.render(&[group])
+    }
+
+    /// The bytes of whole letters, all of them in the file; one at least where there is one, so that there is a caret.
+    fn whole(&self, span: &Range<usize>) -> Range<usize> {
+        let end = self.source.len();
+        let start = (0..=span.start.min(end)).rev().find(|at| self.source.is_char_boundary(*at)).unwrap_or(0);
+        let last = span.end.min(end).max(start);
+        start..(last..=end).find(|at| self.source.is_char_boundary(*at)).unwrap_or(end)
     }
 
     fn line(&self, finding: &Finding) -> usize {

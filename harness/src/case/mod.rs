@@ -4,7 +4,7 @@
 //! and a caret: an unknown field with the one that was probably meant, two operations in one step, a Deployment that
 //! nothing makes, an edge that cannot happen.
 //!
-//! * `tree` is the YAML, every node with its place; `read` takes typed values out of it; `finding` shows what is wrong.
+//! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
 //! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault` and `short` know the format; `cast` knows which Deployments are there at which step.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`find()`] and [`load`] are the only functions that touch the disk.
@@ -17,6 +17,7 @@ mod fault;
 mod file;
 mod find;
 mod finding;
+mod malformed;
 mod middle;
 pub mod model;
 mod naming;
@@ -30,7 +31,7 @@ mod short;
 mod step;
 mod tree;
 
-pub use file::parse;
+pub use file::{parse, parse_bytes};
 pub use find::{find, load};
 pub use finding::{CaseError, Findings};
 pub use model::Case;

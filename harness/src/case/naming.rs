@@ -133,8 +133,8 @@ fn readiness(node: &Node, report: &mut Report) -> Option<Readiness> {
             report.add(since, "that is too long", "at most ten years");
             None
         }
-        Err(error) => {
-            report.add(since, format!("`{text}` is no time"), format!("{error}; try `-90s` or `-2h`"));
+        Err(_) => {
+            report.add(since, format!("`{text}` is no time"), "try `-90s` or `-2h`");
             None
         }
     }

@@ -1,11 +1,19 @@
 //! "Did you mean": the known word that is nearest to a wrong one.
 
-/// The nearest word, if it is near enough to be a slip: a third of its letters or fewer, or the same but for case.
+/// The nearest word, if it is near enough to be a slip: a third of its letters or fewer, or the same but for case. Else the only one that
+/// begins so, as `deploy` does `deployment`.
 pub(super) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
     let near = |word: &&str| distance(&lower, &word.to_lowercase()) <= (word.chars().count().max(3)) / 3;
-    known.into_iter().filter(near).min_by_key(|word| distance(&lower, &word.to_lowercase()))
+    let known: Vec<&str> = known.into_iter().collect();
+    let slip = known.iter().copied().filter(near).min_by_key(|word| distance(&lower, &word.to_lowercase()));
+    let mut longer =
+        known.iter().copied().filter(|word| lower.len() >= BEGINNING && word.to_lowercase().starts_with(&lower));
+    slip.or_else(|| longer.next().filter(|_| longer.next().is_none()))
 }
+
+/// So many letters make a beginning.
+const BEGINNING: usize = 4;
 
 /// `did you mean `replicas`?`, or nothing.
 pub(super) fn did_you_mean<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
@@ -45,6 +53,8 @@ mod tests {
     #[case("maxsurge", Some("maxSurge"))]
     #[case("Replicas", Some("replicas"))]
     #[case("colour", None)]
+    #[case("repl", Some("replicas"))]
+    #[case("max", None)]
     #[case("", None)]
     fn finds_slips(#[case] wrong: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(wrong, ["name", "replicas", "image", "maxSurge"]), expected);

@@ -20,7 +20,7 @@ impl<'n> Fields<'n> {
     /// The mapping at this node. Unknown fields are findings; so is a node that is no mapping.
     pub(super) fn of(node: &'n Node, what: &str, known: &[&str], report: &mut Report) -> Option<Self> {
         let Kind::Map(map) = &node.kind else {
-            report.add(node, format!("{what} is a mapping"), format!("this is {}", node.describe()));
+            report.add(node, format!("{what} is a mapping"), not_a_mapping(node, known));
             report.help(format!("its fields are {}", list(known)));
             return None;
         };
@@ -39,8 +39,12 @@ impl<'n> Fields<'n> {
 
     /// Whether a field is missing, and not merely misspelt: that has been reported already.
     pub(super) fn lacks(&self, key: &str) -> bool {
-        self.get(key).is_none()
-            && !self.map.iter().any(|(name, _)| nearest(&name.as_key(), [key]).is_some_and(|_| name.as_key() != key))
+        self.get(key).is_none() && !self.is_misspelt(key)
+    }
+
+    /// Whether there is a field that was probably meant to be this one.
+    pub(super) fn is_misspelt(&self, key: &str) -> bool {
+        self.entry(key).is_none() && self.map.iter().any(|(name, _)| nearest(&name.as_key(), [key]).is_some())
     }
 
     /// A field's key and value, null or not.
@@ -49,6 +53,21 @@ impl<'n> Fields<'n> {
     }
 }
 
+/// What stands where a mapping should, and what was probably meant.
+fn not_a_mapping(node: &Node, known: &[&str]) -> String {
+    let field = |text: &str| {
+        text.split_once(':').filter(|(key, _)| known.contains(key)).map(|(key, rest)| (key.to_owned(), rest.to_owned()))
+    };
+    match (&node.kind, node.as_text().and_then(field)) {
+        (_, Some((key, rest))) => format!("a blank is missing: `{key}: {}`", rest.trim()),
+        (Kind::Null, _) => "its fields are missing; are they indented too little?".to_owned(),
+        _ => format!("this is {}", node.describe()),
+    }
+}
+
+/// The parts of a whole manifest.
+const OF_MANIFESTS: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
+
 /// A finding about a field that does not exist, or not yet.
 pub(super) fn unknown(key: &Node, what: &str, known: &[&str], report: &mut Report) {
     let name = key.as_key();
@@ -56,7 +75,24 @@ pub(super) fn unknown(key: &Node, what: &str, known: &[&str], report: &mut Repor
         report.add(key, format!("`{name}` is not supported yet"), "a later version will know it");
         return;
     }
-    let hint = did_you_mean(&name, known.iter().copied()).unwrap_or_else(|| format!("{what} has no such field"));
+    if matches!(key.kind, Kind::List(_) | Kind::Map(_)) {
+        report.add(key, "a field's name is a word", format!("this is {}", key.describe()));
+        return;
+    }
+    if let Some(letter) = name.chars().find(|letter| letter.is_whitespace() && !letter.is_ascii()) {
+        let code = u32::from(letter);
+        report.add(
+            key,
+            "a blank that is none",
+            format!("U+{code:04X} looks like a blank; YAML is indented with plain ones"),
+        );
+        return;
+    }
+    let hint = match did_you_mean(&name, known.iter().copied()) {
+        Some(hint) => hint,
+        None if OF_MANIFESTS.contains(&name.as_str()) => "whole manifests go under `apply`".to_owned(),
+        None => format!("{what} has no such field"),
+    };
     report.add(key, format!("unknown field `{name}`"), hint);
     report.help(format!("the fields of {what} are {}", list(known)));
 }
@@ -97,6 +133,7 @@ pub(super) fn integer(node: &Node, what: &str, range: RangeInclusive<i64>, repor
     let Kind::Int(number) = node.kind else {
         let hint = match &node.kind {
             Kind::Text(text) if text.parse::<i64>().is_ok() => "this is a text; leave the quotes out".to_owned(),
+            Kind::Float(float) if float.fract() == 0.0 => format!("this is a fraction; write `{float}`"),
             _ => format!("this is {}", node.describe()),
         };
         report.add(node, format!("{what} is a whole number"), hint);
@@ -149,6 +186,10 @@ pub(super) fn texts(node: &Node, what: &str, report: &mut Report) -> Option<BTre
     for (key, value) in map {
         match &value.kind {
             Kind::Text(text) => drop(texts.insert(key.as_key(), text.clone())),
+            Kind::Null => report.add(value, format!("a value of {what} is a text"), "this is nothing; write `\"\"`"),
+            Kind::List(_) | Kind::Map(_) => {
+                report.add(value, format!("a value of {what} is a text"), format!("this is {}", value.describe()));
+            }
             _ => report.add(value, format!("a value of {what} is a text"), "put it into quotes"),
         }
     }

@@ -23,7 +23,7 @@ impl Reader<'_> {
             Some(env) => read::texts(env, "env", self.report)?,
             None => BTreeMap::new(),
         };
-        if image.is_none() && env.is_empty() {
+        if image.is_none() && fields.get("env").is_none_or(Node::is_empty) && !fields.is_misspelt("image") {
             self.report.add(key, "`set` sets nothing", "add `image` or `env`");
             return None;
         }

@@ -6,6 +6,7 @@ use super::cast::Cast;
 use super::finding::Report;
 use super::model::{Count, During, Edge, Fault, Step};
 use super::naming;
+use super::nearest::did_you_mean;
 use super::pods;
 use super::read::{self, Fields};
 use super::tree::{Kind, Node};
@@ -209,7 +210,7 @@ impl Reader<'_> {
             Ok(duration) if duration > LONGEST => self.report.add(node, "that is too long", "at most ten years"),
             Ok(duration) => return Some(duration),
             Err(error) => {
-                self.report.add(node, format!("`{text}` is no duration"), format!("{error}; try `90s` or `10m`"));
+                self.report.add(node, format!("`{text}` is no duration"), not_a_duration(text, &error));
             }
         }
         None
@@ -224,5 +225,18 @@ impl Reader<'_> {
         }
         let steps: Vec<Step> = items.iter().filter_map(|step| self.step(step, false)).collect();
         (steps.len() == items.len()).then_some(steps)
+    }
+}
+
+/// Why a text is no length of time, and what is.
+fn not_a_duration(text: &str, error: &humantime::DurationError) -> String {
+    use humantime::DurationError as Error;
+    let units = ["seconds", "minutes", "hours", "days", "s", "m", "h", "d", "ms"];
+    match error {
+        _ if text.starts_with('-') => "time passes forwards only".to_owned(),
+        Error::UnknownUnit { unit, .. } if !unit.is_empty() => did_you_mean(unit, units)
+            .unwrap_or_else(|| format!("there is no unit `{unit}`; try `90s`, `10m` or `1h 30m`")),
+        Error::NumberOverflow => "that is too long; at most ten years".to_owned(),
+        _ => "try `90s`, `10m` or `1h 30m`".to_owned(),
     }
 }

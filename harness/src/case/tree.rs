@@ -38,10 +38,27 @@ pub(super) struct Malformed {
     pub(super) hint: String,
 }
 
+/// Deeper than any manifest; each level costs stack.
+pub(super) const DEEPEST: usize = 32;
+/// More nodes than any case has, with and without those that aliases repeat.
+pub(super) const MOST_NODES: usize = 50_000;
+
+fn alias_limits() -> serde_saphyr::options::AliasLimits {
+    let mut limits = serde_saphyr::options::AliasLimits::default();
+    limits.max_total_replayed_events = MOST_NODES;
+    limits
+}
+
 impl Node {
     /// Read one YAML document as kubectl would: `0644` is octal, `yes` is a boolean; duplicate keys are errors.
     pub(super) fn parse(text: &str) -> Result<Self, Malformed> {
-        let options = serde_saphyr::options! { with_snippet: false, legacy_octal_numbers: true };
+        let options = serde_saphyr::options! {
+            with_snippet: false,
+            legacy_octal_numbers: true,
+            reject_unsupported_tags: true,
+            budget: serde_saphyr::budget! { max_depth: DEEPEST, max_documents: 1, max_nodes: MOST_NODES },
+            alias_limits: alias_limits(),
+        };
         serde_saphyr::from_str_with_options::<Self>(text, options).map_err(|error| {
             let span = error.location().map_or(0..0, |location| place(text, &location));
             match &error {
@@ -49,7 +66,7 @@ impl Node {
                     let what = format!("`{}` is there twice", key.as_deref().unwrap_or("a key"));
                     Malformed { span, what, hint: "this one would win".to_owned() }
                 }
-                _ => Malformed { span, what: "this is not YAML".to_owned(), hint: without_place(&error.to_string()) },
+                _ => Malformed::in_words(span.clone(), &without_place(&error.to_string()), &text[span.start..]),
             }
         })
     }
@@ -72,6 +89,15 @@ impl Node {
         match &self.kind {
             Kind::Map(map) => map.iter().find(|(name, _)| name.as_key() == key).map(|(_, value)| value),
             _ => None,
+        }
+    }
+
+    /// Whether it is a list or a mapping without anything in it.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.kind {
+            Kind::List(list) => list.is_empty(),
+            Kind::Map(map) => map.is_empty(),
+            _ => false,
         }
     }
 

@@ -1,0 +1,53 @@
+//! What the YAML parser says of a file that it cannot read, in a reader's words.
+
+use super::tree::{DEEPEST, MOST_NODES, Malformed};
+
+/// Part of the parser's message, what is wrong, and what to do. The first that fits is taken.
+const WORDS: [(&str, &str, &str); 17] = [
+    ("tabs disallowed", "a tab in the indentation", "YAML is indented with blanks"),
+    (
+        "mapping values are not allowed",
+        "a second `: ` in one line",
+        "put the text into quotes, or check the indentation",
+    ),
+    ("unclosed quote", "this quote is never closed", "add the other one"),
+    ("unclosed bracket", "this bracket is never closed", "add the other one"),
+    ("Documents {", "a second document", "one case a file, so without `---`"),
+    ("number is too large", "this number is too large", "more than 64 bits"),
+    ("non-finite float", "this is no number to work with", "write a finite one"),
+    ("Depth {", "nested too deeply", "that deep is no case"),
+    ("recursion limit exceeded", "nested too deeply", "that deep is no case"),
+    ("alias replay limit", "aliases repeat too much", "write out what the case needs"),
+    ("Nodes {", "the file holds too much", "that much is no case"),
+    ("recursive references", "this repeats itself", "an alias cannot stand inside of what it repeats"),
+    ("unknown anchor", "there is no such anchor", "`&name` must stand before `*name`"),
+    ("!!binary", "a binary value", "a case holds texts"),
+    ("nsupported tag", "an unknown tag", "leave out what begins with `!`, or put it into quotes"),
+    ("did not find expected key", "the indentation fits nothing above", "as many blanks as the line it belongs to"),
+    ("unexpected EOF", "this cannot stand here", "a comma or a bracket too many or too few?"),
+];
+
+impl Malformed {
+    /// From the parser's message without its place; `rest` is the text from that place on.
+    pub(super) fn in_words(span: std::ops::Range<usize>, message: &str, rest: &str) -> Self {
+        let said = |what: &str, hint: &str| Self { span: span.clone(), what: what.to_owned(), hint: hint.to_owned() };
+        if rest.starts_with("<<<<<<<") || rest.starts_with("=======") || rest.starts_with(">>>>>>>") {
+            return said("a merge conflict", "choose one side");
+        }
+        if let Some((_, what, hint)) = WORDS.iter().find(|(part, ..)| message.contains(part)) {
+            return match *what {
+                "nested too deeply" => said(what, &format!("at most {DEEPEST} levels")),
+                "aliases repeat too much" | "the file holds too much" => {
+                    said(what, &format!("at most {MOST_NODES} values"))
+                }
+                _ => said(what, hint),
+            };
+        }
+        if message.contains("unexpected character")
+            && let Some(letter) = rest.chars().next().filter(|letter| !letter.is_control())
+        {
+            return said("this is not YAML", &format!("nothing begins with `{letter}`; put it into quotes"));
+        }
+        said("this is not YAML", message)
+    }
+}
