@@ -24,7 +24,7 @@
 //!
 //! # Where things are
 //!
-//! `case`, `controllers`, `expect`, `recording`, `timeline`, `verdict`, `faults`, `report` and `outcome` are pure: no clock, no network, no
+//! `case`, `controllers`, `expect`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock, no network, no
 //! runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
@@ -53,6 +53,7 @@ pub mod outcome;
 pub mod recording;
 pub mod report;
 mod route;
+pub mod rules;
 pub mod runner;
 pub mod shelf;
 pub mod subject;

@@ -4,12 +4,24 @@ use super::cast::Cast;
 use super::finding::{CaseError, Report};
 use super::model::{Bindings, Case, PodKind, Terminations};
 use super::read::{self, Fields};
+use super::ruled;
 use super::step::Reader;
 use super::tree::{Kind, Node};
 use crate::controllers::{Controller, Controllers};
 
 /// The fields of a case.
-const FIELDS: [&str; 8] = ["description", "controllers", "nodes", "bindings", "terminations", "pods", "given", "edges"];
+const FIELDS: [&str; 10] = [
+    "description",
+    "controllers",
+    "nodes",
+    "bindings",
+    "terminations",
+    "pods",
+    "given",
+    "edges",
+    "expectation",
+    "rules",
+];
 
 /// More bytes than any case has; what is larger is some other file.
 pub(super) const LARGEST: usize = 1 << 20;
@@ -48,7 +60,7 @@ pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
     let case = match Node::parse(text) {
-        Ok(root) => read_case(&root, &mut report).map(|case| {
+        Ok(root) => read_case(&root, text, &mut report).map(|case| {
             let case = Case { path: path.to_owned(), name: name.to_owned(), source: text.to_owned(), ..case };
             if let (true, Some((line, why)), Some(pods)) = (case.wants_real(), case.only_held(), root.get("pods")) {
                 report.add(pods, "this case cannot have real pods", format!("line {line}: {why}"));
@@ -67,7 +79,7 @@ pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
 }
 
 /// The case without its path, name and source. With findings, what is returned is of no use.
-fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
+fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     if matches!(root.kind, Kind::Null) {
         report.add(root, "the file is empty", format!("a case has {}", read::list(&FIELDS)));
         return None;
@@ -125,8 +137,23 @@ fn read_case(root: &Node, report: &mut Report) -> Option<Case> {
     if let Some(place) = reader.stopped {
         reader.report.add_at(place, "the subject stays stopped", "a case ends with a subject: add `subject: start`");
     }
+    let (rules, expectation) = ruled::of(fields.get("rules"), fields.get("expectation"), text, report);
     let (path, name, source) = Default::default();
-    Some(Case { name, path, source, description, controllers, nodes, bindings, terminations, pods, given, edges })
+    Some(Case {
+        name,
+        path,
+        source,
+        description,
+        controllers,
+        nodes,
+        bindings,
+        terminations,
+        pods,
+        given,
+        edges,
+        expectation,
+        rules,
+    })
 }
 
 /// `controllers: [deployment, replicaset]`: what is judged.

@@ -5,7 +5,7 @@
 //! nothing makes, an edge that cannot happen.
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
-//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault` and `short` know the format; `cast` knows which Deployments are there at which step.
+//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`find()`] and [`load`] are the only functions that touch the disk.
 //!
@@ -27,6 +27,7 @@ mod pods;
 mod read;
 mod real;
 mod rollout;
+mod ruled;
 mod short;
 mod step;
 mod tree;
@@ -35,6 +36,7 @@ pub use file::{parse, parse_bytes};
 pub use find::{find, load};
 pub use finding::{CaseError, Findings};
 pub use model::Case;
+pub(crate) use ruled::rules;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use serde_json::Value;
 pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
 use crate::controllers::Controllers;
 use crate::expect::Expect;
+use crate::rules::{Expectation, Rule};
 
 /// One case: a YAML file under `cases/<area>/`.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +35,10 @@ pub struct Case {
     pub given: Vec<Step>,
     /// What the world does, one by one.
     pub edges: Vec<Step>,
+    /// What the case is held against.
+    pub expectation: Expectation,
+    /// What it says of every frame, of one of them, or of the end.
+    pub rules: Vec<Rule>,
 }
 
 /// Who runs the pods.

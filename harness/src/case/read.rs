@@ -7,9 +7,6 @@ use super::finding::Report;
 use super::nearest::{did_you_mean, nearest};
 use super::tree::{Kind, Node};
 
-/// Names that the case format reserves and this build does not know yet.
-const NOT_YET: [&str; 1] = ["rules"];
-
 /// A mapping with known fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'n> {
@@ -68,13 +65,9 @@ fn not_a_mapping(node: &Node, known: &[&str]) -> String {
 /// The parts of a whole manifest.
 const OF_MANIFESTS: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
-/// A finding about a field that does not exist, or not yet.
+/// A finding about a field that does not exist.
 pub(super) fn unknown(key: &Node, what: &str, known: &[&str], report: &mut Report) {
     let name = key.as_key();
-    if NOT_YET.contains(&name.as_str()) {
-        report.add(key, format!("`{name}` is not supported yet"), "a later version will know it");
-        return;
-    }
     if matches!(key.kind, Kind::List(_) | Kind::Map(_)) {
         report.add(key, "a field's name is a word", format!("this is {}", key.describe()));
         return;

@@ -230,7 +230,6 @@ fn the_short_form_stands_for_a_manifest() {
 #[rstest]
 #[case::unknown_field("  - scale: {replica: 3}", "unknown field `replica`")]
 #[case::unknown_operation("  - scael: 3", "unknown field `scael`")]
-#[case::not_yet("  - rules: {}", "`rules` is not supported yet")]
 #[case::only_expected("  - expect: {alive: []}", "a step without an operation")]
 #[case::nobody_named("  - pods: {}", "`pods` names none")]
 #[case::node_too_late("  - pods: {name: {a: {node: n1}}}", "`node` where pods get nodes by themselves")]
@@ -381,7 +380,6 @@ fn a_mistake_in_a_step(#[case] edges: &str, #[case] expected: &str) {
 
 #[rstest]
 #[case::empty("", &["1: the file is empty"])]
-#[case::rules("description: x\nrules: {}\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: `rules` is not supported yet"])]
 #[case::no_edges("description: x\ngiven:\n  - deployment: {name: web, image: x}\n", &["1: the case has no edges"])]
 #[case::empty_edges("description: x\ngiven:\n  - deployment: {name: web, image: x}\nedges: []\n", &["4: the case has no edges"])]
 #[case::no_description("given:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["1: the case has no description"])]
@@ -437,4 +435,47 @@ fn paths_that_hold_nothing_are_named() {
     assert_eq!(none.to_string(), "no/such/path does not exist; name a case file or a folder of them");
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/case");
     assert!(matches!(find(&[source]), Err(CaseError::NoneFound(_))));
+}
+
+/// A case with these lines after its edges.
+fn ruled(lines: &str) -> String {
+    text("  - scale: 4") + lines
+}
+
+#[test]
+fn rules_are_read_with_their_lines() {
+    let case = read(&ruled(
+        "rules:\n  always: [\"pods.size() <= 4\"]\n  finally:\n    - deployment.status.readyReplicas == 4\n",
+    ));
+    let rules: Vec<_> = case.rules.iter().map(|rule| (rule.line, rule.to_string())).collect();
+    let expected = [(8, "always: pods.size() <= 4"), (10, "finally: deployment.status.readyReplicas == 4")];
+    assert_eq!(rules, expected.map(|(line, rule)| (line, rule.to_owned())));
+    assert_eq!(case.expectation, crate::rules::Expectation::Timeline);
+}
+
+#[rstest]
+#[case::unknown_list("rules: {sometimes: []}\n", "7: unknown field `sometimes`")]
+#[case::no_list("rules: {always: pods.size() < 3}\n", "7: `always` is a list")]
+#[case::no_text("rules: {always: [3]}\n", "7: a rule is a text")]
+#[case::syntax("rules:\n  never:\n    - pods.size( > 3\n", "9: this is not CEL")]
+#[case::name("rules:\n  never:\n    - pod.size() > 3\n", "9: unknown name `pod`")]
+#[case::no_rules("expectation: rules\n", "7: the case has no rules to be held against")]
+#[case::word("expectation: rule\nrules: {always: [\"pods.size() < 3\"]}\n", "7: expectation cannot be `rule`")]
+fn bad_rules_are_bad_cases(#[case] lines: &str, #[case] expected: &str) {
+    assert_eq!(findings(&ruled(lines)), [expected]);
+}
+
+#[test]
+fn a_rules_mistake_is_shown_at_its_own_column() {
+    let error = parse("cases/x.yaml", "x", &ruled("rules:\n  always: [\"edge == 0 || replicasets.size() < 3\"]\n"))
+        .unwrap_err();
+    assert_snapshot!(error.to_string(), @r#"
+    error: unknown name `replicasets`
+     --> cases/x.yaml:8:26
+      |
+    8 |   always: ["edge == 0 || replicasets.size() < 3"]
+      |                          ^^^^^^^^^^^ did you mean `replicaSets`?
+      |
+      = help: known are deployment, deployments, replicaSets, pods, statefulSets, daemonSets, configMaps, secrets, edge, settled
+    "#);
 }

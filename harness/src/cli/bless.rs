@@ -16,6 +16,7 @@ use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
+use crate::rules::Expectation;
 use crate::shelf;
 use crate::subject::Spec;
 use crate::timeline::{Provenance, Timeline};
@@ -40,7 +41,14 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    let cases = arguments.selection.cases()?;
+    let (cases, ruled): (Vec<_>, Vec<_>) =
+        arguments.selection.cases()?.into_iter().partition(|case| case.expectation == Expectation::Timeline);
+    for case in ruled {
+        println!("not blessed  {}: its rules are what is expected, as there is no upstream", case.name);
+    }
+    if cases.is_empty() {
+        return Err(CliError::NoCase);
+    }
     let spec: Spec = arguments.subject.parse()?;
     if !matches!(spec, Spec::Upstream(_)) {
         return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
@@ -129,10 +137,9 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
 
 /// Whether the case did not go through to its end, or says another thing than upstream does.
 fn stopped(judgement: &Judgement) -> bool {
-    judgement
-        .findings
-        .iter()
-        .any(|finding| matches!(finding.what, What::Unsettled(..) | What::Trouble(..) | What::Unexpected(_)))
+    judgement.findings.iter().any(|finding| {
+        matches!(finding.what, What::Unsettled(..) | What::Trouble(..) | What::Unexpected(_) | What::Rule(_))
+    })
 }
 
 /// Every core kept busy until it is dropped.

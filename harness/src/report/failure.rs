@@ -4,6 +4,7 @@ use super::paint::Paint;
 use super::rows::{Row, rows, what_differs};
 use crate::outcome::{Outcome, Verdict};
 use crate::recording::Blame;
+use crate::rules::Broken;
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Place, What};
 
 /// Everything a reader needs to see what went wrong; `repeat` is the command that runs the case again.
@@ -58,6 +59,7 @@ pub(super) fn sentence(what: &What) -> String {
         What::Trouble(Blame::Lab, why) => format!("the lab broke: {why}"),
         What::Breach(breach) => format!("law `{}` broken: {}", breach.law, breach.detail),
         What::Unexpected(what) => what.clone(),
+        What::Rule(broken) => broken.to_string(),
         What::OtherRun(why) => format!("the run that this one is held against broke: {why}"),
         What::BothIdle => "no decision was made, and none was expected; that two do nothing proves nothing".to_owned(),
     }
@@ -106,12 +108,25 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
             }
             out
         }
+        What::Rule(broken) => rule(judgement, broken, paint),
         what => {
             let text = sentence(what);
             let text = if what.blame() == Blame::Subject { paint.bad(&text) } else { paint.doubtful(&text) };
             vec![format!("  {text}")]
         }
     }
+}
+
+/// A rule that does not hold: where it stands, at which frame, and what its operands were there.
+fn rule(judgement: &Judgement, broken: &Broken, paint: Paint) -> Vec<String> {
+    let Broken { rule, frame, why, values } = broken;
+    let mut out = vec![format!("  {}", paint.bad(&format!("the rule does not hold {frame}: {why}")))];
+    out.push(String::new());
+    out.push(format!("    {}", paint.strong(&rule.to_string())));
+    out.push(paint.faint(&format!("    {}:{}", judgement.path, rule.line)));
+    let width = values.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    out.extend(values.iter().map(|(name, value)| format!("    {name:width$} = {value}")));
+    out
 }
 
 /// The lines of the edge, expected ones with `-`, those that came instead with `+`.
@@ -147,7 +162,9 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
     let expected = match &judgement.blessing {
         Blessing::Blessed(Some(from)) => format!("{} on {}", from.controller, from.server),
         Blessing::Live(other) => format!("{} ({})", other.name, other.version),
-        Blessing::Blessed(None) | Blessing::Unblessed | Blessing::Changed(_) => "the blessed timeline".to_owned(),
+        Blessing::Blessed(None) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {
+            "the blessed timeline".to_owned()
+        }
     };
     let actual = format!("{} ({})", judgement.subject.name, judgement.subject.version);
     vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]

@@ -46,6 +46,7 @@ fn expectation(blessing: &Blessing) -> Value {
         }),
         Blessing::Live(other) => object!({"kind": "live", "subject": other}),
         Blessing::Unblessed => object!({"kind": "unblessed"}),
+        Blessing::Rules => object!({"kind": "rules"}),
         Blessing::Changed(None) => object!({"kind": "changed"}),
         Blessing::Changed(Some(changed)) => {
             object!({"kind": "changed", "edge": changed.edge.to_string(), "was": changed.expected, "is": changed.actual})
@@ -60,6 +61,7 @@ fn finding(finding: &Finding) -> Value {
         What::Trouble(..) => ("trouble", None),
         What::Breach(breach) => ("law", Some(breach.law.name())),
         What::Unexpected(_) => ("unexpected", None),
+        What::Rule(_) => ("rule", None),
         What::OtherRun(_) => ("other-run", None),
         What::BothIdle => ("both-idle", None),
     };

@@ -129,7 +129,7 @@ impl<'a> Build<'a> {
 }
 
 /// The decision in a version, and what orders it.
-fn made(before: Option<&Value>, version: &Version, world: &World<'_>, names: &Names) -> Option<Made> {
+pub(super) fn made(before: Option<&Value>, version: &Version, world: &World<'_>, names: &Names) -> Option<Made> {
     match version.kind.as_str() {
         REPLICA_SET => {
             let decision = decide::replica_set(before, version, world, names)?;

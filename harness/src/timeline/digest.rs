@@ -2,7 +2,7 @@
 //!
 //! It is taken from the text, not from the parsed case: an old recording is digested even where this build no longer reads
 //! its case. What cannot change the meaning is left out: comments on lines of their own, blank lines, blanks at the end of
-//! a line, and the description.
+//! a line, the description, and the case's rules, which are asked of a recording and change nothing in it.
 
 use crate::fingerprint::{DIGITS, fingerprint};
 
@@ -18,17 +18,20 @@ pub(super) fn parse(comment: &str) -> Option<String> {
     is_digest.then(|| digits.to_owned())
 }
 
+/// The fields of a case that change nothing in a recording.
+const LEFT_OUT: [&str; 3] = ["description:", "rules:", "expectation:"];
+
 /// The lines that say what the case does.
 fn meaning(source: &str) -> impl Iterator<Item = &str> {
-    let mut described = false;
+    let mut left_out = false;
     source.lines().map(str::trim_end).filter(move |line| {
         let content = line.trim_start();
         if content.is_empty() || content.starts_with('#') {
             return false;
         }
-        // A description goes on as long as its lines are indented.
-        described = line.starts_with("description:") || (described && content.len() < line.len());
-        !described
+        // A field goes on as long as its lines are indented.
+        left_out = LEFT_OUT.iter().any(|field| line.starts_with(field)) || (left_out && content.len() < line.len());
+        !left_out
     })
 }
 
@@ -45,6 +48,10 @@ mod tests {
     #[case::description("description: y\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
     #[case::long_description("description: >\n  y\n\n  z\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
     #[case::description_at_the_end("given:\n  - deployment: web\nedges:\n  - scale: 12\ndescription: x\n", true)]
+    #[case::rules(
+        "description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\nrules:\n  always:\n    - pods.size() < 3\n",
+        true
+    )]
     #[case::a_step("description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 13\n", false)]
     #[case::given("description: x\ngiven:\n  - deployment: api\nedges:\n  - scale: 12\n", false)]
     #[case::indentation("description: x\ngiven:\n - deployment: web\nedges:\n  - scale: 12\n", false)]

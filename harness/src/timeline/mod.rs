@@ -12,6 +12,7 @@
 //!   it named against what is there.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
 //! * `credit` tells where the decisions cannot have been the subject's.
+//! * `frames` shows the recording frame by frame to whoever asks something of each.
 //! * `digest` tells one version of a case from another.
 //! * `text` writes a timeline as lines, `parse` reads them back, `build` tells the whole story.
 //!
@@ -27,6 +28,7 @@ mod events;
 mod expected;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod frames;
 mod laws;
 mod metrics;
 mod model;
@@ -42,6 +44,7 @@ mod world;
 
 pub(crate) use credit::{unearned, wrote};
 pub(crate) use expected::unexpected;
+pub(crate) use frames::{Frame, frames};
 pub use metrics::Metrics;
 pub use model::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
 pub use order::joined;

@@ -3,19 +3,25 @@
 use super::compare::{BothIdle, Comparison, Difference, Place, compare, compare_live};
 use super::evidence::{At, Evidence};
 use super::judgement::{Blessing, Finding, Judgement, What};
+use crate::case;
 use crate::outcome::Verdict;
 use crate::recording::{Blame, Recording};
+use crate::rules::{Expectation, Rule, broken};
 use crate::timeline::{self, EdgeId, Metrics, Timeline, wrote};
 
-/// Judge a recording by its blessed timeline, or by the laws alone if there is none.
+/// Judge a recording by its blessed timeline and its case's rules, or by the laws alone if there is neither.
 #[must_use]
 pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
     let timeline = Timeline::from_recording(recording);
-    // A blessed timeline is of runs that went through.
-    let evidence = Evidence::of(recording, |edge| blessed.is_some_and(|blessed| blessed.edge(edge).is_some()));
+    let ruled = ruled(recording);
+    let by_rules = matches!(ruled, Ok((_, Expectation::Rules)));
+    // A blessed timeline is of runs that went through; of a case without upstream its rules say that it can be.
+    let possible = |edge| blessed.map_or(by_rules, |blessed| blessed.edge(edge).is_some());
+    let evidence = Evidence::of(recording, possible);
     let mut findings = troubles(&evidence);
     let mut blessing = match blessed {
         Some(blessed) => Blessing::Blessed(blessed.provenance.clone()),
+        None if by_rules => Blessing::Rules,
         None => Blessing::Unblessed,
     };
     let mut comparison = None;
@@ -34,6 +40,7 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
     let exceptions = if matches!(blessing, Blessing::Changed(_)) { None } else { blessed };
     findings.extend(breaches(&timeline, exceptions, &evidence));
     findings.extend(unexpected(recording, &evidence));
+    findings.extend(rules(ruled, recording, &evidence));
     finish(recording, timeline, blessing, findings, comparison)
 }
 
@@ -65,6 +72,7 @@ pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
     }
     findings.extend(breaches(&timeline, Some(&expected), &evidence));
     findings.extend(unexpected(recording, &evidence));
+    findings.extend(rules(ruled(recording), recording, &evidence));
     finish(recording, timeline, Blessing::Live(other.header.subject.clone()), findings, comparison)
 }
 
@@ -175,6 +183,30 @@ fn unexpected(recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
         Finding { place: Place::Edge(edge), label, line, what: What::Unexpected(what) }
     };
     found.map(finding).collect()
+}
+
+/// The rules of the recorded case and what it is held against, from its text.
+fn ruled(recording: &Recording) -> Result<(Vec<Rule>, Expectation), String> {
+    case::rules(&recording.header.path, &recording.header.source).map_err(|error| error.to_string())
+}
+
+/// The rules that do not hold, as far as there is evidence. Rules that this build cannot read say nothing about the subject.
+fn rules(ruled: Result<(Vec<Rule>, Expectation), String>, recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
+    let at = |edge, what| {
+        let (label, line) = (evidence.label(edge), evidence.line(edge));
+        Finding { place: Place::Edge(edge), label, line, what }
+    };
+    match ruled {
+        Ok((rules, _)) => {
+            let whole = evidence.completed && evidence.lab().is_none();
+            let broken = broken(&rules, recording, whole).into_iter().filter(|(edge, _)| evidence.covers(*edge));
+            broken.map(|(edge, broken)| at(edge, What::Rule(broken))).collect()
+        }
+        Err(why) => {
+            let why = format!("the rules of the recorded case cannot be read: {why}");
+            vec![at(EdgeId::GIVEN, What::Trouble(Blame::Lab, why))]
+        }
+    }
 }
 
 fn finding(at: &At, what: What) -> Finding {

@@ -3,6 +3,7 @@
 use super::compare::{Comparison, Difference, Place, Relabelled};
 use crate::outcome::{Outcome, Verdict};
 use crate::recording::{Blame, Identity};
+use crate::rules::Broken;
 use crate::timeline::{Breach, Metrics, Provenance, Timeline};
 
 /// What one recording says about its subject.
@@ -41,6 +42,8 @@ pub enum Blessing {
     Live(Identity),
     /// Nothing but the laws: the case was never blessed.
     Unblessed,
+    /// The case's rules, which are all that is expected.
+    Rules,
     /// Nothing but the laws: the blessed timeline is of another version of the case. With the first edge
     /// that is called differently, if any is.
     Changed(Option<Relabelled>),
@@ -72,6 +75,8 @@ pub enum What {
     Breach(Breach),
     /// Other pods live on than the case says.
     Unexpected(String),
+    /// A rule of the case does not hold.
+    Rule(Broken),
     /// The run that this one is held against broke here; why.
     OtherRun(String),
     /// Neither side holds a decision.
@@ -83,7 +88,7 @@ impl What {
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
-            Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) => Blame::Subject,
+            Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) | Self::Rule(_) => Blame::Subject,
             Self::Unsettled(blame, _) | Self::Trouble(blame, _) => *blame,
             Self::OtherRun(_) | Self::BothIdle => Blame::Lab,
         }
@@ -97,7 +102,7 @@ impl Judgement {
         match (self.verdict, &self.blessing) {
             (Verdict::NonConformant, _) => Outcome::NonConformant,
             (Verdict::Inconclusive, _) => Outcome::Inconclusive,
-            (Verdict::Conformant, Blessing::Blessed(_) | Blessing::Live(_)) => Outcome::Conformant,
+            (Verdict::Conformant, Blessing::Blessed(_) | Blessing::Live(_) | Blessing::Rules) => Outcome::Conformant,
             (Verdict::Conformant, Blessing::Unblessed | Blessing::Changed(_)) => Outcome::Unblessed,
         }
     }

@@ -79,6 +79,7 @@ fn verdicts(#[case] recording: Recording, #[case] verdict: &str, #[case] finding
                 super::What::Breach(_) => "law",
                 super::What::Unexpected(_) => "expect",
                 super::What::OtherRun(_) => "other",
+                super::What::Rule(_) => "rule",
                 super::What::BothIdle => "idle",
             };
             format!("{} {kind} {}", finding.place, finding.line.unwrap_or(0))
@@ -270,4 +271,49 @@ fn a_subject_that_wrote_nothing_is_never_conformant() {
     assert_eq!(first_trouble(&silent(untouched().user(1, "x").request("update", "deployments", 409))), expected);
     assert_eq!(first_trouble(&silent(untouched().user(1, "x").request("update", "deployments", 200))), "conformant");
     assert_eq!(judge(&silent(untouched().user(1, "x")), None).outcome(), Outcome::Inconclusive);
+}
+
+/// The recording of a case with these fields besides.
+fn of_case(fields: &str, recording: Recording) -> Recording {
+    let source = format!("{}{fields}", recording.header.source);
+    Recording { header: crate::recording::Header { source, ..recording.header }, ..recording }
+}
+
+#[rstest]
+#[case::that_hold("rules: {always: [\"replicaSets[0].spec.replicas <= 12\"]}\n", None)]
+#[case::that_do_not(
+    "rules: {always: [\"replicaSets[0].spec.replicas <= 11\"]}\n",
+    Some("edge 1 (scale 12): rule `always:")
+)]
+#[case::that_cannot_be_asked(
+    "rules: {finally: [\"deployment.spec.size == 3\"]}\n",
+    Some("cannot be evaluated: No such key: size")
+)]
+fn rules_count_beside_a_timeline(#[case] rules: &str, #[case] wrong: Option<&str>) {
+    let judgement = judge(&of_case(rules, film(&[11]).settled().end()), Some(&blessed()));
+    let message = crate::report::headline(&judgement);
+    assert_eq!(
+        judgement.outcome(),
+        if wrong.is_some() { Outcome::NonConformant } else { Outcome::Conformant },
+        "{message}"
+    );
+    assert!(message.contains(wrong.unwrap_or_default()), "{message}");
+}
+
+#[test]
+fn rules_alone_can_be_what_is_expected() {
+    let rules = "expectation: rules\nrules: {always: [\"replicaSets[0].spec.replicas <= 12\"]}\n";
+    let judged = |film: Film| judge(&of_case(rules, film.end()), None);
+    assert_eq!(judged(film(&[11]).settled()).outcome(), Outcome::Conformant);
+    let stuck = judge(&of_case(rules, film(&[11]).impossible("there is no pod").aborted()), None);
+    assert_eq!(stuck.outcome(), Outcome::NonConformant);
+    let broke = judge(&of_case(rules, film(&[11]).unsettled(Blame::Lab, "x").aborted()), None);
+    assert_eq!(broke.outcome(), Outcome::Inconclusive);
+}
+
+#[test]
+fn rules_that_cannot_be_read_are_never_a_pass() {
+    let judgement =
+        judge(&of_case("rules: {always: [\"pods.size( > 1\"]}\n", film(&[11]).settled().end()), Some(&blessed()));
+    assert_eq!(judgement.outcome(), Outcome::Inconclusive);
 }

@@ -39,6 +39,7 @@ pub fn withstood(reference: &Recording, faulted: &Recording) -> Withstood {
             What::Unsettled(_, why) | What::Trouble(_, why) => failures.push(format!("{place}: {why}")),
             What::Breach(breach) => failures.push(format!("{place}: law broken: {breach}")),
             What::Unexpected(why) => failures.push(format!("{place}: {why}")),
+            What::Rule(broken) => failures.push(format!("{place}: {broken}")),
             What::Divergence(_) | What::BothIdle => {}
         }
     }

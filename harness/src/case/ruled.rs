@@ -1,0 +1,82 @@
+//! The case's own rules: `rules: {always, never, eventually, finally}`, each a list of CEL expressions, and what the case is held against.
+//!
+//! Expressions are read here, so that a slip in one is an error with its place before anything runs; `crate::rules` asks them.
+
+use std::ops::Range;
+
+use super::finding::{CaseError, Report};
+use super::nearest::did_you_mean;
+use super::read::{self, Fields};
+use super::tree::Node;
+use crate::rules::{Expectation, Expression, Rule, When};
+
+/// The rules of a case file's text and what it is held against, whatever else the text says.
+///
+/// # Errors
+/// The text is no YAML, or a rule is none.
+pub(crate) fn rules(path: &str, text: &str) -> Result<(Vec<Rule>, Expectation), CaseError> {
+    let mut report = Report::default();
+    let root = match Node::parse(text) {
+        Ok(root) => root,
+        Err(malformed) => {
+            report.add_at(malformed.span, malformed.what, malformed.hint);
+            return Err(report.into_error(path, text));
+        }
+    };
+    let read = of(root.get("rules"), root.get("expectation"), text, &mut report);
+    if report.is_empty() { Ok(read) } else { Err(report.into_error(path, text)) }
+}
+
+/// The rules in these nodes; `source` is the whole file.
+pub(super) fn of(
+    rules: Option<&Node>,
+    expectation: Option<&Node>,
+    source: &str,
+    report: &mut Report,
+) -> (Vec<Rule>, Expectation) {
+    let words = [("timeline", Expectation::Timeline), ("rules", Expectation::Rules)];
+    let chosen = expectation.and_then(|node| read::word(node, "expectation", &words, report)).unwrap_or_default();
+    let mut all = Vec::new();
+    if let Some(node) = rules {
+        let names = When::ALL.map(When::name);
+        let fields = Fields::of(node, "`rules`", &names, report);
+        for (when, fields) in When::ALL.into_iter().zip(fields.into_iter().cycle()) {
+            let Some(list) = fields.get(when.name()) else { continue };
+            let texts = read::items(list, &format!("`{}`", when.name()), report).unwrap_or_default();
+            all.extend(texts.iter().filter_map(|text| rule(text, when, source, report)));
+        }
+    }
+    if let (Expectation::Rules, true, Some(node)) = (chosen, all.is_empty(), expectation) {
+        report.add(node, "the case has no rules to be held against", "add `rules: {finally: [\"…\"]}`");
+    }
+    (all, chosen)
+}
+
+fn rule(node: &Node, when: When, source: &str, report: &mut Report) -> Option<Rule> {
+    let text = read::text(node, "a rule", report)?;
+    let mistakes = match Expression::read(text) {
+        Ok(_) => return Some(Rule { when, text: text.to_owned(), line: node.line }),
+        Err(mistakes) => mistakes,
+    };
+    for mistake in mistakes {
+        let near = mistake.unknown.as_ref().and_then(|(word, known)| did_you_mean(word, known.iter().copied()));
+        let hint = near.as_ref().unwrap_or(&mistake.hint);
+        report.add_at(within(node, text, source, &mistake.at), mistake.what, hint);
+        if near.is_some() {
+            report.help(mistake.hint);
+        }
+    }
+    None
+}
+
+/// Where a part of a text stands in the file; all of the text where it is not written as it is read.
+fn within(node: &Node, text: &str, source: &str, part: &Range<usize>) -> Range<usize> {
+    let written = source.get(node.span.clone()).unwrap_or_default();
+    match written.find(text) {
+        Some(at) => {
+            let begins = node.span.start + at;
+            begins + part.start..begins + part.end.max(part.start)
+        }
+        None => node.span.clone(),
+    }
+}

@@ -1,0 +1,123 @@
+//! Rules held against a recording.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cel::{Context, Value as Cel};
+
+use super::history::History;
+use super::scene::{self, Unasked};
+use super::{Broken, Expression, Rule, When, show};
+use crate::recording::Recording;
+use crate::timeline::{EdgeId, Frame, frames};
+
+/// The rules that do not hold, each with the edge where that shows first; `finally` and `eventually` only where the recording is `whole`.
+pub(crate) fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<(EdgeId, Broken)> {
+    let mut asked: Vec<Asked<'_>> = rules.iter().map(Asked::new).collect();
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let mut history = History::default();
+    let mut past = Arc::new(history.clone());
+    let mut last = EdgeId::GIVEN;
+    frames(recording, |frame| {
+        let news = history.take(frame);
+        if news {
+            past = Arc::new(history.clone());
+        }
+        last = frame.edge;
+        if frame.staged {
+            asked.iter_mut().for_each(|rule| rule.ask(frame, &past, news));
+        }
+    });
+    asked.into_iter().filter_map(|rule| rule.end(whole, last)).collect()
+}
+
+/// A rule, and what came of it so far.
+struct Asked<'r> {
+    rule: &'r Rule,
+    expression: Result<Expression, String>,
+    /// The first frame that breaks it; of one that must come true, the last that did not make it true.
+    broken: Option<(EdgeId, Broken)>,
+    /// Whether it has come true.
+    held: bool,
+    /// Whether it was ever asked.
+    asked: bool,
+    /// The variables and the past have changed since it was asked last.
+    stale: bool,
+}
+
+impl<'r> Asked<'r> {
+    fn new(rule: &'r Rule) -> Self {
+        let why =
+            |mistakes: Vec<super::Mistake>| mistakes.iter().map(|it| it.what.clone()).collect::<Vec<_>>().join(", ");
+        let expression = Expression::read(&rule.text).map_err(why);
+        Self { rule, expression, broken: None, held: false, asked: false, stale: true }
+    }
+
+    fn ask(&mut self, frame: &Frame<'_, '_>, past: &Arc<History>, news: bool) {
+        let Ok(expression) = &self.expression else { return };
+        self.stale |= expression.variables.iter().any(|variable| scene::changes(variable, frame));
+        self.stale |= expression.looks_back && news;
+        let when = self.rule.when;
+        let due = match when {
+            When::Always | When::Never => self.broken.is_none(),
+            When::Eventually => !self.held && frame.edge != EdgeId::GIVEN,
+            When::Finally => frame.settled(),
+        };
+        if !due || !self.stale {
+            return;
+        }
+        self.stale = false;
+        let variables: BTreeSet<&str> = expression.variables.iter().map(String::as_str).collect();
+        let context = match scene::context(variables.into_iter(), frame, past) {
+            Ok(context) => context,
+            Err(Unasked::NoDeployment) if when != When::Finally => return,
+            Err(Unasked::NoDeployment) => return self.breaks(frame, "there is no Deployment".to_owned(), None),
+            Err(Unasked::Error(why)) => return self.breaks(frame, why, None),
+        };
+        self.asked = true;
+        let wanted = when != When::Never;
+        match Cel::resolve(&expression.root, &context) {
+            Ok(Cel::Bool(holds)) if holds == wanted => {
+                self.held = true;
+                self.broken = None;
+            }
+            Ok(Cel::Bool(holds)) => self.breaks(frame, format!("it is {holds}"), Some(&context)),
+            Ok(_) => self.breaks(frame, "it is neither true nor false".to_owned(), Some(&context)),
+            Err(error) => self.breaks(frame, format!("it cannot be evaluated: {error}"), Some(&context)),
+        }
+    }
+
+    fn breaks(&mut self, frame: &Frame<'_, '_>, why: String, context: Option<&Context<'_, '_>>) {
+        let values = self.expression.as_ref().ok().zip(context);
+        let values = values.map(|(expression, context)| show::values(expression, context)).unwrap_or_default();
+        self.broken = Some((frame.edge, Broken { rule: self.rule.clone(), frame: frame.how(), why, values }));
+    }
+
+    fn end(self, whole: bool, last: EdgeId) -> Option<(EdgeId, Broken)> {
+        let bare = |frame: &str, why: String| {
+            Some((last, Broken { rule: self.rule.clone(), frame: frame.to_owned(), why, values: Vec::new() }))
+        };
+        match (&self.expression, self.rule.when) {
+            (Err(why), _) => bare("anywhere", format!("it is no rule: {why}")),
+            (Ok(_), When::Always | When::Never) if self.broken.is_some() => self.broken,
+            (Ok(_), _) if !whole => None,
+            (Ok(_), _) if !self.asked && self.broken.is_none() => {
+                bare("anywhere", "there was no Deployment to ask it of".to_owned())
+            }
+            (Ok(_), When::Eventually) if !self.held => self.broken.map(|(_, broken)| {
+                (
+                    last,
+                    Broken {
+                        frame: "at any frame".to_owned(),
+                        why: "it never came true; at the last frame".to_owned(),
+                        ..broken
+                    },
+                )
+            }),
+            (Ok(_), When::Finally) => self.broken,
+            (Ok(_), _) => None,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A case's own rules: what must hold at every frame of its recording, at one of them, or at the end, in CEL.
+//!
+//! A blessed timeline says all that upstream did; a rule says what the case is *about*, in a sentence that a reader can check. Where
+//! there is no upstream (config restarts) the rules are the whole expectation.
+//!
+//! * `always`, `never`: at every frame, from the settled `given` on. `eventually`: at one frame after the first edge began.
+//!   `finally`: when the last edge has settled.
+//! * A frame is the state after one version of any object, whoever wrote it, and once more the state that has settled. Rules see its
+//!   objects as the API has them, with a `name` that another run shares (`rs1`), and with the zeros and empty maps that the API leaves
+//!   out; of Secrets they see names alone. See `scene`.
+//! * Functions over history look back to the very beginning, `given` included: `count('rs2 created')` is how many decisions read
+//!   so, `restarts('deployment/web')` how often the subject changed that pod template. See `history`.
+//!
+//! A rule that cannot be evaluated never passes: a field that is not there, a value that is no boolean, or a rule that was asked at no
+//! frame at all is a broken rule, and so non-conformant. A rule that uses `deployment` is asked only while there is one. What is wrong
+//! with a rule in itself (its syntax, a name that does not exist) is found when the case is read.
+//!
+//! Pure. `expression` reads a rule, `ask` holds it against a recording, `show` says what its names were. `case` reads rules out of a
+//! file, `verdict` weighs what is broken.
+
+mod ask;
+mod expression;
+mod history;
+mod scene;
+mod show;
+
+use std::fmt::{Display, Formatter};
+
+pub(crate) use ask::broken;
+pub(crate) use expression::{Expression, Mistake};
+
+/// One rule of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// When it must hold.
+    pub when: When,
+    /// The expression.
+    pub text: String,
+    /// The line of the case file, from 1.
+    pub line: usize,
+}
+
+/// When a rule must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum When {
+    /// At every frame.
+    Always,
+    /// At no frame.
+    Never,
+    /// At one frame at least, after the first edge began.
+    Eventually,
+    /// When the last edge has settled.
+    Finally,
+}
+
+/// What a case is held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expectation {
+    /// The timeline that was recorded from upstream; its rules besides.
+    #[default]
+    Timeline,
+    /// Its rules alone, as there is no upstream; a timeline may stand beside it all the same.
+    Rules,
+}
+
+/// A rule that does not hold, where, and what its names were there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Which rule.
+    pub rule: Rule,
+    /// The frame, in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this edge`.
+    pub frame: String,
+    /// Why: `it is false`, or what stands in the way of evaluating it.
+    pub why: String,
+    /// The rule's operands as they are written, with their values there.
+    pub values: Vec<(String, String)>,
+}
+
+impl When {
+    /// All of them, in the order in which a case has them.
+    pub const ALL: [Self; 4] = [Self::Always, Self::Never, Self::Eventually, Self::Finally];
+
+    /// The field of the case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::Never => "never",
+            Self::Eventually => "eventually",
+            Self::Finally => "finally",
+        }
+    }
+}
+
+impl Display for Rule {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.when.name(), self.text)
+    }
+}
+
+impl Display for Broken {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { rule, frame, why, values } = self;
+        write!(f, "rule `{rule}` (line {}) does not hold {frame}: {why}", rule.line)?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        let values: Vec<_> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        write!(f, "; {}", values.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{Broken, Expression, Rule, When, broken};
+use crate::recording::{Blame, Recording};
+use crate::timeline::fixture::{Film, complete, deployment, owned_set, ready, revision, scaled, with};
+
+fn web(replicas: i32) -> Value {
+    with(&with(&deployment("web", replicas, "app:1"), &revision(1)), &json!({"status": complete(2)}))
+}
+
+/// Two pods, scaled to three by a user: the ReplicaSet goes 2 -> 4 -> 3.
+fn film() -> Film {
+    let set = owned_set(&web(2), "1", "app:1", 2);
+    Film::rolled_out(2)
+        .user(1, "scale 3")
+        .driver(&web(3))
+        .other(&scaled(&set, 4))
+        .other(&with(&scaled(&set, 3), &json!({"status": ready(3)})))
+        .settled()
+}
+
+fn rule(when: When, text: &str) -> Rule {
+    Rule { when, text: text.to_owned(), line: 9 }
+}
+
+fn first(rules: &[Rule], recording: &Recording) -> Option<Broken> {
+    broken(rules, recording, true).into_iter().next().map(|(_, broken)| broken)
+}
+
+#[rstest]
+#[case::always(When::Always, "replicaSets.map(r, r.spec.replicas).sum() <= 4", true)]
+#[case::always_broken(When::Always, "replicaSets.map(r, r.spec.replicas).sum() <= 3", false)]
+#[case::never(When::Never, "replicaSets.exists(r, r.spec.replicas > 4)", true)]
+#[case::never_broken(When::Never, "replicaSets.exists(r, r.spec.replicas == 4)", false)]
+#[case::eventually(When::Eventually, "replicaSets[0].spec.replicas == 4", true)]
+#[case::eventually_not_in_given(
+    When::Eventually,
+    "replicaSets[0].spec.replicas == 2 && deployment.spec.replicas == 2",
+    false
+)]
+#[case::finally(When::Finally, "replicaSets[0].status.readyReplicas == 3", true)]
+#[case::finally_broken(When::Finally, "replicaSets[0].spec.replicas == 4", false)]
+#[case::zeros_are_there(When::Always, "deployment.status.unavailableReplicas == 0 && !deployment.spec.paused", true)]
+#[case::shared_names(When::Finally, "replicaSets[0].name == 'rs1' && deployment.name == 'web'", true)]
+#[case::count(When::Finally, "count('rs1 created 2') == 1 && count('rs1') == 3 && count('rs1 2 -> 4') == 1", true)]
+#[case::count_of_none(When::Finally, "count('deleted') == 0", true)]
+#[case::settled_states_only(When::Always, "!settled || replicaSets[0].spec.replicas == deployment.spec.replicas", true)]
+#[case::by_edge(When::Always, "edge == 1 || deployment.spec.replicas == 2", true)]
+#[case::not_restarted(When::Always, "restarts('deployment/web') == 0", true)]
+#[case::no_such_field(When::Always, "deployment.spec.size == 3", false)]
+#[case::no_such_workload(When::Never, "restarts('deployment/api') > 0", false)]
+#[case::no_boolean(When::Always, "deployment.spec.replicas", false)]
+#[case::no_deployment(When::Always, "statefulSets[0].spec.replicas == 3", false)]
+fn held_against_a_recording(#[case] when: When, #[case] text: &str, #[case] holds: bool) {
+    let found = first(&[rule(when, text)], &film().end());
+    assert_eq!(found.is_none(), holds, "{found:?}");
+}
+
+#[test]
+fn says_where_and_with_which_values() {
+    let rule =
+        rule(When::Always, "edge == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)");
+    let found = first(&[rule], &film().end()).unwrap();
+    insta::assert_snapshot!(found, @"rule `always: edge == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)` (line 9) does not hold after ReplicaSet rs1 was written (rs1 2 -> 4), version 2 of this edge: it is false; edge = 1, replicaSets.map(r, r.spec.replicas).sum() = 4, deployment.spec.replicas = 3");
+}
+
+#[test]
+fn a_subject_that_changes_a_template_restarts_and_the_case_does_not() {
+    let restarted = with(&web(3), &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
+    let finally = |times: u32| [rule(When::Finally, &format!("restarts('deployment/web') == {times}"))];
+    assert_eq!(first(&finally(1), &film().user(2, "x").other(&restarted).settled().end()), None);
+    assert_eq!(first(&finally(0), &film().user(2, "x").driver(&restarted).settled().end()), None);
+}
+
+#[test]
+fn a_rule_about_a_deployment_waits_for_one_and_does_not_pass_without() {
+    let always = rule(When::Always, "deployment.spec.replicas >= 0");
+    let lone = with(&owned_set(&web(1), "1", "app:1", 1), &json!({"metadata": {"ownerReferences": null}}));
+    let none = Film::new().given("replicaset").driver(&lone).settled().user(1, "x").settled().end();
+    assert_eq!(first(std::slice::from_ref(&always), &none).unwrap().why, "there was no Deployment to ask it of");
+    let gone = film().user(2, "delete").deleted(&web(3), crate::recording::Writer::Driver).settled().end();
+    assert_eq!(first(&[always], &gone), None);
+    assert_eq!(
+        first(&[rule(When::Finally, "deployment.spec.replicas == 3")], &gone).unwrap().why,
+        "there is no Deployment"
+    );
+}
+
+#[test]
+fn several_deployments_need_the_list() {
+    let api = deployment("api", 1, "app:1");
+    let both = film().user(2, "api").driver(&api).settled().end();
+    let one = first(&[rule(When::Always, "deployment.spec.replicas > 0")], &both).unwrap();
+    assert_eq!(one.why, "there are 2 Deployments; use `deployments`");
+    assert_eq!(first(&[rule(When::Always, "deployments.all(d, d.spec.replicas > 0)")], &both), None);
+}
+
+#[test]
+fn what_must_come_true_is_not_held_against_a_run_that_was_cut_short() {
+    let rules =
+        [rule(When::Eventually, "deployment.spec.replicas == 9"), rule(When::Finally, "deployment.spec.replicas == 9")];
+    assert_eq!(broken(&rules, &film().end(), true).len(), 2);
+    assert_eq!(broken(&rules, &film().unsettled(Blame::Lab, "x").aborted(), false), []);
+}
+
+#[test]
+fn of_secrets_only_names_are_seen() {
+    let secret = json!({"kind": "Secret", "metadata": {"name": "key", "annotations": {"last": "hunter2"}}, "data": {"password": "hunter2"}});
+    let recording = film().user(2, "x").driver(&secret).settled().end();
+    assert_eq!(first(&[rule(When::Finally, "secrets[0].name == 'key'")], &recording), None);
+    for text in ["secrets[0].data.password == ''", "has(secrets[0].metadata.annotations)", "has(secrets[0].data)"] {
+        let found = first(&[rule(When::Finally, text)], &recording).unwrap();
+        assert!(!found.to_string().contains("hunter2"), "{found}");
+    }
+}
+
+#[rstest]
+#[case::syntax("deployment.spec. == 3", "this is not CEL", "=")]
+#[case::unclosed("pods.filter(p, p.name == 'a'", "this is not CEL", "")]
+#[case::variable("replicasets.size() == 2", "unknown name `replicasets`", "replicasets")]
+#[case::function("restart('deployment/web') == 1", "unknown function `restart`", "restart")]
+#[case::method("pods.length() == 1", "unknown function `length`", "length")]
+#[case::workload("restarts('web') == 1", "`restarts` cannot be asked that", "web")]
+#[case::decision("count('rs2 creatd') == 1", "`count` cannot be asked that", "rs2 creatd")]
+#[case::one_word("count('creatd') == 1", "`count` cannot be asked that", "creatd")]
+#[case::computed("count(deployment.name) == 1", "`count` cannot be asked that", "")]
+#[case::message("Pod{name: 'a'} == pods[0]", "unknown type `Pod`", "")]
+#[case::constant("1 + 1 == 2", "the rule is always the same", "1 + 1 == 2")]
+#[case::empty("", "this is not CEL", "")]
+fn slips_are_found_without_a_recording(#[case] text: &str, #[case] what: &str, #[case] at: &str) {
+    let mistakes = Expression::read(text).unwrap_err();
+    assert_eq!(mistakes[0].what, what, "{mistakes:?}");
+    if !at.is_empty() {
+        assert_eq!(&text[mistakes[0].at.clone()], at, "{mistakes:?}");
+    }
+}
+
+#[rstest]
+#[case::deeper(17, "the rule is nested too deeply")]
+#[case::far_deeper(450, "the rule is nested too deeply")]
+#[case::long(20_000, "the rule is too long")]
+fn nesting_is_refused_before_it_hurts(#[case] depth: usize, #[case] what: &str) {
+    let deep = format!("{}deployment.spec.paused{}", "(".repeat(depth), ")".repeat(depth));
+    assert_eq!(Expression::read(&deep).unwrap_err()[0].what, what);
+}
+
+#[test]
+fn many_signs_in_a_row_are_refused_before_they_hurt() {
+    for text in [format!("deployment.spec.replicas{} > 0", " + 1".repeat(200)), "!".repeat(900) + "settled"] {
+        assert_eq!(Expression::read(&text).unwrap_err()[0].what, "the rule has too many signs");
+    }
+}
+
+#[rstest]
+#[case::a_long_path(format!("has(deployment{})", ".spec".repeat(39)))]
+#[case::brackets(format!("{}deployment.spec.paused{}", "(".repeat(16), ")".repeat(16)))]
+#[case::a_long_sum(format!("deployment.spec.replicas{} > 0", " + 1".repeat(37)))]
+#[case::many_signs(format!("{}deployment.spec.paused", "!".repeat(39)))]
+#[case::a_long_disjunction(format!("deployment.spec.paused{}", " || true".repeat(120)))]
+fn what_is_not_refused_can_be_asked(#[case] text: String) {
+    let found = first(&[rule(When::Never, &text)], &film().end());
+    assert!(found.is_none_or(|broken| broken.why != "it is no rule"));
+}
