@@ -5,10 +5,11 @@
 //! recordings differ.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::cluster::{DEFAULT_VERSION, minor};
-use crate::timeline::{Timeline, TimelineError};
+use crate::timeline::{Timeline, TimelineError, digest_of_case};
 
 /// Blessed timelines by server.
 #[derive(Debug, Default)]
@@ -79,6 +80,102 @@ pub fn path(case: &Path, server: &str) -> PathBuf {
     }
 }
 
+/// A timeline that holds nobody to anything, or a case without one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stray {
+    /// The timeline is of another version of its case.
+    Stale(PathBuf, PathBuf),
+    /// There is no case for this timeline.
+    Orphaned(PathBuf),
+    /// The case has no timeline.
+    Unblessed(PathBuf),
+    /// The timeline cannot be read; why.
+    Unreadable(PathBuf, String),
+    /// A file that looks like a case, and is not taken for one.
+    Overlooked(PathBuf),
+}
+
+impl Stray {
+    /// The file that is told of.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Stale(path, _)
+            | Self::Orphaned(path)
+            | Self::Unblessed(path)
+            | Self::Unreadable(path, _)
+            | Self::Overlooked(path) => path,
+        }
+    }
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path().display();
+        match self {
+            Self::Stale(_, case) => {
+                let case = case.display();
+                write!(f, "stale       {path}: its case has changed since; `lockstep bless {case}`")
+            }
+            Self::Orphaned(_) => {
+                write!(f, "orphaned    {path}: no case stands beside it; remove it, or bring the case back")
+            }
+            Self::Unblessed(_) => write!(f, "unblessed   {path}: `lockstep bless {path}`"),
+            Self::Unreadable(_, why) => write!(f, "unreadable  {path}: {why}"),
+            Self::Overlooked(_) => write!(f, "overlooked  {path}: a case is called *.yaml"),
+        }
+    }
+}
+
+/// What is wrong with the timelines of these cases.
+///
+/// # Errors
+/// When a file or folder cannot be read.
+pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, ShelfError> {
+    let mut strays = Vec::new();
+    for case in cases {
+        let text = std::fs::read(case).map_err(|source| ShelfError::File { path: case.clone(), source })?;
+        let digest = digest_of_case(&String::from_utf8_lossy(&text));
+        match Shelf::beside(case) {
+            Err(ShelfError::Timeline { path, source }) => strays.push(Stray::Unreadable(path, source.to_string())),
+            Err(error) => return Err(error),
+            Ok(shelf) if shelf.is_empty() => strays.push(Stray::Unblessed(case.clone())),
+            Ok(shelf) => {
+                let minors = shelf.on.iter().map(|(minor, timeline)| (format!("on-{minor}.timeline"), timeline));
+                let all = shelf.everywhere.iter().map(|timeline| ("timeline".to_owned(), timeline)).chain(minors);
+                let stale = all.filter(|(_, timeline)| timeline.case.as_ref().is_some_and(|then| *then != digest));
+                strays.extend(stale.map(|(name, _)| Stray::Stale(case.with_extension(name), case.clone())));
+            }
+        }
+    }
+    Ok(strays)
+}
+
+/// Timelines below a folder that have no case, and files that are cases but for their name.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn orphans(folder: &Path) -> Result<Vec<Stray>, ShelfError> {
+    let mut strays = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|error| ShelfError::File { path: folder.to_owned(), source: error.into() })?;
+        let path = entry.into_path();
+        let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+        match extension.as_str() {
+            "timeline" if !has_case(&path) => strays.push(Stray::Orphaned(path)),
+            "yml" => strays.push(Stray::Overlooked(path)),
+            _ => {}
+        }
+    }
+    Ok(strays)
+}
+
+/// Whether there is a case of which this is a timeline: `a.timeline`, `a.on-v1.33.timeline` belong to `a.yaml`.
+fn has_case(timeline: &Path) -> bool {
+    let name = timeline.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let dots = name.match_indices('.').map(|(at, _)| &name[..at]).chain([name.as_str()]);
+    dots.into_iter().any(|stem| timeline.with_file_name(format!("{stem}.yaml")).is_file())
+}
+
 fn read(path: &Path) -> Result<Option<Timeline>, ShelfError> {
     match std::fs::read_to_string(path) {
         Ok(text) => {
@@ -107,6 +204,47 @@ mod tests {
         let image = |server: &str| shelf.for_server(server).unwrap().edges[0].label.contains("image=app:0");
         assert!(image("kube-apiserver v1.33.1, real pods"));
         assert!(!image("kube-apiserver v1.36.3") && !image("kube-apiserver v1.35.0"));
+    }
+
+    #[test]
+    fn strays_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let case = include_str!("../../cases/recreate/three.yaml");
+        for (name, text) in [
+            ("good.yaml", case),
+            ("good.timeline", ONE),
+            ("good.on-v1.33.timeline", ONE),
+            ("edited.yaml", &case.replace("app:1", "app:0")),
+            ("edited.timeline", ONE),
+            ("gone.on-v1.33.timeline", ONE),
+            ("new.yaml", case),
+            ("broken.yaml", case),
+            ("broken.timeline", "nonsense"),
+            ("other.yml", case),
+        ] {
+            std::fs::write(at(name), text).unwrap();
+        }
+        let cases = ["good.yaml", "edited.yaml", "new.yaml", "broken.yaml"].map(at);
+        let mut found = strays(&cases).unwrap();
+        found.extend(orphans(folder.path()).unwrap());
+        let said: Vec<_> = found
+            .iter()
+            .map(|stray| {
+                let word = stray.to_string().split(' ').next().unwrap().to_owned();
+                format!("{word} {}", stray.path().file_name().unwrap().to_string_lossy())
+            })
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "stale edited.timeline",
+                "unblessed new.yaml",
+                "unreadable broken.timeline",
+                "orphaned gone.on-v1.33.timeline",
+                "overlooked other.yml"
+            ]
+        );
     }
 
     #[test]

@@ -12,9 +12,10 @@ use super::step::Reader;
 use super::tree::{Kind, Node};
 
 /// What a subject writes, and what is counted.
-const WRITTEN: [&str; 5] = ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods"];
+pub(super) const WRITTEN: [&str; 5] =
+    ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods"];
 /// The statuses that the gate refuses with.
-const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
+pub(super) const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
 /// The longest that a request or an event may be held up: beyond it a wait for rest would end before the subject could go on.
 const LATEST: Duration = Duration::from_secs(10);
 /// More writes than a step leads to.

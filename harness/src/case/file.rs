@@ -10,7 +10,7 @@ use super::tree::{Kind, Node};
 use crate::controllers::{Controller, Controllers};
 
 /// The fields of a case.
-const FIELDS: [&str; 10] = [
+pub(super) const FIELDS: [&str; 10] = [
     "description",
     "controllers",
     "nodes",

@@ -38,6 +38,21 @@ pub struct Findings {
     all: Vec<Finding>,
 }
 
+/// A finding and where it is: what an editor or an annotation needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed<'a> {
+    /// The file.
+    pub path: &'a str,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in letters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub what: &'a str,
+    /// What stands beside the caret.
+    pub hint: &'a str,
+}
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding {
@@ -104,6 +119,15 @@ impl Findings {
     /// The messages alone, each after its line: for a list.
     pub fn brief(&self) -> impl Iterator<Item = (usize, &str)> {
         self.all.iter().map(|finding| (self.line(finding), finding.what.as_str()))
+    }
+
+    /// Every finding with its place.
+    pub fn placed(&self) -> impl Iterator<Item = Placed<'_>> {
+        self.all.iter().map(|finding| {
+            let before = &self.source[..self.whole(&finding.span).start];
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            Placed { path: &self.path, line: self.line(finding), column, what: &finding.what, hint: &finding.hint }
+        })
     }
 
     /// All findings, each with its line and a caret.

@@ -7,6 +7,7 @@
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
 //! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
+//! * [`schema()`] tells editors the shape of it.
 //! * [`find()`] and [`load`] are the only functions that touch the disk.
 //!
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
@@ -28,15 +29,17 @@ mod read;
 mod real;
 mod rollout;
 mod ruled;
+mod schema;
 mod short;
 mod step;
 mod tree;
 
 pub use file::{parse, parse_bytes};
 pub use find::{find, load};
-pub use finding::{CaseError, Findings};
+pub use finding::{CaseError, Findings, Placed};
 pub use model::Case;
 pub(crate) use ruled::rules;
+pub use schema::schema;
 
 #[cfg(test)]
 mod tests;

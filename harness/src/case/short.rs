@@ -8,7 +8,7 @@ use super::read::{self, Fields, MOST_PODS};
 use super::tree::Node;
 
 /// The fields of the short form.
-const FIELDS: [&str; 12] = [
+pub(super) const FIELDS: [&str; 12] = [
     "name",
     "replicas",
     "image",
@@ -24,7 +24,7 @@ const FIELDS: [&str; 12] = [
 ];
 
 /// The fields of a ReplicaSet's.
-const SET_FIELDS: [&str; 8] =
+pub(super) const SET_FIELDS: [&str; 8] =
     ["name", "replicas", "image", "minReadySeconds", "labels", "annotations", "podLabels", "owner"];
 
 /// The manifest of a ReplicaSet, which selects the pods that it makes by `app`; `podLabels` are more labels of theirs, which it

@@ -13,7 +13,7 @@ use super::tree::{Kind, Node};
 use crate::expect::Expect;
 
 /// Every operation.
-const OPERATIONS: [&str; 20] = [
+pub(super) const OPERATIONS: [&str; 20] = [
     "deployment",
     "replicaset",
     "apply",
@@ -37,10 +37,14 @@ const OPERATIONS: [&str; 20] = [
 ];
 
 /// What a step may say besides its operation.
-const BESIDES: [&str; 4] = ["refused", "expect", "during", "fault"];
+pub(super) const BESIDES: [&str; 4] = ["refused", "expect", "during", "fault"];
 
 /// Operations that no server takes part in, or not as one request.
-const NOT_REFUSABLE: [&str; 8] = ["ready", "unready", "fail", "succeed", "terminate", "advance", "together", "subject"];
+pub(super) const NOT_REFUSABLE: [&str; 8] =
+    ["ready", "unready", "fail", "succeed", "terminate", "advance", "together", "subject"];
+
+/// Operations that cannot stand inside another step.
+pub(super) const NOT_INSIDE: [&str; 3] = ["together", "advance", "subject"];
 
 /// Longer than anything that a Deployment waits for.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -103,7 +107,7 @@ impl Reader<'_> {
             self.report.add(at, format!("`{name}` cannot be refused"), "only an operation of a user's can");
             return None;
         }
-        if !top && ["together", "advance", "subject"].contains(&name) {
+        if !top && NOT_INSIDE.contains(&name) {
             self.report.add(key, format!("`{name}` cannot stand inside `together`"), "make it a step of its own");
             self.report.help("nor inside the `do` of a `during`");
             return None;

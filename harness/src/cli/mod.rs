@@ -10,10 +10,12 @@ mod compare;
 mod error;
 mod faults;
 mod judge;
+mod lint;
 mod list;
 mod own;
 mod record;
 mod run;
+mod schema;
 mod select;
 mod site;
 mod stage;
@@ -52,6 +54,10 @@ enum Command {
     Faults(faults::Arguments),
     /// List the cases.
     List(list::Arguments),
+    /// Say what is wrong with case files and their timelines; plays nothing.
+    Lint(lint::Arguments),
+    /// Print the JSON schema of a case, for editors.
+    Schema(schema::Arguments),
     /// A control plane of one's own, for kubectl and for runs that need not boot one.
     Cluster(cluster::Arguments),
 }
@@ -70,7 +76,14 @@ impl Cli {
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments).await,
             Command::List(arguments) => list::execute(&arguments),
+            Command::Lint(arguments) => lint::execute(&arguments),
+            Command::Schema(arguments) => schema::execute(&arguments),
             Command::Cluster(arguments) => cluster::execute(arguments).await,
         }
     }
+}
+
+/// Whether a job of GitHub Actions reads along.
+fn is_github() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }

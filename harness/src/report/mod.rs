@@ -11,6 +11,7 @@
 
 mod failure;
 mod faults;
+pub mod github;
 mod json;
 mod paint;
 mod rows;

@@ -7,7 +7,7 @@
 use crate::fingerprint::{DIGITS, fingerprint};
 
 /// The digest of a case file's text: 16 hexadecimal digits in lower case.
-pub(super) fn digest(source: &str) -> String {
+pub(crate) fn digest(source: &str) -> String {
     fingerprint(meaning(source).flat_map(|line| line.bytes().chain([b'\n'])))
 }
 

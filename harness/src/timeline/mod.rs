@@ -43,6 +43,7 @@ mod token;
 mod world;
 
 pub(crate) use credit::{unearned, wrote};
+pub(crate) use digest::digest as digest_of_case;
 pub(crate) use expected::unexpected;
 pub(crate) use frames::{Frame, frames};
 pub use metrics::Metrics;

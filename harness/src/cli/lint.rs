@@ -1,0 +1,123 @@
+//! `lockstep lint`: everything that is wrong with the files, without playing one of them.
+//!
+//! All errors of all case files, each at its place; and timelines that are of no use: of another version of their case, of no case at
+//! all, or not to be read. A case without a timeline is told of too.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::CliError;
+use super::run::colour;
+use crate::case::{self, CaseError, Findings};
+use crate::outcome::Outcome;
+use crate::report::github::{self, Spot};
+use crate::shelf::{self, Stray};
+
+/// Say what is wrong with case files and their timelines; plays nothing.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Case files, or folders of them.
+    #[arg(default_value = "cases")]
+    paths: Vec<PathBuf>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+struct Count {
+    errors: usize,
+    bad: usize,
+    strays: usize,
+    unread: usize,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let files = case::find(&arguments.paths)?;
+    let mut count = Count::default();
+    let mut good = Vec::new();
+    for path in &files {
+        match case::load(path) {
+            Ok(_) => good.push(path.clone()),
+            Err(CaseError::Bad(findings)) => {
+                count.bad += 1;
+                count.errors += findings.count();
+                show(&findings);
+            }
+            Err(error) => {
+                count.bad += 1;
+                count.errors += 1;
+                println!("error: {error}\n");
+            }
+        }
+    }
+    for stray in strays(&arguments.paths, &good)? {
+        println!("{stray}");
+        annotate(&stray);
+        match stray {
+            Stray::Unreadable(..) => count.unread += 1,
+            _ => count.strays += 1,
+        }
+    }
+    if count.strays + count.unread > 0 {
+        println!();
+    }
+    println!("{}", count.said(files.len()));
+    Ok(count.outcome())
+}
+
+/// The timelines of the files and folders that were named.
+fn strays(paths: &[PathBuf], good: &[PathBuf]) -> Result<Vec<Stray>, CliError> {
+    let mut all = shelf::strays(good)?;
+    let folders: BTreeSet<&Path> = paths.iter().map(PathBuf::as_path).filter(|path| path.is_dir()).collect();
+    for folder in folders {
+        all.extend(shelf::orphans(folder)?);
+    }
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+fn show(findings: &Findings) {
+    println!("{}\n", findings.render(colour()));
+    if super::is_github() {
+        for it in findings.placed() {
+            let at = Spot { file: it.path, line: it.line, column: Some(it.column) };
+            println!("{}", github::annotation("error", at, it.what, it.hint));
+        }
+    }
+}
+
+fn annotate(stray: &Stray) {
+    if super::is_github() {
+        let file = stray.path().display().to_string();
+        let level = if matches!(stray, Stray::Unreadable(..)) { "error" } else { "warning" };
+        println!(
+            "{}",
+            github::annotation(level, Spot { file: &file, line: 1, column: None }, "timeline", &stray.to_string())
+        );
+    }
+}
+
+impl Count {
+    fn outcome(&self) -> Outcome {
+        match self {
+            Self { errors: 0, unread: 0, strays: 0, .. } => Outcome::Conformant,
+            Self { errors: 0, unread: 0, .. } => Outcome::Unblessed,
+            _ => Outcome::BadInput,
+        }
+    }
+
+    /// `245 cases: 3 errors in 2 files; 1 timeline to look at`.
+    fn said(&self, files: usize) -> String {
+        let s = |number: usize| if number == 1 { "" } else { "s" };
+        let mut parts = Vec::new();
+        if self.errors > 0 {
+            parts.push(format!("{} error{} in {} file{}", self.errors, s(self.errors), self.bad, s(self.bad)));
+        }
+        let timelines = self.strays + self.unread;
+        if timelines > 0 {
+            parts.push(format!("{timelines} timeline{} to look at", s(timelines)));
+        }
+        let what = if parts.is_empty() { "nothing is wrong".to_owned() } else { parts.join("; ") };
+        format!("{files} case{}: {what}", s(files))
+    }
+}

@@ -1,0 +1,63 @@
+//! Commands that need no cluster, as a person types them: what is printed, and the exit code.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Run `lockstep` in the repository; standard output and the exit code.
+fn lockstep(arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
+    command.current_dir(root).args(arguments);
+    for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI"] {
+        command.env_remove(name);
+    }
+    let output = command.envs(environment.iter().copied()).output().expect("it starts");
+    (String::from_utf8(output.stdout).expect("text"), output.status.code().expect("it ends by itself"))
+}
+
+/// Cases of a temporary folder's own: a good one with its timeline, one that was edited since, one that is wrong, and a timeline left over.
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate");
+    let folder = tempfile::tempdir().expect("a folder");
+    let area = folder.path().join("area");
+    std::fs::create_dir(&area).expect("a folder in it");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("readable");
+    let (case, timeline) = (read("three.yaml"), read("three.timeline"));
+    let write = |name: &str, text: &str| std::fs::write(area.join(name), text).expect("writable");
+    write("good.yaml", &case);
+    write("good.timeline", &timeline);
+    write("edited.yaml", &case.replace("app:2", "app:3"));
+    write("edited.timeline", &timeline);
+    write("left-over.timeline", &timeline);
+    (folder, area)
+}
+
+#[test]
+fn lint_finds_all_that_is_wrong_and_its_code_says_how_bad_it_is() {
+    let (_folder, area) = folder();
+    let path = |name: &str| area.join(name).display().to_string();
+    let (said, code) = lockstep(&["lint", &path("good.yaml")], &[]);
+    assert_eq!((said.as_str(), code), ("1 case: nothing is wrong\n", 0));
+    let (said, code) = lockstep(&["lint", &area.display().to_string()], &[]);
+    assert!(
+        said.contains("stale ") && said.contains("orphaned ") && said.contains("2 cases: 2 timelines to look at"),
+        "{said}"
+    );
+    assert_eq!(code, 3);
+    std::fs::write(area.join("bad.yaml"), "descripton: x\nedges:\n  - scael: 3\n").expect("writable");
+    let (said, code) = lockstep(&["lint", &area.display().to_string()], &[("GITHUB_ACTIONS", "true")]);
+    assert!(
+        said.contains("bad.yaml:1:1") && said.contains("bad.yaml:3:5") && said.contains("did you mean `scale`?"),
+        "{said}"
+    );
+    assert!(said.contains("::error file=") && said.contains(",line=3,col=5,title=unknown field `scael`::"), "{said}");
+    assert_eq!(code, 64);
+    assert_eq!(lockstep(&["lint", "no/such/folder"], &[]).1, 64);
+}
+
+#[test]
+fn schema_prints_what_is_committed() {
+    let (said, code) = lockstep(&["schema"], &[]);
+    let committed = include_str!("../../cases/case.schema.json");
+    assert!(said == committed && code == 0);
+}

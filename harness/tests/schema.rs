@@ -1,0 +1,110 @@
+//! The JSON schema of a case: that `cases/case.schema.json` is what `lockstep schema` prints, that every case is valid by it, and that
+//! files which are wrong in themselves are not.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use lockstep::case;
+use serde_json::Value;
+
+/// Bad files of the corpus whose fields are each as they should be: what is wrong depends on other steps, or on what a text means; and to
+/// JSON `3.0` is a whole number.
+const ONLY_THE_READER_KNOWS: [&str; 23] = [
+    "deployment-before-it-is-made",
+    "duration-beyond-all-numbers",
+    "duration-of-a-century",
+    "duration-zero",
+    "during-a-decision-of-nothing",
+    "during-an-unknown-replicaset",
+    "expect-an-unknown-pod",
+    "expect-of-several-edges",
+    "fault-before-the-first-event",
+    "fault-that-lasts",
+    "no-deployment",
+    "pod-on-a-node-of-its-own-choosing",
+    "pods-by-unknown-name",
+    "replicas-octal-of-nine",
+    "replicas-whole-but-a-fraction",
+    "replicas-with-an-exponent",
+    "scale-an-unknown-deployment",
+    "scale-an-unknown-replicaset",
+    "subject-started-twice",
+    "subject-stopped-for-good",
+    "terminate-where-deletions-finish",
+    "undo-nothing",
+    "which-deployment",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn committed() -> Value {
+    let text = std::fs::read_to_string(root().join("cases/case.schema.json")).expect("the schema is committed");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+/// The file as an editor sees it: by the same reading of scalars, or nothing where it is no YAML.
+fn value(path: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let options = serde_saphyr::options! { with_snippet: false, legacy_octal_numbers: true };
+    serde_saphyr::from_str_with_options(&text, options).ok()
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().expect("a file").to_string_lossy().into_owned()
+}
+
+#[test]
+fn the_committed_file_is_fresh() {
+    let fresh = format!("{:#}\n", case::schema());
+    let text = std::fs::read_to_string(root().join("cases/case.schema.json")).unwrap_or_default();
+    assert!(text == fresh, "the case format has changed: cargo lockstep schema > cases/case.schema.json");
+}
+
+#[test]
+fn every_case_is_valid() {
+    let schema = committed();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let mut wrong = Vec::new();
+    let cases = case::find(&[root().join("cases")]).expect("cases");
+    for path in &cases {
+        let value = value(path).unwrap_or_else(|| panic!("{} is YAML", path.display()));
+        wrong.extend(
+            validator
+                .iter_errors(&value)
+                .map(|error| format!("{}: {} at {}", path.display(), error, error.instance_path())),
+        );
+    }
+    assert!(cases.len() > 200 && wrong.is_empty(), "{} cases\n{}", cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_is_wrong_in_itself_is_not() {
+    let schema = committed();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let corpus = case::find(&[root().join("harness/tests/bad")]).expect("the corpus");
+    let read = corpus.iter().filter_map(|path| Some((name(path), value(path)?))).collect::<Vec<_>>();
+    let passed: BTreeSet<_> =
+        read.iter().filter(|(_, value)| validator.is_valid(value)).map(|(name, _)| name.as_str()).collect();
+    let expected = BTreeSet::from(ONLY_THE_READER_KNOWS);
+    let diff = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.difference(b).copied().collect::<Vec<_>>().join(", ");
+    assert!(read.len() > 120, "only {} of the corpus are YAML", read.len());
+    assert!(
+        passed == expected,
+        "valid, and should not be: {}\nnot valid any more: {}",
+        diff(&passed, &expected),
+        diff(&expected, &passed)
+    );
+}
+
+/// An editor finds the schema by the first line of a case, from the case's own folder.
+#[test]
+fn the_line_for_editors_leads_to_it() {
+    for path in case::find(&[root().join("cases")]).expect("cases") {
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let Some(line) = text.lines().find(|line| line.contains("yaml-language-server:")) else { continue };
+        let file = line.split_once("$schema=").expect("it names a schema").1.trim();
+        assert!(path.with_file_name(file).is_file(), "{}: {file} is not there", path.display());
+    }
+}
