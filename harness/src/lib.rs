@@ -24,8 +24,8 @@
 //!
 //! # Where things are
 //!
-//! `case`, `controllers`, `expect`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock, no network, no
-//! runtime. `supervise`, `cluster`,
+//! `case`, `controllers`, `course`, `expect`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock,
+//! no network, no runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
 //! # Where this differs from the first picture of it
@@ -42,6 +42,7 @@ pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod controllers;
+pub mod course;
 pub mod driver;
 pub mod expect;
 pub mod faults;

@@ -61,3 +61,21 @@ fn schema_prints_what_is_committed() {
     let committed = include_str!("../../cases/case.schema.json");
     assert!(said == committed && code == 0);
 }
+
+#[test]
+fn explain_tells_every_case_and_gives_reasons() {
+    let (said, code) = lockstep(&["explain", "cases/rolling/quarter-on-ten.yaml"], &[]);
+    assert_eq!(code, 0);
+    let decided = said.lines().filter(|line| line.starts_with("  > rs")).collect::<Vec<_>>();
+    assert!(decided.len() == 17 && decided.iter().all(|line| line.contains(": ")), "{said}");
+    for part in [
+        "rs1 shrinks from 10 to 8: 10 are available and 8 must be, so 2 may go",
+        "rs2 grows from 3 to 5: 11 are wanted and at most 13 may be, so there is room for 2",
+        "rs2          ░░░░░   5 wanted, 0 available",
+        "nothing is decided: the roll-out is complete",
+    ] {
+        assert!(said.contains(part), "no `{part}` in\n{said}");
+    }
+    let (all, code) = lockstep(&["explain", "cases"], &[]);
+    assert!(code == 0 && all.lines().count() > 8_000);
+}

@@ -8,6 +8,7 @@ mod bless;
 mod cluster;
 mod compare;
 mod error;
+mod explain;
 mod faults;
 mod judge;
 mod lint;
@@ -54,6 +55,8 @@ enum Command {
     Faults(faults::Arguments),
     /// List the cases.
     List(list::Arguments),
+    /// Tell a case as a story: what happens at each edge, what upstream makes of it, and why.
+    Explain(explain::Arguments),
     /// Say what is wrong with case files and their timelines; plays nothing.
     Lint(lint::Arguments),
     /// Print the JSON schema of a case, for editors.
@@ -76,6 +79,7 @@ impl Cli {
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments).await,
             Command::List(arguments) => list::execute(&arguments),
+            Command::Explain(arguments) => explain::execute(&arguments),
             Command::Lint(arguments) => lint::execute(&arguments),
             Command::Schema(arguments) => schema::execute(&arguments),
             Command::Cluster(arguments) => cluster::execute(arguments).await,

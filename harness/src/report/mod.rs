@@ -7,6 +7,7 @@
 //!   the command that repeats it.
 //! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
 //! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
+//! * [`story()`] tells a case from its blessed timeline; [`staircase()`] draws one edge of it.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
 mod failure;
@@ -16,6 +17,8 @@ mod json;
 mod paint;
 mod rows;
 mod side_by_side;
+mod staircase;
+mod story;
 mod summary;
 mod table;
 mod totals;
@@ -24,6 +27,8 @@ pub use failure::{failure, headline};
 pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table};
 pub use json::json;
 pub use side_by_side::{Side, side_by_side};
+pub use staircase::staircase;
+pub use story::story;
 pub use summary::summary;
 pub use table::table;
 pub use totals::totals;

@@ -7,16 +7,17 @@ use super::object;
 
 /// What a Deployment's strategy allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bounds {
+pub struct Bounds {
     /// At most so many pods may be wanted by all ReplicaSets together.
-    pub(super) most: i64,
+    pub most: i64,
     /// At least so many must stay available; `None` where the strategy promises nothing.
-    pub(super) least: Option<i64>,
+    pub least: Option<i64>,
 }
 
 impl Bounds {
     /// The bounds of a Deployment. Defaults are the server's: RollingUpdate, 25% and 25%.
-    pub(super) fn of(deployment: &Value) -> Self {
+    #[must_use]
+    pub fn of(deployment: &Value) -> Self {
         let replicas = i64::from(object::replicas(deployment));
         if object::text(deployment, "/spec/strategy/type") == Some("Recreate") {
             return Self { most: replicas, least: None };

@@ -42,6 +42,7 @@ mod text;
 mod token;
 mod world;
 
+pub use bounds::Bounds;
 pub(crate) use credit::{unearned, wrote};
 pub(crate) use digest::digest as digest_of_case;
 pub(crate) use expected::unexpected;

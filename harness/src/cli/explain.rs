@@ -1,0 +1,35 @@
+//! `lockstep explain`: a case told as a story.
+
+use std::path::{Path, PathBuf};
+
+use super::CliError;
+use super::run::colour;
+use crate::case;
+use crate::cluster::DEFAULT_VERSION;
+use crate::outcome::Outcome;
+use crate::report;
+use crate::shelf::Shelf;
+
+/// Tell a case as a story: what happens at each edge, what upstream makes of it, and why.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Case files, or folders of them.
+    #[arg(required = true, value_name = "CASE")]
+    paths: Vec<PathBuf>,
+    /// As upstream did it on a server of this version, where that differs.
+    #[arg(long, value_name = "VERSION", default_value = DEFAULT_VERSION)]
+    on: String,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let server = format!("kube-apiserver {}", arguments.on);
+    for (number, path) in case::find(&arguments.paths)?.iter().enumerate() {
+        let case = case::load(path)?;
+        let shelf = Shelf::beside(Path::new(&case.path))?;
+        if number > 0 {
+            println!("\n{}\n", "─".repeat(80));
+        }
+        print!("{}", report::story(&case, shelf.for_server(&server), colour()));
+    }
+    Ok(Outcome::Conformant)
+}

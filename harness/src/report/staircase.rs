@@ -1,0 +1,72 @@
+//! One edge at rest as a picture of letters: what each ReplicaSet is to have, how much of it is available, and the room between the
+//! bounds. Without colour it says the same.
+//!
+//! ```text
+//! rs1  ████████              8 wanted, 8 available
+//! rs2          ░░░░░         5 wanted, 0 available
+//! web          │        ┃    13 of at most 13; 8 available, at least 8 must be
+//! ```
+
+use crate::course::{Course, Stop};
+
+/// An available pod.
+const AVAILABLE: char = '█';
+/// A pod that is ready, and not for long enough.
+const READY: char = '▓';
+/// A pod that is wanted, and not ready.
+const WANTED: char = '░';
+/// More pods than this are not drawn one by one.
+const WIDEST: i64 = 48;
+
+/// The staircase of one stop; `course` says which ReplicaSets there are, so that a lane is where it was before.
+#[must_use]
+pub fn staircase(course: &Course, stop: &Stop) -> Vec<String> {
+    let names: Vec<&str> = course.sets();
+    let most = stop.allowed.values().map(|allowed| allowed.bounds.most);
+    let widest = stop.totals.values().map(|total| total.wanted).chain(most).chain([1]).max().unwrap_or(1);
+    let column = names
+        .iter()
+        .copied()
+        .chain(stop.totals.keys().map(String::as_str))
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let scale = |pods: i64| if widest > WIDEST { (pods * WIDEST + widest - 1) / widest } else { pods };
+    let field = usize::try_from(scale(widest)).unwrap_or(0) + 1;
+    let times = |letter: char, pods: i64| letter.to_string().repeat(usize::try_from(scale(pods.max(0))).unwrap_or(0));
+    let mut lines = Vec::new();
+    let mut offset = 0;
+    for name in names {
+        let Some(size) = stop.sets.get(name) else { continue };
+        let pods = times(AVAILABLE, size.available)
+            + &times(READY, size.ready - size.available)
+            + &times(WANTED, size.wanted - size.ready);
+        let bar = format!("{}{pods}", times(' ', offset));
+        offset += size.wanted;
+        let ready = if size.ready == size.available { String::new() } else { format!(", {} ready", size.ready) };
+        lines
+            .push(format!("{name:column$}  {bar:field$}  {} wanted{ready}, {} available", size.wanted, size.available));
+    }
+    for (name, total) in &stop.totals {
+        let Some(allowed) = stop.allowed.get(name) else { continue };
+        let least = allowed.bounds.least;
+        let mark = |at: i64, letter: char, mut bar: Vec<char>| {
+            let at = usize::try_from(scale(at)).unwrap_or(0);
+            bar.resize(bar.len().max(at + 1), ' ');
+            bar[at] = letter;
+            bar
+        };
+        let one = stop.totals.len() == 1;
+        let mut bar = if one { mark(allowed.bounds.most, '┃', Vec::new()) } else { Vec::new() };
+        if let (Some(least), true) = (least, one) {
+            bar = mark(least, '│', bar);
+        }
+        let bar: String = bar.into_iter().collect();
+        let least = least.map_or_else(String::new, |least| format!(", at least {least} must be"));
+        lines.push(format!(
+            "{name:column$}  {bar:field$}  {} of at most {}; {} available{least}",
+            total.wanted, allowed.bounds.most, total.available
+        ));
+    }
+    lines
+}

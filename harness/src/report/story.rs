@@ -1,0 +1,184 @@
+//! A case told as a story: what happens at each edge, what upstream's controller made of it, and why, as far as numbers say.
+
+use std::fmt::Write;
+
+use super::paint::Paint;
+use super::staircase::staircase;
+use crate::case::Case;
+use crate::course::{Allowed, Course, Stop, Total, reasons};
+use crate::timeline::{Action, Decision, Edge, EdgeId, Events, Timeline};
+
+/// The story of a case and of its blessed timeline; without one, what the case says alone.
+#[must_use]
+pub fn story(case: &Case, blessed: Option<&Timeline>, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let mut out = format!("{}\n{}\n", paint.strong(&case.name), case.description);
+    let from = blessed.and_then(|timeline| timeline.provenance.as_ref());
+    let from = from.map_or_else(
+        || "no timeline is blessed yet; this is what the case says".to_owned(),
+        |from| format!("what {} on {} did, {} times the same", from.controller, from.server, from.recordings),
+    );
+    let _ = writeln!(out, "{}", paint.faint(&format!("{}: {from}", case.path)));
+    let _ = writeln!(out, "{}", paint.faint(&who(case)));
+    match blessed {
+        Some(timeline) => edges(&mut out, case, timeline, paint),
+        None => steps(&mut out, case),
+    }
+    out
+}
+
+/// What is judged, and who moves what.
+fn who(case: &Case) -> String {
+    use crate::case::model::{Bindings, Terminations};
+    let mut says = vec![format!("judged: {}", case.controllers)];
+    if case.terminations == Terminations::Held {
+        says.push("deletions finish only where the case says so".to_owned());
+    }
+    if case.bindings == Bindings::Held {
+        says.push("pods get a node only where the case says so".to_owned());
+    }
+    says.join("; ")
+}
+
+/// Without a timeline: the steps alone.
+fn steps(out: &mut String, case: &Case) {
+    let lines: Vec<&str> = case.source.lines().collect();
+    for (title, steps) in [("before the first edge", &case.given), ("edges", &case.edges)] {
+        let _ = writeln!(out, "\n{title}");
+        for step in steps {
+            let text = lines.get(step.line.saturating_sub(1)).copied().unwrap_or_default();
+            let _ = writeln!(out, "  line {:<3} {}", step.line, text.trim().trim_start_matches("- "));
+        }
+    }
+}
+
+fn edges(out: &mut String, case: &Case, timeline: &Timeline, paint: Paint) {
+    let course = Course::of(timeline, Some(case));
+    let mut before: Option<&Stop> = None;
+    for (edge, stop) in timeline.edges.iter().zip(&course.stops) {
+        let line = stop.line.map_or_else(String::new, |line| paint.faint(&format!("   {}:{line}", case.path)));
+        let title = if edge.id == EdgeId::GIVEN { "before the first edge".to_owned() } else { edge.id.to_string() };
+        let _ = writeln!(out, "\n{}  {}{line}", paint.strong(&title), edge.label);
+        for text in news(before, stop) {
+            let _ = writeln!(out, "    {text}");
+        }
+        for meeting in &edge.meetings {
+            let _ = writeln!(out, "  ~ in the middle of it: {meeting}");
+        }
+        if edge.decisions.is_empty() {
+            let _ = writeln!(out, "  . nothing is decided{}", idle(edge, stop));
+        }
+        for (decision, why) in edge.decisions.iter().zip(reasons(edge, before, stop)) {
+            let why = why.map_or_else(String::new, |why| paint.faint(&format!(": {why}")));
+            let _ = writeln!(out, "  > {}{why}", told(decision));
+        }
+        for breach in &edge.breaches {
+            let _ = writeln!(out, "  ! upstream itself breaks a law here: {breach}");
+        }
+        for text in staircase(&course, stop) {
+            let _ = writeln!(out, "      {text}");
+        }
+        for text in conditions(edge) {
+            let _ = writeln!(out, "      {}", paint.faint(&text));
+        }
+        before = Some(stop);
+    }
+    match &timeline.events {
+        Events::All(all) if !all.is_empty() => {
+            let _ = writeln!(out, "\n{}", paint.strong("what it reported, as events"));
+            all.iter().for_each(|event| {
+                let _ = writeln!(out, "  {event}");
+            });
+        }
+        _ => {}
+    }
+}
+
+/// What a strategy allows, where that is new.
+fn news(before: Option<&Stop>, stop: &Stop) -> Vec<String> {
+    let new = stop
+        .allowed
+        .iter()
+        .filter(|(name, allowed)| before.and_then(|before| before.allowed.get(*name)) != Some(*allowed));
+    new.map(|(name, allowed)| allows(name, allowed)).collect()
+}
+
+/// `web wants 10 pods: at most 13 (maxSurge 25%), at least 8 available (maxUnavailable 25%)`.
+fn allows(name: &str, allowed: &Allowed) -> String {
+    let Allowed { replicas, bounds, surge, unavailable, paused } = allowed;
+    let of = |field: &str, value: &Option<String>| {
+        value.as_ref().map_or_else(String::new, |value| format!(" ({field} {value})"))
+    };
+    let least = match bounds.least {
+        Some(least) => format!(", at least {least} available{}", of("maxUnavailable", unavailable)),
+        None => "; with Recreate the old pods go before the new ones come".to_owned(),
+    };
+    let paused = if *paused { "; it is paused, so no roll-out goes on" } else { "" };
+    format!("{name} wants {replicas}: at most {}{}{least}{paused}", pods(bounds.most), of("maxSurge", surge))
+}
+
+/// Why nothing may have been decided.
+fn idle(edge: &Edge, stop: &Stop) -> String {
+    let stuck = |(name, total): (&String, &Total)| {
+        let allowed = stop.allowed.get(name)?;
+        match allowed.bounds.least {
+            None => (total.wanted == 0 && allowed.replicas > 0).then(|| {
+                format!(": {name}'s old pods are not all gone yet, and with Recreate no new one comes before")
+            }),
+            Some(least) => (total.wanted >= allowed.bounds.most && total.available <= least).then(|| {
+                format!(
+                    ": {name} has as many pods as may be ({}), and no more available ones than must be ({least})",
+                    total.wanted
+                )
+            }),
+        }
+    };
+    let paused = stop.allowed.values().any(|allowed| allowed.paused);
+    match stop.totals.iter().find_map(stuck) {
+        Some(why) => why,
+        None if paused => ": it is paused".to_owned(),
+        None if edge
+            .checkpoint
+            .iter()
+            .any(|state| state.fields.iter().any(|field| field.value == "True(NewReplicaSetAvailable)")) =>
+        {
+            ": the roll-out is complete".to_owned()
+        }
+        None => String::new(),
+    }
+}
+
+/// `1 pod`, `2 pods`.
+fn pods(number: i64) -> String {
+    format!("{number} pod{}", if number == 1 { "" } else { "s" })
+}
+
+/// A decision as a sentence.
+fn told(decision: &Decision) -> String {
+    let details: Vec<String> = decision.details.iter().map(ToString::to_string).collect();
+    let with = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    let object = &decision.object;
+    match decision.action {
+        Action::Created(replicas) => format!("{object} is created with {}{with}", pods(replicas.into())),
+        Action::Resized { from, to } if to > from => format!("{object} grows from {from} to {to}{with}"),
+        Action::Resized { from, to } => format!("{object} shrinks from {from} to {to}{with}"),
+        Action::Deleted => format!("{object} is deleted{with}"),
+        Action::Adopted => format!("{object} is adopted{with}"),
+        Action::Released => format!("{object} is released{with}"),
+        Action::Annotated => format!("{object} gets annotations{with}"),
+        Action::Changed => format!("{object} is written{with}"),
+        Action::Pods => format!("pods of {object} change{with}"),
+    }
+}
+
+/// What the Deployments say of themselves.
+fn conditions(edge: &Edge) -> Vec<String> {
+    let deployments = edge.checkpoint.iter().filter(|state| !state.is_replica_set());
+    deployments
+        .filter_map(|state| {
+            let says = state.fields.iter().filter(|field| field.value.ends_with(')') && field.value.contains('('));
+            let says: Vec<String> = says.map(ToString::to_string).collect();
+            (!says.is_empty()).then(|| format!("{} says {}", state.object, says.join(" ")))
+        })
+        .collect()
+}
