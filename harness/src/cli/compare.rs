@@ -5,6 +5,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::run::{colour, width};
 use super::select::{Selection, blessed};
 use super::stage::Place;
+use super::telling::{Play, Reports, Telling};
 use super::{CliError, record, stage};
 use crate::case::Case;
 use crate::clock;
@@ -31,6 +32,8 @@ pub(super) struct Arguments {
     /// Keep the recordings in this folder, in one folder for each side.
     #[arg(long, value_name = "FOLDER")]
     recordings: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    reports: Reports,
 }
 
 /// What one subject did on all cases.
@@ -47,6 +50,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     };
     arguments.place.check(&cases, &specs)?;
     let all = clock::instant();
+    let telling = Telling::new(&arguments.reports);
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
         let mut number = 0;
@@ -60,8 +64,9 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         let [left, right] = sides.as_slice() else {
             return Ok(Outcome::Internal);
         };
-        outcomes.extend(tell(&arguments, &cases, left, right)?);
+        outcomes.extend(tell(&arguments, &telling, &cases, left, right)?);
     }
+    telling.finish(&format!("lockstep compare, {}", arguments.subject.join(" and ")))?;
     println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
     Ok(Outcome::of(outcomes))
 }
@@ -88,7 +93,13 @@ async fn played(
 }
 
 /// The left side is held against what is blessed, if anything is; the right side against the left.
-fn tell(arguments: &Arguments, cases: &[Case], left: &Side, right: &Side) -> Result<Vec<Outcome>, CliError> {
+fn tell(
+    arguments: &Arguments,
+    telling: &Telling<'_>,
+    cases: &[Case],
+    left: &Side,
+    right: &Side,
+) -> Result<Vec<Outcome>, CliError> {
     let mut judgements = Vec::new();
     let mut outcomes = Vec::new();
     for (case, (one, two)) in cases.iter().zip(left.played.iter().zip(&right.played)) {
@@ -108,6 +119,11 @@ fn tell(arguments: &Arguments, cases: &[Case], left: &Side, right: &Side) -> Res
         // What is not blessed yet can be compared all the same.
         let alone = if first.outcome() == Outcome::Unblessed { Outcome::Conformant } else { first.outcome() };
         outcomes.push(Outcome::of([alone, second.outcome()]));
+        let subjects: String = arguments.subject.iter().map(|subject| format!(" --subject '{subject}'")).collect();
+        let repeat = format!("cargo lockstep compare {}{subjects}{}", case.path, arguments.place.words_with(None));
+        let play =
+            Play { judgement: &second, expected: Some(&first.timeline), recording: two, repeat: &repeat, took: None };
+        telling.take(&play)?;
         judgements.extend([first, second]);
     }
     println!("{}", report::table(&judgements, colour()));

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::telling::{Play, Reports, Telling};
 use super::{CliError, run};
 use crate::outcome::Outcome;
 use crate::recording::Recording;
@@ -20,9 +21,12 @@ pub(super) struct Arguments {
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     output: run::Output,
+    #[command(flatten)]
+    reports: Reports,
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let telling = Telling::new(&arguments.reports);
     let mut outcomes = Vec::new();
     for path in &arguments.recordings {
         let recording = read(path)?;
@@ -37,11 +41,14 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             return Err(CliError::File { path: case, source });
         }
         let shelf = Shelf::beside(&case)?;
-        let judgement = verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version));
+        let expected = shelf.for_server(&recording.header.cluster.version);
+        let judgement = verdict::judge(&recording, expected);
         let repeat = format!("cargo lockstep judge {}", path.display());
         run::print(&judgement, None, arguments.output, &repeat);
+        telling.take(&Play { judgement: &judgement, expected, recording: &recording, repeat: &repeat, took: None })?;
         outcomes.push(judgement.outcome());
     }
+    telling.finish("lockstep judge")?;
     Ok(Outcome::of(outcomes))
 }
 

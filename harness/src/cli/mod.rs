@@ -9,6 +9,7 @@ mod cluster;
 mod compare;
 mod error;
 mod explain;
+mod failed;
 mod faults;
 mod judge;
 mod lint;
@@ -20,6 +21,7 @@ mod schema;
 mod select;
 mod site;
 mod stage;
+mod telling;
 
 use clap::{Parser, Subcommand};
 

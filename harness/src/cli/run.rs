@@ -7,6 +7,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::select::{Selection, blessed};
 use super::stage::Place;
+use super::telling::{Play, Reports, Telling};
 use super::{CliError, record, stage};
 use crate::case::Case;
 use crate::clock;
@@ -46,6 +47,11 @@ pub(super) struct Arguments {
     /// Keep the recordings in this folder, for `lockstep judge`.
     #[arg(long, value_name = "FOLDER")]
     recordings: Option<PathBuf>,
+    /// Stop after the first play that is not conformant.
+    #[arg(long)]
+    fail_fast: bool,
+    #[command(flatten)]
+    reports: Reports,
 }
 
 /// How to print.
@@ -71,11 +77,15 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     // All of them are read before anything runs.
     cases.iter().try_for_each(|case| blessed(case).map(drop))?;
     let all = clock::instant();
+    let telling = Telling::new(&arguments.reports);
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
+        if arguments.stops(&outcomes) {
+            break;
+        }
         let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
         let judged = arguments.place.with_each(&brought, &specs, async |spec, player| {
-            let outcomes = judged(&arguments, spec, player, &cases, &shelves).await?;
+            let outcomes = judged(&arguments, &telling, spec, player, &cases, &shelves).await?;
             if outcomes.contains(&Outcome::Inconclusive)
                 && let Some(logs) = player.keep_logs().await
             {
@@ -85,6 +95,8 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
         });
         outcomes.extend(judged.await?.into_iter().flatten());
     }
+    telling.remember();
+    telling.finish(&format!("lockstep run, {}", arguments.subject.join(", ")))?;
     if arguments.output == Output::Human {
         println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
     }
@@ -99,6 +111,11 @@ struct Round {
 }
 
 impl Arguments {
+    /// Whether nothing more is to be played after these.
+    fn stops(&self, outcomes: &[Outcome]) -> bool {
+        self.fail_fast && outcomes.iter().any(|outcome| *outcome != Outcome::Conformant)
+    }
+
     /// The rounds, in order.
     fn rounds(&self) -> impl Iterator<Item = Round> {
         let seeds: Vec<Option<u64>> = match &self.seeds {
@@ -112,6 +129,7 @@ impl Arguments {
 /// A subject on every case, told of as it goes; of many rounds on a simulated cluster only what is not as it should be, and a line each.
 async fn judged(
     arguments: &Arguments,
+    telling: &Telling<'_>,
     spec: &Spec,
     player: &Player<'_>,
     cases: &[Case],
@@ -125,13 +143,16 @@ async fn judged(
     let plays = stream::iter(plays).map(async |(round, case, shelf)| {
         let began = clock::instant();
         let recording = player.play_with(case, round.seed).await?;
-        let outcome = tell(arguments, spec, round, case, shelf, &recording, began.elapsed(), brief)?;
+        let outcome = tell(arguments, telling, spec, round, case, shelf, &recording, began.elapsed(), brief)?;
         Ok::<_, CliError>((round, outcome))
     });
     let mut plays = plays.buffered(player.lanes());
     let mut outcomes: Vec<Outcome> = Vec::new();
     while let Some((round, outcome)) = plays.try_next().await? {
         outcomes.push(outcome);
+        if arguments.stops(&outcomes) {
+            break;
+        }
         if brief && outcomes.len().is_multiple_of(cases.len()) {
             let begun = outcomes.len() - cases.len();
             let good = outcomes.iter().skip(begun).filter(|outcome| **outcome == Outcome::Conformant).count();
@@ -147,6 +168,7 @@ async fn judged(
 #[expect(clippy::too_many_arguments, reason = "all that is known of one play")]
 fn tell(
     arguments: &Arguments,
+    telling: &Telling<'_>,
     spec: &Spec,
     round: Round,
     case: &Case,
@@ -162,11 +184,11 @@ fn tell(
         let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
         record::keep(&folder, recording)?;
     }
-    let blessed = shelf.for_server(&recording.header.cluster.version);
-    let judgement = verdict::judge(recording, blessed);
+    let expected = shelf.for_server(&recording.header.cluster.version);
+    let judgement = verdict::judge(recording, expected);
     if arguments.output == Output::Human
         && arguments.timelines
-        && let Some(blessed) = blessed
+        && let Some(blessed) = expected
     {
         beside(&judgement, blessed);
     }
@@ -175,6 +197,7 @@ fn tell(
     if !brief || judgement.outcome() != Outcome::Conformant {
         print(&judgement, Some(took), arguments.output, &repeat);
     }
+    telling.take(&Play { judgement: &judgement, expected, recording, repeat: &repeat, took: Some(took) })?;
     Ok(judgement.outcome())
 }
 

@@ -2,9 +2,13 @@
 
 use super::paint::Paint;
 use super::rows::{Row, rows, what_differs};
+use super::staircase::staircase;
+use crate::case;
+use crate::course::Course;
 use crate::outcome::{Outcome, Verdict};
 use crate::recording::Blame;
 use crate::rules::Broken;
+use crate::timeline::Timeline;
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Place, What};
 
 /// Everything a reader needs to see what went wrong; `repeat` is the command that runs the case again.
@@ -95,6 +99,7 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
             let mut out = diff(difference, paint);
             out.push(String::new());
             out.extend(legend(judgement, paint));
+            out.extend(at_rest(judgement, difference, paint));
             out
         }
         What::Breach(breach) => {
@@ -168,6 +173,30 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
     };
     let actual = format!("{} ({})", judgement.subject.name, judgement.subject.version);
     vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]
+}
+
+/// The bounds, and the staircase of both sides; nothing where the case cannot be read, or no ReplicaSet is there.
+fn at_rest(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
+    let Place::Edge(id) = difference.place else { return Vec::new() };
+    let Ok(case) = case::parse(&judgement.path, &judgement.case, &judgement.source) else { return Vec::new() };
+    let course = |lines: &Option<Vec<String>>| {
+        let text = format!("{id}  {}\n{}\n", difference.label, lines.as_ref()?.join("\n"));
+        Some(Course::of(&Timeline::parse(&text).ok()?, Some(&case)))
+    };
+    let sides = [("expected", course(&difference.expected)), ("happened", course(&difference.actual))];
+    let mut out = Vec::new();
+    for (side, course) in sides {
+        let Some((course, stop)) = course.as_ref().and_then(|course| Some((course, course.stops.first()?))) else {
+            continue;
+        };
+        if stop.sets.is_empty() || stop.allowed.is_empty() {
+            continue;
+        }
+        out.push(format!("\n  {side}, at rest"));
+        let line = |line: String| if side == "expected" { paint.good(&line) } else { paint.bad(&line) };
+        out.extend(staircase(course, stop).into_iter().map(|text| line(format!("    {text}"))));
+    }
+    out
 }
 
 /// Why an otherwise good case is not conformant.

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use super::escape::escape;
 use super::failure::{failure, headline};
 use crate::outcome::Outcome;
 use crate::verdict::Judgement;
@@ -89,11 +90,6 @@ pub fn job_summary(conformant: usize, failed: &[Told<'_>]) -> String {
 /// A cell of a table: one line, no bars.
 fn cell(text: &str) -> String {
     escape(text).replace('|', "\\|").replace(['\n', '\r'], " ")
-}
-
-/// Text that HTML shows as it is.
-pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 /// The message of an annotation, on one line.

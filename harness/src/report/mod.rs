@@ -8,12 +8,16 @@
 //! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
 //! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
 //! * [`story()`] tells a case from its blessed timeline; [`staircase()`] draws one edge of it.
+//! * [`page::page`] is all of it for a browser, [`github`] for a job's page.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
+mod escape;
 mod failure;
 mod faults;
 pub mod github;
 mod json;
+pub mod junit;
+pub mod page;
 mod paint;
 mod rows;
 mod side_by_side;

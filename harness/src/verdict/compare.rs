@@ -186,12 +186,24 @@ impl Difference {
     }
 }
 
+impl Difference {
+    /// Whether the line that came is one too many, and the expected one comes after it.
+    fn is_inserted(&self) -> bool {
+        let (Some(expected), Some(actual)) = (&self.expected, &self.actual) else { return false };
+        let rest = |lines: &[String], line: Option<&String>| {
+            line.is_some_and(|line| lines.iter().skip(self.at).any(|it| it == line))
+        };
+        rest(actual, expected.get(self.at)) && !rest(expected, actual.get(self.at))
+    }
+}
+
 impl Display for Difference {
     /// `rs2 7 -> 9 instead of rs2 7 -> 8`.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match (self.expected_line(), self.actual_line(), &self.expected, &self.actual) {
             (_, _, _, None) => f.write_str("the edge was never made"),
             (_, _, None, _) => f.write_str("the edge was not expected"),
+            (Some(_), Some(actual), ..) if self.is_inserted() => write!(f, "{actual} was not expected"),
             (Some(expected), Some(actual), ..) => write!(f, "{actual} instead of {expected}"),
             (Some(expected), None, ..) => write!(f, "nothing instead of {expected}"),
             (None, Some(actual), ..) => write!(f, "{actual} was not expected"),

@@ -1,0 +1,326 @@
+//! A timeline as a picture: edges from left to right, a lane for each Deployment and ReplicaSet from top to bottom.
+//!
+//! Both pictures of a case have one frame: the same edges, lanes and scale, so that what differs is seen without reading a number.
+
+use std::fmt::Write;
+
+use super::escape;
+use crate::course::{Allowed, Course, Size, Stop, Total, belongs};
+use crate::timeline::{EdgeId, Timeline};
+
+/// The width of an edge.
+const COLUMN: usize = 46;
+/// The width of the names at the left.
+const GUTTER: usize = 62;
+/// The height of a Deployment's lane and of a ReplicaSet's, without the gap below.
+const TALL: f64 = 120.0;
+const LOW: f64 = 58.0;
+const GAP: f64 = 22.0;
+/// Room for the mark above the lanes, and for the edges' names below.
+const HEAD: f64 = 26.0;
+const FOOT: f64 = 40.0;
+
+/// What the pictures' colours and signs mean.
+pub(super) const LEGEND: &str = "<p class=\"legend\"><span class=\"key total\"></span> pods wanted in all \
+    <span class=\"key available\"></span> available <span class=\"key hatch\"></span> outside the bounds \
+    <span class=\"key full\"></span> available pods of a ReplicaSet <span class=\"key half\"></span> ready, not for long enough \
+    <span class=\"key empty\"></span> wanted, not ready &nbsp; ◆ a user &nbsp; ● nodes &nbsp; ◷ time &nbsp; ▼ the first wrong step</p>\n";
+
+/// The hatching that all pictures share.
+pub(super) fn patterns() -> &'static str {
+    "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>\
+     <pattern id=\"hatch\" width=\"7\" height=\"7\" patternTransform=\"rotate(45)\" patternUnits=\"userSpaceOnUse\">\
+     <rect width=\"7\" height=\"7\" class=\"hatch-ground\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"7\" class=\"hatch-line\"/></pattern></defs></svg>\n"
+}
+
+/// What the pictures of one case share.
+#[derive(Debug)]
+pub(super) struct Frame {
+    ids: Vec<EdgeId>,
+    deployments: Vec<String>,
+    sets: Vec<String>,
+    /// Pods at the top of a Deployment's lane, and of a ReplicaSet's.
+    most: i64,
+    widest: i64,
+    wrong: Option<EdgeId>,
+    number: usize,
+}
+
+impl Frame {
+    /// Around all these courses. `number` is the case's on the page.
+    pub(super) fn around<'a>(
+        courses: impl Iterator<Item = &'a Course> + Clone,
+        ids: Vec<EdgeId>,
+        wrong: Option<EdgeId>,
+        number: usize,
+    ) -> Self {
+        let mut frame = Self { ids, deployments: Vec::new(), sets: Vec::new(), most: 1, widest: 1, wrong, number };
+        for course in courses {
+            for (names, known) in [(course.deployments(), &mut frame.deployments), (course.sets(), &mut frame.sets)] {
+                let new: Vec<String> =
+                    names.into_iter().filter(|name| !known.iter().any(|it| it == name)).map(str::to_owned).collect();
+                known.extend(new);
+            }
+            for stop in &course.stops {
+                let bounds = stop.allowed.values().map(|allowed| allowed.bounds.most);
+                let totals = stop.totals.values().flat_map(|total| [total.wanted, total.available]);
+                frame.most = bounds.chain(totals).chain([frame.most]).max().unwrap_or(1);
+                frame.widest =
+                    stop.sets.values().map(|size| size.wanted.max(size.ready)).chain([frame.widest]).max().unwrap_or(1);
+            }
+        }
+        frame
+    }
+
+    /// How many edges there are.
+    pub(super) fn columns(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// One picture with its title.
+    pub(super) fn figure(&self, out: &mut String, side: &str, whose: &str, course: &Course, timeline: &Timeline) {
+        let width = GUTTER + COLUMN * self.ids.len() + 10;
+        let lanes = |tall: usize, low: usize| {
+            f64::from(u32::try_from(tall).unwrap_or(0)) * (TALL + GAP)
+                + f64::from(u32::try_from(low).unwrap_or(0)) * (LOW + GAP)
+        };
+        let height = HEAD + lanes(self.deployments.len(), self.sets.len()) + FOOT;
+        let _ = writeln!(
+            out,
+            "<figure class=\"{side}\"><figcaption><b>{side}</b> {}</figcaption><div class=\"scroll\">\
+             <svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by edge\">",
+            escape(whose)
+        );
+        self.columns_of(out, timeline, height);
+        let mut top = HEAD;
+        for name in &self.deployments {
+            self.deployment(out, name, course, top);
+            top += TALL + GAP;
+        }
+        for (number, name) in self.sets.iter().enumerate() {
+            self.replica_set(out, number, name, course, top);
+            top += LOW + GAP;
+        }
+        self.hovers(out, timeline, height);
+        out.push_str("</svg></div></figure>\n");
+    }
+
+    /// Where an edge's column begins.
+    fn x(&self, column: usize) -> usize {
+        GUTTER + column * COLUMN
+    }
+
+    /// The edges' names and marks, and the wrong one's band.
+    fn columns_of(&self, out: &mut String, timeline: &Timeline, height: f64) {
+        let foot = height - FOOT;
+        for (column, id) in self.ids.iter().enumerate() {
+            let (x, middle) = (self.x(column), self.x(column) + COLUMN / 2);
+            if self.wrong == Some(*id) {
+                let _ = writeln!(
+                    out,
+                    "<rect class=\"wrong\" x=\"{x}\" y=\"2\" width=\"{COLUMN}\" height=\"{:.0}\" rx=\"4\"/><text class=\"wrong-mark\" x=\"{middle}\" y=\"17\">▼</text>",
+                    height - 4.0
+                );
+            }
+            let Some(edge) = timeline.edge(*id) else {
+                let _ = writeln!(out, "<text class=\"label\" x=\"{middle}\" y=\"{:.0}\">not made</text>", foot + 28.0);
+                continue;
+            };
+            let (mark, class) = mark(&edge.label, *id);
+            if class == "user" && *id != EdgeId::GIVEN {
+                let _ = writeln!(out, "<line class=\"user\" x1=\"{x}\" y1=\"{HEAD}\" x2=\"{x}\" y2=\"{foot:.0}\"/>");
+            }
+            let name = if *id == EdgeId::GIVEN { "given".to_owned() } else { id.to_string().replace("edge ", "") };
+            let _ = writeln!(
+                out,
+                "<a href=\"#case{}-{}\"><text class=\"edge {class}\" x=\"{middle}\" y=\"{:.0}\">{mark} {name}</text></a><text class=\"label\" x=\"{middle}\" y=\"{:.0}\">{}</text>",
+                self.number,
+                anchor(*id),
+                foot + 14.0,
+                foot + 28.0,
+                escape(&short(&edge.label, *id))
+            );
+        }
+    }
+
+    /// A Deployment's lane: wanted in all, available, and the bounds of both.
+    fn deployment(&self, out: &mut String, name: &str, course: &Course, top: f64) {
+        let y = |pods: i64| top + TALL - TALL * share(pods, self.most + 1);
+        self.lane(out, name, top, TALL, "deployment");
+        let mut last: Option<(usize, Total)> = None;
+        for (column, id) in self.ids.iter().enumerate() {
+            let Some((stop, total)) = course.stop(*id).and_then(|stop| Some((stop, *stop.totals.get(name)?))) else {
+                last = None;
+                continue;
+            };
+            let allowed = stop.allowed.get(name);
+            let before = column.checked_sub(1).and_then(|column| course.stop(self.ids[column])?.allowed.get(name));
+            self.bounds(out, column, allowed, &y, top);
+            if before.map(|it| it.bounds) != allowed.map(|it| it.bounds) {
+                self.names_of_bounds(out, column, allowed, &y);
+            }
+            let (x, end) = (self.x(column), self.x(column) + COLUMN);
+            for (class, now, before) in [
+                ("total", total.wanted, last.map(|(_, last)| last.wanted)),
+                ("available", total.available, last.map(|(_, last)| last.available)),
+            ] {
+                let rise = before.map_or_else(String::new, |before| format!("M{x} {:.1}V{:.1}", y(before), y(now)));
+                let _ = writeln!(out, "<path class=\"line {class}\" d=\"{rise}M{x} {0:.1}H{end}\"/>", y(now));
+            }
+            last = Some((column, total));
+            self.numbers(out, column, stop, name, total, &y);
+        }
+    }
+
+    /// Above what may be and below what must be available.
+    fn bounds(&self, out: &mut String, column: usize, allowed: Option<&Allowed>, y: &impl Fn(i64) -> f64, top: f64) {
+        let Some(allowed) = allowed else { return };
+        let x = self.x(column);
+        let most = y(allowed.bounds.most);
+        let _ = writeln!(
+            out,
+            "<rect class=\"outside\" x=\"{x}\" y=\"{top:.1}\" width=\"{COLUMN}\" height=\"{:.1}\"/><path class=\"bound\" d=\"M{x} {most:.1}h{COLUMN}\"/>",
+            most - top
+        );
+        if let Some(least) = allowed.bounds.least.filter(|least| *least > 0) {
+            let least = y(least);
+            let _ = writeln!(
+                out,
+                "<rect class=\"outside\" x=\"{x}\" y=\"{least:.1}\" width=\"{COLUMN}\" height=\"{:.1}\"/><path class=\"bound\" d=\"M{x} {least:.1}h{COLUMN}\"/>",
+                top + TALL - least
+            );
+        }
+    }
+
+    /// `≤ 13` and `≥ 8`, where they are new.
+    fn names_of_bounds(&self, out: &mut String, column: usize, allowed: Option<&Allowed>, y: &impl Fn(i64) -> f64) {
+        let Some(bounds) = allowed.map(|allowed| allowed.bounds) else { return };
+        let x = if column == 0 { GUTTER - 8 } else { self.x(column) + 26 };
+        let least = bounds.least.filter(|least| *least > 0).map(|least| ('≥', least, 10.0));
+        for (sign, pods, below) in [('≤', bounds.most, if column == 0 { 4.0 } else { -3.0 })].into_iter().chain(least)
+        {
+            let _ =
+                writeln!(out, "<text class=\"allowed\" x=\"{x}\" y=\"{:.1}\">{sign} {pods}</text>", y(pods) + below);
+        }
+    }
+
+    /// The numbers at the lines; one that is outside of its bound stands out.
+    fn numbers(&self, out: &mut String, column: usize, stop: &Stop, name: &str, total: Total, y: &impl Fn(i64) -> f64) {
+        let middle = self.x(column) + COLUMN / 2;
+        let bounds = stop.allowed.get(name).map(|allowed| allowed.bounds);
+        let over = bounds.is_some_and(|bounds| total.wanted > bounds.most);
+        let under = bounds.and_then(|bounds| bounds.least).is_some_and(|least| total.available < least);
+        let class = |bad: bool| if bad { " out" } else { "" };
+        let _ = writeln!(
+            out,
+            "<text class=\"number total{}\" x=\"{middle}\" y=\"{:.1}\">{}</text>",
+            class(over),
+            y(total.wanted) - 4.0,
+            total.wanted
+        );
+        if total.available != total.wanted {
+            let _ = writeln!(
+                out,
+                "<text class=\"number available{}\" x=\"{middle}\" y=\"{:.1}\">{}</text>",
+                class(under),
+                y(total.available) + 12.0,
+                total.available
+            );
+        }
+    }
+
+    /// A ReplicaSet's lane: a bar an edge, filled as far as its pods are available.
+    fn replica_set(&self, out: &mut String, number: usize, name: &str, course: &Course, top: f64) {
+        self.lane(out, name, top, LOW, "set");
+        let height = |pods: i64| LOW * share(pods, self.widest + 1);
+        for (column, id) in self.ids.iter().enumerate() {
+            let Some(Size { wanted, ready, available }) =
+                course.stop(*id).and_then(|stop| stop.sets.get(name)).copied()
+            else {
+                continue;
+            };
+            let (x, width, middle) = (self.x(column) + 6, COLUMN - 12, self.x(column) + COLUMN / 2);
+            let bar = |class: &str, pods: i64| {
+                let tall = height(pods);
+                format!(
+                    "<rect class=\"bar {class} c{}\" x=\"{x}\" y=\"{:.1}\" width=\"{width}\" height=\"{tall:.1}\" rx=\"2\"/>",
+                    number % 6,
+                    top + LOW - tall
+                )
+            };
+            let bars = [("empty", wanted), ("half", ready), ("full", available)];
+            let bars: String =
+                bars.into_iter().filter(|(_, pods)| *pods > 0).map(|(class, pods)| bar(class, pods)).collect();
+            let class = if wanted == 0 { " none" } else { "" };
+            let partly = if available == wanted { wanted.to_string() } else { format!("{available}/{wanted}") };
+            let _ = writeln!(
+                out,
+                "{bars}<text class=\"number{class}\" x=\"{middle}\" y=\"{:.1}\">{partly}</text>",
+                top + LOW - height(wanted.max(ready)) - 3.0
+            );
+        }
+    }
+
+    /// A lane's name and floor.
+    fn lane(&self, out: &mut String, name: &str, top: f64, height: f64, class: &str) {
+        let (floor, end) = (top + height, self.x(self.ids.len()));
+        let owner = self.deployments.iter().find(|deployment| belongs(name, deployment) && class == "set");
+        let title = owner.map_or_else(|| name.to_owned(), |owner| format!("{name}, of {owner}"));
+        let shown = name.rsplit('/').next().filter(|_| self.deployments.len() < 2).unwrap_or(name);
+        let _ = writeln!(
+            out,
+            "<path class=\"floor\" d=\"M{GUTTER} {floor:.1}H{end}\"/><text class=\"lane {class}\" x=\"{}\" y=\"{floor:.1}\"><title>{}</title>{}</text>",
+            GUTTER - 8,
+            escape(&title),
+            escape(&clip(shown, 9))
+        );
+    }
+
+    /// What is said of an edge when one points at it.
+    fn hovers(&self, out: &mut String, timeline: &Timeline, height: f64) {
+        for (column, id) in self.ids.iter().enumerate() {
+            let Some(edge) = timeline.edge(*id) else { continue };
+            let decisions: String = edge.decisions.iter().map(|decision| format!("\n{decision}")).collect();
+            let said =
+                format!("{}{}", edge.heading(), if decisions.is_empty() { "\nnothing is decided" } else { &decisions });
+            let _ = writeln!(
+                out,
+                "<rect class=\"hover\" x=\"{}\" y=\"{HEAD}\" width=\"{COLUMN}\" height=\"{:.0}\"><title>{}</title></rect>",
+                self.x(column),
+                height - HEAD - FOOT,
+                escape(&said)
+            );
+        }
+    }
+}
+
+/// A part of a whole.
+#[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
+fn share(part: i64, whole: i64) -> f64 {
+    part.max(0) as f64 / whole.max(1) as f64
+}
+
+/// The anchor of an edge on the page.
+pub(super) fn anchor(id: EdgeId) -> String {
+    format!("edge{}-{}", id.index, id.part)
+}
+
+/// Who makes an edge: its mark, and its class.
+fn mark(label: &str, id: EdgeId) -> (&'static str, &'static str) {
+    let verb = label.split([' ', '/']).next().unwrap_or_default();
+    match verb {
+        _ if id == EdgeId::GIVEN => ("", "given"),
+        "ready" | "unready" | "fail" | "succeed" | "terminate" | "pods" => ("●", "node"),
+        "advance" => ("◷", "time"),
+        _ => ("◆", "user"),
+    }
+}
+
+/// A label in the width of a column.
+fn short(label: &str, id: EdgeId) -> String {
+    if id == EdgeId::GIVEN { String::new() } else { clip(label, 8) }
+}
+
+fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 1).chain(['…']).collect() }
+}

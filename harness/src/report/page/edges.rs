@@ -1,0 +1,123 @@
+//! Both timelines line by line, edge by edge: what is the same is folded, what differs is open, its words marked.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+use super::chart::anchor;
+use super::escape;
+use crate::report::rows::{Row, rows};
+use crate::timeline::{Action, Edge, EdgeId, Timeline};
+
+/// The block of one case. Without an expected timeline there is one column.
+pub(super) fn lines(
+    out: &mut String,
+    number: usize,
+    expected: Option<&Timeline>,
+    actual: &Timeline,
+    wrong: Option<EdgeId>,
+) {
+    out.push_str("<div class=\"edges\"><h3>edge by edge</h3>\n");
+    let all = expected.iter().flat_map(|timeline| &timeline.edges).chain(&actual.edges);
+    for id in all.map(|edge| edge.id).collect::<BTreeSet<EdgeId>>() {
+        let (left, right) = (expected.and_then(|timeline| timeline.edge(id)), actual.edge(id));
+        let text = |edge: Option<&Edge>| edge.map(Edge::lines).unwrap_or_default();
+        let differs = expected.is_some() && text(left) != text(right);
+        let heading = right.or(left).map(Edge::heading).unwrap_or_default();
+        let is_wrong = wrong == Some(id);
+        let (class, word) = match (differs, is_wrong) {
+            (_, true) => (" class=\"wrong\"", "<span class=\"badge bad\">first wrong step</span>"),
+            (true, false) => (" class=\"differs\"", "<span class=\"badge doubtful\">differs</span>"),
+            _ => ("", ""),
+        };
+        let open = if is_wrong { " open" } else { "" };
+        let _ = writeln!(
+            out,
+            "<details id=\"case{number}-{}\"{class}{open}><summary><b>{}</b> <span class=\"faint\">{}</span> {word}</summary>",
+            anchor(id),
+            escape(&heading),
+            escape(&decided(right.or(left)))
+        );
+        table(out, expected.is_some(), &text(left), &text(right));
+        out.push_str("</details>\n");
+    }
+    let events = |timeline: Option<&Timeline>| timeline.map(|timeline| timeline.events.lines()).unwrap_or_default();
+    let (left, right) = (events(expected), events(Some(actual)));
+    let differs = expected.is_some() && left != right;
+    let word = if differs { "<span class=\"badge doubtful\">differs</span>" } else { "" };
+    let _ = writeln!(out, "<details><summary><b>events</b> {word}</summary>");
+    table(out, expected.is_some(), &left, &right);
+    out.push_str("</details></div>\n");
+}
+
+/// The decisions in a few words.
+fn decided(edge: Option<&Edge>) -> String {
+    let decisions = edge.map(|edge| edge.decisions.as_slice()).unwrap_or_default();
+    let sizes = decisions.iter().filter(|decision| !matches!(decision.action, Action::Changed | Action::Annotated));
+    let said: Vec<String> = sizes.map(|decision| format!("{}{}", decision.object, decision.action)).collect();
+    said.join(", ").replace("->", "→")
+}
+
+fn table(out: &mut String, two: bool, left: &[String], right: &[String]) {
+    out.push_str("<table>");
+    if two {
+        out.push_str("<thead><tr><th>expected<th>happened</thead>");
+    }
+    out.push_str("<tbody>");
+    if !two {
+        right.iter().for_each(|line| row(out, &[("", cell(line))]));
+    } else if left.is_empty() && right.is_empty() {
+        row(out, &[("", String::new()), ("", String::new())]);
+    } else {
+        for it in rows(left, right) {
+            match it {
+                Row::Same(line) => row(out, &[("", cell(line)), ("", cell(line))]),
+                Row::Expected(line) => row(out, &[("minus", cell(line)), ("gap", String::new())]),
+                Row::Actual(line) => row(out, &[("gap", String::new()), ("plus", cell(line))]),
+                Row::Changed(old, new) => {
+                    let (old, new) = marked(old, new);
+                    row(out, &[("minus", old), ("plus", new)]);
+                }
+            }
+        }
+    }
+    out.push_str("</tbody></table>");
+}
+
+fn row(out: &mut String, cells: &[(&str, String)]) {
+    out.push_str("<tr>");
+    for (class, text) in cells {
+        let _ = write!(out, "<td class=\"{class}\">{text}");
+    }
+    out.push('\n');
+}
+
+/// A line; what stands at rest is fainter than what was decided.
+fn cell(line: &str) -> String {
+    let class = if line.trim_start().starts_with("= ") { "rest" } else { "decision" };
+    format!("<span class=\"{class}\">{}</span>", escape(line.trim()))
+}
+
+/// Two lines about one object, the words that differ marked on both sides.
+fn marked(old: &str, new: &str) -> (String, String) {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (a, b) = (words(old), words(new));
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for op in capture_diff_slices(Algorithm::Myers, &a, &b) {
+        let (tag, from, to) = op.as_tag_tuple();
+        let show = |words: &[String]| {
+            let text = escape(&words.join(" "));
+            if tag == DiffTag::Equal || text.is_empty() { text } else { format!("<mark>{text}</mark>") }
+        };
+        left.push(show(&a[from]));
+        right.push(show(&b[to]));
+    }
+    let join = |parts: Vec<String>| {
+        format!(
+            "<span class=\"decision\">{}</span>",
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        )
+    };
+    (join(left), join(right))
+}

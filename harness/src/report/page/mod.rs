@@ -1,0 +1,248 @@
+//! A page for a browser: what the subject did beside what was expected, as pictures and line by line.
+//!
+//! One file that needs nothing else: no network (its own policy forbids it), no script, no font. Light or dark as the reader's system is.
+//! Everything that comes from a case, a subject or a cluster goes through `escape`.
+//!
+//! * `chart` draws a timeline: a lane for each Deployment with its bounds, one for each ReplicaSet with what is wanted and available.
+//! * `edges` is the same in lines, both sides beside each other.
+
+mod chart;
+mod edges;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::escape::escape;
+use super::failure::{brief, sentence};
+use crate::case::{self, Case};
+use crate::course::Course;
+use crate::outcome::Outcome;
+use crate::timeline::{EdgeId, Timeline};
+use crate::verdict::{Blessing, Judgement, Place, What};
+
+/// One judged play on the page.
+#[derive(Debug, Clone, Copy)]
+pub struct Sheet<'a> {
+    /// What was found.
+    pub judgement: &'a Judgement,
+    /// What was expected: the blessed timeline, or another run's.
+    pub expected: Option<&'a Timeline>,
+    /// The command that plays it again.
+    pub repeat: &'a str,
+    /// How long it took, where that is known.
+    pub took: Option<Duration>,
+}
+
+/// With more cases than this the good ones are folded.
+const OPEN: usize = 3;
+/// With more edges than this the two pictures stand one below the other.
+const BESIDE: usize = 13;
+
+/// The page.
+#[must_use]
+pub fn page(title: &str, sheets: &[Sheet<'_>]) -> String {
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{}",
+        escape(title),
+        include_str!("style.css"),
+        chart::patterns(),
+    );
+    let _ = writeln!(out, "<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>", escape(title), counts(sheets));
+    if sheets.len() > 1 {
+        index(&mut out, sheets);
+    }
+    for (number, sheet) in sheets.iter().enumerate() {
+        section(&mut out, number, sheet, sheets.len() <= OPEN);
+    }
+    out + "</main>\n</body>\n</html>\n"
+}
+
+/// How many of each outcome.
+fn counts(sheets: &[Sheet<'_>]) -> String {
+    let mut words: Vec<(&str, &str, usize)> = Vec::new();
+    for sheet in sheets {
+        let (word, class) = word(sheet.judgement);
+        match words.iter_mut().find(|(known, ..)| *known == word) {
+            Some((.., count)) => *count += 1,
+            None => words.push((word, class, 1)),
+        }
+    }
+    words.sort();
+    words.iter().map(|(word, class, count)| format!("<span class=\"badge {class}\">{count} {word}</span> ")).collect()
+}
+
+/// The outcome's word and class.
+fn word(judgement: &Judgement) -> (&'static str, &'static str) {
+    match (judgement.outcome(), &judgement.blessing) {
+        (Outcome::Conformant, _) => ("conformant", "good"),
+        (Outcome::NonConformant, _) => ("non-conformant", "bad"),
+        (Outcome::Unblessed, Blessing::Changed(_)) => ("changed", "doubtful"),
+        (Outcome::Unblessed, _) => ("unblessed", "doubtful"),
+        _ => ("inconclusive", "doubtful"),
+    }
+}
+
+fn index(out: &mut String, sheets: &[Sheet<'_>]) {
+    out.push_str("<nav><table><thead><tr><th>case<th>subject<th>outcome<th>first wrong step</thead><tbody>\n");
+    let mut order: Vec<(usize, &Sheet<'_>)> = sheets.iter().enumerate().collect();
+    order.sort_by_key(|(number, sheet)| (sheet.judgement.outcome() == Outcome::Conformant, *number));
+    for (number, sheet) in order {
+        let judgement = sheet.judgement;
+        let (word, class) = word(judgement);
+        let first = judgement.decisive().map_or_else(String::new, brief);
+        let _ = writeln!(
+            out,
+            "<tr><td><a href=\"#case{number}\">{}</a><td>{}<td><span class=\"badge {class}\">{word}</span><td>{}",
+            escape(&judgement.case),
+            escape(&judgement.subject.name),
+            escape(&first)
+        );
+    }
+    out.push_str("</tbody></table></nav>\n");
+}
+
+/// All about one case.
+fn section(out: &mut String, number: usize, sheet: &Sheet<'_>, open: bool) {
+    let judgement = sheet.judgement;
+    let (word, class) = word(judgement);
+    let case = case::parse(&judgement.path, &judgement.case, &judgement.source).ok();
+    let open = if open || judgement.outcome() != Outcome::Conformant { " open" } else { "" };
+    let _ = writeln!(
+        out,
+        "<section id=\"case{number}\" class=\"{class}\"><details{open}><summary><h2>{}</h2><span class=\"badge {class}\">{word}</span></summary>",
+        escape(&judgement.case)
+    );
+    if let Some(case) = &case {
+        let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(&case.description));
+    }
+    callout(out, judgement);
+    facts(out, sheet);
+    let wrong = wrong_edge(judgement);
+    pictures(out, number, sheet, case.as_ref(), wrong);
+    edges::lines(out, number, sheet.expected, &judgement.timeline, wrong);
+    source(out, judgement);
+    out.push_str("</details></section>\n");
+}
+
+/// The edge of the finding that decided.
+fn wrong_edge(judgement: &Judgement) -> Option<EdgeId> {
+    match judgement.decisive()?.place {
+        Place::Edge(id) => Some(id),
+        Place::Events => None,
+    }
+}
+
+/// What went wrong first, in words.
+fn callout(out: &mut String, judgement: &Judgement) {
+    let Some(finding) = judgement.decisive() else { return };
+    let (_, class) = word(judgement);
+    let line = finding.line.map_or_else(String::new, |line| format!(" · {}:{line}", judgement.path));
+    let _ = writeln!(
+        out,
+        "<div class=\"callout {class}\"><p><b>{}</b> {}<span class=\"faint\">{}</span></p>",
+        escape(&finding.place.to_string()),
+        escape(&finding.label),
+        escape(&line)
+    );
+    if let Some(text) = finding.line.and_then(|line| judgement.source.lines().nth(line - 1)) {
+        let _ = writeln!(out, "<pre>{}</pre>", escape(text.trim()));
+    }
+    let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.what)));
+    if let What::Breach(breach) = &finding.what {
+        let _ = writeln!(out, "<p class=\"faint\">the law: {}</p>", escape(breach.law.says()));
+    }
+    let others: Vec<_> = judgement.findings.iter().filter(|it| *it != finding).collect();
+    if !others.is_empty() {
+        let items: String = others.iter().map(|it| format!("<li>{}</li>", escape(&brief(it)))).collect();
+        let _ = writeln!(out, "<details><summary>{} more finding(s)</summary><ul>{items}</ul></details>", others.len());
+    }
+    out.push_str("</div>\n");
+}
+
+/// Who, where, what it cost, and how to see it again.
+fn facts(out: &mut String, sheet: &Sheet<'_>) {
+    let judgement = sheet.judgement;
+    let subject = format!("{} ({})", judgement.subject.name, judgement.subject.version);
+    let cluster = format!("{} ({})", judgement.cluster.name, judgement.cluster.version);
+    let took = sheet.took.map(|took| format!("{:.2} s", took.as_secs_f64()));
+    let rows = [
+        ("subject", Some(subject)),
+        ("expected", Some(expected(judgement))),
+        ("cluster", Some(cluster)),
+        ("took", took),
+        ("cost", Some(judgement.metrics.to_string())),
+    ];
+    out.push_str("<dl>");
+    for (name, value) in rows {
+        if let Some(value) = value {
+            let _ = write!(out, "<dt>{name}<dd>{}", escape(&value));
+        }
+    }
+    if !sheet.repeat.is_empty() {
+        let _ = write!(out, "<dt>repeat<dd><code>{}</code>", escape(sheet.repeat));
+    }
+    out.push_str("</dl>\n");
+}
+
+/// Where the expectation comes from.
+fn expected(judgement: &Judgement) -> String {
+    match &judgement.blessing {
+        Blessing::Blessed(Some(from)) => {
+            format!("{} on {}, {} recordings", from.controller, from.server, from.recordings)
+        }
+        Blessing::Blessed(None) => "a blessed timeline".to_owned(),
+        Blessing::Live(other) => format!("{} ({}), live", other.name, other.version),
+        Blessing::Unblessed => "nothing but the laws: no timeline is blessed".to_owned(),
+        Blessing::Changed(_) => "nothing but the laws: the case has changed since it was blessed".to_owned(),
+    }
+}
+
+fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: Option<&Case>, wrong: Option<EdgeId>) {
+    let actual = Course::of(&sheet.judgement.timeline, case);
+    let expected = sheet.expected.map(|timeline| Course::of(timeline, case));
+    let ids: BTreeSet<EdgeId> =
+        expected.iter().chain([&actual]).flat_map(|course| course.stops.iter().map(|stop| stop.id)).collect();
+    let frame = chart::Frame::around(expected.iter().chain([&actual]), ids.into_iter().collect(), wrong, number);
+    let beside = if frame.columns() <= BESIDE { " beside" } else { "" };
+    let _ = writeln!(out, "<div class=\"pictures{beside}\">");
+    if let (Some(course), Some(timeline)) = (&expected, sheet.expected) {
+        frame.figure(out, "expected", &expected_by(sheet.judgement), course, timeline);
+    }
+    let subject = &sheet.judgement.subject;
+    frame.figure(
+        out,
+        "happened",
+        &format!("{} ({})", subject.name, subject.version),
+        &actual,
+        &sheet.judgement.timeline,
+    );
+    out.push_str("</div>\n");
+    out.push_str(chart::LEGEND);
+}
+
+fn expected_by(judgement: &Judgement) -> String {
+    match &judgement.blessing {
+        Blessing::Blessed(Some(from)) => format!("{} ({})", from.name, from.controller),
+        Blessing::Live(other) => format!("{} ({})", other.name, other.version),
+        _ => "blessed".to_owned(),
+    }
+}
+
+/// The case file, the line of the wrong step marked.
+fn source(out: &mut String, judgement: &Judgement) {
+    let wrong = judgement.decisive().and_then(|finding| finding.line);
+    let _ = write!(out, "<details class=\"source\"><summary>{}</summary><ol>", escape(&judgement.path));
+    for (number, line) in (1..).zip(judgement.source.lines()) {
+        let class = if Some(number) == wrong { " class=\"wrong\"" } else { "" };
+        let _ = write!(out, "<li{class}><code>{} </code></li>", escape(line));
+    }
+    out.push_str("</ol></details>\n");
+}
+
+#[cfg(test)]
+mod tests;

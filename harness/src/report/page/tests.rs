@@ -1,0 +1,64 @@
+//! The page as a browser gets it.
+
+use super::{Sheet, page};
+use crate::recording::Recording;
+use crate::timeline::Timeline;
+use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+use crate::verdict::judge;
+use serde_json::json;
+
+/// A scale-up to 12 in which rs1 is given this size.
+fn recording(size: i32) -> Recording {
+    let web = with(&deployment("web", 10, "app:1"), &revision(1));
+    let set = with(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
+    Film::rolled_out(10).user(1, "scale 12").driver(&scaled(&web, 12)).other(&scaled(&set, size)).settled().end()
+}
+
+fn shown(recording: &Recording) -> String {
+    let expected = Timeline::from_recording(&self::recording(12));
+    let judgement = judge(recording, Some(&expected));
+    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), repeat: "lockstep run x", took: None };
+    page("a run", &[sheet])
+}
+
+#[test]
+fn it_asks_nothing_of_the_network_and_runs_no_script() {
+    let page = shown(&recording(13)).to_lowercase();
+    for word in ["<script", "http://", "https://", "@import", "src=", "onload", "javascript:"] {
+        assert!(!page.contains(word), "the page has `{word}`");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn the_wrong_step_is_marked_where_there_is_one() {
+    let (bad, good) = (shown(&recording(13)), shown(&recording(12)));
+    for sign in ["class=\"wrong\"", "first wrong step", "<mark>13/10</mark>", "non-conformant", "▼</text>"] {
+        assert!(bad.contains(sign), "no {sign}");
+    }
+    assert!(!good.contains("class=\"wrong\"") && !good.contains("<mark>") && good.contains("badge good"));
+    assert_eq!(bad.matches("<figure").count(), 2);
+}
+
+#[test]
+fn whatever_a_subject_or_a_case_says_is_text() {
+    let evil = "</title><script>alert(1)</script>\"'<img src=x onerror=1>";
+    let mut recording = recording(13);
+    recording.header.subject.name = evil.to_owned();
+    recording.header.subject.version = evil.to_owned();
+    recording.header.cluster.version = evil.to_owned();
+    recording.header.case = evil.to_owned();
+    recording.header.path = evil.to_owned();
+    recording.header.source = format!("description: \"{}\"\n# {evil}\n", "<b>bold</b>");
+    let expected = Timeline::from_recording(&self::recording(12));
+    let mut expected = expected;
+    expected.case = None;
+    for edge in &mut expected.edges {
+        edge.meetings.push(evil.to_owned());
+    }
+    let judgement = judge(&recording, Some(&expected));
+    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), repeat: evil, took: None };
+    let page = page(evil, &[sheet, sheet]);
+    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains("<b>bold"), "{page}");
+    assert!(page.matches("&lt;script&gt;").count() > 10);
+}
