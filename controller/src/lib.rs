@@ -24,6 +24,9 @@
 //! is wrong on purpose is made. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
 //! (`process/`).
 
+#[macro_use]
+mod mutants;
+
 mod clock;
 pub mod deployment;
 mod hash;
@@ -43,6 +46,8 @@ pub use hash::{Minor, MinorError, pod_template_hash};
 use jiff::Timestamp;
 use kube::Client;
 pub use metrics::{CountRequests, CountedRequests, Metrics};
+#[cfg(feature = "mutants")]
+pub use mutants::{BANK, Mutant, with};
 pub use process::{Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, serve};
 pub use runtime::RunError;
 use runtime::{ApiServer, Controller, run_controller};

@@ -24,7 +24,7 @@
 //!
 //! # Where things are
 //!
-//! `case`, `controllers`, `course`, `expect`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock,
+//! `case`, `controllers`, `course`, `expect`, `mutants`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock,
 //! no network, no runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
@@ -48,6 +48,7 @@ pub mod expect;
 pub mod faults;
 mod fingerprint;
 pub mod gate;
+pub mod mutants;
 pub mod news;
 pub mod observe;
 pub mod outcome;

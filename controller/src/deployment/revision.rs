@@ -34,7 +34,7 @@ pub(super) fn second_highest<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) 
             second = revision;
         }
     }
-    second
+    flip!("rollback-to-current", second, first)
 }
 
 /// What the new ReplicaSet's annotations lack: the user's, and a revision above all others. A revision that it had before goes
@@ -53,7 +53,7 @@ pub(super) fn update_within(
         .meta
         .annotations
         .iter()
-        .filter(|(key, value)| !names::NOT_COPIED.contains(&key.as_str()) && current.get(*key) != Some(*value))
+        .filter(|(key, value)| is_copied(key) && current.get(*key) != Some(*value))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     let before = current.get(names::REVISION);
@@ -64,15 +64,23 @@ pub(super) fn update_within(
             Err(_) => return Update { set, counts: false },
         },
     };
-    if number < next {
+    if flip!("revision-not-raised", number < next, number == 0) {
         set.insert(names::REVISION.to_owned(), next.to_string());
         if let Some(before) = before
             && let Some(history) = remember(current.get(names::REVISION_HISTORY), before, limit)
+            && flip!("revision-history-lost", true, false)
         {
             set.insert(names::REVISION_HISTORY.to_owned(), history);
         }
     }
     Update { counts: !set.is_empty(), set }
+}
+
+/// Whether an annotation of the Deployment is its ReplicaSet's as well.
+fn is_copied(key: &str) -> bool {
+    let copied = !names::NOT_COPIED.contains(&key);
+    let copied = flip!("annotations-not-copied", copied, false);
+    flip!("every-annotation-copied", copied, copied || key.starts_with("kubectl"))
 }
 
 /// The history with one more revision at its end; the oldest go where it would be too long.

@@ -34,8 +34,9 @@ impl Sync<'_> {
         // The Deployment takes the ReplicaSet's user annotations, or else the ReplicaSet would be given the Deployment's.
         let never_copied = |key: &str| names::NOT_COPIED.contains(&key);
         let annotations = &mut self.deployment.meta.annotations;
-        annotations.retain(|key, _| never_copied(key));
-        annotations.extend(target.meta.annotations.clone().into_iter().filter(|(key, _)| !never_copied(key)));
+        let taken = flip!("rollback-keeps-annotations", true, false);
+        annotations.retain(|key, _| never_copied(key) || !taken);
+        annotations.extend(target.meta.annotations.clone().into_iter().filter(|(key, _)| taken && !never_copied(key)));
         let template = without_label(target.template(), names::POD_TEMPLATE_HASH);
         self.write_deployment(Some(template))?;
         let message = format!("Rolled back deployment {name:?} to revision {revision}");
@@ -51,7 +52,7 @@ impl Sync<'_> {
     fn write_deployment(&mut self, template: Option<serde_json::Value>) -> Flow<()> {
         self.claim_deployment_write()?;
         let mut annotations = self.deployment.meta.annotations.clone();
-        annotations.remove(names::ROLLBACK_TO);
+        flip!("rollback-asks-again", annotations.remove(names::ROLLBACK_TO), None::<String>);
         self.push(Action::UpdateDeployment(DeploymentChange { template, annotations }));
         Ok(())
     }

@@ -26,14 +26,18 @@ impl Sync<'_> {
             .all()
             .filter(|rs| rs.is_active())
             .filter_map(|rs| rs.count_annotation(names::DESIRED_REPLICAS))
-            .any(|desired| desired != replicas))
+            .any(|desired| flip!("scaling-unnoticed", desired != replicas, false)))
     }
 
     /// Scales, cleans up if paused, and reports, without judging progress (upstream: `sync`).
     pub(super) fn scale_and_report(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<()> {
         let sets = self.find_sets(owned, false)?;
-        self.scale(&sets)?;
-        if self.deployment.spec.paused && self.rollback_request().is_none() {
+        let scales = flip!("pause-stops-scaling", true, !self.deployment.spec.paused);
+        if scales {
+            self.scale(&sets)?;
+        }
+        let cleans = flip!("pause-keeps-history", self.deployment.spec.paused, false);
+        if cleans && self.rollback_request().is_none() {
             self.clean_up(&sets.old);
         }
         self.write_counts(&sets)
@@ -59,7 +63,7 @@ impl Sync<'_> {
             }
             return Ok(());
         }
-        if self.deployment.spec.strategy.is_rolling() {
+        if flip!("recreate-in-proportion", self.deployment.spec.strategy.is_rolling(), true) {
             for (rs, size) in proportions(&self.deployment, active, self.settings.compatibility) {
                 self.resize_and_annotate(&rs, size, true)?;
             }
@@ -78,12 +82,13 @@ impl Sync<'_> {
         let resized = current != size;
         let mut annotations = std::collections::BTreeMap::from(sizes_annotations(&self.deployment));
         annotations.retain(|name, value| rs.annotation(name) != Some(value));
+        flip!("sizes-not-annotated", (), annotations.clear());
         if !resized && (!refresh || annotations.is_empty()) {
             return Ok((false, rs.clone()));
         }
         let change = ReplicaSetChange { replicas: resized.then_some(size), annotations, ..Default::default() };
         let answer = self.update_replica_set(rs, change)?;
-        if resized {
+        if resized && flip!("scaled-in-silence", true, false) {
             let direction = if current < size { "up" } else { "down" };
             let name = &rs.meta.name;
             let message = format!("Scaled {direction} replica set {name} from {current} to {size}");
@@ -95,6 +100,7 @@ impl Sync<'_> {
 
 /// Whether the new ReplicaSet has all pods, knows that it should, and all are available (upstream: `IsSaturated`).
 fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
+    flip!("saturation-ignored", (), return false);
     let replicas = deployment.replicas();
     let desired = new.annotation(names::DESIRED_REPLICAS).and_then(|text| text.parse::<i64>().ok());
     new.spec.replicas == replicas
@@ -113,7 +119,11 @@ fn proportions(
     let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
     active.sort_by(|a, b| {
         let by_age = a.meta.age_order().cmp(&b.meta.age_order());
-        let by_age = if to_add > 0 { by_age.reverse() } else { by_age };
+        let by_age = if to_add > 0 {
+            flip!("oldest-grows-first", by_age.reverse(), by_age)
+        } else {
+            flip!("oldest-shrinks-last", by_age, by_age.reverse())
+        };
         b.spec.replicas.cmp(&a.spec.replicas).then(by_age)
     });
     let mut added = 0_i32;
@@ -127,7 +137,7 @@ fn proportions(
         })
         .collect();
     if to_add != 0
-        && let Some((_, size)) = sized.first_mut()
+        && let Some((_, size)) = flip!("leftover-to-last", sized.first_mut(), sized.last_mut())
     {
         *size = size.wrapping_add(to_add.wrapping_sub(added)).max(0);
     }
@@ -152,11 +162,12 @@ pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet, compatibility: 
     }
     // Without a usable annotation, the pods that there are stand in for the old total.
     let before = rs.count_annotation(names::MAX_REPLICAS).filter(|before| *before != 0);
-    let before = before.unwrap_or(deployment.status.replicas);
+    let before = flip!("max-annotation-ignored", before, None::<i32>).unwrap_or(deployment.status.replicas);
     if before == 0 {
         return 0;
     }
     let scaled = mended::product(size, sizes::max_replicas(deployment), compatibility) / f64::from(before);
-    let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
+    let half = flip!("shares-rounded-down", 0.5, 0.0);
+    let rounded = if scaled < 0.0 { scaled - half } else { scaled + half };
     (rounded as i32).wrapping_sub(size)
 }

@@ -12,6 +12,7 @@ use crate::model::{Pod, ReplicaSetStatus};
 /// Whether a pod has been ready for so many seconds.
 pub(super) fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
     let traits = pod.traits();
+    let seconds = flip!("available-at-once", seconds, 0);
     traits.ready && (seconds == 0 || traits.ready_since.is_some_and(|since| nanoseconds_left(since, seconds, now) <= 0))
 }
 

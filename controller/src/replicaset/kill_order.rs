@@ -44,17 +44,22 @@ pub fn compare(a: Contender<'_>, b: Contender<'_>, now: Timestamp) -> Ordering {
     let (left, right) = (a.pod.traits(), b.pod.traits());
     let has_node = |traits: &PodTraits| !traits.node.is_empty();
     let both_ready = left.ready && right.ready;
-    let mut order = has_node(left).cmp(&has_node(right));
-    order = order.then_with(|| phase_order(&a.pod.phase).cmp(&phase_order(&b.pod.phase)));
-    order = order.then_with(|| left.ready.cmp(&right.ready));
-    order = order.then_with(|| left.deletion_cost.cmp(&right.deletion_cost));
-    order = order.then_with(|| b.rank.cmp(&a.rank));
+    let by_node = has_node(left).cmp(&has_node(right));
+    let mut order = flip!("kill-order-without-node", by_node, Ordering::Equal);
+    let by_phase = phase_order(&a.pod.phase).cmp(&phase_order(&b.pod.phase));
+    order = order.then(flip!("kill-order-without-phase", by_phase, Ordering::Equal));
+    order = order.then(flip!("kill-order-without-ready", left.ready.cmp(&right.ready), Ordering::Equal));
+    let by_cost = left.deletion_cost.cmp(&right.deletion_cost);
+    order = order.then(flip!("kill-order-cost-reversed", by_cost, by_cost.reverse()));
+    order = order.then(flip!("kill-order-without-rank", b.rank.cmp(&a.rank), Ordering::Equal));
     let ages = |a: Option<Timestamp>, b| younger_first(a, b, (&left.uid, &right.uid), now);
+    let both_ready = flip!("kill-order-without-ready-time", both_ready, false);
     if order.is_eq() && both_ready && left.ready_since != right.ready_since {
         return ages(left.ready_since, right.ready_since);
     }
-    order = order.then_with(|| right.restarts.cmp(&left.restarts));
-    order = order.then_with(|| right.sidecar_restarts.cmp(&left.sidecar_restarts));
+    order = order.then(flip!("kill-order-without-restarts", right.restarts.cmp(&left.restarts), Ordering::Equal));
+    let by_sidecars = right.sidecar_restarts.cmp(&left.sidecar_restarts);
+    order = order.then(flip!("kill-order-without-sidecars", by_sidecars, Ordering::Equal));
     if order.is_eq() && left.created != right.created {
         return ages(left.created, right.created);
     }
@@ -73,7 +78,8 @@ fn phase_order(phase: &str) -> u8 {
 /// Of two unequal times the one that goes first: none at all, or the lower step, or within one step the smaller UID.
 fn younger_first(a: Option<Timestamp>, b: Option<Timestamp>, uids: (&str, &str), now: Timestamp) -> Ordering {
     let (Some(a), Some(b)) = (a, b) else { return a.cmp(&b) };
-    step(a, now).cmp(&step(b, now)).then_with(|| uids.0.cmp(uids.1))
+    let by_step = flip!("kill-order-exact-times", step(a, now).cmp(&step(b, now)), b.cmp(&a));
+    by_step.then_with(|| flip!("kill-order-uids-reversed", uids.0.cmp(uids.1), uids.1.cmp(uids.0)))
 }
 
 /// The step that an age is on: the whole part of the binary logarithm of its nanoseconds; −1 for what is yet to come
@@ -82,7 +88,8 @@ fn younger_first(a: Option<Timestamp>, b: Option<Timestamp>, uids: (&str, &str),
 /// The same floating point operations as Go's, so that the last nanoseconds before a step fall to the same side.
 pub(super) fn step(time: Timestamp, now: Timestamp) -> i64 {
     // Go's durations end at some 292 years.
-    let age = i64::try_from(now.as_nanosecond() - time.as_nanosecond()).unwrap_or(i64::MAX);
+    let unit = flip!("kill-order-scale-of-seconds", 1, 1_000_000_000);
+    let age = i64::try_from((now.as_nanosecond() - time.as_nanosecond()) / unit).unwrap_or(i64::MAX);
     if age <= 0 {
         return -1;
     }

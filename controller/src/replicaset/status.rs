@@ -23,7 +23,7 @@ pub(super) fn status(
     let seconds = rs.spec.min_ready_seconds;
     ReplicaSetStatus {
         replicas: number(active.len()),
-        fully_labeled_replicas: count(&|pod| is_fully_labeled(pod, rs)),
+        fully_labeled_replicas: count(&|pod| flip!("fully-labelled-is-all", is_fully_labeled(pod, rs), true)),
         ready_replicas: count(&|pod| pod.traits().ready),
         available_replicas: count(&|pod| availability::is_available(pod, seconds, now)),
         terminating_replicas: terminating.map(number),

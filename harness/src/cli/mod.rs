@@ -14,6 +14,7 @@ mod faults;
 mod judge;
 mod lint;
 mod list;
+mod mutants;
 mod own;
 mod record;
 mod run;
@@ -63,6 +64,8 @@ enum Command {
     Lint(lint::Arguments),
     /// Print the JSON schema of a case, for editors.
     Schema(schema::Arguments),
+    /// Hold wrong controllers against the cases, to see that each is found out, and that each case can say no.
+    Mutants(mutants::Arguments),
     /// A control plane of one's own, for kubectl and for runs that need not boot one.
     Cluster(cluster::Arguments),
 }
@@ -84,6 +87,7 @@ impl Cli {
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Lint(arguments) => lint::execute(&arguments),
             Command::Schema(arguments) => schema::execute(&arguments),
+            Command::Mutants(arguments) => mutants::execute(&arguments),
             Command::Cluster(arguments) => cluster::execute(arguments).await,
         }
     }

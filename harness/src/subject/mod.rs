@@ -383,6 +383,25 @@ fn restrict(path: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
 }
 
+/// The wrong controllers that this build has: none without the feature `mutants`.
+pub fn bank() -> Vec<crate::mutants::Mutant> {
+    #[cfg(feature = "mutants")]
+    return ours::bank();
+    #[cfg(not(feature = "mutants"))]
+    Vec::new()
+}
+
+/// Do something on this thread with a wrong controller in the place of `ours`, if this build has it.
+pub fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
+    #[cfg(feature = "mutants")]
+    return ours::with_mutant(name, something);
+    #[cfg(not(feature = "mutants"))]
+    {
+        let _ = (name, something);
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

@@ -14,6 +14,8 @@ use tokio::task::JoinHandle;
 use super::{Stage, SubjectError};
 use crate::clock;
 use crate::controllers::{Controller, Controllers};
+#[cfg(feature = "mutants")]
+use crate::mutants::Mutant;
 
 /// The controller as a task of this process.
 #[derive(Debug)]
@@ -67,6 +69,27 @@ pub(super) fn run(
         told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(why);
     });
     Ok((Task { stop, handle, ended }, format!("rollout-controller {}", env!("CARGO_PKG_VERSION"))))
+}
+
+/// The wrong controllers that this build has.
+#[cfg(feature = "mutants")]
+pub(super) fn bank() -> Vec<Mutant> {
+    let all = rollout_controller::BANK.iter();
+    all.map(|mutant| {
+        let of = match mutant.of {
+            rollout_controller::ControllerName::Deployment => Controller::Deployment,
+            rollout_controller::ControllerName::ReplicaSet => Controller::ReplicaSet,
+        };
+        Mutant { name: mutant.name.to_owned(), of, does: mutant.does.to_owned() }
+    })
+    .collect()
+}
+
+/// Do something on this thread with one of them in the place of the right one.
+#[cfg(feature = "mutants")]
+pub(super) fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
+    let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
+    Some(rollout_controller::with(mutant, something))
 }
 
 async fn client_of(kubeconfig: &str) -> Result<kube::Client, SubjectError> {

@@ -1,0 +1,159 @@
+//! `lockstep mutants`: wrong controllers on the simulated cluster, to see that each is found out and that each case can say no.
+
+use std::fs::File;
+use std::io::Write;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::CliError;
+use super::select::{Selection, blessed};
+use crate::case::Case;
+use crate::clock;
+use crate::mutants::{Exceptions, Matrix, Mutant};
+use crate::outcome::{Outcome, Verdict};
+use crate::runner::{Simulation, simulated};
+use crate::shelf::Shelf;
+use crate::subject::{Spec, bank, with_mutant};
+use crate::verdict;
+
+/// Hold wrong controllers against the cases, to see that each is found out, and that each case can say no.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Only the mutants whose name contains this text; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// End with a mutant's first killer; then nothing is said about cases that kill none.
+    #[arg(long)]
+    quick: bool,
+    /// Print the bank and play nothing.
+    #[arg(long)]
+    list: bool,
+    /// Who may survive, and which cases may kill none, each with a reason.
+    #[arg(long, value_name = "FILE", default_value = "harness/tests/mutants.yaml")]
+    exceptions: PathBuf,
+    /// How many mutants at a time [default: one a core].
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Keep every outcome in this file: mutant, case and verdict, a line each, separated by tabs.
+    #[arg(long, value_name = "FILE")]
+    outcomes: Option<PathBuf>,
+}
+
+/// The verdicts on one mutant, by case.
+type Row = Vec<(String, Verdict)>;
+
+/// How long an edge may take to settle, in virtual time.
+const BUDGET: Duration = Duration::from_secs(20);
+/// The stack of a thread that plays cases, in bytes.
+const STACK: usize = 16 << 20;
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let mut mutants = bank();
+    if mutants.is_empty() {
+        let how = "this build has no wrong controllers: `cargo mutants-bank`, or build with --features mutants";
+        return Err(CliError::Usage(how.to_owned()));
+    }
+    let wanted = |mutant: &Mutant| arguments.only.iter().any(|text| mutant.name.contains(text.as_str()));
+    mutants.retain(|mutant| arguments.only.is_empty() || wanted(mutant));
+    if arguments.list {
+        mutants.iter().for_each(|mutant| println!("{:32} {:11} it {}", mutant.name, mutant.of.as_str(), mutant.does));
+        return Ok(Outcome::Conformant);
+    }
+    let exceptions = exceptions(arguments)?;
+    let cases = arguments.selection.cases()?;
+    let cases = cases.into_iter().map(|case| Ok((blessed(&case)?, case))).collect::<Result<Vec<_>, CliError>>()?;
+    let began = clock::instant();
+    // A panic is how a wrong controller may end; it is told of as the subject's end.
+    std::panic::set_hook(Box::new(|_| {}));
+    let right = play(&cases, None, false);
+    let wrong: Vec<&String> =
+        right.iter().filter(|(_, verdict)| *verdict != Verdict::Conformant).map(|(case, _)| case).collect();
+    if !wrong.is_empty() {
+        println!("the right controller is not conformant on {wrong:?}: what these say of wrong ones means nothing");
+        return Ok(Outcome::NonConformant);
+    }
+    eprintln!("the right controller: {} cases in {:.1} s", cases.len(), began.elapsed().as_secs_f64());
+    let rows = rows(arguments, &mutants, &cases)?;
+    let mut matrix = Matrix::default();
+    mutants.into_iter().zip(rows).for_each(|(mutant, row)| matrix.add(mutant, row));
+    let faults = matrix.faults(&exceptions, arguments.only.is_empty() && !arguments.quick);
+    print!("{}", matrix.table(&exceptions));
+    faults.iter().for_each(|fault| println!("! {fault}"));
+    let (killed, all) = matrix.killed();
+    println!("{killed} of {all} mutants killed, {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
+    Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
+}
+
+/// The outcomes of each mutant, several mutants at a time.
+fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(Shelf, Case)]) -> Result<Vec<Row>, CliError> {
+    let file = arguments.outcomes.as_ref();
+    let failed = |source| CliError::File { path: file.cloned().unwrap_or_default(), source };
+    let mut kept = file.map(File::create).transpose().map_err(failed)?;
+    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, NonZero::get));
+    let next = AtomicUsize::new(0);
+    let (done, finished) = mpsc::channel();
+    let mut rows = vec![Row::new(); mutants.len()];
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            let (done, next) = (done.clone(), &next);
+            let work = move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(mutant) = mutants.get(at) else { return };
+                    if done.send((at, play(cases, Some(mutant), arguments.quick))).is_err() {
+                        return;
+                    }
+                }
+            };
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).map_err(failed)?;
+        }
+        drop(done);
+        for (at, row) in finished {
+            let name = &mutants[at].name;
+            let killers = row.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).count();
+            eprintln!("{name:32} killed by {killers} of {}", row.len());
+            if let Some(file) = &mut kept {
+                let lines = row.iter().map(|(case, verdict)| format!("{name}\t{case}\t{verdict}\n"));
+                file.write_all(lines.collect::<String>().as_bytes()).map_err(failed)?;
+            }
+            rows[at] = row;
+        }
+        Ok(rows)
+    })
+}
+
+/// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the right controller on all of them.
+fn play(cases: &[(Shelf, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
+    let mut row = Row::new();
+    for (shelf, case) in cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.of))) {
+        let verdict = match mutant {
+            Some(mutant) => with_mutant(&mutant.name, || judged(shelf, case)).unwrap_or(Verdict::Inconclusive),
+            None => judged(shelf, case),
+        };
+        row.push((case.name.clone(), verdict));
+        if quick && verdict == Verdict::NonConformant {
+            break;
+        }
+    }
+    row
+}
+
+fn judged(shelf: &Shelf, case: &Case) -> Verdict {
+    let simulation = Simulation { seed: 1, brought: case.controllers.clone(), budget: BUDGET };
+    match simulated(case, &Spec::Ours, &simulation) {
+        Ok(recording) => verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version)).verdict,
+        Err(_) => Verdict::Inconclusive,
+    }
+}
+
+fn exceptions(arguments: &Arguments) -> Result<Exceptions, CliError> {
+    let path = &arguments.exceptions;
+    let failed = |source| CliError::File { path: path.clone(), source };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    serde_saphyr::from_str(&text).map_err(|error| failed(std::io::Error::other(error)))
+}
