@@ -24,7 +24,7 @@
 //!
 //! # Where things are
 //!
-//! `case`, `controllers`, `course`, `expect`, `mutants`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock,
+//! `case`, `controllers`, `course`, `coverage`, `expect`, `mutants`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock,
 //! no network, no runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
@@ -43,6 +43,7 @@ pub mod clock;
 pub mod cluster;
 pub mod controllers;
 pub mod course;
+pub mod coverage;
 pub mod driver;
 pub mod expect;
 pub mod faults;

@@ -24,6 +24,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
         for entry in walkdir::WalkDir::new(path).sort_by_file_name() {
             let entry = entry.map_err(|error| CaseError::Io { path: path.clone(), source: error.into() })?;
             let is_case = entry.path().extension().is_some_and(|extension| extension == "yaml");
+            // The table beside the cases, and none of them.
+            let is_case = is_case && entry.file_name() != crate::coverage::FILE;
             if entry.file_type().is_file() && is_case {
                 found.push(entry.into_path());
             }
@@ -47,7 +49,7 @@ pub fn load(path: &Path) -> Result<Case, CaseError> {
 }
 
 /// `area/name`: the last two parts of the path, without the extension.
-fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
     let area = part(path.parent().and_then(Path::file_name));
     [area, part(path.file_stem())].into_iter().flatten().collect::<Vec<_>>().join("/")

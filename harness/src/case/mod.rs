@@ -35,6 +35,7 @@ mod step;
 mod tree;
 
 pub use file::{parse, parse_bytes};
+pub(crate) use find::name;
 pub use find::{find, load};
 pub use finding::{CaseError, Findings, Placed};
 pub use model::Case;

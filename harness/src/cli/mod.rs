@@ -7,6 +7,7 @@
 mod bless;
 mod cluster;
 mod compare;
+mod coverage;
 mod error;
 mod explain;
 mod failed;
@@ -64,6 +65,8 @@ enum Command {
     Lint(lint::Arguments),
     /// Print the JSON schema of a case, for editors.
     Schema(schema::Arguments),
+    /// Show which requirement is pinned by what.
+    Coverage(coverage::Arguments),
     /// Hold wrong controllers against the cases, to see that each is found out, and that each case can say no.
     Mutants(mutants::Arguments),
     /// A control plane of one's own, for kubectl and for runs that need not boot one.
@@ -87,6 +90,7 @@ impl Cli {
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Lint(arguments) => lint::execute(&arguments),
             Command::Schema(arguments) => schema::execute(&arguments),
+            Command::Coverage(arguments) => coverage::execute(&arguments),
             Command::Mutants(arguments) => mutants::execute(&arguments),
             Command::Cluster(arguments) => cluster::execute(arguments).await,
         }

@@ -1,0 +1,58 @@
+//! `lockstep coverage`: which requirement is pinned by what.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::CliError;
+use crate::case;
+use crate::coverage::{self, FILE};
+use crate::outcome::Outcome;
+
+/// Show which requirement is pinned by which cases and tests, and fail where one is pinned by nothing or a case pins none.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The folder of the cases; requirements.yaml lies in it, and the tests that it names are found from the folder above.
+    #[arg(default_value = "cases")]
+    folder: PathBuf,
+    /// Only the requirements that neither a case nor a test pins.
+    #[arg(long)]
+    unpinned: bool,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let (text, faults) = coverage_of(&arguments.folder, arguments.unpinned)?;
+    print!("{text}");
+    faults.iter().for_each(|fault| println!("! {fault}"));
+    Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
+}
+
+/// The list, the totals and what is wrong, of a folder of cases with its table.
+fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
+    let path = folder.join(FILE);
+    let failed = |source| CliError::File { path: path.clone(), source };
+    let text = std::fs::read_to_string(&path).map_err(failed)?;
+    let cases = case::find(&[folder.to_owned()])?;
+    let cases: BTreeSet<String> = cases.iter().map(|path| case::name(path)).collect();
+    let table = coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))?;
+    let table = coverage::resolved(table, &cases);
+    let root = folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_test = |test: &str| {
+        let Some((file, function)) = test.split_once("::") else { return false };
+        let source = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        source.contains(&format!("fn {function}("))
+    };
+    let faults = coverage::faults(&table, &cases, is_test);
+    Ok((format!("{}\n{}", coverage::list(&table, unpinned), coverage::totals(&table, &cases)), faults))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_requirement_is_pinned_and_every_case_pins_one() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
+        let (_, faults) = coverage_of(&folder, false).unwrap();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}
