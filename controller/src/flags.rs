@@ -170,7 +170,7 @@ impl Flags {
 }
 
 /// Which controllers these words choose, as kube-controller-manager reads them (upstream: `IsControllerEnabled`): the first word
-/// that names one decides about it, and `*` about those that no word names.
+/// that names one decides about it, and `*` about those that no word names; of those here, that are kube-controller-manager's.
 fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
     let mut named = BTreeMap::new();
     for word in words.iter().filter(|word| *word != "*") {
@@ -178,7 +178,8 @@ fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
         named.entry(name).or_insert(!word.starts_with('-'));
     }
     let all = words.iter().any(|word| word == "*");
-    let runs = |name: &ControllerName| named.get(name).copied().unwrap_or(all);
+    let runs =
+        |name: &ControllerName| named.get(name).copied().unwrap_or(all && *name != ControllerName::ConfigRestart);
     let chosen: BTreeSet<_> = ControllerName::ALL.into_iter().filter(runs).collect();
     ensure!(!chosen.is_empty(), "no controller is left to run");
     Ok(chosen)

@@ -34,6 +34,7 @@ mod metrics;
 pub mod model;
 mod process;
 pub mod replicaset;
+pub mod restart;
 mod runtime;
 mod settings;
 
@@ -49,6 +50,7 @@ pub use metrics::{CountRequests, CountedRequests, Metrics};
 #[cfg(feature = "mutants")]
 pub use mutants::{BANK, Mutant, with};
 pub use process::{Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, serve};
+pub use restart::{Budget, Profile, RestartSettings, Window};
 pub use runtime::RunError;
 use runtime::{ApiServer, Controller, run_controller};
 pub use settings::{Compatibility, ControllerName, RateLimit, Settings, UnknownController};

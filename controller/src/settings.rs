@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::hash::Minor;
+use crate::restart::RestartSettings;
 
 /// How the controller runs and what it follows.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// A limit that the controller sets to its own requests, lists and watches left out; `None`: none.
     pub rate_limit: Option<RateLimit>,
+    /// How restarts for changed configs are decided.
+    pub restart: RestartSettings,
     /// Where time comes from; a simulation brings its own.
     pub clock: Clock,
 }
@@ -39,22 +42,25 @@ pub enum ControllerName {
     Deployment,
     /// Makes and deletes pods.
     ReplicaSet,
+    /// Restarts workloads whose ConfigMaps and Secrets have changed.
+    ConfigRestart,
 }
 
 /// A name that is none of a controller here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is not in the list of known controllers; use deployment, replicaset, or * for all")]
+#[error("{0:?} is not in the list of known controllers; use deployment, replicaset, config-restart, or * for all")]
 pub struct UnknownController(String);
 
 impl ControllerName {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Deployment, Self::ReplicaSet];
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::ReplicaSet, Self::ConfigRestart];
 
     /// Its short name, which its queue has, too.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deployment => "deployment",
             Self::ReplicaSet => "replicaset",
+            Self::ConfigRestart => "config-restart",
         }
     }
 }
@@ -100,6 +106,7 @@ impl Default for Settings {
             terminating_replicas: true,
             namespace: None,
             rate_limit: None,
+            restart: RestartSettings::default(),
             clock: Clock::system(),
         }
     }

@@ -9,6 +9,7 @@
 
 mod queue;
 mod requests;
+mod restarts;
 mod usage;
 
 use std::fmt;
@@ -26,6 +27,7 @@ pub(crate) use queue::{Load, Loaded, QueueMetrics};
 use queue::{QueueFamilies, QueueName};
 use requests::RequestFamilies;
 pub use requests::{CountRequests, CountedRequests};
+pub(crate) use restarts::RestartNumbers;
 
 /// Everything that this process counts; clones count into the same.
 #[derive(Clone)]
@@ -35,6 +37,7 @@ struct Families {
     registry: Registry,
     queues: QueueFamilies,
     requests: RequestFamilies,
+    restarts: Arc<restarts::Restarts>,
     syncs: Family<SyncLabels, Counter>,
     stale_skips: Family<KindLabels, Counter>,
     leading: Family<LeaseLabels, Gauge>,
@@ -80,6 +83,8 @@ impl Metrics {
         registry.register_collector(Box::new(usage::Usage));
         let queues = QueueFamilies::register(&mut registry);
         let requests = RequestFamilies::register(host, &mut registry);
+        let restarts = Arc::new(restarts::Restarts::default());
+        registry.register_collector(Box::new(restarts.clone()));
         let (syncs, leading, slow_renewals) = (Family::default(), Family::default(), Family::default());
         let help = "Looks at one object, by controller and by what became of them";
         registry.register("rollout_controller_syncs", help, Family::clone(&syncs));
@@ -90,7 +95,7 @@ impl Metrics {
         registry.register("leader_election_master_status", help, Family::clone(&leading));
         let help = "Renewals that had to read the lease first; the name is the lease's";
         registry.register("leader_election_slowpath", help, Family::clone(&slow_renewals));
-        Self(Arc::new(Families { registry, queues, requests, syncs, stale_skips, leading, slow_renewals }))
+        Self(Arc::new(Families { registry, queues, requests, restarts, syncs, stale_skips, leading, slow_renewals }))
     }
 
     /// All of it as OpenMetrics text, which Prometheus reads.
@@ -113,6 +118,11 @@ impl Metrics {
     /// Shows the load of a queue for as long as it lives.
     pub(crate) fn show_load(&self, controller: &'static str, queue: &Arc<impl Loaded>) {
         self.0.queues.show_load(QueueName { name: controller }, queue);
+    }
+
+    /// Shows the numbers of restarts for as long as somebody restarts.
+    pub(crate) fn show_restarts(&self, of: &Arc<impl RestartNumbers>) {
+        self.0.restarts.show(of);
     }
 
     /// How long a request waited for its turn under this process's own limit.

@@ -69,6 +69,16 @@ impl Meta {
         part(raw, "metadata", kind)
     }
 
+    /// Reads the metadata itself.
+    pub(crate) fn of(metadata: &Value, kind: &'static str) -> Result<Self, ModelError> {
+        Self::deserialize(metadata).map_err(|error| ModelError::Shape {
+            kind,
+            name: metadata["name"].as_str().unwrap_or("?").to_owned(),
+            part: "metadata",
+            reason: error.to_string(),
+        })
+    }
+
     /// The owner that manages the object.
     pub fn controller(&self) -> Option<&OwnerReference> {
         self.owner_references.iter().find(|owner| owner.controller)

@@ -23,6 +23,34 @@ pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost"
 pub const NOT_COPIED: [&str; 6] =
     [LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO];
 
+/// Restarts for changed configs: xing's annotations, and what this controller adds to them.
+pub mod restart {
+    /// On a workload, `enabled`: restart it.
+    pub const ENABLED: &str = "com.xing.deployment-restart";
+    /// On a workload: the checksums that its pods are known to have.
+    pub const CHECKSUMS: &str = "com.xing.deployment-restart.applied-config-checksums";
+    /// In a pod template: what it was last restarted by.
+    pub const TRIGGER: &str = "com.xing.deployment-restart.timestamp";
+    /// On a workload: when it was restarted of late.
+    pub const RESTARTS: &str = "com.xing.deployment-restart.recent-restarts";
+    /// On a config, `true`: it restarts nothing. On a workload: those that do not restart it, `configmap/NAME` or `secret/NAME`, comma
+    /// separated.
+    pub const IGNORE: &str = "com.xing.deployment-restart.ignore";
+
+    /// Event reason: the pods are being replaced.
+    pub const RESTARTED: &str = "ConfigRestart";
+    /// Event reason: they will be, when whoever holds them lets go.
+    pub const DEFERRED: &str = "ConfigRestartDeferred";
+    /// Event reason: they are not yet, because the budget is spent.
+    pub const THROTTLED: &str = "ConfigRestartThrottled";
+    /// Event reason: a write failed.
+    pub const FAILED: &str = "ConfigRestartFailed";
+    /// Event reason: the checksums cannot be read.
+    pub const UNREADABLE: &str = "ConfigChecksumsUnreadable";
+    /// Event reason: they would be, were this no dry run.
+    pub const WOULD_RESTART: &str = "ConfigWouldRestart";
+}
+
 /// Condition types.
 pub mod condition {
     /// Enough pods are available.

@@ -32,6 +32,10 @@ pub(crate) enum Resource {
     Pods,
     Events,
     Leases,
+    StatefulSets,
+    DaemonSets,
+    ConfigMaps,
+    Secrets,
 }
 
 impl Resource {
@@ -42,22 +46,26 @@ impl Resource {
             Self::Pods => "pods",
             Self::Events => "events",
             Self::Leases => "leases",
+            Self::StatefulSets => "statefulsets",
+            Self::DaemonSets => "daemonsets",
+            Self::ConfigMaps => "configmaps",
+            Self::Secrets => "secrets",
         }
     }
 
     /// The API group, empty for the first one.
     pub(crate) fn api_group(self) -> &'static str {
         match self {
-            Self::Deployments | Self::ReplicaSets => "apps",
-            Self::Pods | Self::Events => "",
+            Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "apps",
+            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets => "",
             Self::Leases => "coordination.k8s.io",
         }
     }
 
     fn group(self) -> &'static str {
         match self {
-            Self::Deployments | Self::ReplicaSets => "/apis/apps/v1",
-            Self::Pods | Self::Events => "/api/v1",
+            Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "/apis/apps/v1",
+            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets => "/api/v1",
             Self::Leases => "/apis/coordination.k8s.io/v1",
         }
     }
@@ -162,6 +170,18 @@ impl ApiServer {
         patch: &Value,
     ) -> Result<Value, RequestError> {
         let request = resource.within(namespace).patch(name, &PatchParams::default(), &Patch::Strategic(patch));
+        self.send(what("PATCH", resource, namespace, name), request).await
+    }
+
+    /// A JSON merge patch.
+    pub(crate) async fn merge_patch(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Value, RequestError> {
+        let request = resource.within(namespace).patch(name, &PatchParams::default(), &Patch::Merge(patch));
         self.send(what("PATCH", resource, namespace, name), request).await
     }
 

@@ -59,6 +59,8 @@ impl Cache {
         match controller {
             ControllerName::Deployment => self.deployments.keys().cloned().collect(),
             ControllerName::ReplicaSet => self.replica_sets.keys().cloned().collect(),
+            // It has a view of its own.
+            ControllerName::ConfigRestart => Vec::new(),
         }
     }
 

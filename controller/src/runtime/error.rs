@@ -26,6 +26,9 @@ pub enum RunError {
     /// Deployments are not served.
     #[error("this API server does not serve apps/v1 deployments and replicasets; is it a Kubernetes API server?")]
     NotServed,
+    /// A write of xing's profile failed, which ends it.
+    #[error("Controller terminated: ConfigAgent encountered a fatal error: {0}")]
+    Restart(String),
     /// A task ended that must not end.
     #[error("a task of the controller ended: {0}; this is a bug")]
     Task(String),
@@ -77,6 +80,17 @@ impl RequestError {
     pub(crate) fn is_namespace_terminating(&self) -> bool {
         let details = self.status().and_then(|status| status.details.as_ref());
         details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"))
+    }
+
+    /// Whether the credentials do not allow it.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 403)
+    }
+
+    /// How long the server wants to be left alone, in seconds.
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        let details = self.status()?.details.as_ref()?;
+        Some(u64::from(details.retry_after_seconds)).filter(|seconds| *seconds > 0)
     }
 
     /// Whether the server understood the request and refused it, so that asking again is no use.

@@ -45,9 +45,9 @@ pub(crate) struct Reports {
 
 /// Who tells, and about what kind of object.
 #[derive(Debug, Clone, Copy)]
-struct Source {
-    component: &'static str,
-    kind: &'static str,
+pub(super) struct Source {
+    pub(super) component: &'static str,
+    pub(super) kind: &'static str,
 }
 
 impl From<ControllerName> for Source {
@@ -55,14 +55,21 @@ impl From<ControllerName> for Source {
         match controller {
             ControllerName::Deployment => Self { component: "deployment-controller", kind: "Deployment" },
             ControllerName::ReplicaSet => Self { component: "replicaset-controller", kind: "ReplicaSet" },
+            // The first of its kinds; see `Recorder::of`.
+            ControllerName::ConfigRestart => Self { component: "config-restart-controller", kind: "Deployment" },
         }
     }
 }
 
 impl Recorder {
     pub(crate) fn new(controller: ControllerName, clock: Clock) -> (Self, Reports) {
+        Self::of(controller.into(), clock)
+    }
+
+    /// One for a kind of object that a controller has besides its own.
+    pub(super) fn of(source: Source, clock: Clock) -> (Self, Reports) {
         let (sender, reports) = mpsc::channel(QUEUED);
-        let (source, state) = (controller.into(), Mutex::new(State { sender: Some(sender), last: 0 }));
+        let state = Mutex::new(State { sender: Some(sender), last: 0 });
         (Self { source, clock, state }, Reports { source, reports })
     }
 

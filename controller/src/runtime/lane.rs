@@ -36,7 +36,7 @@ impl Lane {
         let (recorder, reports) = Recorder::new(name, settings.clock);
         let retries = match name {
             ControllerName::Deployment => Retries::DEPLOYMENT,
-            ControllerName::ReplicaSet => Retries::REPLICA_SET,
+            ControllerName::ReplicaSet | ControllerName::ConfigRestart => Retries::REPLICA_SET,
         };
         let queue = Arc::new(Queue::new(metrics.queue(name.as_str()), retries));
         metrics.show_load(name.as_str(), &queue);

@@ -20,6 +20,8 @@ mod lane;
 mod queue;
 mod reflector;
 mod replica_sets;
+mod restart_wire;
+mod restarts;
 mod throttle;
 mod triggers;
 mod wire;

@@ -12,8 +12,7 @@ use futures::{StreamExt, pin_mut};
 use kube::api::WatchEvent;
 
 use super::wire::Wire;
-use super::worker::Controller;
-use super::{Key, RequestError};
+use super::{ApiServer, Key, RequestError, Resource};
 use crate::clock;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -31,9 +30,23 @@ enum End {
     Expired,
 }
 
+/// Who is kept in step.
+pub(super) trait Sink<C>: Send + Sync + 'static {
+    /// Where it watches.
+    fn api(&self) -> &ApiServer;
+    /// Something came, changed or went.
+    fn take(&self, change: C);
+    /// A kind was listed at a version.
+    fn listed(&self, resource: Resource, version: &str);
+    /// A watch has come to a version.
+    fn reached(&self, resource: Resource, version: &str);
+    /// A kind cannot be listed; it is tried again.
+    fn cannot_list(&self, _resource: Resource, _error: &RequestError) {}
+}
+
 /// Runs for ever; calls `synced` when the first list is in the cache.
-pub(super) async fn reflect<W: Wire>(controller: Arc<Controller>, synced: impl FnOnce()) {
-    let mut reflector = Reflector::<W> { controller, known: BTreeSet::new(), wire: PhantomData };
+pub(super) async fn reflect<W: Wire, S: Sink<W::Change>>(sink: Arc<S>, synced: impl FnOnce()) {
+    let mut reflector = Reflector::<W, S> { sink, known: BTreeSet::new(), wire: PhantomData };
     let mut synced = Some(synced);
     let mut wait = FIRST_WAIT;
     loop {
@@ -47,6 +60,7 @@ pub(super) async fn reflect<W: Wire>(controller: Arc<Controller>, synced: impl F
             }
             Err(error) => {
                 tracing::warn!(resource = W::RESOURCE.plural(), error = %error.message(), "Cannot list; trying again.");
+                reflector.sink.cannot_list(W::RESOURCE, &error);
                 pause(&mut wait).await;
             }
         }
@@ -58,20 +72,20 @@ async fn pause(wait: &mut Duration) {
     *wait = (*wait * 2).min(LONGEST_WAIT);
 }
 
-struct Reflector<W> {
-    controller: Arc<Controller>,
+struct Reflector<W, S> {
+    sink: Arc<S>,
     /// What the cache holds of this kind.
     known: BTreeSet<Key>,
     wire: PhantomData<W>,
 }
 
-impl<W: Wire> Reflector<W> {
+impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
     /// Puts everything there is into the cache, takes everything else out; returns the version that this is true of.
     async fn list(&mut self) -> Result<String, RequestError> {
         let mut gone = self.known.clone();
         let mut page = None;
         loop {
-            let list = self.controller.api.list::<W>(W::RESOURCE, page).await?;
+            let list = self.sink.api().list::<W>(W::RESOURCE, page).await?;
             for item in list.items {
                 gone.remove(&item.place().0);
                 self.put(item);
@@ -80,7 +94,7 @@ impl<W: Wire> Reflector<W> {
                 for key in gone {
                     self.remove(key);
                 }
-                self.controller.listed(W::RESOURCE, &list.metadata.resource_version);
+                self.sink.listed(W::RESOURCE, &list.metadata.resource_version);
                 return Ok(list.metadata.resource_version);
             }
             page = Some(list.metadata.next);
@@ -111,7 +125,7 @@ impl<W: Wire> Reflector<W> {
     async fn watch_once(&mut self, version: &mut String) -> Result<End, RequestError> {
         let failed =
             |source| RequestError::Server { what: format!("WATCH {}", W::RESOURCE.plural()), source: Box::new(source) };
-        let events = self.controller.api.watch::<W>(W::RESOURCE, version).await?;
+        let events = self.sink.api().watch::<W>(W::RESOURCE, version).await?;
         pin_mut!(events);
         loop {
             let event = match clock::within(SILENCE, events.next()).await {
@@ -132,7 +146,7 @@ impl<W: Wire> Reflector<W> {
                 WatchEvent::Error(status) if status.code == 410 => return Ok(End::Expired),
                 WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
             }
-            self.controller.reached(W::RESOURCE, version);
+            self.sink.reached(W::RESOURCE, version);
         }
     }
 
@@ -141,7 +155,7 @@ impl<W: Wire> Reflector<W> {
         match object.read() {
             Ok(change) => {
                 self.known.insert(key);
-                self.controller.take(change);
+                self.sink.take(change);
             }
             Err(error) => tracing::error!(%error, object = %key, "An object cannot be read and is left alone."),
         }
@@ -149,6 +163,6 @@ impl<W: Wire> Reflector<W> {
 
     fn remove(&mut self, key: Key) {
         self.known.remove(&key);
-        self.controller.take(W::gone(key));
+        self.sink.take(W::gone(key));
     }
 }

@@ -17,15 +17,17 @@ use crate::model::{Deployment, ModelError, Pod, ReplicaSet, TraitedPod};
 /// One kind of object, as it comes over the wire.
 pub(super) trait Wire: DeserializeOwned + Clone + Send + 'static {
     const RESOURCE: Resource;
+    /// What becomes of it.
+    type Change;
 
     /// Where it belongs, and its version.
     fn place(&self) -> (Key, String);
 
     /// Reads it; only now can it turn out to be unreadable.
-    fn read(self) -> Result<Change, ModelError>;
+    fn read(self) -> Result<Self::Change, ModelError>;
 
     /// That it is gone.
-    fn gone(key: Key) -> Change;
+    fn gone(key: Key) -> Self::Change;
 }
 
 /// An object that is kept as it came.
@@ -55,6 +57,7 @@ impl<T> Raw<T> {
 
 impl Wire for Raw<Deployment> {
     const RESOURCE: Resource = Resource::Deployments;
+    type Change = Change;
 
     fn place(&self) -> (Key, String) {
         self.key()
@@ -72,6 +75,7 @@ impl Wire for Raw<Deployment> {
 
 impl Wire for Raw<ReplicaSet> {
     const RESOURCE: Resource = Resource::ReplicaSets;
+    type Change = Change;
 
     fn place(&self) -> (Key, String) {
         self.key()
@@ -89,6 +93,7 @@ impl Wire for Raw<ReplicaSet> {
 
 impl Wire for Pod {
     const RESOURCE: Resource = Resource::Pods;
+    type Change = Change;
 
     fn place(&self) -> (Key, String) {
         (Key::new(&self.namespace, &self.name), self.resource_version.clone())
@@ -105,6 +110,7 @@ impl Wire for Pod {
 
 impl Wire for TraitedPod {
     const RESOURCE: Resource = Resource::Pods;
+    type Change = Change;
 
     fn place(&self) -> (Key, String) {
         self.0.place()

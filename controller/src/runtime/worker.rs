@@ -15,8 +15,9 @@ use tokio::task::JoinSet;
 use super::deployments::Deployments;
 use super::events::{Reports, write_events};
 use super::lane::Lane;
-use super::reflector::reflect;
+use super::reflector::{Sink, reflect};
 use super::replica_sets::ReplicaSets;
+use super::restarts::Restarts;
 use super::triggers::{Change, Woken};
 use super::wire::Raw;
 use super::{ApiServer, Cache, Resource, RunError};
@@ -39,6 +40,7 @@ pub(crate) struct Controller {
     acts: AtomicBool,
     deployments: Option<Deployments>,
     replica_sets: Option<ReplicaSets>,
+    restarts: Option<Arc<Restarts>>,
     pub(super) metrics: Metrics,
     pub(super) settings: Settings,
 }
@@ -64,16 +66,24 @@ impl Controller {
         };
         let deployments = lane(ControllerName::Deployment).map(|lane| Deployments::new(lane, planner));
         let replica_sets = lane(ControllerName::ReplicaSet).map(|lane| ReplicaSets { lane, memory: Memory::default() });
+        let restarts = settings.controllers.contains(&ControllerName::ConfigRestart).then(|| {
+            let (restarts, reports) = Restarts::new(client, &settings, &metrics);
+            all_reports.extend(reports.into_iter().map(|reports| (restarts.events_api(), reports)));
+            restarts
+        });
         let api = ApiServer::chosen(client.clone(), &settings, &metrics);
         let (seen, acts) = (watch::Sender::new(0), AtomicBool::new(false));
         let cache = Mutex::new(Cache::new(&settings.controllers));
-        let controller = Self { api, cache, seen, acts, deployments, replica_sets, metrics, settings };
+        let controller = Self { api, cache, seen, acts, deployments, replica_sets, restarts, metrics, settings };
         (Arc::new(controller), all_reports)
     }
 
-    /// Kinds that are watched: ReplicaSets, pods, and Deployments where anybody looks after those.
+    /// Kinds that are watched: ReplicaSets and pods where anybody looks after those or after Deployments, which are one more; and what
+    /// restarts need.
     fn watched(&self) -> usize {
-        2 + usize::from(self.deployments.is_some())
+        let rolls_out = self.deployments.is_some() || self.replica_sets.is_some();
+        let restarts = self.restarts.as_ref().map_or(0, |restarts| restarts.watched());
+        2 * usize::from(rolls_out) + usize::from(self.deployments.is_some()) + restarts
     }
 
     /// Whether everything has been seen once.
@@ -87,8 +97,41 @@ impl Controller {
         all.expect("the sender lives as long as this");
     }
 
-    /// Takes a change into the cache and wakes whom it concerns.
-    pub(super) fn take(&self, change: Change) {
+    /// From now on objects are looked at: all that there are, and then those that change.
+    fn begin(&self) {
+        let (deployments, replica_sets) = {
+            let cache = self.cache();
+            self.acts.store(true, Ordering::Release);
+            (cache.keys(ControllerName::Deployment), cache.keys(ControllerName::ReplicaSet))
+        };
+        if let Some(of) = &self.deployments {
+            deployments.into_iter().for_each(|key| of.lane.queue.add(key));
+        }
+        if let Some(of) = &self.replica_sets {
+            replica_sets.into_iter().for_each(|key| of.lane.queue.add(key));
+        }
+        if let Some(of) = &self.restarts {
+            of.begin();
+        }
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        let deployments = self.deployments.iter().map(|of| &of.lane);
+        deployments.chain(self.replica_sets.iter().map(|of| &of.lane))
+    }
+
+    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
+        // No code panics while it holds the lock, so what is behind it is whole.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink<Change> for Controller {
+    fn api(&self) -> &ApiServer {
+        &self.api
+    }
+
+    fn take(&self, change: Change) {
         let Woken { deployments, replica_sets } = self.cache().take(change);
         if let Some(of) = &self.replica_sets {
             replica_sets.iter().for_each(|wake| of.note(wake));
@@ -105,39 +148,12 @@ impl Controller {
         }
     }
 
-    /// A kind was listed at a version.
-    pub(super) fn listed(&self, resource: Resource, version: &str) {
+    fn listed(&self, resource: Resource, version: &str) {
         self.cache().listed(resource, version);
     }
 
-    /// A watch has come to a version.
-    pub(super) fn reached(&self, resource: Resource, version: &str) {
+    fn reached(&self, resource: Resource, version: &str) {
         self.cache().reached(resource, version);
-    }
-
-    /// From now on objects are looked at: all that there are, and then those that change.
-    fn begin(&self) {
-        let (deployments, replica_sets) = {
-            let cache = self.cache();
-            self.acts.store(true, Ordering::Release);
-            (cache.keys(ControllerName::Deployment), cache.keys(ControllerName::ReplicaSet))
-        };
-        if let Some(of) = &self.deployments {
-            deployments.into_iter().for_each(|key| of.lane.queue.add(key));
-        }
-        if let Some(of) = &self.replica_sets {
-            replica_sets.into_iter().for_each(|key| of.lane.queue.add(key));
-        }
-    }
-
-    fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        let deployments = self.deployments.iter().map(|of| &of.lane);
-        deployments.chain(self.replica_sets.iter().map(|of| &of.lane))
-    }
-
-    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
-        // No code panics while it holds the lock, so what is behind it is whole.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -158,20 +174,28 @@ pub(crate) async fn run_controller(
         let controller = controller.clone();
         move || controller.seen.send_modify(|seen| *seen += 1)
     };
-    tasks.spawn(reflect::<Raw<ReplicaSet>>(controller.clone(), seen()));
     if controller.deployments.is_some() {
-        tasks.spawn(reflect::<Raw<Deployment>>(controller.clone(), seen()));
+        tasks.spawn(reflect::<Raw<Deployment>, _>(controller.clone(), seen()));
     }
     if controller.replica_sets.is_some() {
-        tasks.spawn(reflect::<TraitedPod>(controller.clone(), seen()));
-    } else {
-        tasks.spawn(reflect::<Pod>(controller.clone(), seen()));
+        tasks.spawn(reflect::<TraitedPod, _>(controller.clone(), seen()));
+    } else if controller.deployments.is_some() {
+        tasks.spawn(reflect::<Pod, _>(controller.clone(), seen()));
+    }
+    if controller.deployments.is_some() || controller.replica_sets.is_some() {
+        tasks.spawn(reflect::<Raw<ReplicaSet>, _>(controller.clone(), seen()));
+    }
+    if let Some(restarts) = &controller.restarts {
+        restarts.watch(&mut tasks, &seen);
     }
     for queue in controller.lanes().map(|lane| lane.queue.clone()) {
         tasks.spawn(async move { queue.run_timer().await });
     }
     let mut workers = JoinSet::new();
     spawn_workers(&controller, &mut workers);
+    if let Some(restarts) = controller.restarts.clone() {
+        workers.spawn(async move { restarts.work().await });
+    }
     let begin = async {
         // Nothing is decided before everything has been seen once.
         controller.synced().await;
@@ -187,14 +211,21 @@ pub(crate) async fn run_controller(
         Some(ended) = events.join_next() => Some(ended),
     };
     controller.lanes().for_each(|lane| lane.queue.close());
+    if let Some(restarts) = &controller.restarts {
+        restarts.end();
+    }
     let finished = async { while workers.join_next().await.is_some() {} };
     clock::within(GRACE, finished).await;
     workers.shutdown().await;
     tasks.shutdown().await;
     controller.lanes().for_each(|lane| lane.recorder.close());
+    let fatal = controller.restarts.as_ref().and_then(|restarts| restarts.close());
     let written = async { while events.join_next().await.is_some() {} };
     clock::within(GRACE, written).await;
     events.shutdown().await;
+    if let Some(fatal) = fatal {
+        return Err(RunError::Restart(fatal));
+    }
     match broken {
         None => Ok(()),
         Some(Ok(())) => Err(RunError::Task("one that runs for ever returned".to_owned())),

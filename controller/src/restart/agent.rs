@@ -1,0 +1,306 @@
+//! The controller without its shell: what was seen goes in, with the moment at which it was; what is to be written comes out.
+//!
+//! A plain data structure. Two profiles share what is known ([`View`]) and differ in what they remember: xing's a queue of changes for
+//! all workloads together, the safe one a memory for each.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::changes::Changes;
+use super::config::Config;
+use super::memory::Memory;
+use super::plan::{Observed, Plan, Wait, Write, plan};
+use super::references::{ConfigKind, ConfigName};
+use super::settings::{Profile, RestartSettings};
+use super::view::View;
+use super::window::Moment;
+use super::workload::{Workload, WorkloadName};
+
+/// First wait after a write that failed, and the longest; in between twice as long each time.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// The controller.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    settings: RestartSettings,
+    view: View,
+    mind: Mind,
+    processed: u64,
+}
+
+#[derive(Debug)]
+enum Mind {
+    Xing(Changes),
+    Safe(BTreeMap<WorkloadName, Minded>),
+}
+
+/// A workload in the safe profile.
+#[derive(Debug, Default)]
+struct Minded {
+    memory: Memory,
+    /// When to look at it; `None`: when something changes.
+    due: Option<Moment>,
+    /// A write of it is under way.
+    busy: bool,
+    failures: u32,
+    is_throttled: bool,
+    is_deferred: bool,
+}
+
+/// What is to be done about one workload.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Work {
+    /// What it was decided on.
+    pub(crate) observed: Observed,
+    /// What to do.
+    pub(crate) action: Action,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    /// Write it.
+    Write(Write),
+    /// Say that its budget is spent for so long.
+    Throttled(Duration),
+    /// Say what is wrong with its annotation.
+    Unreadable(String),
+}
+
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outcome {
+    /// Done; the workload as it is now. Boxed: it is much larger than the others.
+    Written(Box<Workload>),
+    /// Not to be done: it is a dry run.
+    Pretended(Write),
+    /// Refused or lost; not before so long.
+    Failed(Option<Duration>),
+}
+
+/// Numbers for the metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// Versions of objects seen.
+    pub(crate) versions: u64,
+    /// Configs, there or only referred to.
+    pub(crate) configs: usize,
+    /// Workloads that have opted in.
+    pub(crate) workloads: usize,
+    /// Changes that were processed.
+    pub(crate) processed: u64,
+    /// Changes that wait.
+    pub(crate) waiting: usize,
+    /// Workloads whose last write failed.
+    pub(crate) stuck: usize,
+    /// Workloads whose budget is spent.
+    pub(crate) throttled: usize,
+    /// Workloads with a new template that replaces no pods yet.
+    pub(crate) deferred: usize,
+}
+
+impl Agent {
+    /// One that knows nothing yet.
+    pub(crate) fn new(settings: RestartSettings) -> Self {
+        let mind = match settings.profile {
+            Profile::Xing => Mind::Xing(Changes::default()),
+            Profile::Safe => Mind::Safe(BTreeMap::new()),
+        };
+        Self { view: View::new(settings.profile), settings, mind, processed: 0 }
+    }
+
+    /// A config came or changed, or (`None`) went.
+    pub(crate) fn config(&mut self, name: &ConfigName, now: Option<Config>, at: Moment) {
+        let Some(before) = self.view.put_config(name, now) else { return };
+        let digest = self.view.config(name).map(|known| &known.config.digest);
+        match &mut self.mind {
+            Mind::Xing(changes) => {
+                let changed =
+                    before.as_ref().map(|before| before.digest.whole()) != digest.map(|digest| digest.whole());
+                changes.config(&self.view, name, changed, at);
+            }
+            Mind::Safe(minds) => {
+                for user in self.view.users(name) {
+                    if let (Some(minded), Some(workload)) = (minds.get_mut(&user), self.view.workload(&user)) {
+                        minded.memory.config(&self.view, workload, name, before.as_ref(), at);
+                        minded.wake(at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All configs of a kind have been seen once.
+    pub(crate) fn listed(&mut self, kind: ConfigKind, at: Moment) {
+        if !self.view.listed(kind) {
+            return;
+        }
+        if let Mind::Safe(minds) = &mut self.mind {
+            for (name, minded) in minds {
+                if let Some(workload) = self.view.workload(name) {
+                    minded.memory.listed(&self.view, workload, at);
+                    minded.wake(at);
+                }
+            }
+        }
+    }
+
+    /// A workload came or changed, or (`None`) went. Returns what is to be said of its annotation, once for each time that it is seen
+    /// so.
+    pub(crate) fn workload(&mut self, name: &WorkloadName, now: Option<Workload>, at: Moment) -> Option<Work> {
+        let before = self.view.put_workload(name, now)?;
+        let after = self.view.workload(name).cloned();
+        match &mut self.mind {
+            Mind::Xing(changes) => changes.workload(&self.view, name, at),
+            Mind::Safe(minds) => match after.as_ref().filter(|workload| workload.enabled) {
+                Some(workload) => {
+                    let minded = minds.entry(name.clone()).or_default();
+                    minded.memory.workload(&self.view, workload, at);
+                    minded.is_deferred &= workload.held.is_some();
+                    minded.wake(at);
+                }
+                None => drop(minds.remove(name)),
+            },
+        }
+        let workload = after.filter(|workload| workload.enabled)?;
+        let problem = workload.problem.clone()?;
+        let is_news = before.is_none_or(|before| before.problem.as_ref() != Some(&problem));
+        let observed = Observed { workload, configs: BTreeMap::new(), at };
+        is_news.then_some(Work { observed, action: Action::Unreadable(problem) })
+    }
+
+    /// When there will be something to do if nothing changes.
+    pub(crate) fn next(&self) -> Option<Moment> {
+        match &self.mind {
+            Mind::Xing(changes) => changes.next(&self.settings.window),
+            Mind::Safe(minds) => minds.values().filter(|minded| !minded.busy).filter_map(|minded| minded.due).min(),
+        }
+    }
+
+    /// What is to be done now. Each write must be told of to [`Agent::finished`].
+    pub(crate) fn take(&mut self, at: Moment, now: Timestamp) -> Vec<Work> {
+        match &mut self.mind {
+            Mind::Xing(changes) => {
+                let (affected, processed) = changes.take(&self.view, &self.settings.window, at);
+                self.processed += processed;
+                self.save(affected, now)
+            }
+            Mind::Safe(minds) => {
+                let due = |minded: &Minded| !minded.busy && minded.due.is_some_and(|due| due <= at);
+                let mut works = Vec::new();
+                for (name, minded) in minds.iter_mut().filter(|(_, minded)| due(minded)) {
+                    let Some(workload) = self.view.workload(name) else { continue };
+                    let observed = minded.memory.observe(&self.view, workload, at);
+                    let decided = plan(&observed, now, &self.settings);
+                    works.extend(minded.decided(observed, decided, at));
+                }
+                works
+            }
+        }
+    }
+
+    /// What is to be done before the end: in xing's profile what was seen more than once, in the safe one nothing, for whatever waits is
+    /// found again (scenarios 54 and 55).
+    pub(crate) fn flush(&mut self, at: Moment, now: Timestamp) -> Vec<Work> {
+        let Mind::Xing(changes) = &mut self.mind else { return Vec::new() };
+        let (affected, processed) = changes.flush(&self.view, at);
+        self.processed += processed;
+        self.save(affected, now)
+    }
+
+    fn save(&mut self, affected: Vec<Observed>, now: Timestamp) -> Vec<Work> {
+        let Mind::Xing(changes) = &mut self.mind else { return Vec::new() };
+        let mut works = Vec::new();
+        for observed in affected {
+            if let Plan { write: Some(write), .. } = plan(&observed, now, &self.settings) {
+                changes.saving(&observed.workload.name, &write.applied);
+                works.push(Work { observed, action: Action::Write(write) });
+            }
+        }
+        works
+    }
+
+    /// What became of a write.
+    pub(crate) fn finished(&mut self, observed: &Observed, outcome: Outcome, at: Moment) {
+        let name = &observed.workload.name;
+        if let Mind::Safe(minds) = &mut self.mind
+            && let Some(minded) = minds.get_mut(name)
+        {
+            minded.busy = false;
+            minded.wake(at);
+            match &outcome {
+                Outcome::Failed(wait) => {
+                    let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(minded.failures)).min(LONGEST_WAIT);
+                    minded.failures = minded.failures.saturating_add(1);
+                    minded.due = Some(at.saturating_add(wait.unwrap_or_default().max(doubled)));
+                }
+                Outcome::Written(_) => {
+                    self.processed += minded.memory.waiting().max(1) as u64;
+                    minded.failures = 0;
+                }
+                Outcome::Pretended(write) => {
+                    let real = self.view.workload(name).map(|workload| workload.applied.clone()).unwrap_or_default();
+                    minded.memory.pretended = Some((real, write.applied.clone()));
+                    if let Some(workload) = self.view.workload(name) {
+                        minded.memory.listed(&self.view, workload, at);
+                    }
+                }
+            }
+        }
+        if let Outcome::Written(now) = outcome {
+            self.workload(name, Some(*now), at);
+        }
+    }
+
+    /// Numbers for the metrics.
+    pub(crate) fn numbers(&self) -> Numbers {
+        let (versions, configs, processed) = (self.view.versions, self.view.tracked(), self.processed);
+        let workloads = self.view.enabled().count();
+        let numbers = Numbers { versions, configs, workloads, processed, ..Numbers::default() };
+        match &self.mind {
+            Mind::Xing(changes) => Numbers { waiting: changes.waiting(), ..numbers },
+            Mind::Safe(minds) => Numbers {
+                waiting: minds.values().map(|minded| minded.memory.waiting()).sum(),
+                stuck: minds.values().filter(|minded| minded.failures > 0).count(),
+                throttled: minds.values().filter(|minded| minded.is_throttled).count(),
+                deferred: minds.values().filter(|minded| minded.is_deferred).count(),
+                ..numbers
+            },
+        }
+    }
+}
+
+impl Minded {
+    /// Something has changed: look at it, but not before a failure has been waited out.
+    fn wake(&mut self, at: Moment) {
+        if self.failures == 0 || self.due.is_none() {
+            self.due = Some(at);
+        }
+    }
+
+    fn decided(&mut self, observed: Observed, decided: Plan, at: Moment) -> Vec<Work> {
+        let Plan { write, wait } = decided;
+        let (mut works, was_throttled) = (Vec::new(), self.is_throttled);
+        self.is_throttled = false;
+        self.due = match wait {
+            None => None,
+            Some(Wait::Window(due)) => Some(due),
+            Some(Wait::Budget(wait)) => {
+                self.is_throttled = true;
+                if !was_throttled {
+                    works.push(Work { observed: observed.clone(), action: Action::Throttled(wait) });
+                }
+                Some(at.saturating_add(wait))
+            }
+        };
+        if let Some(write) = write {
+            self.busy = true;
+            self.is_deferred |= write.restart.as_ref().is_some_and(|restart| restart.held.is_some());
+            works.push(Work { observed, action: Action::Write(write) });
+        }
+        works
+    }
+}

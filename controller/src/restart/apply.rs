@@ -1,0 +1,100 @@
+//! Carries out what was decided, and knows what a refusal means.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::agent::{Action, Outcome, Work};
+use super::plan::Write;
+use super::settings::{Profile, RestartSettings};
+use super::workload::{Workload, WorkloadKind};
+use super::{body, explain};
+use crate::model::{Event, Meta, ModelError};
+use crate::runtime::{ApiServer, RequestError, Resource};
+
+/// What carrying out needs besides the work.
+#[derive(Clone, Copy)]
+pub(crate) struct Tools<'a> {
+    pub(crate) api: &'a ApiServer,
+    /// Takes an event about a workload.
+    pub(crate) tell: &'a (dyn Fn(WorkloadKind, &Meta, &Event) + Sync),
+    pub(crate) settings: &'a RestartSettings,
+}
+
+/// Why a write did not come to be.
+#[derive(Debug, Error)]
+pub(crate) enum ApplyError {
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// Carries out one piece of work.
+pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Option<ApplyError>) {
+    let workload = &work.observed.workload;
+    let tell = |event: &Event| (tools.tell)(workload.name.kind, &workload.meta, event);
+    match &work.action {
+        Action::Throttled(wait) => tell(&explain::throttled(*wait)),
+        Action::Unreadable(problem) => {
+            tracing::warn!(workload = %workload.name, problem, "An annotation cannot be read.");
+            tell(&explain::unreadable(problem));
+        }
+        Action::Write(write) => return write_one(tools, workload, write, &tell).await,
+    }
+    (None, None)
+}
+
+async fn write_one(
+    tools: Tools<'_>,
+    workload: &Workload,
+    write: &Write,
+    tell: &(dyn Fn(&Event) + Sync),
+) -> (Option<Outcome>, Option<ApplyError>) {
+    let explains = tools.settings.profile == Profile::Safe;
+    if tools.settings.dry_run {
+        let restart = write.restart.as_ref().map(|restart| explain::restarted(restart, true));
+        tracing::info!(workload = %workload.name, restart = restart.is_some(), "Dry run: not written.");
+        restart.iter().for_each(tell);
+        return (Some(Outcome::Pretended(write.clone())), None);
+    }
+    let resource = match workload.name.kind {
+        WorkloadKind::Deployment => Resource::Deployments,
+        WorkloadKind::StatefulSet => Resource::StatefulSets,
+        WorkloadKind::DaemonSet => Resource::DaemonSets,
+    };
+    let (namespace, name) = (&workload.name.namespace, &workload.name.name);
+    match tools.api.merge_patch(resource, namespace, name, &body::patch(write)).await {
+        Ok(answer) => {
+            tracing::info!(workload = %workload.name, restart = write.restart.is_some(), "Written.");
+            if let Some(restart) = write.restart.as_ref().filter(|_| explains) {
+                tell(&explain::restarted(restart, false));
+            }
+            match Workload::read(workload.name.kind, &answer) {
+                Ok(now) => (Some(Outcome::Written(Box::new(now))), None),
+                Err(error) => (Some(Outcome::Failed(None)), Some(error.into())),
+            }
+        }
+        // Gone: the watch will say so, too (scenario 42).
+        Err(error) if error.is_not_found() && explains => (Some(Outcome::Failed(None)), None),
+        Err(error) => {
+            let message = error.message();
+            let is_known = tools.settings.ignored_errors.iter().any(|part| message.contains(part.as_str()));
+            if is_known {
+                tracing::warn!(workload = %workload.name, error = message, "A write failed; the error is one to be ignored.");
+            } else {
+                tracing::error!(workload = %workload.name, error = message, "A write failed.");
+                if explains {
+                    tell(&explain::failed(&message, write.restart.is_some()));
+                }
+            }
+            let refused = (!is_known).then_some(ApplyError::Refused(message));
+            (Some(Outcome::Failed(retry_after(&error))), refused)
+        }
+    }
+}
+
+/// How long the server wants to be left alone.
+fn retry_after(error: &RequestError) -> Option<Duration> {
+    error.retry_after_seconds().map(Duration::from_secs)
+}

@@ -1,0 +1,85 @@
+//! A ConfigMap or Secret, as far as the rules look at it: checksums, never a value.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::checksum::Digest;
+use super::evidence;
+use super::references::ConfigKind;
+use crate::model::names::restart as names;
+use crate::model::{Meta, ModelError};
+
+/// A ConfigMap or Secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// Its version.
+    pub(crate) version: String,
+    /// What it holds.
+    pub(crate) digest: Digest,
+    /// Whether its annotation says that it restarts nothing.
+    pub(crate) ignored: bool,
+    /// When it was made.
+    pub(crate) created: Option<Timestamp>,
+    /// When somebody last wrote its data, as far as the server says.
+    pub(crate) written: Option<Timestamp>,
+}
+
+/// One as it comes over the wire. Its values live while it is being read and no longer.
+#[derive(Deserialize)]
+struct Wire {
+    metadata: Value,
+    #[serde(default)]
+    data: Option<BTreeMap<String, String>>,
+    #[serde(rename = "binaryData", default)]
+    binary_data: Option<BTreeMap<String, String>>,
+    #[serde(rename = "stringData", default)]
+    _never_answered: Option<IgnoredAny>,
+}
+
+/// One with its metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Described {
+    /// Its name, namespace and UID.
+    pub(crate) meta: Meta,
+    /// The rest.
+    pub(crate) config: Config,
+}
+
+impl<'de> Deserialize<'de> for Described {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(from)?;
+        // The error names a field, and metadata holds no values.
+        Self::read(&wire).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Described {
+    fn read(wire: &Wire) -> Result<Self, ModelError> {
+        let mut meta = Meta::of(&wire.metadata, "ConfigMap or Secret")?;
+        let empty = BTreeMap::new();
+        let config = Config {
+            version: meta.resource_version.clone(),
+            digest: Digest::of(wire.data.as_ref(), wire.binary_data.as_ref().unwrap_or(&empty)),
+            ignored: meta.annotations.get(names::IGNORE).is_some_and(|value| value == "true"),
+            created: meta.creation_timestamp,
+            written: evidence::data_written(&wire.metadata),
+        };
+        meta.annotations.clear();
+        meta.labels.clear();
+        Ok(Self { meta, config })
+    }
+}
+
+impl ConfigKind {
+    /// As the API has it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "ConfigMap",
+            Self::Secret => "Secret",
+        }
+    }
+}

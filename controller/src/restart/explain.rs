@@ -1,0 +1,102 @@
+//! What users are told: which configs and keys made a workload restart, or why it did not. Names and checksums, never values.
+
+use std::time::Duration;
+
+use super::plan::{Cause, Restart};
+use super::workload::Held;
+use crate::model::names::restart as names;
+use crate::model::{Event, EventKind};
+
+/// Keys that are named; of more, only the number is told.
+const KEYS: usize = 10;
+/// Configs that are named.
+const CONFIGS: usize = 5;
+
+/// A restart that was written, or in a dry run would have been.
+pub(super) fn restarted(restart: &Restart, dry_run: bool) -> Event {
+    let why = causes(&restart.causes);
+    let merged = match restart.merged {
+        0 | 1 => String::new(),
+        merged => format!("; {merged} changes merged into one restart"),
+    };
+    let (reason, message) = match restart.held {
+        _ if dry_run => (names::WOULD_RESTART, format!("Would restart (dry run): {why}{merged}")),
+        None => (names::RESTARTED, format!("Restarting: {why}{merged}")),
+        Some(Held::Paused) => {
+            (names::DEFERRED, format!("Restart deferred until the Deployment is resumed: {why}{merged}"))
+        }
+        Some(Held::OnDelete) => {
+            (names::DEFERRED, format!("Restart deferred until pods are deleted (OnDelete): {why}{merged}"))
+        }
+    };
+    Event { kind: EventKind::Normal, reason, message }
+}
+
+/// The budget is spent.
+pub(super) fn throttled(wait: Duration) -> Event {
+    let message = format!(
+        "Not restarted yet: the restart budget of this workload is spent; looking again in {} s (--restart-budget)",
+        wait.as_secs().max(1)
+    );
+    Event { kind: EventKind::Warning, reason: names::THROTTLED, message }
+}
+
+/// The annotation makes no sense.
+pub(super) fn unreadable(problem: &str) -> Event {
+    let message = format!("Annotation {} is ignored, and written anew without a restart: {problem}", names::CHECKSUMS);
+    Event { kind: EventKind::Warning, reason: names::UNREADABLE, message }
+}
+
+/// A write failed.
+pub(super) fn failed(error: &str, restarts: bool) -> Event {
+    let what = if restarts { "restart" } else { "remember the configs of" };
+    let message = format!("Could not {what} this workload, trying again: {error}");
+    Event { kind: EventKind::Warning, reason: names::FAILED, message }
+}
+
+fn causes(causes: &[Cause]) -> String {
+    let mut text: Vec<String> = causes.iter().take(CONFIGS).map(cause).collect();
+    if causes.len() > CONFIGS {
+        text.push(format!("and {} more", causes.len() - CONFIGS));
+    }
+    text.join(", ")
+}
+
+fn cause(cause: &Cause) -> String {
+    let Cause { config, keys, before, after } = cause;
+    let keys = match keys.len() {
+        0 => "keys not known".to_owned(),
+        1 => format!("key {}", keys.first().map_or("", String::as_str)),
+        n if n > KEYS => format!("{n} keys"),
+        _ => format!("keys {}", keys.iter().map(String::as_str).collect::<Vec<_>>().join(" ")),
+    };
+    let before = before.as_deref().filter(|before| !before.is_empty()).unwrap_or("unknown");
+    format!("{} {} changed ({keys}; {before} -> {after})", config.kind.title(), config.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::references::{ConfigKind, ConfigName};
+    use super::*;
+
+    fn restart(keys: &[&str], held: Option<Held>, merged: u32) -> Restart {
+        let config = ConfigName { kind: ConfigKind::Secret, namespace: "ns".to_owned(), name: "token".to_owned() };
+        let keys: BTreeSet<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let cause = Cause { config, keys, before: Some("aa".to_owned()), after: "bb".to_owned() };
+        Restart { trigger: String::new(), causes: vec![cause], merged, restarts: None, held }
+    }
+
+    /// Scenario 72.
+    #[test]
+    fn names_configs_keys_and_checksums() {
+        let event = restarted(&restart(&["a", "b"], None, 3), false);
+        let text = "Restarting: Secret token changed (keys a b; aa -> bb); 3 changes merged into one restart";
+        assert_eq!((event.reason, event.message.as_str()), ("ConfigRestart", text));
+        let event = restarted(&restart(&[], Some(Held::Paused), 1), false);
+        let text = "Restart deferred until the Deployment is resumed: Secret token changed (keys not known; aa -> bb)";
+        assert_eq!((event.reason, event.message.as_str()), ("ConfigRestartDeferred", text));
+        assert!(restarted(&restart(&["a"], None, 1), true).message.starts_with("Would restart"));
+    }
+}

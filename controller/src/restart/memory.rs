@@ -1,0 +1,201 @@
+//! What the safe profile remembers between two looks at a workload: for each of its configs, what the pods had when the two were first
+//! seen together, and the changes since.
+//!
+//! It is a help, not the truth: whatever of it counts is on the workload, too, after one write. A controller that starts anew begins
+//! with the first look, and finds the same changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::config::Config;
+use super::plan::{Baseline, Linked, Observed, Present};
+use super::references::{ConfigName, Use};
+use super::safe::{Verdict, judge};
+use super::state::Applied;
+use super::view::{View, number};
+use super::window::Moment;
+use super::workload::Workload;
+
+/// What is remembered of one workload.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    uid: String,
+    template: String,
+    /// Version at which its template last changed, so that its pods are replaced.
+    rolled: Option<u64>,
+    /// Its template changed while it was paused.
+    rolls_later: bool,
+    links: BTreeMap<ConfigName, Link>,
+    /// In a dry run: what the annotation says, and what it would say.
+    pub(super) pretended: Option<(Applied, Applied)>,
+}
+
+#[derive(Debug)]
+struct Link {
+    used: Use,
+    /// `None`: the config's kind has not been listed yet.
+    baseline: Option<Baseline>,
+    /// Version of the workload when they were linked, and when.
+    version: u64,
+    at: Moment,
+    changes: u32,
+    seen: Option<(Moment, Moment)>,
+    keys: BTreeSet<String>,
+}
+
+impl Memory {
+    /// A workload is seen, or seen anew.
+    pub(super) fn workload(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
+        let version = number(&workload.meta.resource_version);
+        if self.uid != workload.meta.uid {
+            *self = Self { uid: workload.meta.uid.clone(), template: workload.template.clone(), ..Self::default() };
+        }
+        if self.template != workload.template {
+            self.template.clone_from(&workload.template);
+            self.rolls_later = true;
+        }
+        if self.rolls_later && workload.held.is_none() {
+            self.rolled = Some(version);
+            self.rolls_later = false;
+        }
+        let references = view.references(workload);
+        self.links.retain(|name, link| references.get(name) == Some(&link.used) && !view.is_ignored(workload, name));
+        for (name, used) in references {
+            if view.is_ignored(workload, &name) || self.links.contains_key(&name) {
+                continue;
+            }
+            let baseline = baseline(view, workload, &name, &used, version);
+            let link = Link { used, baseline, version, at, changes: 0, seen: None, keys: BTreeSet::new() };
+            self.links.insert(name, link);
+        }
+        for (name, link) in &mut self.links {
+            if let Some(applied) = workload.applied.get(&name.to_string()) {
+                link.baseline = Some(Baseline::Checksum(applied.clone()));
+            }
+        }
+        self.weigh(view, workload, at);
+    }
+
+    /// A config has changed, come or gone; what it was before, if it was there.
+    pub(super) fn config(
+        &mut self,
+        view: &View,
+        workload: &Arc<Workload>,
+        name: &ConfigName,
+        before: Option<&Config>,
+        at: Moment,
+    ) {
+        let Some(link) = self.links.get_mut(name) else { return self.workload(view, workload, at) };
+        if view.is_ignored(workload, name) {
+            return self.workload(view, workload, at);
+        }
+        link.arrive(view, workload, name);
+        let now = view.config(name).map(|known| &known.config.digest);
+        let (was, is) = (before.map(|before| before.digest.used(&link.used)), now.map(|now| now.used(&link.used)));
+        if was != is && is.is_some() {
+            link.changes += 1;
+            if let Some((_, last)) = &mut link.seen {
+                *last = at;
+            }
+            if let (Some(before), Some(now)) = (before, now) {
+                link.keys.extend(now.changed_keys(&before.digest, &link.used));
+            }
+        }
+        self.weigh(view, workload, at);
+    }
+
+    /// A kind has been listed: configs that are not there are missing.
+    pub(super) fn listed(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
+        for (name, link) in &mut self.links {
+            if link.baseline.is_none() && view.is_listed(name.kind) {
+                link.baseline = baseline(view, workload, name, &link.used, link.version);
+            }
+        }
+        self.weigh(view, workload, at);
+    }
+
+    /// Opens the window of each config that is due, and closes that of each that is not, or not any more (scenario 14).
+    fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
+        let applied = self.applied(workload);
+        for (name, link) in &mut self.links {
+            let linked = link.linked(view, name, self.rolled);
+            match judge(applied.get(&name.to_string()), &linked) {
+                Verdict::Changed(..) => {
+                    link.seen.get_or_insert((at, at));
+                    link.changes = link.changes.max(1);
+                }
+                // Whether it is missing for good is a matter of time, too.
+                Verdict::Record(_) if linked.present == Present::Missing => link.seen = Some((link.at, link.at)),
+                Verdict::Fine | Verdict::Record(_) => (link.changes, link.seen, link.keys) = Default::default(),
+            }
+        }
+    }
+
+    /// What the annotation says, or in a dry run would say.
+    fn applied(&self, workload: &Workload) -> Applied {
+        match &self.pretended {
+            Some((before, pretended)) if *before == workload.applied => pretended.clone(),
+            _ => workload.applied.clone(),
+        }
+    }
+
+    /// All that the rules look at.
+    pub(super) fn observe(&self, view: &View, workload: &Arc<Workload>, at: Moment) -> Observed {
+        let configs = self.links.iter().map(|(name, link)| (name.clone(), link.linked(view, name, self.rolled)));
+        let mut workload = workload.clone();
+        if self.pretended.is_some() {
+            let applied = self.applied(&workload);
+            Arc::make_mut(&mut workload).applied = applied;
+        }
+        Observed { workload, configs: configs.collect(), at }
+    }
+
+    /// Configs with changes that are not acted upon yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.links.values().filter(|link| link.changes > 0 && link.seen.is_some()).count()
+    }
+}
+
+impl Link {
+    /// One that was not there has come. Pods have waited for it where they had to; where its event is only late, it was there all along.
+    fn arrive(&mut self, view: &View, workload: &Workload, name: &ConfigName) {
+        let Some(known) = view.config(name) else { return };
+        match self.baseline {
+            None => self.baseline = baseline(view, workload, name, &self.used, self.version),
+            Some(Baseline::Absent) if self.used.required || known.changed < self.version => {
+                self.baseline = Some(Baseline::Checksum(known.config.digest.used(&self.used)));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn linked(&self, view: &View, name: &ConfigName, rolled: Option<u64>) -> Linked {
+        let known = view.config(name);
+        Linked {
+            used: self.used.clone(),
+            present: view.present(name, &self.used),
+            baseline: self.baseline.clone(),
+            changes: self.changes,
+            seen: self.seen,
+            keys: self.keys.clone(),
+            rolled_out: known.zip(rolled).is_some_and(|(known, rolled)| known.changed < rolled),
+        }
+    }
+}
+
+/// What pods had of a config when it and their workload, at this version, were first seen together (X2, X3, X5).
+fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, version: u64) -> Option<Baseline> {
+    let Some(known) = view.config(name) else { return view.is_listed(name.kind).then_some(Baseline::Absent) };
+    let now = || Baseline::Checksum(known.config.digest.used(used));
+    if known.changed > version && known.watched {
+        return Some(Baseline::Outdated);
+    }
+    if known.changed > version && known.appeared {
+        return Some(if used.required { now() } else { Baseline::Absent });
+    }
+    // Nobody watched; the server may know.
+    let config = &known.config;
+    let later = config.written.zip(workload.written).is_some_and(|(config, workload)| config > workload);
+    let rewritten = config.written > config.created || !used.required;
+    Some(if later && rewritten { Baseline::Outdated } else { now() })
+}

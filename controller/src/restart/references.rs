@@ -1,0 +1,202 @@
+//! Which ConfigMaps and Secrets a pod template uses, and what of them.
+//!
+//! xing's controller knows two ways only, and of the containers proper only (defect X1): `envFrom`, and volumes of ConfigMaps. Here are
+//! all of them: `envFrom`, `env[].valueFrom`, and ConfigMap, Secret and projected volumes, in init containers and ephemeral ones, too.
+//! Where a reference names keys, only those count. All names are in the workload's own namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+/// What is referred to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConfigKind {
+    /// A ConfigMap.
+    ConfigMap,
+    /// A Secret.
+    Secret,
+}
+
+impl ConfigKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::ConfigMap, Self::Secret];
+
+    /// As annotations have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "configmap",
+            Self::Secret => "secret",
+        }
+    }
+}
+
+/// Which one; as text `configmap/default/settings`, which is its key in annotations, too.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConfigName {
+    /// Its kind.
+    pub kind: ConfigKind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for ConfigName {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}/{}/{}", self.kind.as_str(), self.namespace, self.name)
+    }
+}
+
+/// What a workload uses of one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Use {
+    /// All of it.
+    pub whole: bool,
+    /// These keys of it; nothing more than that only where not all of it is used.
+    pub keys: BTreeSet<String>,
+    /// Whether pods wait until it is there: at least one reference is not optional.
+    pub required: bool,
+    /// Whether xing's controller finds one of the references.
+    pub known_to_xing: bool,
+}
+
+/// All that a pod template refers to.
+pub type References = BTreeMap<ConfigName, Use>;
+
+/// Reads a pod template.
+pub fn references(template: &Value, namespace: &str) -> References {
+    let mut found = Found { namespace, references: References::new() };
+    let spec = &template["spec"];
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
+        for container in items(&spec[list]) {
+            found.container(container, list == "containers");
+        }
+    }
+    for volume in items(&spec["volumes"]) {
+        found.volume(volume);
+    }
+    found.references
+}
+
+struct Found<'a> {
+    namespace: &'a str,
+    references: References,
+}
+
+impl Found<'_> {
+    fn container(&mut self, container: &Value, known_to_xing: bool) {
+        for from in items(&container["envFrom"]) {
+            // Were both there, xing's would see the ConfigMap only.
+            let both = from["configMapRef"].is_object();
+            self.whole(ConfigKind::ConfigMap, &from["configMapRef"], known_to_xing);
+            self.whole(ConfigKind::Secret, &from["secretRef"], known_to_xing && !both);
+        }
+        for env in items(&container["env"]) {
+            let from = &env["valueFrom"];
+            for (kind, field) in [(ConfigKind::ConfigMap, "configMapKeyRef"), (ConfigKind::Secret, "secretKeyRef")] {
+                if let Some(key) = from[field]["key"].as_str() {
+                    self.add(kind, &from[field]["name"], &from[field], Some([key].into_iter()), false);
+                }
+            }
+        }
+    }
+
+    fn volume(&mut self, volume: &Value) {
+        self.files(ConfigKind::ConfigMap, &volume["configMap"], "name", true);
+        self.files(ConfigKind::Secret, &volume["secret"], "secretName", false);
+        for source in items(&volume["projected"]["sources"]) {
+            self.files(ConfigKind::ConfigMap, &source["configMap"], "name", false);
+            self.files(ConfigKind::Secret, &source["secret"], "name", false);
+        }
+    }
+
+    fn whole(&mut self, kind: ConfigKind, reference: &Value, known_to_xing: bool) {
+        self.add::<std::iter::Empty<&str>>(kind, &reference["name"], reference, None, known_to_xing);
+    }
+
+    /// A volume's source; `items` names the keys that become files.
+    fn files(&mut self, kind: ConfigKind, source: &Value, name: &str, known_to_xing: bool) {
+        let named = items(&source["items"]).filter_map(|item| item["key"].as_str());
+        let has_items = items(&source["items"]).next().is_some();
+        self.add(kind, &source[name], source, has_items.then_some(named), known_to_xing);
+    }
+
+    fn add<'a, K: Iterator<Item = &'a str>>(
+        &mut self,
+        kind: ConfigKind,
+        name: &Value,
+        reference: &Value,
+        keys: Option<K>,
+        known_to_xing: bool,
+    ) {
+        let Some(name) = name.as_str().filter(|name| !name.is_empty()) else { return };
+        let name = ConfigName { kind, namespace: self.namespace.to_owned(), name: name.to_owned() };
+        let used = self.references.entry(name).or_default();
+        used.required |= reference["optional"] != true;
+        used.known_to_xing |= known_to_xing;
+        match keys {
+            Some(keys) => used.keys.extend(keys.map(str::to_owned)),
+            None => used.whole = true,
+        }
+    }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Scenario 8, one case for each line of its table.
+    #[rstest]
+    #[case(json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c"}}]}]}), "configmap/ns/c whole required xing")]
+    #[case(json!({"containers": [{"envFrom": [{"secretRef": {"name": "c"}}]}]}), "secret/ns/c whole required xing")]
+    #[case(json!({"volumes": [{"configMap": {"name": "c"}}]}), "configmap/ns/c whole required xing")]
+    #[case(json!({"volumes": [{"configMap": {"name": "c", "items": [{"key": "k", "path": "p"}]}}]}),
+        "configmap/ns/c [k] required xing")]
+    #[case(json!({"volumes": [{"secret": {"secretName": "c"}}]}), "secret/ns/c whole required")]
+    #[case(json!({"volumes": [{"secret": {"secretName": "c", "optional": true}}]}), "secret/ns/c whole")]
+    #[case(json!({"containers": [{"env": [{"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]}]}),
+        "configmap/ns/c [k] required")]
+    #[case(json!({"containers": [{"env": [{"valueFrom": {"secretKeyRef": {"name": "c", "key": "k", "optional": true}}}]}]}),
+        "secret/ns/c [k]")]
+    #[case(json!({"volumes": [{"projected": {"sources": [{"configMap": {"name": "c"}}, {"serviceAccountToken": {}}]}}]}),
+        "configmap/ns/c whole required")]
+    #[case(json!({"volumes": [{"projected": {"sources": [{"secret": {"name": "c", "items": [{"key": "k"}]}}]}}]}),
+        "secret/ns/c [k] required")]
+    #[case(json!({"initContainers": [{"envFrom": [{"configMapRef": {"name": "c"}}]}]}), "configmap/ns/c whole required")]
+    #[case(json!({"initContainers": [{"env": [{"valueFrom": {"secretKeyRef": {"name": "c", "key": "k"}}}]}]}),
+        "secret/ns/c [k] required")]
+    #[case(json!({"ephemeralContainers": [{"envFrom": [{"secretRef": {"name": "c"}}]}]}), "secret/ns/c whole required")]
+    #[case::of_both_xing_sees_one(
+        json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c"}, "secretRef": {"name": "c"}}]}]}),
+        "configmap/ns/c whole required xing; secret/ns/c whole required")]
+    #[case::the_wider_use_counts(
+        json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c", "optional": true}}],
+            "env": [{"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]}]}),
+        "configmap/ns/c whole [k] required xing")]
+    #[case::nothing(json!({"containers": [{"env": [{"name": "A", "value": "c"}]}], "volumes": [{"emptyDir": {}}]}), "")]
+    #[case::pull_secrets_are_none(json!({"imagePullSecrets": [{"name": "c"}]}), "")]
+    #[case::no_name(json!({"volumes": [{"configMap": {"name": ""}}, {"secret": {}}]}), "")]
+    fn finds(#[case] spec: Value, #[case] expected: &str) {
+        let found = references(&json!({"spec": spec}), "ns");
+        let text = |(name, used): (&ConfigName, &Use)| {
+            let keys: Vec<&str> = used.keys.iter().map(String::as_str).collect();
+            let words = [
+                name.to_string(),
+                if used.whole { "whole".to_owned() } else { String::new() },
+                if keys.is_empty() { String::new() } else { format!("[{}]", keys.join(",")) },
+                if used.required { "required".to_owned() } else { String::new() },
+                if used.known_to_xing { "xing".to_owned() } else { String::new() },
+            ];
+            words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found.iter().map(text).collect::<Vec<_>>().join("; "), expected);
+    }
+}

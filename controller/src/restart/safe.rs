@@ -1,0 +1,139 @@
+//! The rules of the safe profile about one workload.
+//!
+//! Level-triggered: what the pods have is written on the workload, and whatever differs from it is due. A baseline is written at once
+//! and only restarts wait, so a crash can lose a change only between two writes that belong together, and there are none.
+
+use jiff::Timestamp;
+
+use super::plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write};
+use super::references::ConfigName;
+use super::settings::RestartSettings;
+use super::state::{ABSENT, Applied};
+use super::trigger::derived;
+
+/// What is to become of one config of a workload.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing.
+    Fine,
+    /// This is remembered, and nothing else.
+    Record(String),
+    /// The pods have something else: the checksum before, as far as it is known, and the one now.
+    Changed(Option<String>, String),
+}
+
+/// What is to become of a config, whatever the time.
+pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
+    match &linked.present {
+        // Its kind was not listed yet, or may not be: what is remembered stays (scenario 34).
+        Present::Unknown => Verdict::Fine,
+        Present::Missing => missing(applied, linked),
+        Present::There { used, whole } => match applied {
+            Some(before) if before == used => Verdict::Fine,
+            // Remembered by xing's controller, which has no checksum for a part or for binary data.
+            Some(before) if before == whole => Verdict::Record(used.clone()),
+            _ if linked.rolled_out => Verdict::Record(used.clone()),
+            // Pods have waited for it, so they have it as it is (X5, the other way round).
+            Some(before) if before == ABSENT && linked.used.required => Verdict::Record(used.clone()),
+            Some(before) => Verdict::Changed(Some(before.clone()), used.clone()),
+            None => match &linked.baseline {
+                Some(Baseline::Checksum(before)) if before != used => {
+                    Verdict::Changed(Some(before.clone()), used.clone())
+                }
+                Some(Baseline::Outdated) => Verdict::Changed(None, used.clone()),
+                Some(Baseline::Absent) if !linked.used.required => {
+                    Verdict::Changed(Some(ABSENT.to_owned()), used.clone())
+                }
+                _ => Verdict::Record(used.clone()),
+            },
+        },
+    }
+}
+
+/// One that is gone keeps its checksum: it may come back with the same data or with other (scenarios 38 to 41). One that pods run
+/// without is remembered as absent (X5).
+fn missing(applied: Option<&String>, linked: &Linked) -> Verdict {
+    match applied {
+        None if !linked.used.required => Verdict::Record(ABSENT.to_owned()),
+        _ => Verdict::Fine,
+    }
+}
+
+pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettings) -> Plan {
+    let workload = &observed.workload;
+    let before = &workload.applied;
+    // What is no longer referred to goes, without a restart.
+    let mut recorded: Applied = before.clone();
+    recorded.retain(|name, _| observed.configs.keys().any(|config| config.to_string() == *name));
+    let purges = recorded.len() < before.len();
+    let (mut records, mut causes, mut waits) = (false, Vec::new(), None::<Wait>);
+    let mut seen = Vec::new();
+    for (config, linked) in &observed.configs {
+        let name = config.to_string();
+        match judge(before.get(&name), linked) {
+            Verdict::Fine => {}
+            Verdict::Record(checksum) if checksum == ABSENT => {
+                // It may only be late: another watch brings it.
+                let first = linked.seen.map_or(observed.at, |(first, _)| first);
+                let due = settings.window.fixed(first);
+                if due > observed.at {
+                    waits = Some(earlier(waits.as_ref(), due));
+                } else {
+                    records = true;
+                    recorded.insert(name, checksum);
+                }
+            }
+            Verdict::Record(checksum) => {
+                records = true;
+                recorded.insert(name, checksum);
+            }
+            Verdict::Changed(was, checksum) => {
+                // Until it is acted upon, what the pods have is remembered.
+                if let (Some(was), None) = (&was, before.get(&name)) {
+                    records = true;
+                    recorded.insert(name, was.clone());
+                }
+                seen.push((linked.seen.unwrap_or((observed.at, observed.at)), linked.changes.max(1)));
+                causes.push(Cause { config: config.clone(), keys: linked.keys.clone(), before: was, after: checksum });
+            }
+        }
+    }
+    let record = |applied: Applied, wait: Option<Wait>| {
+        let write = (records || (purges && wait.is_none())).then_some(Write { applied, restart: None });
+        Plan { write, wait }
+    };
+    let (Some(first), Some(last)) =
+        (seen.iter().map(|((first, _), _)| *first).min(), seen.iter().map(|((_, last), _)| *last).max())
+    else {
+        return record(recorded, waits);
+    };
+    let due = settings.window.sliding(first, last);
+    if due > observed.at {
+        return record(recorded, Some(Wait::Window(due)));
+    }
+    if let Some(wait) = settings.budget.wait(&workload.restarts, now) {
+        return record(recorded, Some(Wait::Budget(wait)));
+    }
+    let mut applied = recorded;
+    applied.extend(causes.iter().map(|cause| (cause.config.to_string(), cause.after.clone())));
+    let restart = Restart {
+        trigger: derived(workload.trigger.as_deref(), &applied),
+        merged: seen.iter().map(|(_, changes)| changes).sum(),
+        restarts: Some(settings.budget.spent(&workload.restarts, now)),
+        held: workload.held,
+        causes,
+    };
+    Plan { write: Some(Write { applied, restart: Some(restart) }), wait: None }
+}
+
+fn earlier(wait: Option<&Wait>, due: super::window::Moment) -> Wait {
+    match wait {
+        Some(Wait::Window(other)) => Wait::Window(due.min(*other)),
+        _ => Wait::Window(due),
+    }
+}
+
+/// Whether a config's name is one that a workload or the config itself has opted out of.
+pub(super) fn is_ignored(workload: &super::workload::Workload, config: &ConfigName, says_so_itself: bool) -> bool {
+    says_so_itself || workload.ignores.contains(&format!("{}/{}", config.kind.as_str(), config.name))
+}

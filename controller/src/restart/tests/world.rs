@@ -1,0 +1,251 @@
+//! A world for the agent: objects with versions, a clock, and writes that are made or refused.
+
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals read better without a reference before each")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::super::body;
+use super::super::config::Described;
+use super::super::plan::Restart;
+use super::super::workload::Workload;
+use super::super::{
+    Action, Agent, Budget, ConfigKind, ConfigName, Outcome, Profile, RestartSettings, WorkloadKind, WorkloadName,
+};
+use crate::model::names::restart as names;
+
+pub(super) struct World {
+    pub(super) agent: Agent,
+    settings: RestartSettings,
+    at: u64,
+    version: u64,
+    objects: BTreeMap<String, Value>,
+    pub(super) refuses: bool,
+    /// Milliseconds, workload, restart if it was one.
+    pub(super) writes: Vec<(u64, String, Option<Restart>)>,
+    pub(super) told: Vec<&'static str>,
+}
+
+impl World {
+    pub(super) fn new(profile: Profile) -> Self {
+        Self::with(RestartSettings { profile, ..RestartSettings::default() })
+    }
+
+    pub(super) fn budget(restarts: u32, seconds: u64) -> Self {
+        let budget = Budget { restarts, period: Duration::from_secs(seconds) };
+        Self::with(RestartSettings { budget, ..RestartSettings::default() })
+    }
+
+    pub(super) fn with(settings: RestartSettings) -> Self {
+        let mut world = Self {
+            agent: Agent::new(settings.clone()),
+            settings,
+            at: 0,
+            version: 0,
+            objects: BTreeMap::new(),
+            refuses: false,
+            writes: Vec::new(),
+            told: Vec::new(),
+        };
+        world.list();
+        world
+    }
+
+    fn moment(&self) -> Duration {
+        Duration::from_millis(self.at)
+    }
+
+    fn list(&mut self) {
+        let at = self.moment();
+        ConfigKind::ALL.into_iter().for_each(|kind| self.agent.listed(kind, at));
+    }
+
+    /// The controller ends and begins anew, and sees everything in a list.
+    pub(super) fn restart_controller(&mut self) {
+        self.agent = Agent::new(self.settings.clone());
+        for path in self.objects.keys().cloned().collect::<Vec<_>>() {
+            self.show(&path);
+        }
+        self.list();
+        self.run();
+    }
+
+    /// A ConfigMap's data, given as JSON, at a moment in milliseconds.
+    pub(super) fn config(&mut self, at: u64, name: &str, data: Value) {
+        self.pass(at);
+        self.put(&format!("configmap/{name}"), json!({"metadata": {"name": name, "namespace": "ns"}, "data": data}));
+    }
+
+    pub(super) fn object(&mut self, at: u64, path: &str, object: Value) {
+        self.pass(at);
+        self.put(path, object);
+    }
+
+    /// A Deployment that has opted in and uses these ConfigMaps.
+    pub(super) fn deployment(&mut self, at: u64, name: &str, uses: &[&str]) {
+        self.pass(at);
+        let from: Vec<_> = uses.iter().map(|name| json!({"configMapRef": {"name": name}})).collect();
+        let spec = json!({"containers": [{"name": "app", "envFrom": from}]});
+        self.put(&format!("deployment/{name}"), deployment(name, spec));
+    }
+
+    pub(super) fn change(&mut self, at: u64, path: &str, change: impl FnOnce(&mut Value)) {
+        self.pass(at);
+        let mut object = self.objects[path].clone();
+        change(&mut object);
+        self.put(path, object);
+    }
+
+    pub(super) fn delete(&mut self, at: u64, path: &str) {
+        self.pass(at);
+        self.objects.remove(path);
+        self.show(path);
+        self.run();
+    }
+
+    fn put(&mut self, path: &str, mut object: Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = format!("uid-{}", self.version).into();
+        }
+        self.objects.insert(path.to_owned(), object);
+        self.show(path);
+        self.run();
+    }
+
+    fn show(&mut self, path: &str) {
+        let (at, object) = (self.moment(), self.objects.get(path).cloned());
+        self.show_as(path, object, at);
+    }
+
+    /// Shows an event that is not what is there.
+    pub(super) fn show_stale(&mut self, at: u64, path: &str, object: Value) {
+        self.pass(at);
+        self.show_as(path, Some(object), self.moment());
+        self.run();
+    }
+
+    fn show_as(&mut self, path: &str, object: Option<Value>, at: Duration) {
+        let (kind, name) = path.split_once('/').unwrap();
+        let (namespace, name) = ("ns".to_owned(), name.to_owned());
+        let config = |kind| ConfigName { kind, namespace: namespace.clone(), name: name.clone() };
+        let workload = |kind| WorkloadName { kind, namespace: namespace.clone(), name: name.clone() };
+        let (config, workload) = match kind {
+            "configmap" => (Some(config(ConfigKind::ConfigMap)), None),
+            "secret" => (Some(config(ConfigKind::Secret)), None),
+            "deployment" => (None, Some(workload(WorkloadKind::Deployment))),
+            "statefulset" => (None, Some(workload(WorkloadKind::StatefulSet))),
+            _ => (None, Some(workload(WorkloadKind::DaemonSet))),
+        };
+        if let Some(name) = config {
+            let read = |object| serde_json::from_value::<Described>(object).unwrap().config;
+            self.agent.config(&name, object.clone().map(read), at);
+        }
+        if let Some(name) = workload {
+            let now = object.map(|object| Workload::read(name.kind, &object).unwrap());
+            if self.agent.workload(&name, now, at).is_some() {
+                self.told.push("unreadable");
+            }
+        }
+    }
+
+    /// Time passes, and what is due is done at its time.
+    pub(super) fn pass(&mut self, to: u64) {
+        assert!(to >= self.at, "time goes on");
+        while let Some(next) = self.agent.next().map(|next| u64::try_from(next.as_millis()).unwrap()) {
+            if next > to {
+                break;
+            }
+            self.at = self.at.max(next);
+            self.run();
+        }
+        self.at = to;
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(1_767_571_200_000 + i64::try_from(self.at).unwrap()).unwrap()
+    }
+
+    fn run(&mut self) {
+        let works = self.agent.take(self.moment(), self.now());
+        self.carry_out(works);
+    }
+
+    pub(super) fn flush(&mut self) {
+        let works = self.agent.flush(self.moment(), self.now());
+        self.carry_out(works);
+    }
+
+    fn carry_out(&mut self, works: Vec<super::super::Work>) {
+        for work in works {
+            let Action::Write(write) = work.action else {
+                self.told.push("throttled");
+                continue;
+            };
+            let name = &work.observed.workload.name;
+            let path = name.to_string().replace("/ns/", "/");
+            let at = self.moment();
+            if self.settings.dry_run {
+                self.told.extend(write.restart.as_ref().map(|_| "would restart"));
+                self.agent.finished(&work.observed, Outcome::Pretended(write), at);
+                continue;
+            }
+            let Some(mut object) = self.objects.get(&path).cloned().filter(|_| !self.refuses) else {
+                self.agent.finished(&work.observed, Outcome::Failed(None), at);
+                continue;
+            };
+            merge(&mut object, &body::patch(&write));
+            self.version += 1;
+            object["metadata"]["resourceVersion"] = self.version.to_string().into();
+            self.objects.insert(path.clone(), object.clone());
+            self.writes.push((self.at, path.clone(), write.restart));
+            let now = Workload::read(name.kind, &object).unwrap();
+            self.agent.finished(&work.observed, Outcome::Written(Box::new(now)), at);
+            // The watch shows it, too.
+            self.show(&path);
+        }
+    }
+
+    /// Moments at which a workload was restarted.
+    pub(super) fn restarts(&self, path: &str) -> Vec<u64> {
+        self.writes.iter().filter(|(_, of, restart)| of == path && restart.is_some()).map(|(at, ..)| *at).collect()
+    }
+
+    /// Moments at which a workload was written without a restart.
+    pub(super) fn records(&self, path: &str) -> Vec<u64> {
+        self.writes.iter().filter(|(_, of, restart)| of == path && restart.is_none()).map(|(at, ..)| *at).collect()
+    }
+
+    pub(super) fn get(&self, path: &str) -> &Value {
+        &self.objects[path]
+    }
+
+    pub(super) fn applied(&self, path: &str) -> String {
+        self.objects[path]["metadata"]["annotations"][names::CHECKSUMS].as_str().unwrap_or("-").to_owned()
+    }
+}
+
+fn merge(to: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else { return to.clone_from(patch) };
+    for (name, value) in fields {
+        if value.is_null() {
+            to.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut to[name], value);
+        }
+    }
+}
+
+pub(super) fn deployment(name: &str, pod_spec: Value) -> Value {
+    json!({
+        "metadata": {"name": name, "namespace": "ns", "annotations": {names::ENABLED: "enabled"}},
+        "spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": name}}, "spec": pod_spec}},
+    })
+}
+
+pub(super) const WEB: &str = "deployment/web";
+pub(super) const C: &str = "configmap/c";

@@ -1,0 +1,131 @@
+//! What xing's controller does where the safe profile does otherwise: its defects, kept.
+
+use serde_json::json;
+
+use super::super::Profile;
+use super::world::{C, WEB, World};
+use crate::model::names::restart as names;
+
+fn settled() -> World {
+    let mut world = World::new(Profile::Xing);
+    world.config(0, "c", json!({"k": "1"}));
+    world.config(0, "c2", json!({"k": "1"}));
+    world.deployment(10_000, "web", &["c", "c2"]);
+    world.pass(60_000);
+    world
+}
+
+#[test]
+fn s20_the_window_is_fixed() {
+    for (apart, restarts) in [(4500, 1), (5500, 2)] {
+        let mut world = settled();
+        world.config(60_000, "c", json!({"k": "2"}));
+        world.config(60_000 + apart, "c2", json!({"k": "2"}));
+        world.pass(120_000);
+        assert_eq!(world.restarts(WEB).len(), restarts, "{apart}");
+    }
+}
+
+/// X10.
+#[test]
+fn s22_a_config_that_changes_every_second() {
+    let mut world = settled();
+    for second in 0..20 {
+        world.config(60_000 + second * 1000, "c", json!({"k": format!("v{second}")}));
+    }
+    world.pass(120_000);
+    assert_eq!(world.restarts(WEB).len(), 4, "{:?}", world.restarts(WEB));
+}
+
+#[test]
+fn s26_restarts_at_five() {
+    let mut world = World::new(Profile::Xing);
+    world.deployment(0, "web", &["c"]);
+    world.config(1000, "c", json!({"k": "1"}));
+    world.config(3000, "c", json!({"k": "2"}));
+    world.pass(60_000);
+    assert_eq!(world.restarts(WEB), [5000], "the workload's own change is due first, and the config was seen twice");
+}
+
+/// X2.
+#[test]
+fn s28_s29_a_missed_restart() {
+    let mut world = settled();
+    world.deployment(60_000, "new", &["c"]);
+    world.config(62_000, "c", json!({"k": "2"}));
+    world.pass(120_000);
+    assert_eq!(world.restarts("deployment/new"), [0_u64; 0]);
+}
+
+/// X3.
+#[test]
+fn s30_a_spurious_restart() {
+    let mut world = World::new(Profile::Xing);
+    world.config(0, "c", json!({"k": "1"}));
+    world.config(1000, "c", json!({"k": "2"}));
+    world.deployment(2000, "web", &["c"]);
+    world.pass(60_000);
+    assert_eq!(world.restarts(WEB).len(), 1);
+}
+
+/// X4.
+#[test]
+fn s39_s41_deleted_and_re_created() {
+    let mut world = settled();
+    world.delete(60_000, C);
+    world.config(62_000, "c", json!({"k": "2"}));
+    world.pass(70_000);
+    assert_eq!(world.restarts(WEB), [0_u64; 0]);
+    world.config(70_000, "c2", json!({"k": "2"}));
+    world.pass(80_000);
+    assert_eq!(world.restarts(WEB).len(), 1);
+    assert!(!world.applied(WEB).contains("configmap/ns/c\""), "purged");
+    world.config(80_000, "c", json!({"k": "3"}));
+    world.pass(120_000);
+    assert_eq!(world.restarts(WEB).len(), 1, "lost for good");
+}
+
+/// X13.
+#[test]
+fn s44b_swallowed() {
+    let mut world = settled();
+    world.change(60_000, WEB, |web| {
+        drop(web["metadata"]["annotations"].as_object_mut().unwrap().remove(names::CHECKSUMS));
+    });
+    world.config(61_000, "c", json!({"k": "2"}));
+    world.pass(120_000);
+    assert_eq!(world.restarts(WEB), [0_u64; 0]);
+}
+
+/// Caveat 2 of its README, and what it does at an orderly end.
+#[test]
+fn s53_s54_killed_and_ended() {
+    for flushed in [false, true] {
+        let mut world = World::new(Profile::Xing);
+        world.deployment(0, "web", &["c"]);
+        world.config(1000, "c", json!({"k": "1"}));
+        world.config(3000, "c", json!({"k": "2"}));
+        world.pass(4000);
+        if flushed {
+            world.flush();
+        }
+        world.restart_controller();
+        world.pass(60_000);
+        assert_eq!(world.restarts(WEB).len(), usize::from(flushed));
+    }
+}
+
+/// X7.
+#[test]
+fn s61_an_error_is_forgotten() {
+    let mut world = settled();
+    world.refuses = true;
+    world.config(60_000, "c", json!({"k": "2"}));
+    world.pass(70_000);
+    world.refuses = false;
+    world.pass(120_000);
+    assert_eq!(world.restarts(WEB), [0_u64; 0]);
+    world.change(120_000, WEB, |web| web["status"] = json!({"replicas": 1}));
+    world.pass(130_000);
+    assert_eq!(world.restarts(WEB), [125_000], "until the workload shows itself");
+}

@@ -1,0 +1,179 @@
+//! What the watches have shown: configs as checksums, workloads as facts, and who uses what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::config::Config;
+use super::references::{ConfigKind, ConfigName, Use};
+use super::settings::Profile;
+use super::workload::{Workload, WorkloadKind, WorkloadName};
+use super::{plan, safe};
+
+/// Everything that is known.
+#[derive(Debug)]
+pub(super) struct View {
+    profile: Profile,
+    configs: BTreeMap<ConfigName, Known>,
+    listed: BTreeSet<ConfigKind>,
+    workloads: BTreeMap<WorkloadName, Arc<Workload>>,
+    /// Who uses it; there or not.
+    users: BTreeMap<ConfigName, BTreeSet<WorkloadName>>,
+    /// Versions that were seen, each once.
+    pub(super) versions: u64,
+}
+
+/// A config, and since when it is as it is.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) config: Config,
+    /// Version at which its data changed last, or at which it was first seen: the data is not newer than that.
+    pub(super) changed: u64,
+    /// Whether it was seen to change.
+    pub(super) watched: bool,
+    /// Whether it was seen to appear, after its kind had been listed.
+    pub(super) appeared: bool,
+}
+
+/// A version as a number: all of one server's are, and grow. One that is none is older than all.
+pub(super) fn number(version: &str) -> u64 {
+    version.parse().unwrap_or(0)
+}
+
+impl View {
+    pub(super) fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            configs: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            workloads: BTreeMap::new(),
+            users: BTreeMap::new(),
+            versions: 0,
+        }
+    }
+
+    /// A kind of config has been listed: what was not there then is missing.
+    pub(super) fn listed(&mut self, kind: ConfigKind) -> bool {
+        self.listed.insert(kind)
+    }
+
+    pub(super) fn is_listed(&self, kind: ConfigKind) -> bool {
+        self.listed.contains(&kind)
+    }
+
+    pub(super) fn config(&self, name: &ConfigName) -> Option<&Known> {
+        self.configs.get(name)
+    }
+
+    pub(super) fn workload(&self, name: &WorkloadName) -> Option<&Arc<Workload>> {
+        self.workloads.get(name)
+    }
+
+    /// All that have opted in.
+    pub(super) fn enabled(&self) -> impl Iterator<Item = &Arc<Workload>> {
+        self.workloads.values().filter(|workload| workload.enabled)
+    }
+
+    pub(super) fn users(&self, name: &ConfigName) -> Vec<WorkloadName> {
+        self.users.get(name).into_iter().flatten().cloned().collect()
+    }
+
+    /// Configs that are there, and those that are only referred to.
+    pub(super) fn tracked(&self) -> usize {
+        self.configs.len() + self.users.keys().filter(|name| !self.configs.contains_key(*name)).count()
+    }
+
+    /// Takes in what a watch showed of a config; `None` if that is nothing new, else what it was before.
+    pub(super) fn put_config(&mut self, name: &ConfigName, now: Option<Config>) -> Option<Option<Config>> {
+        let Some(config) = now else { return self.configs.remove(name).map(|known| Some(known.config)) };
+        let version = number(&config.version);
+        let before = self.configs.get(name);
+        if before.is_some_and(|before| before.config.version == config.version) {
+            return None;
+        }
+        self.versions += 1;
+        let fresh = Known {
+            changed: version,
+            watched: before.is_some(),
+            appeared: before.is_none() && self.listed.contains(&name.kind),
+            config,
+        };
+        let known = match before {
+            Some(before) if before.config.digest == fresh.config.digest => {
+                Known { changed: before.changed, watched: before.watched, appeared: before.appeared, ..fresh }
+            }
+            _ => fresh,
+        };
+        Some(self.configs.insert(name.clone(), known).map(|known| known.config))
+    }
+
+    /// Takes in what a watch or an answer showed of a workload; `None` if that is nothing new, else what it was before.
+    pub(super) fn put_workload(&mut self, name: &WorkloadName, now: Option<Workload>) -> Option<Option<Arc<Workload>>> {
+        let before = self.workloads.get(name).cloned();
+        if let (Some(before), Some(now)) = (&before, &now) {
+            let (old, new) = (&before.meta.resource_version, &now.meta.resource_version);
+            // What this controller has written may be known before the watch shows what was there before it (scenario 37).
+            let stale = self.profile == Profile::Safe
+                && before.meta.uid == now.meta.uid
+                && number(old) > number(new)
+                && number(new) > 0;
+            if old == new || stale {
+                return None;
+            }
+        }
+        if let Some(before) = &before {
+            for config in self.references(before).into_keys() {
+                if let Some(users) = self.users.get_mut(&config) {
+                    users.remove(name);
+                    if users.is_empty() {
+                        self.users.remove(&config);
+                    }
+                }
+            }
+        }
+        match now {
+            Some(mut workload) => {
+                self.versions += 1;
+                if !workload.enabled {
+                    workload.references.clear();
+                    workload.applied.clear();
+                }
+                for config in self.references(&workload).into_keys() {
+                    self.users.entry(config).or_default().insert(name.clone());
+                }
+                self.workloads.insert(name.clone(), Arc::new(workload));
+            }
+            None => {
+                self.workloads.remove(name);
+                before.as_ref()?;
+            }
+        }
+        Some(before)
+    }
+
+    /// What a workload refers to, as far as the profile knows of it.
+    pub(super) fn references(&self, workload: &Workload) -> BTreeMap<ConfigName, Use> {
+        let xing = self.profile == Profile::Xing;
+        if xing && workload.name.kind == WorkloadKind::DaemonSet {
+            return BTreeMap::new();
+        }
+        let counts = |(_, used): &(&ConfigName, &Use)| !xing || used.known_to_xing;
+        workload.references.iter().filter(counts).map(|(name, used)| (name.clone(), used.clone())).collect()
+    }
+
+    /// Whether a config is to restart a workload at all.
+    pub(super) fn is_ignored(&self, workload: &Workload, name: &ConfigName) -> bool {
+        self.profile == Profile::Safe
+            && safe::is_ignored(workload, name, self.configs.get(name).is_some_and(|known| known.config.ignored))
+    }
+
+    /// What is known of a config, to one that uses it so.
+    pub(super) fn present(&self, name: &ConfigName, used: &Use) -> plan::Present {
+        match self.configs.get(name) {
+            Some(Known { config, .. }) => {
+                plan::Present::There { used: config.digest.used(used), whole: config.digest.whole().to_owned() }
+            }
+            None if self.listed.contains(&name.kind) => plan::Present::Missing,
+            None => plan::Present::Unknown,
+        }
+    }
+}

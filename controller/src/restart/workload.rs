@@ -1,0 +1,136 @@
+//! A workload, as far as the rules look at it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::evidence;
+use super::references::{References, references};
+use super::state::{Applied, read_applied, read_restarts};
+use crate::model::names::restart as names;
+use crate::model::{Meta, ModelError, canonical};
+
+/// What can be restarted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkloadKind {
+    /// A Deployment.
+    Deployment,
+    /// A StatefulSet.
+    StatefulSet,
+    /// A DaemonSet; xing's controller knows none.
+    DaemonSet,
+}
+
+impl WorkloadKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
+
+    /// As the API has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::DaemonSet => "DaemonSet",
+        }
+    }
+}
+
+/// Which one; as text `deployment/default/web`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkloadName {
+    /// Its kind.
+    pub kind: WorkloadKind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for WorkloadName {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            WorkloadKind::Deployment => "deployment",
+            WorkloadKind::StatefulSet => "statefulset",
+            WorkloadKind::DaemonSet => "daemonset",
+        };
+        write!(to, "{kind}/{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Why a new template replaces no pods yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// The Deployment is paused.
+    Paused,
+    /// The update strategy is OnDelete: whoever deletes a pod gets a new one.
+    OnDelete,
+}
+
+/// A workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    /// Which.
+    pub name: WorkloadName,
+    /// Its metadata, without labels and annotations.
+    pub meta: Meta,
+    /// Whether it wants to be restarted.
+    pub enabled: bool,
+    /// The checksums that its pods are known to have.
+    pub applied: Applied,
+    /// What is wrong with the annotation that tells them.
+    pub problem: Option<String>,
+    /// When it was restarted of late.
+    pub restarts: Vec<Timestamp>,
+    /// What its template was last restarted by.
+    pub trigger: Option<String>,
+    /// What its template refers to.
+    pub references: References,
+    /// Configs that do not restart it, as its annotation names them: `configmap/settings`.
+    pub ignores: BTreeSet<String>,
+    /// A checksum of its whole template.
+    pub template: String,
+    /// Why a new template would replace no pods yet.
+    pub held: Option<Held>,
+    /// When somebody last wrote its template or opted in, as far as the server says.
+    pub written: Option<Timestamp>,
+}
+
+impl Workload {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If its metadata makes no sense.
+    pub fn read(kind: WorkloadKind, raw: &Value) -> Result<Self, ModelError> {
+        let mut meta = Meta::read(raw, kind.as_str())?;
+        let annotations = std::mem::take(&mut meta.annotations);
+        meta.labels.clear();
+        let annotation = |key: &str| annotations.get(key).map(String::as_str);
+        let template = &raw["spec"]["template"];
+        let (applied, problem) = read_applied(annotation(names::CHECKSUMS));
+        let ignores = annotation(names::IGNORE).unwrap_or_default().split(',').map(|name| name.trim().to_owned());
+        let strategy = raw.pointer("/spec/updateStrategy/type");
+        let held = match kind {
+            WorkloadKind::Deployment if raw["spec"]["paused"] == true => Some(Held::Paused),
+            WorkloadKind::StatefulSet | WorkloadKind::DaemonSet if strategy.is_some_and(|of| of == "OnDelete") => {
+                Some(Held::OnDelete)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            enabled: annotation(names::ENABLED) == Some("enabled"),
+            applied,
+            problem,
+            restarts: read_restarts(annotation(names::RESTARTS)),
+            trigger: template["metadata"]["annotations"][names::TRIGGER].as_str().map(str::to_owned),
+            references: references(template, &meta.namespace),
+            ignores: ignores.filter(|name| !name.is_empty()).collect(),
+            template: super::checksum::text(&canonical(template).to_string()),
+            held,
+            written: evidence::template_written(&raw["metadata"]),
+            name: WorkloadName { kind, namespace: meta.namespace.clone(), name: meta.name.clone() },
+            meta,
+        })
+    }
+}
