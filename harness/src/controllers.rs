@@ -18,17 +18,23 @@ pub enum Controller {
     Deployment,
     /// Makes pods for ReplicaSets.
     ReplicaSet,
+    /// Restarts workloads whose ConfigMaps and Secrets have changed. No cluster has one of its own.
+    #[serde(rename = "config-restart")]
+    ConfigRestart,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Deployment, Self::ReplicaSet];
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::ReplicaSet, Self::ConfigRestart];
+    /// Those that upstream has, so that a cluster has what a subject does not bring.
+    pub const UPSTREAM: [Self; 2] = [Self::Deployment, Self::ReplicaSet];
 
     /// As upstream's `--controllers` has it, and cases and command lines too.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Deployment => "deployment",
             Self::ReplicaSet => "replicaset",
+            Self::ConfigRestart => "config-restart",
         }
     }
 
@@ -37,6 +43,7 @@ impl Controller {
         match self {
             Self::Deployment => "Deployment controller",
             Self::ReplicaSet => "ReplicaSet controller",
+            Self::ConfigRestart => "config-restart controller",
         }
     }
 }
@@ -105,7 +112,7 @@ mod tests {
 
     #[test]
     fn sets_round_trip() {
-        for text in ["deployment", "replicaset", "deployment,replicaset"] {
+        for text in ["deployment", "replicaset", "deployment,replicaset", "config-restart"] {
             assert_eq!(text.parse::<Controllers>().unwrap().to_string(), text);
         }
         assert_eq!("replicaset, deployment".parse::<Controllers>().unwrap().to_string(), "deployment,replicaset");
@@ -115,13 +122,16 @@ mod tests {
     #[test]
     fn others_are_refused() {
         let error = "deployment,daemonset".parse::<Controllers>().unwrap_err();
-        assert_eq!(error, "'daemonset' is no controller that can be judged; use deployment, replicaset");
+        assert_eq!(
+            error,
+            "'daemonset' is no controller that can be judged; use deployment, replicaset, config-restart"
+        );
         assert!("".parse::<Controllers>().is_err());
     }
 
     #[test]
     fn what_is_lacking() {
-        let both: Controllers = Controller::ALL.into_iter().collect();
+        let both: Controllers = Controller::UPSTREAM.into_iter().collect();
         assert_eq!(both.lacks(&Controllers::default()), None);
         assert_eq!(Controllers::default().lacks(&both), Some(Controller::ReplicaSet));
     }

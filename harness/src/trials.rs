@@ -199,7 +199,8 @@ impl CaseTrial {
             .ok_or_else(|| format!("there are no trials on {}", self.site))?;
         let recording = runtime()?.block_on(async {
             let lab = Lab::open(shared::obtain_for(&plan).await?).await?;
-            let seat = Seat::take(&lab, &spec, &SeatOptions { budget: BUDGET, ..SeatOptions::default() }).await?;
+            let options = SeatOptions { budget: BUDGET, restart: self.case.restart.clone(), ..SeatOptions::default() };
+            let seat = Seat::take(&lab, &spec, &options).await?;
             let recording = seat.play(&self.case).await;
             seat.leave().await;
             lab.close().await;

@@ -20,6 +20,8 @@ pub(super) struct Cast {
     replica_sets: BTreeSet<String>,
     /// The names that pods have been given by the steps read so far.
     pub(super) pods: BTreeSet<String>,
+    /// The labels of the steps read so far.
+    pub(super) labels: BTreeSet<String>,
     /// Those that the steps read so far have made.
     on_stage: BTreeSet<String>,
     /// Whether some step makes a Deployment whose name cannot be read: then it is not known who is missing.

@@ -4,13 +4,15 @@ use super::cast::Cast;
 use super::finding::{CaseError, Report};
 use super::model::{Bindings, Case, PodKind, Terminations};
 use super::read::{self, Fields};
+use super::restart;
 use super::ruled;
 use super::step::Reader;
 use super::tree::{Kind, Node};
 use crate::controllers::{Controller, Controllers};
+use crate::rules::Expectation;
 
 /// The fields of a case.
-pub(super) const FIELDS: [&str; 10] = [
+pub(super) const FIELDS: [&str; 11] = [
     "description",
     "controllers",
     "nodes",
@@ -19,6 +21,7 @@ pub(super) const FIELDS: [&str; 10] = [
     "pods",
     "given",
     "edges",
+    "restart",
     "expectation",
     "rules",
 ];
@@ -138,6 +141,16 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         reader.report.add_at(place, "the subject stays stopped", "a case ends with a subject: add `subject: start`");
     }
     let (rules, expectation) = ruled::of(fields.get("rules"), fields.get("expectation"), text, report);
+    let of_restarts = controllers.has(Controller::ConfigRestart);
+    if of_restarts && (expectation != Expectation::Rules || rules.is_empty()) {
+        let why = "restarts have no upstream that could be held against";
+        report.add(
+            root,
+            "a case of config restarts without rules",
+            format!("{why}; add `expectation: rules` and `rules`"),
+        );
+    }
+    let restart = restart::of(fields.entry("restart"), of_restarts, report);
     let (path, name, source) = Default::default();
     Some(Case {
         name,
@@ -151,6 +164,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         pods,
         given,
         edges,
+        restart,
         expectation,
         rules,
     })

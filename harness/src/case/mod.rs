@@ -5,7 +5,7 @@
 //! nothing makes, an edge that cannot happen.
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
-//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step.
+//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`schema()`] tells editors the shape of it.
 //! * [`find()`] and [`load`] are the only functions that touch the disk.
@@ -27,6 +27,7 @@ mod objects;
 mod pods;
 mod read;
 mod real;
+mod restart;
 mod rollout;
 mod ruled;
 mod schema;
@@ -38,7 +39,7 @@ pub use file::{parse, parse_bytes};
 pub(crate) use find::name;
 pub use find::{find, load};
 pub use finding::{CaseError, Findings, Placed};
-pub use model::Case;
+pub use model::{Case, RestartOptions, RestartProfile};
 pub(crate) use ruled::rules;
 pub use schema::schema;
 

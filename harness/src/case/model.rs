@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
+pub use super::restart::{RestartOptions, RestartProfile};
 use crate::controllers::Controllers;
 use crate::expect::Expect;
 use crate::rules::{Expectation, Rule};
@@ -35,6 +36,8 @@ pub struct Case {
     pub given: Vec<Step>,
     /// What the world does, one by one.
     pub edges: Vec<Step>,
+    /// How a config-restart controller is to run.
+    pub restart: RestartOptions,
     /// What the case is held against.
     pub expectation: Expectation,
     /// What it says of every frame, of one of them, or of the end.
@@ -78,6 +81,8 @@ pub struct Step {
     pub line: usize,
     /// What it does.
     pub edge: Edge,
+    /// What later steps call the moment at which this one begins.
+    pub label: Option<String>,
     /// The operation must be refused, with a message that contains this text.
     pub refused: Option<String>,
     /// What comes between the subject's requests while it reacts to this step.
@@ -156,6 +161,13 @@ pub enum Edge {
     Name(Naming),
     /// Time passes.
     Advance(Duration),
+    /// Time passes until so long after the step with a label began.
+    AdvanceTo {
+        /// How long after it.
+        to: Duration,
+        /// The label.
+        since: String,
+    },
     /// Steps without settling between them; compared by net change.
     Together(Vec<Step>),
     /// The subject is killed, or started again.

@@ -37,7 +37,7 @@ pub(super) const OPERATIONS: [&str; 20] = [
 ];
 
 /// What a step may say besides its operation.
-pub(super) const BESIDES: [&str; 4] = ["refused", "expect", "during", "fault"];
+pub(super) const BESIDES: [&str; 5] = ["label", "refused", "expect", "during", "fault"];
 
 /// Operations that no server takes part in, or not as one request.
 pub(super) const NOT_REFUSABLE: [&str; 8] =
@@ -116,7 +116,8 @@ impl Reader<'_> {
         let (during, fault) = self.middle(&fields, top, &edge)?;
         let line = if node.line == 0 { key.line } else { node.line };
         let expect = self.expect(&fields, &edge, top)?;
-        Some(Step { line, edge, refused, during, fault, expect })
+        let label = self.label(&fields, top);
+        Some(Step { line, edge, label, refused, during, fault, expect })
     }
 
     /// What a step says about the middle of its edge. The outer `None` is a finding.
@@ -187,19 +188,48 @@ impl Reader<'_> {
             }
             "terminate" => pods::read(value, name, self).map(Edge::Terminate),
             "pods" => naming::read(value, self).map(Edge::Name),
-            "advance" => self.advance(value).map(Edge::Advance),
+            "advance" => self.advance(value),
             "subject" => self.subject(key, value),
             _ => self.together(value).map(Edge::Together),
         }
     }
 
-    /// `advance: 10m`.
-    fn advance(&mut self, node: &Node) -> Option<Duration> {
-        if let Kind::Map(_) = node.kind {
-            self.report.add(node, "`advance: {to, since}` is not supported yet", "give a duration: `10m`");
+    /// `label: changed`, beside an operation.
+    fn label(&mut self, fields: &Fields<'_>, top: bool) -> Option<String> {
+        let (key, value) = fields.entry("label")?;
+        if !top {
+            self.report.add(key, "`label` is for a step of its own", "put it beside the `together`");
             return None;
         }
-        self.duration(node)
+        let label = read::name(value, "a label", self.report)?;
+        if !self.cast.labels.insert(label.clone()) {
+            self.report.add(
+                value,
+                format!("the label `{label}` is there already"),
+                "each moment has a name of its own",
+            );
+        }
+        Some(label)
+    }
+
+    /// `advance: 10m`, `advance: {to: 6s, since: changed}`.
+    fn advance(&mut self, node: &Node) -> Option<Edge> {
+        let Kind::Map(_) = node.kind else { return self.duration(node).map(Edge::Advance) };
+        let fields = Fields::of(node, "`advance`", &["to", "since"], self.report)?;
+        let (Some(to), Some(since)) = (fields.get("to"), fields.get("since")) else {
+            self.report.add(node, "`advance` needs both `to` and `since`", "or give a duration: `10m`");
+            return None;
+        };
+        let (to, label) = (self.duration(to)?, read::text(since, "a label", self.report)?);
+        if !self.cast.labels.contains(label) {
+            self.report.add(
+                since,
+                format!("no step before this has the label `{label}`"),
+                "add `label: …` beside its operation",
+            );
+            return None;
+        }
+        Some(Edge::AdvanceTo { to, since: label.to_owned() })
     }
 
     /// A length of time.

@@ -211,7 +211,7 @@ impl Place {
             PodsArgument::Held => PodKind::Held,
             PodsArgument::Real => PodKind::Real,
         });
-        let options = SeatOptions { budget: self.budget, pods };
+        let options = SeatOptions { budget: self.budget, pods, ..SeatOptions::default() };
         let seat = Seat::take(lab, spec, &options).await?;
         let version = &seat.identity().version;
         eprintln!(

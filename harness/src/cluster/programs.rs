@@ -128,7 +128,7 @@ pub(super) fn kube_controller_manager(layout: &Layout, without: &Controllers) ->
 
 /// The value of `--controllers`.
 fn controllers(without: &Controllers) -> String {
-    let left = Controller::ALL.into_iter().filter(|one| !without.has(*one)).map(Controller::as_str);
+    let left = Controller::UPSTREAM.into_iter().filter(|one| !without.has(*one)).map(Controller::as_str);
     left.chain(LAB).collect::<Vec<_>>().join(",")
 }
 

@@ -35,6 +35,7 @@ pub fn label(case: &Case, edge: &Edge) -> String {
         Edge::Terminate(pods) => chosen("terminate", pods),
         Edge::Name(naming) => named(naming),
         Edge::Advance(time) => format!("advance {}", humantime::format_duration(*time)),
+        Edge::AdvanceTo { to, since } => format!("advance to {} since {since}", humantime::format_duration(*to)),
         Edge::Together(steps) => {
             let steps: Vec<_> = steps.iter().map(|step| label(case, &step.edge)).collect();
             format!("together {}", steps.join(", "))

@@ -69,6 +69,8 @@ pub struct Driver {
     bound: AtomicU32,
     written: Mutex<Vec<(Kind, u64)>>,
     named: Mutex<Named>,
+    /// When the steps that carry a label began.
+    labels: Mutex<BTreeMap<String, clock::Instant>>,
 }
 
 /// The real names of pods by the case's names: all of them, and those that nobody has asked for yet.
@@ -90,6 +92,7 @@ impl Driver {
             bound: AtomicU32::default(),
             written: Mutex::default(),
             named: Mutex::default(),
+            labels: Mutex::default(),
         }
     }
 
@@ -120,6 +123,7 @@ impl Driver {
                 clock::pause(*time).await;
                 Ok(())
             }
+            Edge::AdvanceTo { to, since } => self.advance_to(*to, since).await,
             Edge::Ready(pods) => self.pods(PodEdge::Ready, pods).await,
             Edge::Unready(pods) => self.pods(PodEdge::Unready, pods).await,
             Edge::Fail(pods) => self.pods(PodEdge::Fail, pods).await,
@@ -134,6 +138,26 @@ impl Driver {
             // Not the API server's business: whoever seated the subject does it.
             Edge::Subject(_) => Ok(()),
         }
+    }
+
+    /// A step begins that may carry a label.
+    pub fn label(&self, label: Option<&str>) {
+        let mut labels = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        labels.extend(label.map(|label| (label.to_owned(), clock::instant())));
+    }
+
+    /// Wait until so long after a labelled step began, however long settling has taken since.
+    async fn advance_to(&self, to: Duration, since: &str) -> Result<(), DriveError> {
+        let began = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(since).copied();
+        let began = began.ok_or_else(|| DriveError::Lab(format!("no step with the label {since} was made yet")))?;
+        let left = to.checked_sub(began.elapsed()).ok_or_else(|| {
+            DriveError::Lab(format!(
+                "{:?} have passed since {since} already; this cluster is too slow for it",
+                began.elapsed()
+            ))
+        })?;
+        clock::pause(left).await;
+        Ok(())
     }
 
     /// An object as it is on the server now, if it is there.

@@ -45,7 +45,7 @@ pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, 
 /// The API resource behind a kind.
 pub(super) fn resource(kind: Kind) -> ApiResource {
     let group = match kind {
-        Kind::Deployment | Kind::ReplicaSet => "apps",
+        Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet | Kind::DaemonSet => "apps",
         Kind::Pod | Kind::Event => "",
     };
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", &kind.to_string()))

@@ -24,11 +24,16 @@ pub enum Kind {
     Pod,
     /// v1 Event.
     Event,
+    /// apps/v1 StatefulSet.
+    StatefulSet,
+    /// apps/v1 DaemonSet.
+    DaemonSet,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Deployment, Self::ReplicaSet, Self::Pod, Self::Event];
+    pub const ALL: [Self; 6] =
+        [Self::Deployment, Self::ReplicaSet, Self::Pod, Self::Event, Self::StatefulSet, Self::DaemonSet];
 }
 
 impl fmt::Display for Kind {

@@ -35,7 +35,7 @@ pub(super) fn pod_edge(edge: &Edge) -> Option<(PodEdge, &Pods)> {
 /// Whether a user's operation is part of the edge.
 pub(super) fn is_user(edge: &Edge) -> bool {
     match edge {
-        Edge::Advance(_) | Edge::Name(_) | Edge::Subject(_) => false,
+        Edge::Advance(_) | Edge::AdvanceTo { .. } | Edge::Name(_) | Edge::Subject(_) => false,
         Edge::Together(steps) => steps.iter().any(|step| is_user(&step.edge)),
         other => pod_edge(other).is_none(),
     }

@@ -127,6 +127,12 @@ impl<'a> Play<'a> {
             let why = format!("the case judges the {}, and here the lab has that one", controller.title());
             self.trouble(Blame::Lab, why);
         }
+        if self.seat.restart != self.case.restart {
+            let why = "the case says how restarts are decided, and this subject was started to decide them otherwise; run it alone on \
+                       --cluster sim";
+            self.trouble(Blame::Lab, why.to_owned());
+            return true;
+        }
         lacking.is_some()
     }
 
@@ -205,6 +211,7 @@ impl<'a> Play<'a> {
         let (line, label) = (step.line, label(self.case, edge));
         let expect = step.expect.clone();
         self.entries.push(Entry::Edge(EdgeMark { index, part, label, line, user, expect, at: self.now() }));
+        self.driver.label(step.label.as_deref());
         let made = match (edge, pod_edge(edge)) {
             (Edge::Subject(life), _) => {
                 self.live(*life).await?;

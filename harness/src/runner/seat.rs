@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::ledger::{self, Refused};
 use super::{Lab, LabError};
+use crate::case::RestartOptions;
 use crate::case::model::{Case, PodKind};
 use crate::clock;
 use crate::cluster::Guard;
@@ -23,11 +24,13 @@ pub struct SeatOptions {
     pub budget: Duration,
     /// Who runs the pods; `None`: as each case says.
     pub pods: Option<PodKind>,
+    /// How a config-restart controller is to run: as the cases say that are played here.
+    pub restart: RestartOptions,
 }
 
 impl Default for SeatOptions {
     fn default() -> Self {
-        Self { budget: Duration::from_secs(20), pods: None }
+        Self { budget: Duration::from_secs(20), pods: None, restart: RestartOptions::default() }
     }
 }
 
@@ -43,6 +46,7 @@ pub struct Seat<'a> {
     pub(super) canary: Option<Canary>,
     pub(super) budget: Duration,
     pub(super) pods: Option<PodKind>,
+    pub(super) restart: RestartOptions,
     pub(super) cases: std::sync::atomic::AtomicU32,
     /// What the server refused the subject so far.
     pub(super) refused: Refused,
@@ -66,7 +70,7 @@ impl<'a> Seat<'a> {
         if let Some(sim) = &lab.cluster.sim {
             let half = subject::half(sim.client(), lab.brought())?;
             let gate = Gate::inside(sim.clone());
-            let subject = begin(lab, spec, &gate, "").await?;
+            let subject = begin(lab, spec, &gate, "", &options.restart).await?;
             return Ok(Self::seated(lab, spec, options, gate, subject, None, half, None, 0));
         }
         let alone = lab.cluster.exclusive().await?;
@@ -88,7 +92,7 @@ impl<'a> Seat<'a> {
         };
         lab.cluster.admit(&namespace).await?;
         let gate = gate(lab, spec).await?;
-        let subject = begin(lab, spec, &gate, &canary.namespace).await?;
+        let subject = begin(lab, spec, &gate, &canary.namespace, &options.restart).await?;
         let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
         if taken_up && gate.log().counts().is_empty() {
             subject.stop().await;
@@ -110,7 +114,7 @@ impl<'a> Seat<'a> {
         beyond: usize,
     ) -> Self {
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
-        let (budget, pods) = (options.budget, options.pods);
+        let (budget, pods, restart) = (options.budget, options.pods, options.restart.clone());
         Seat {
             lab,
             gate,
@@ -120,6 +124,7 @@ impl<'a> Seat<'a> {
             canary,
             budget,
             pods,
+            restart,
             cases: 0.into(),
             refused: Refused::default(),
             beyond,
@@ -154,9 +159,8 @@ impl<'a> Seat<'a> {
     /// Start it again, by the same kubeconfig, unless it runs.
     pub(super) async fn start(&self) -> Result<(), LabError> {
         if self.is_off() {
-            let subject =
-                begin(self.lab, &self.spec, &self.gate, self.canary.as_ref().map_or("", |canary| &canary.namespace))
-                    .await?;
+            let folder = self.canary.as_ref().map_or("", |canary| &canary.namespace);
+            let subject = begin(self.lab, &self.spec, &self.gate, folder, &self.restart).await?;
             *self.subject() = Some(subject);
         }
         Ok(())
@@ -218,11 +222,17 @@ async fn gate(lab: &Lab, spec: &Spec) -> Result<Gate, LabError> {
     }
 }
 
-async fn begin(lab: &Lab, spec: &Spec, gate: &Gate, folder: &str) -> Result<Running, LabError> {
+async fn begin(
+    lab: &Lab,
+    spec: &Spec,
+    gate: &Gate,
+    folder: &str,
+    restart: &RestartOptions,
+) -> Result<Running, LabError> {
     let folder = lab.folder.join(folder);
     let (kubeconfig, supervisor, controllers) = (gate.kubeconfig(), lab.supervisor.as_ref(), lab.brought());
     let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
     let inside = node.map(|node| Inside { client: &lab.client, node, gate });
-    let stage = Stage { kubeconfig, client: gate.client(), folder: &folder, supervisor, controllers, inside };
+    let stage = Stage { kubeconfig, client: gate.client(), folder: &folder, supervisor, controllers, restart, inside };
     Ok(spec.start(&stage).await?)
 }

@@ -70,7 +70,8 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
             sim.transcribe();
         }
         let lab = Lab::open(cluster).await?;
-        let seat = Seat::take(&lab, spec, &SeatOptions { budget: simulation.budget, pods: None }).await?;
+        let options = SeatOptions { budget: simulation.budget, restart: case.restart.clone(), ..SeatOptions::default() };
+        let seat = Seat::take(&lab, spec, &options).await?;
         let recording = seat.play(case).await;
         seat.leave().await;
         Ok((recording, sim.map(|sim| sim.transcript()).unwrap_or_default()))

@@ -12,6 +12,7 @@ mod upstream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::case::RestartOptions;
 use crate::cluster;
 use crate::cluster::kind;
 use crate::controllers::{Controller, Controllers};
@@ -190,6 +191,8 @@ pub struct Stage<'a> {
     pub supervisor: Option<&'a Supervisor>,
     /// Controllers that the subject brings; the cluster has left them out.
     pub controllers: &'a Controllers,
+    /// How a config-restart controller is to run.
+    pub restart: &'a RestartOptions,
     /// The cluster, where it can run a subject as pods, and the gate is in their reach.
     pub inside: Option<Inside<'a>>,
 }
@@ -334,11 +337,11 @@ impl Spec {
 /// # Errors
 /// [`SubjectError::Client`].
 pub fn half(client: kube::Client, brought: &Controllers) -> Result<Option<Running>, SubjectError> {
-    let rest: Controllers = Controller::ALL.into_iter().filter(|one| !brought.has(*one)).collect();
+    let rest: Controllers = Controller::UPSTREAM.into_iter().filter(|one| !brought.has(*one)).collect();
     if rest.iter().next().is_none() {
         return Ok(None);
     }
-    let (task, version) = ours::run(client, &rest, false)?;
+    let (task, version) = ours::run(client, &rest, false, &RestartOptions::default())?;
     Ok(Some(Running { identity: Identity { name: "lab".to_owned(), version }, life: Life::Task(task) }))
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::{Stage, SubjectError};
+use crate::case::{RestartOptions, RestartProfile};
 use crate::clock;
 use crate::controllers::{Controller, Controllers};
 #[cfg(feature = "mutants")]
@@ -36,7 +37,7 @@ pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, Strin
         Some(client) => client.clone(),
         None => client_of(&stage.kubeconfig).await?,
     };
-    run(client, stage.controllers, fixed)
+    run(client, stage.controllers, fixed, stage.restart)
 }
 
 /// Start it with these controllers on a client.
@@ -44,6 +45,7 @@ pub(super) fn run(
     client: kube::Client,
     controllers: &Controllers,
     fixed: bool,
+    restart: &RestartOptions,
 ) -> Result<(Task, String), SubjectError> {
     let controllers = controllers.iter().map(|one| one.as_str().parse()).collect::<Result<_, _>>();
     let controllers = controllers.map_err(|error: rollout_controller::UnknownController| {
@@ -54,6 +56,7 @@ pub(super) fn run(
     if clock::is_simulated() {
         settings.clock = rollout_controller::Clock::starting_at(clock::now());
     }
+    settings.restart = restart_settings(restart);
     if fixed {
         settings.compatibility = rollout_controller::Compatibility::Fixed;
     }
@@ -79,6 +82,7 @@ pub(super) fn bank() -> Vec<Mutant> {
         let of = match mutant.of {
             rollout_controller::ControllerName::Deployment => Controller::Deployment,
             rollout_controller::ControllerName::ReplicaSet => Controller::ReplicaSet,
+            rollout_controller::ControllerName::ConfigRestart => Controller::ConfigRestart,
         };
         Mutant { name: mutant.name.to_owned(), of, does: mutant.does.to_owned() }
     })
@@ -90,6 +94,25 @@ pub(super) fn bank() -> Vec<Mutant> {
 pub(super) fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
     let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
     Some(rollout_controller::with(mutant, something))
+}
+
+/// A case's words for restarts in the controller's own.
+fn restart_settings(options: &RestartOptions) -> rollout_controller::RestartSettings {
+    let mut settings = rollout_controller::RestartSettings {
+        profile: match options.profile {
+            RestartProfile::Xing => rollout_controller::Profile::Xing,
+            RestartProfile::Safe => rollout_controller::Profile::Safe,
+        },
+        ignored_errors: options.ignored_errors.clone(),
+        dry_run: options.dry_run,
+        ..rollout_controller::RestartSettings::default()
+    };
+    settings.window.grace_period = options.grace.unwrap_or(settings.window.grace_period);
+    settings.window.longest = options.longest.unwrap_or(settings.window.longest);
+    if let Some((restarts, period)) = options.budget {
+        settings.budget = rollout_controller::Budget { restarts, period };
+    }
+    settings
 }
 
 async fn client_of(kubeconfig: &str) -> Result<kube::Client, SubjectError> {

@@ -1,0 +1,83 @@
+//! How a config-restart controller is to run: `restart: {profile: xing}`, for cases that judge one.
+
+use std::time::Duration;
+
+use super::finding::Report;
+use super::read::{self, Fields};
+use super::tree::{Kind, Node};
+
+/// The fields.
+const FIELDS: [&str; 6] = ["profile", "gracePeriod", "maxWait", "budget", "ignoredErrors", "dryRun"];
+
+/// How a config-restart controller is to run; what is not said is the controller's own default.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RestartOptions {
+    /// Whose choices it makes.
+    pub profile: RestartProfile,
+    /// How long changes are gathered.
+    pub grace: Option<Duration>,
+    /// How long at most.
+    pub longest: Option<Duration>,
+    /// Restarts of one workload within a period.
+    pub budget: Option<(u32, Duration)>,
+    /// Parts of errors to be ignored.
+    pub ignored_errors: Vec<String>,
+    /// Whether it writes nothing.
+    pub dry_run: bool,
+}
+
+/// Whose choices it makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RestartProfile {
+    /// Those of xing's controller.
+    Xing,
+    /// No restart is missed, and none is made for adoption.
+    #[default]
+    Safe,
+}
+
+/// Reads it; `judged`: whether the case judges such a controller at all.
+pub(super) fn of(entry: Option<(&Node, &Node)>, judged: bool, report: &mut Report) -> RestartOptions {
+    let mut options = RestartOptions::default();
+    let Some((key, node)) = entry else { return options };
+    if !judged {
+        report.add(key, "`restart` where no restarts are judged", "add `controllers: [config-restart]`");
+    }
+    let Some(fields) = Fields::of(node, "`restart`", &FIELDS, report) else { return options };
+    let words = [("xing", RestartProfile::Xing), ("safe", RestartProfile::Safe)];
+    let profile = fields.get("profile").and_then(|node| read::word(node, "a profile", &words, report));
+    options.profile = profile.unwrap_or_default();
+    options.grace = fields.get("gracePeriod").and_then(|node| duration(node, report));
+    options.longest = fields.get("maxWait").and_then(|node| duration(node, report));
+    options.budget = fields.get("budget").and_then(|node| budget(node, report));
+    options.dry_run = fields
+        .get("dryRun")
+        .and_then(|node| read::word(node, "dryRun", &[("yes", true), ("no", false)], report))
+        .unwrap_or_default();
+    if let Some(list) = fields.get("ignoredErrors") {
+        let items = read::items(list, "`ignoredErrors`", report).unwrap_or_default();
+        let texts = items.iter().filter_map(|item| read::text(item, "a part of an error", report));
+        options.ignored_errors = texts.map(str::to_owned).collect();
+    }
+    options
+}
+
+fn duration(node: &Node, report: &mut Report) -> Option<Duration> {
+    let text = read::text(node, "a duration", report)?;
+    let duration = humantime::parse_duration(text);
+    duration.map_err(|error| report.add(node, format!("`{text}` is no duration"), error.to_string())).ok()
+}
+
+/// `budget: {restarts: 3, period: 10m}`.
+fn budget(node: &Node, report: &mut Report) -> Option<(u32, Duration)> {
+    let fields = Fields::of(node, "`budget`", &["restarts", "period"], report)?;
+    let restarts = fields.get("restarts").and_then(|node| match node.kind {
+        Kind::Int(number) => u32::try_from(number).ok(),
+        _ => None,
+    });
+    let period = fields.get("period").and_then(|node| duration(node, report));
+    if restarts.is_none() || period.is_none() {
+        report.add(node, "a budget needs `restarts`, a number, and `period`", "`{restarts: 3, period: 10m}`");
+    }
+    restarts.zip(period)
+}
