@@ -116,6 +116,8 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     }
 
     let mut cast = Cast::of(&[fields.get("given"), fields.get("edges")]);
+    // Its restarts give a Deployment more templates than the steps do.
+    cast.retemplated |= controllers.has(Controller::ConfigRestart);
     if !cast.any_workload && !["given", "edges"].iter().any(|list| fields.is_misspelt(list)) {
         let at = fields.entry("given").map_or(root, |(key, _)| key);
         report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
