@@ -9,19 +9,44 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::error::ErrorKind;
-use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
 use rollout_controller::{Address, Compatibility, ControllerName, Election, Minor, RateLimit, Settings};
 
+use crate::restart_flags::{self, RestartFlags};
+
 /// Where the lease is looked for unless told otherwise.
-const LEASE_NAMESPACE: &str = "kube-system";
+pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
+
+/// How a process is to run, whichever of the commands said so.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) metrics: Address,
+    pub(crate) probes: Address,
+    pub(crate) format: LoggingFormat,
+    /// Which logs to write, unless the environment says.
+    pub(crate) filter: &'static str,
+    pub(crate) settings: Settings,
+    pub(crate) election: Option<Election>,
+}
+
+/// Something else than rolling out.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Restarts workloads whose ConfigMaps and Secrets have changed, in place of xing's deployment-restart-controller
+    #[command(version = restart_flags::VERSION)]
+    ConfigRestart(Box<RestartFlags>),
+}
 
 /// Rolls Deployments out, and keeps ReplicaSets at their size, as kube-controller-manager's controllers do.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Flags {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    kubeconfig: Option<PathBuf>,
     /// Controllers to run, comma separated: deployment, replicaset, * for all of them, -NAME for none of that name
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "deployment", allow_hyphen_values = true)]
     controllers: Vec<String>,
@@ -50,13 +75,13 @@ pub(crate) struct Flags {
     election: ElectionFlags,
     /// Where to answer /metrics: IP:PORT, :PORT for all addresses, or 0 for nowhere
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
-    pub(crate) metrics_bind_address: Address,
+    metrics_bind_address: Address,
     /// Where to answer /healthz, /livez and /readyz; may be the same
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
-    pub(crate) health_probe_bind_address: Address,
+    health_probe_bind_address: Address,
     /// How to write logs
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) logging_format: LoggingFormat,
+    logging_format: LoggingFormat,
     /// Log more; twice: everything. RUST_LOG overrides it
     #[arg(short, long, action = ArgAction::Count)]
     verbose: u8,
@@ -117,8 +142,24 @@ impl Flags {
         Self::command().error(ErrorKind::ValueValidation, format!("{error:#}")).exit()
     }
 
+    /// How the process is to run.
+    pub(crate) fn launch(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Launch> {
+        if let Some(Command::ConfigRestart(flags)) = &self.command {
+            return flags.launch(identity, restart_flags::ignored_errors().as_deref());
+        }
+        Ok(Launch {
+            kubeconfig: self.kubeconfig.clone(),
+            metrics: self.metrics_bind_address,
+            probes: self.health_probe_bind_address,
+            format: self.logging_format,
+            filter: self.log_filter(),
+            settings: self.settings()?,
+            election: self.election(identity)?,
+        })
+    }
+
     /// Which logs to write, unless the environment says.
-    pub(crate) fn log_filter(&self) -> &'static str {
+    fn log_filter(&self) -> &'static str {
         match self.verbose {
             0 => "info",
             1 => "info,rollout_controller=debug",
@@ -127,7 +168,7 @@ impl Flags {
     }
 
     /// The controller's settings.
-    pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
+    fn settings(&self) -> anyhow::Result<Settings> {
         let compatibility = match self.compatibility {
             Behaviour::Upstream => Compatibility::Upstream,
             Behaviour::Fixed => Compatibility::Fixed,
@@ -150,7 +191,7 @@ impl Flags {
     }
 
     /// How one replica is chosen, if it is.
-    pub(crate) fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {
+    fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {
         let flags = &self.election;
         if !flags.leader_elect {
             return Ok(None);
@@ -186,14 +227,14 @@ fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
 }
 
 /// A duration as Go writes it: `15s`, `1m30s`, `500ms`.
-fn duration(text: &str) -> anyhow::Result<Duration> {
+pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let duration: jiff::SignedDuration = text.parse().with_context(|| "write it as 15s, 1m30s or 500ms".to_owned())?;
     ensure!(!duration.is_negative(), "it must not be below zero");
     Ok(duration.unsigned_abs())
 }
 
 /// A name that fits into a path; what it means is the server's to say.
-fn namespace(text: &str) -> anyhow::Result<String> {
+pub(crate) fn namespace(text: &str) -> anyhow::Result<String> {
     let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     ensure!(!text.is_empty() && text.len() < 64 && text.bytes().all(is_fine), "that is no name of a namespace");
     Ok(text.to_owned())

@@ -4,35 +4,37 @@
 //! went wrong, a lost lease included; 2 for flags that mean nothing. A second signal ends it at once.
 
 mod flags;
+mod restart_flags;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use flags::{Flags, LoggingFormat};
+use flags::{Flags, Launch, LoggingFormat};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use rollout_controller::{Election, Endpoint, Metrics, Process, Settings, check, serve};
+use rollout_controller::{Endpoint, Metrics, Process, check, serve};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    let chosen = flags.settings().and_then(|settings| Ok((settings, flags.election(identity)?)));
-    let (settings, election) = chosen.unwrap_or_else(|error| Flags::refuse(&error));
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(flags.log_filter()));
+    let launch = flags.launch(identity).unwrap_or_else(|error| Flags::refuse(&error));
+    let format = launch.format;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(launch.filter));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
-    match flags.logging_format {
+    match format {
         LoggingFormat::Text => logs.init(),
         LoggingFormat::Json => logs.json().flatten_event(true).init(),
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = runtime.context("cannot start the async runtime").and_then(|runtime| {
-        let outcome = runtime.block_on(start(&flags, settings, election));
+        let outcome = runtime.block_on(start(launch));
         // Who has lost the lease must be gone before another acts, whatever some task is still busy with.
         runtime.shutdown_background();
         outcome
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Where logs are read by a machine, the last word must be readable to it, too.
-            match flags.logging_format {
+            match format {
                 LoggingFormat::Text => eprintln!("Error: {error:#}"),
                 LoggingFormat::Json => tracing::error!(error = format!("{error:#}"), "Failed."),
             }
@@ -50,13 +52,14 @@ fn main() -> ExitCode {
     }
 }
 
-async fn start(flags: &Flags, settings: Settings, election: Option<Election>) -> anyhow::Result<()> {
+async fn start(launch: Launch) -> anyhow::Result<()> {
+    let Launch { kubeconfig, metrics: at, probes, settings, election, .. } = launch;
     let shutdown = shutdown_signal()?;
-    let config = config(flags).await?;
+    let config = config(kubeconfig.as_deref()).await?;
     let server = config.cluster_url.to_string();
     let metrics = Metrics::new(config.cluster_url.authority().map_or("", |authority| authority.as_str()));
     let client = client(config, &metrics)?;
-    let endpoints = Endpoint::open(flags.metrics_bind_address, flags.health_probe_bind_address).await?;
+    let endpoints = Endpoint::open(at, probes).await?;
     check(&client).await.with_context(|| format!("API server {server}"))?;
     tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
     serve(client, settings, Process { election, metrics, endpoints }, shutdown).await?;
@@ -64,8 +67,8 @@ async fn start(flags: &Flags, settings: Settings, election: Option<Election>) ->
     Ok(())
 }
 
-async fn config(flags: &Flags) -> anyhow::Result<Config> {
-    let mut config = match &flags.kubeconfig {
+async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
+    let mut config = match kubeconfig {
         Some(path) => {
             let file =
                 Kubeconfig::read_from(path).with_context(|| format!("cannot read kubeconfig {}", path.display()))?;

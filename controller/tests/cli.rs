@@ -103,3 +103,30 @@ fn refuses_an_address_that_is_taken() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("cannot listen on 127.0.0.1:"), "{}", stderr(&output));
 }
+
+/// Scenario 71.
+#[test]
+fn restarts_say_their_version_and_take_help() {
+    let output = controller(&["config-restart", "--version"], "");
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains(env!("CARGO_PKG_VERSION")) && text.contains("linux/"), "{text}");
+    assert!(controller(&["config-restart", "--help"], "").status.success());
+}
+
+#[test]
+fn restarts_refuse_bad_values_by_the_flags_name() {
+    for flag in ["--restart-check-period=0", "--restart-grace-period=5s", "--restart-profile=x", "--kube-api-qps=0"] {
+        let output = controller(&["config-restart", flag], "");
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        assert!(stderr(&output).contains(flag.split_once('=').unwrap().0), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_environment_is_refused_by_the_flags_name_too() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
+    let output = program.arg("config-restart").env("RESTART_GRACE_PERIOD", "5s").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--restart-grace-period"), "{}", stderr(&output));
+}

@@ -1,0 +1,239 @@
+//! `rollout-controller config-restart`: the flags and the environment of xing's controller, and what there is besides.
+//!
+//! A flag beats the environment. What has a name there is called so here and has its default; only a check period of 0, over which
+//! that controller crashes, is refused.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use rollout_controller::{
+    Address, Budget, ControllerName, Election, Profile, RateLimit, RestartSettings, Settings, Window,
+};
+
+use crate::flags::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
+
+/// What `--version` says, as xing's controller does: name, version, system.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TARGET_PLATFORM"));
+/// Where xing's controller answers `/metrics`.
+const METRICS: &str = "0.0.0.0:10254";
+/// Errors to be ignored, separated by `;`.
+const IGNORED_ERRORS: &str = "IGNORED_ERRORS";
+
+/// Restarts workloads whose ConfigMaps and Secrets have changed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RestartFlags {
+    /// Milliseconds between two looks at what has changed
+    #[arg(short = 'c', long, value_name = "MS", env = "RESTART_CHECK_PERIOD", default_value_t = 500,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    restart_check_period: u64,
+    /// Seconds for which changes are gathered before a workload is restarted
+    #[arg(short = 'r', long, value_name = "S", env = "RESTART_GRACE_PERIOD", default_value_t = 5)]
+    restart_grace_period: u32,
+    /// Parts of errors that the controller does not end over (xing), or that are no news (safe); may be repeated
+    /// [env: IGNORED_ERRORS=A;B]
+    #[arg(long, value_name = "TEXT")]
+    ignored_errors: Vec<String>,
+    /// How much is logged
+    #[arg(short, long, value_name = "N", env = "VERBOSE", default_value_t = 0)]
+    verbose: u8,
+    /// Whose choices to follow
+    #[arg(long, value_enum, value_name = "PROFILE", default_value = "safe")]
+    restart_profile: Choices,
+    /// How long at most changes are gathered while more come; safe profile only
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    restart_max_wait: Duration,
+    /// Restarts that one workload may have within the budget's period, 0 for any number; safe profile only
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    restart_budget: u32,
+    /// The budget's period
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
+    restart_budget_period: Duration,
+    /// Write no workload, and report what would be restarted
+    #[arg(long)]
+    dry_run: bool,
+    /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The one namespace to look after [default: all]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    namespace: Option<String>,
+    /// Requests a second to the API server in the long run, lists and watches left out; below zero: no limit
+    #[arg(long, value_name = "N", default_value_t = 20.0, allow_negative_numbers = true)]
+    kube_api_qps: f64,
+    /// Requests that may be made at once
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    kube_api_burst: u32,
+    /// Act only while holding a lease; two that act cause no second rollout, only more requests
+    #[arg(long)]
+    leader_elect: bool,
+    /// Name of the lease
+    #[arg(long, value_name = "NAME", default_value = "rollout-controller-config-restart")]
+    leader_elect_resource_name: String,
+    /// Namespace of the lease [default: what --namespace says, else kube-system]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    leader_elect_resource_namespace: Option<String>,
+    /// Where to answer /metrics: IP:PORT, :PORT for all addresses, or 0 for nowhere
+    #[arg(long, value_name = "ADDRESS", default_value = METRICS)]
+    metrics_bind_address: Address,
+    /// Where to answer /healthz, /livez and /readyz; may be the same
+    #[arg(long, value_name = "ADDRESS", default_value = "0")]
+    health_probe_bind_address: Address,
+    /// How logs are written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    logging_format: LoggingFormat,
+    /// Ignored, as xing's controller does
+    #[arg(hide = true)]
+    strays: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Choices {
+    /// Those of xing's controller v1.3.0, its defects included
+    Xing,
+    /// No restart is missed, and adopting a workload does not roll it out
+    Safe,
+}
+
+impl RestartFlags {
+    /// How the process is to run; `environment` is what IGNORED_ERRORS says, if it is set.
+    pub(crate) fn launch(
+        &self,
+        identity: impl FnOnce() -> String,
+        environment: Option<&str>,
+    ) -> anyhow::Result<Launch> {
+        let rate_limit = match self.kube_api_qps {
+            qps if qps < 0.0 => None,
+            qps if qps > 0.0 && qps.is_finite() => Some(RateLimit { qps, burst: self.kube_api_burst }),
+            qps => bail!("--kube-api-qps={qps} would stop everything; give a number above zero, or -1 for no limit"),
+        };
+        let settings = Settings {
+            controllers: [ControllerName::ConfigRestart].into(),
+            namespace: self.namespace.clone(),
+            rate_limit,
+            restart: self.restart(environment),
+            ..Settings::default()
+        };
+        Ok(Launch {
+            kubeconfig: self.kubeconfig.clone(),
+            metrics: self.metrics_bind_address,
+            probes: self.health_probe_bind_address,
+            format: self.logging_format,
+            filter: match self.verbose {
+                0 | 1 => "info",
+                2 => "info,rollout_controller=debug",
+                _ => "debug",
+            },
+            settings,
+            election: self.election(identity)?,
+        })
+    }
+
+    fn restart(&self, environment: Option<&str>) -> RestartSettings {
+        let profile = match self.restart_profile {
+            Choices::Xing => Profile::Xing,
+            Choices::Safe => Profile::Safe,
+        };
+        let mut ignored_errors = self.ignored_errors.clone();
+        if ignored_errors.is_empty() {
+            ignored_errors = environment.into_iter().flat_map(|text| text.split(';')).map(str::to_owned).collect();
+        }
+        // An empty part is in every error, and then all are ignored (X7).
+        if profile == Profile::Safe {
+            ignored_errors.retain(|part| !part.is_empty());
+        }
+        RestartSettings {
+            profile,
+            window: Window {
+                check_period: Duration::from_millis(self.restart_check_period),
+                grace_period: Duration::from_secs(self.restart_grace_period.into()),
+                longest: self.restart_max_wait,
+            },
+            budget: Budget { restarts: self.restart_budget, period: self.restart_budget_period },
+            ignored_errors,
+            dry_run: self.dry_run,
+        }
+    }
+
+    fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {
+        if !self.leader_elect {
+            return Ok(None);
+        }
+        let namespace = self.leader_elect_resource_namespace.as_ref().or(self.namespace.as_ref());
+        let namespace = namespace.map_or(LEASE_NAMESPACE, String::as_str);
+        let election = Election::new(namespace, &self.leader_elect_resource_name, identity());
+        election.check().context("this election cannot go well")?;
+        Ok(Some(election))
+    }
+}
+
+/// What the environment says about errors to be ignored.
+pub(crate) fn ignored_errors() -> Option<String> {
+    std::env::var(IGNORED_ERRORS).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: RestartFlags,
+    }
+
+    fn launch(arguments: &[&str], environment: Option<&str>) -> Launch {
+        let program = Program::try_parse_from([&["rollout-controller"], arguments].concat()).unwrap();
+        program.flags.launch(|| "me".to_owned(), environment).unwrap()
+    }
+
+    /// Scenario 71.
+    #[test]
+    fn the_defaults_are_xings() {
+        let launch = launch(&["stray"], None);
+        assert_eq!(launch.settings.restart, RestartSettings::default());
+        assert_eq!(launch.settings.restart.window.check_period, Duration::from_millis(500));
+        assert_eq!(launch.settings.restart.window.grace_period, Duration::from_secs(5));
+        assert_eq!(launch.metrics.to_string(), METRICS);
+        assert!(launch.election.is_none());
+    }
+
+    #[test]
+    fn flags_are_understood() {
+        let arguments =
+            ["-c", "100", "-r", "0", "--ignored-errors=a", "--ignored-errors=b;c", "--restart-profile=xing"];
+        let restart = launch(&arguments, Some("d")).settings.restart;
+        assert_eq!(restart.window.check_period, Duration::from_millis(100));
+        assert_eq!(restart.window.grace_period, Duration::ZERO);
+        assert_eq!((restart.profile, restart.ignored_errors), (Profile::Xing, vec!["a".to_owned(), "b;c".to_owned()]));
+    }
+
+    /// Scenario 62.
+    #[rstest]
+    #[case::two("safe", "a;b", &["a", "b"])]
+    #[case::a_trailing_one("safe", "a;", &["a"])]
+    #[case::empty("safe", "", &[])]
+    #[case::empty_as_xings("xing", "", &[""])]
+    fn ignored_errors_of_the_environment(#[case] profile: &str, #[case] text: &str, #[case] expected: &[&str]) {
+        let restart = launch(&["--restart-profile", profile], Some(text)).settings.restart;
+        assert_eq!(restart.ignored_errors, expected);
+    }
+
+    #[rstest]
+    #[case("--restart-check-period=0")]
+    #[case("--restart-check-period=5s")]
+    #[case("--restart-grace-period=5s")]
+    #[case("--restart-grace-period=-1")]
+    #[case("--restart-profile=wild")]
+    #[case("--restart-budget=-1")]
+    #[case("--restart-max-wait=60")]
+    #[case("--verbose=much")]
+    fn bad_values_are_refused_by_the_flags_name(#[case] argument: &str) {
+        let error = Program::try_parse_from(["rollout-controller", argument]).unwrap_err().to_string();
+        assert!(error.contains(argument.split_once('=').unwrap().0), "{error}");
+    }
+}
