@@ -33,6 +33,18 @@ const USED_BY_REPLICA_SETS: [(&str, &str, &str, &str); 5] = [
     ("", "events", "create patch", ""),
 ];
 
+/// What the config-restart controller asks for (scenario 75).
+const USED_BY_RESTARTS: [(&str, &str, &str, &str); 8] = [
+    ("", "configmaps", "list watch", ""),
+    ("", "secrets", "list watch", ""),
+    ("apps", "deployments", "list watch patch", ""),
+    ("apps", "statefulsets", "list watch patch", ""),
+    ("apps", "daemonsets", "list watch patch", ""),
+    ("", "events", "create patch", ""),
+    ("coordination.k8s.io", "leases", "create", ""),
+    ("coordination.k8s.io", "leases", "get update", "rollout-controller-config-restart"),
+];
+
 /// The documents of a manifest.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
     text.split("\n---\n").map(|document| serde_yaml::from_str(document).unwrap()).collect()
@@ -57,6 +69,7 @@ fn arguments() -> Vec<String> {
 #[rstest]
 #[case::deployments(Rights::default(), &USED)]
 #[case::replica_sets(Rights::of_replica_sets(), &USED_BY_REPLICA_SETS)]
+#[case::restarts(Rights::of_restarts(), &USED_BY_RESTARTS)]
 fn gives_the_rights_that_are_used_and_no_other(#[case] given: Rights, #[case] used: &[(&str, &str, &str, &str)]) {
     let used = used.iter().flat_map(|(group, resource, verbs, name)| {
         let text = |text: &str| text.to_owned();
@@ -76,6 +89,30 @@ fn the_component_runs_both_controllers() {
     let output = program.args(arguments()).arg(&added).arg("--version").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(added, "--controllers=deployment,replicaset");
+}
+
+/// The same of the config-restart controller's manifests, and that they fit together.
+#[test]
+fn the_manifests_for_restarts_are_understood() {
+    let deployment = documents(include_str!("../../deploy/config-restart/deployment.yaml")).remove(0);
+    let service = documents(include_str!("../../deploy/config-restart/service.yaml")).remove(0);
+    let account = documents(include_str!("../../deploy/config-restart/service-account.yaml")).remove(0);
+    let pod = &deployment["spec"]["template"];
+    let container = &pod["spec"]["containers"][0];
+    let arguments = container["args"].as_sequence().unwrap().iter();
+    let arguments: Vec<_> = arguments.map(|value| value.as_str().unwrap().replace("$(POD_NAMESPACE)", "ns")).collect();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
+    let output = program.args(&arguments).arg("--version").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(container["image"], format!("rollout-controller:{}", env!("CARGO_PKG_VERSION")).as_str());
+    for port in container["ports"].as_sequence().unwrap() {
+        let number = port["containerPort"].as_u64().unwrap();
+        assert!(arguments.iter().any(|argument| argument.ends_with(&format!("-bind-address=:{number}"))), "{number}");
+    }
+    assert_eq!(service["spec"]["selector"], pod["metadata"]["labels"]);
+    assert_eq!(deployment["spec"]["selector"]["matchLabels"], pod["metadata"]["labels"]);
+    assert_eq!(pod["spec"]["serviceAccountName"], account["metadata"]["name"]);
+    assert_eq!(pod["spec"]["securityContext"]["runAsNonRoot"], true);
 }
 
 /// `--version` comes last, so all others have been understood before it is answered.

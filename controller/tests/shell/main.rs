@@ -6,6 +6,7 @@ mod election;
 mod process;
 mod program;
 mod replica_sets;
+mod restarts;
 mod rights;
 mod server;
 

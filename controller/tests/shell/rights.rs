@@ -9,6 +9,12 @@ const ROLES: [&str; 2] =
 /// What the component `deploy/replicaset` adds.
 const REPLICA_SET_ROLE: &str = include_str!("../../deploy/replicaset/cluster-role.yaml");
 
+/// What `deploy/config-restart` gives.
+const RESTART_ROLES: [&str; 2] = [
+    include_str!("../../deploy/config-restart/cluster-role.yaml"),
+    include_str!("../../deploy/config-restart/leader-election-role.yaml"),
+];
+
 /// One right: API group, resource (with its subresource), verb, and the one name that it is for; empty: all.
 pub(crate) type Right = (String, String, String, String);
 
@@ -26,6 +32,11 @@ impl Rights {
     /// Those that the component for the ReplicaSet controller gives, and no other.
     pub(crate) fn of_replica_sets() -> Self {
         Self::given_by(&[REPLICA_SET_ROLE])
+    }
+
+    /// Those of the config-restart controller.
+    pub(crate) fn of_restarts() -> Self {
+        Self::given_by(&RESTART_ROLES)
     }
 
     fn given_by(manifests: &[&str]) -> Self {

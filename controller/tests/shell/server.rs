@@ -61,6 +61,18 @@ impl Server {
         server
     }
 
+    /// One that grants what the config-restart controller is given.
+    pub(crate) fn for_restarts() -> Self {
+        let server = Self::default();
+        server.0.lock().unwrap().rights = Rights::of_restarts();
+        server
+    }
+
+    /// Takes a right away: all that concerns a resource.
+    pub(crate) fn forbid(&self, resource: &str) {
+        self.0.lock().unwrap().rights.0.retain(|(_, of, ..)| of != resource);
+    }
+
     /// A client of it.
     pub(crate) fn client(&self) -> Client {
         let server = self.clone();
@@ -283,11 +295,25 @@ impl State {
                 if let Some(owners) = body["metadata"]["ownerReferences"].as_array() {
                     let released = owners[0]["$patch"] == "delete";
                     current["metadata"]["ownerReferences"] = if released { json!([]) } else { json!(owners) };
-                } else {
+                } else if kind == "events" {
                     current["count"] = body["count"].clone();
+                } else {
+                    merge(&mut current, &body);
                 }
                 (200, self.put(kind, current))
             }
+        }
+    }
+}
+
+/// A JSON merge patch.
+fn merge(to: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else { return to.clone_from(patch) };
+    for (name, value) in fields {
+        if value.is_null() {
+            to.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut to[name], value);
         }
     }
 }

@@ -1,0 +1,253 @@
+//! The config-restart controller against a server in this process, in virtual time: requests, events, metrics, refusals.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rollout_controller::{
+    Clock, ControllerName, Metrics, Process, Profile, RateLimit, RestartSettings, RunError, Settings, run, serve,
+};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::server::{Server, failure};
+use crate::{events, pass};
+
+const ENABLED: &str = "com.xing.deployment-restart";
+const CHECKSUMS: &str = "com.xing.deployment-restart.applied-config-checksums";
+
+fn config(name: &str, value: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"colour": value}})
+}
+
+fn workload(name: &str, config: &str) -> Value {
+    let from = json!([{"configMapRef": {"name": config}}]);
+    let template =
+        json!({"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "envFrom": from}]}});
+    json!({
+        "metadata": {"name": name, "uid": name, "annotations": {ENABLED: "enabled"}},
+        "spec": {"replicas": 1, "template": template},
+    })
+}
+
+fn settings(restart: RestartSettings) -> Settings {
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    Settings { clock, controllers: [ControllerName::ConfigRestart].into(), restart, ..Settings::default() }
+}
+
+fn profile(profile: Profile) -> RestartSettings {
+    RestartSettings { profile, ..RestartSettings::default() }
+}
+
+/// Starts it, and lets it come to rest.
+async fn start(server: &Server, restart: RestartSettings) -> (JoinHandle<Result<(), RunError>>, Metrics) {
+    let (client, settings, metrics) = (server.client(), settings(restart), Metrics::new("server"));
+    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    let task = tokio::spawn(async move {
+        serve(client, settings, process, std::future::pending()).await.map_err(|error| match error {
+            rollout_controller::ProcessError::Run(error) => error,
+            other => panic!("{other}"),
+        })
+    });
+    pass(Duration::from_millis(600)).await;
+    (task, metrics)
+}
+
+/// Values of xing's metrics, in the order of their table, and of the stuck gauge.
+fn numbers(metrics: &Metrics) -> Vec<f64> {
+    let text = metrics.text();
+    let value = |name: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap_or_else(|| panic!("no {name} in\n{text}")).parse().unwrap()
+    };
+    let prefix = "deployment_restart_controller";
+    let names = [
+        "configs_total",
+        "deployments_total",
+        "deployment_annotation_updates_total",
+        "deployment_restarts_total",
+        "changes_processed_total",
+        "changes_waiting_total",
+    ];
+    assert!(value(&format!("{prefix}_resource_versions_total")) > 0.0);
+    let mut values: Vec<f64> = names.iter().map(|name| value(&format!("{prefix}_{name}"))).collect();
+    values.push(value("rollout_controller_config_restart_stuck"));
+    values
+}
+
+/// Scenarios 2, 9, 68, 69 and 72.
+#[tokio::test(start_paused = true)]
+async fn one_patch_one_event_and_the_metrics() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "very-secret-red"));
+    server.put("deployments", workload("web", "c"));
+    let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
+    assert_eq!(server.verbs(), ["PATCH deployments/web"]);
+    assert_eq!(numbers(&metrics), [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
+    assert_eq!(events(&server), [""; 0], "nothing is said of what is only remembered");
+
+    server.put("configmaps", config("c", "very-secret-blue"));
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(numbers(&metrics)[5], 1.0);
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(server.verbs(), ["PATCH deployments/web"; 2]);
+    assert_eq!(numbers(&metrics), [1.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0]);
+    let (_, patch) = server.writes().into_iter().rfind(|(verb, _)| verb.starts_with("PATCH deployments")).unwrap();
+    assert!(patch["metadata"]["annotations"][CHECKSUMS].is_string());
+    assert!(patch["spec"]["template"]["metadata"]["annotations"].is_object(), "both in one write");
+    let said = events(&server);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("ConfigRestart Restarting: ConfigMap c changed (key colour; "), "{said:?}");
+    let event = server.all("events").remove(0);
+    assert_eq!(event["source"]["component"], "config-restart-controller");
+    assert_eq!((&event["involvedObject"]["kind"], &event["type"]), (&json!("Deployment"), &json!("Normal")));
+    let told: String = server.writes().iter().map(|(_, body)| body.to_string()).collect();
+    assert!(!told.contains("very-secret") && !metrics.text().contains("very-secret"), "no value leaves");
+}
+
+/// Scenario 68 in xing's profile: the same numbers.
+#[tokio::test(start_paused = true)]
+async fn xings_metrics() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "1"));
+    server.put("deployments", workload("web", "c"));
+    let (_task, metrics) = start(&server, profile(Profile::Xing)).await;
+    assert_eq!(numbers(&metrics), [1.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0]);
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(numbers(&metrics)[..6], [1.0, 1.0, 1.0, 0.0, 2.0, 0.0]);
+    server.put("configmaps", config("c", "2"));
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(numbers(&metrics)[..6], [1.0, 1.0, 2.0, 1.0, 3.0, 0.0]);
+    assert_eq!(events(&server), [""; 0], "it tells nobody");
+}
+
+/// Scenario 59 (X6), and 64.
+#[tokio::test(start_paused = true)]
+async fn an_error_ends_xings_profile_and_not_the_safe_one() {
+    for of in [Profile::Xing, Profile::Safe] {
+        let server = Server::for_restarts();
+        server.put("configmaps", config("c", "1"));
+        server.put("deployments", workload("web", "c"));
+        let (task, metrics) = start(&server, profile(of)).await;
+        pass(Duration::from_secs(10)).await;
+        let left = Arc::new(Mutex::new(2));
+        server.interfere(move |verb, _| {
+            let mut left = left.lock().unwrap();
+            let hit = verb.starts_with("PATCH deployments/") && *left > 0;
+            *left -= i32::from(hit);
+            hit.then(|| failure(500, "InternalError", "admission says no"))
+        });
+        server.put("configmaps", config("c", "2"));
+        pass(Duration::from_millis(5600)).await;
+        if of == Profile::Safe {
+            pass(Duration::from_secs(5)).await;
+            assert_eq!(numbers(&metrics)[3], 1.0);
+            let said = events(&server);
+            assert!(said.iter().any(|event| event.starts_with("ConfigRestartFailed")), "{said:?}");
+        } else {
+            pass(Duration::from_secs(1)).await;
+            let error = task.await.unwrap().unwrap_err().to_string();
+            assert!(error.starts_with("Controller terminated: ConfigAgent encountered a fatal error"), "{error}");
+        }
+    }
+}
+
+/// Scenario 60.
+#[tokio::test(start_paused = true)]
+async fn an_error_that_is_to_be_ignored_ends_nobody() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "1"));
+    for name in ["a", "b"] {
+        server.put("deployments", workload(name, "c"));
+    }
+    let restart = RestartSettings { ignored_errors: vec!["says no".to_owned()], ..profile(Profile::Xing) };
+    let (task, metrics) = start(&server, restart).await;
+    pass(Duration::from_secs(10)).await;
+    server.interfere(|verb, _| {
+        (verb == "PATCH deployments/a").then(|| failure(500, "InternalError", "admission says no"))
+    });
+    server.put("configmaps", config("c", "2"));
+    pass(Duration::from_secs(10)).await;
+    assert!(!task.is_finished());
+    assert_eq!(numbers(&metrics)[2..4], [4.0, 1.0], "an attempt counts as an update there, and no restart does");
+}
+
+/// Scenarios 54 and 56: what waits is written at once, and a refusal does not hold the end up (X8).
+#[tokio::test(start_paused = true)]
+async fn an_orderly_end() {
+    for refuses in [false, true] {
+        let server = Server::for_restarts();
+        server.put("deployments", workload("web", "c"));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (client, settings) = (server.client(), settings(profile(Profile::Xing)));
+        let task = tokio::spawn(run(client, settings, async { stopped.await.unwrap() }));
+        pass(Duration::from_secs(1)).await;
+        server.put("configmaps", config("c", "1"));
+        pass(Duration::from_secs(1)).await;
+        server.put("configmaps", config("c", "2"));
+        pass(Duration::from_millis(100)).await;
+        server.interfere(move |_, _| refuses.then(|| failure(500, "InternalError", "no")));
+        stop.send(()).unwrap();
+        pass(Duration::from_secs(1)).await;
+        assert_eq!(task.await.unwrap().is_err(), refuses);
+        assert_eq!(server.verbs(), ["PATCH deployments/web"]);
+    }
+}
+
+/// Bad input: Secrets may not be read, and what does not use them goes on.
+#[tokio::test(start_paused = true)]
+async fn forbidden_secrets_hold_nobody_up() {
+    let server = Server::for_restarts();
+    server.forbid("secrets");
+    server.put("configmaps", config("c", "1"));
+    server.put("deployments", workload("web", "c"));
+    let mut other = workload("other", "c");
+    other["spec"]["template"]["spec"]["volumes"] = json!([{"secret": {"secretName": "s"}}]);
+    other["metadata"]["annotations"][CHECKSUMS] = r#"{"secret/default/s":"0000000000000000"}"#.into();
+    server.put("deployments", other);
+    let (task, metrics) = start(&server, profile(Profile::Safe)).await;
+    server.put("configmaps", config("c", "2"));
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(numbers(&metrics)[3], 2.0);
+    let kept = server.get("deployments/other")["metadata"]["annotations"][CHECKSUMS].as_str().unwrap().to_owned();
+    assert!(kept.contains(r#""secret/default/s":"0000000000000000""#), "{kept}");
+    assert!(metrics.text().contains("rollout_controller_config_restart_forbidden_kinds 1"));
+    assert!(!task.is_finished());
+}
+
+/// Scenario 74: 1,000 configs, 200 workloads, one config that 50 of them share.
+#[tokio::test(start_paused = true)]
+async fn a_config_that_fifty_share_costs_fifty_patches() {
+    let server = Server::for_restarts();
+    for n in 0..1000 {
+        server.put("configmaps", config(&format!("c{n}"), "1"));
+    }
+    for n in 0..200 {
+        let used = if n < 50 { "c0".to_owned() } else { format!("c{n}") };
+        server.put("deployments", workload(&format!("w{n}"), &used));
+    }
+    let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
+    pass(Duration::from_secs(5)).await;
+    assert_eq!(server.verbs().len(), 200, "each is remembered once");
+    server.put("configmaps", config("c0", "2"));
+    pass(Duration::from_secs(30)).await;
+    assert_eq!(server.verbs().len(), 250);
+    assert_eq!(numbers(&metrics)[..4], [1000.0, 200.0, 250.0, 50.0]);
+    assert_eq!(server.all("events").len(), 50);
+}
+
+/// The limit on requests makes it slower, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn a_limit_on_requests_only_delays() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "1"));
+    for n in 0..20 {
+        server.put("deployments", workload(&format!("w{n}"), "c"));
+    }
+    let limited = Settings { rate_limit: Some(RateLimit { qps: 5.0, burst: 1 }), ..settings(profile(Profile::Safe)) };
+    let (client, task) = (server.client(), std::future::pending());
+    let task = tokio::spawn(run(client, limited, task));
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(server.verbs().len(), 20);
+    task.abort();
+}
