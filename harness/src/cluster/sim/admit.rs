@@ -15,7 +15,7 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
     }
     match kind.kind {
         "Pod" => {
-            priority(body);
+            priority(kind, name, body)?;
             account(server, kind, namespace, name, body)?;
             tolerations(body);
         }
@@ -34,6 +34,18 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
     Ok(())
 }
 
+/// Before a changed object is looked at by its own rules.
+pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
+    if kind.kind == "Pod" {
+        for name in ["priority", "preemptionPolicy"] {
+            if new["spec"][name].is_null() {
+                new["spec"][name] = old["spec"][name].clone();
+            }
+        }
+        tolerations(new);
+    }
+}
+
 /// Upstream: NamespaceLifecycle.
 fn namespace_lives(server: &Server, kind: &Kind, namespace: &str, name: &str) -> Outcome<()> {
     let spaces = served("", "namespaces").expect("namespaces are served");
@@ -47,10 +59,18 @@ fn namespace_lives(server: &Server, kind: &Kind, namespace: &str, name: &str) ->
 }
 
 /// Upstream: Priority, where no class is named.
-fn priority(body: &mut Value) {
+fn priority(kind: &Kind, name: &str, body: &mut Value) -> Outcome<()> {
     let spec = entry(body, "spec");
+    if let Some(given) = spec["priority"].as_i64().filter(|given| *given != 0) {
+        let why = format!(
+            "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed 0 from the \
+             given PriorityClass name"
+        );
+        return Err(Problem::forbidden(kind, name, &why));
+    }
     spec["priority"] = 0.into();
     spec["preemptionPolicy"] = "PreemptLowerPriority".into();
+    Ok(())
 }
 
 /// Upstream: ServiceAccount.

@@ -36,7 +36,6 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                 && let Some(rolling) = strategy.get_mut("rollingUpdate")
             {
                 set(rolling, "partition", json!(0));
-                set(rolling, "maxUnavailable", json!(1));
             }
             pod_spec(&mut body["spec"]["template"]["spec"]);
         }
@@ -67,6 +66,11 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                 entry(&mut body["metadata"], "labels")["kubernetes.io/metadata.name"] = name.into();
             }
             set(entry(body, "status"), "phase", json!("Active"));
+        }
+        "Node" => {
+            if let Some(capacity) = body["status"].get("capacity").cloned() {
+                set(&mut body["status"], "allocatable", capacity);
+            }
         }
         "Secret" => set(body, "type", json!("Opaque")),
         _ => {}

@@ -35,28 +35,39 @@ pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
             let body = list.to_string().into();
             Ok(Answer::Whole { code: StatusCode::OK, body, warnings: Vec::new(), form: AGGREGATED })
         }
-        path => body(path).map(|body| whole(StatusCode::OK, &body)),
+        path => match body(path) {
+            Some(body) => Ok(whole(StatusCode::OK, &body)),
+            None => Ok(nothing()),
+        },
     }
 }
 
-fn body(path: &str) -> Outcome<Value> {
+/// What is said at a path of no group.
+fn nothing() -> Answer {
+    let (code, form) = (StatusCode::NOT_FOUND, "text/plain; charset=utf-8");
+    Answer::Whole { code, body: "404 page not found\n".into(), warnings: Vec::new(), form }
+}
+
+fn body(path: &str) -> Option<Value> {
     let group = |name: &str| {
         let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
         json!({"name": name, "versions": [version], "preferredVersion": version})
     };
     match path {
-        "/api" => Ok(json!({"kind": "APIVersions", "versions": ["v1"],
+        "/api" => Some(json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]})),
         "/apis" => {
             let groups: Vec<Value> = groups().filter(|group| !group.is_empty()).map(group).collect();
-            Ok(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
+            Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
         }
-        "/api/v1" => Ok(resources("")),
+        "/api/v1" => Some(resources("")),
         "/version" => {
             let (major, minor) = VERSION[1..].split_once('.').unwrap_or(("1", ""));
             let minor = minor.split('.').next().unwrap_or_default();
-            Ok(json!({"major": major, "minor": minor, "gitVersion": VERSION, "gitCommit": "", "gitTreeState": "clean",
-                "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": ""}))
+            Some(
+                json!({"major": major, "minor": minor, "gitVersion": VERSION, "gitCommit": "", "gitTreeState": "clean",
+                "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": ""}),
+            )
         }
         other => {
             let name = other.strip_prefix("/apis/").unwrap_or_default();
@@ -68,10 +79,10 @@ fn body(path: &str) -> Outcome<Value> {
                     let mut group = group(name);
                     group["kind"] = "APIGroup".into();
                     group["apiVersion"] = "v1".into();
-                    Ok(group)
+                    Some(group)
                 }
-                (Some(name), Some("v1")) => Ok(resources(name)),
-                _ => Err(Problem::no_path()),
+                (Some(name), Some("v1")) => Some(resources(name)),
+                _ => None,
             }
         }
     }

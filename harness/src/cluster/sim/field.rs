@@ -16,6 +16,9 @@ pub(super) struct FieldError {
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
     Invalid(Value),
+    /// By the value as upstream prints it, in the order of its own declaration.
+    Shown(String),
+    DuplicateShown(String),
     Unsupported(Value),
     Duplicate(Value),
     NotFound(Value),
@@ -27,6 +30,14 @@ enum Kind {
 impl FieldError {
     pub(super) fn invalid(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self { path: path.to_owned(), kind: Kind::Invalid(value.into()), detail: detail.into() }
+    }
+
+    pub(super) fn invalid_shown(path: &str, value: String, detail: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::Shown(value), detail: detail.into() }
+    }
+
+    pub(super) fn duplicate_shown(path: &str, value: String, detail: &str) -> Self {
+        Self { path: path.to_owned(), kind: Kind::DuplicateShown(value), detail: detail.to_owned() }
     }
 
     pub(super) fn required(path: &str, detail: &str) -> Self {
@@ -50,18 +61,22 @@ impl FieldError {
     }
 
     pub(super) fn unsupported(path: &str, value: impl Into<Value>, supported: &[&str]) -> Self {
-        let mut supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
-        supported.sort();
+        let supported: Vec<String> = supported.iter().map(|value| format!("\"{value}\"")).collect();
         let detail = format!("supported values: {}", supported.join(", "));
         Self { path: path.to_owned(), kind: Kind::Unsupported(value.into()), detail }
+    }
+
+    /// Whether it is about a selector as a whole.
+    pub(super) fn is_of_selector(&self) -> bool {
+        self.path == "spec.selector"
     }
 
     /// As one of a status's causes.
     pub(super) fn cause(&self) -> Value {
         let reason = match self.kind {
-            Kind::Invalid(_) => "FieldValueInvalid",
+            Kind::Invalid(_) | Kind::Shown(_) => "FieldValueInvalid",
             Kind::Unsupported(_) => "FieldValueNotSupported",
-            Kind::Duplicate(_) => "FieldValueDuplicate",
+            Kind::Duplicate(_) | Kind::DuplicateShown(_) => "FieldValueDuplicate",
             Kind::NotFound(_) => "FieldValueNotFound",
             Kind::Required => "FieldValueRequired",
             Kind::Forbidden => "FieldValueForbidden",
@@ -74,6 +89,8 @@ impl FieldError {
         let detail = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
         match &self.kind {
             Kind::Invalid(value) => format!("Invalid value: {value}{detail}"),
+            Kind::Shown(value) => format!("Invalid value: {value}{detail}"),
+            Kind::DuplicateShown(value) => format!("Duplicate value: {value}{detail}"),
             Kind::Unsupported(value) => format!("Unsupported value: {value}{detail}"),
             Kind::Duplicate(value) => format!("Duplicate value: {value}{detail}"),
             Kind::NotFound(value) => format!("Not found: {value}{detail}"),

@@ -52,6 +52,11 @@ impl Kind {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
+    /// Whether a PUT of what is not there makes it. Upstream: `AllowCreateOnUpdate`.
+    pub(super) fn made_by_put(&self) -> bool {
+        matches!(self.kind, "Lease" | "Event")
+    }
+
     /// Its place in [`KINDS`].
     pub(super) fn place(&self) -> usize {
         KINDS.iter().position(|kind| kind == self).expect("a kind is one of them")

@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::api::{TYPES, decode};
+use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, whole};
 use super::store::Object;
@@ -17,18 +18,24 @@ impl Server {
 
     /// PUT and PATCH of a scale.
     pub(super) fn rescale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let old = self.existing_for_write(ask)?;
         let place = TYPES.place("Scale").expect("scales are in the table");
-        let wanted = if ask.call.method == hyper::Method::PUT {
-            write::parse(ask)?
-        } else {
-            write::patched(ask, place, &scale_of(&old))?
+        let unfit =
+            |why: String| Problem::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"));
+        let put = ask.call.method == hyper::Method::PUT;
+        let wanted =
+            if put { Some(decode(place, &write::object_of(ask, "Scale")?).map_err(unfit)?.value) } else { None };
+        if let Some(wanted) = &wanted {
+            write::check_name(wanted, &ask.route.name)?;
+        }
+        let old = self.existing(ask)?;
+        let scale = match wanted {
+            Some(wanted) => wanted,
+            None => {
+                let patched = write::patched(ask, place, &scale_of(&old))?;
+                let error = |why: String| write::patch_error(ask, &patched, &why);
+                decode(place, &patched).map_err(error)?.value
+            }
         };
-        let scale = decode(place, &wanted)
-            .map_err(|why| {
-                Problem::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
-            })?
-            .value;
         let errors = validate::scale(&scale["spec"]);
         if !errors.is_empty() {
             return Err(Problem::invalid("autoscaling", "Scale", &ask.route.name, &errors));
@@ -48,9 +55,33 @@ impl Server {
 
     /// A pod gets its node.
     pub(super) fn bind(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let binding = write::parse(ask)?;
+        let binding = write::object_of(ask, "Binding")?;
+        if let Some(named) = binding["metadata"]["name"].as_str().filter(|named| *named != ask.route.name) {
+            let _ = named;
+            return Err(Problem::bad_request("name in URL does not match name in Binding object".to_owned()));
+        }
+        let (kind, node) = (
+            binding["target"]["kind"].as_str().unwrap_or_default(),
+            binding["target"]["name"].as_str().unwrap_or_default(),
+        );
+        let mut errors = Vec::new();
+        if !matches!(kind, "" | "Node") {
+            errors.push(FieldError::unsupported("target.kind", kind, &["Node", "<empty>"]));
+        }
+        if node.is_empty() {
+            errors.push(FieldError::required("target.name", ""));
+        }
+        if !errors.is_empty() {
+            let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let all = if let [one] = all.as_slice() { one.clone() } else { format!("[{}]", all.join(", ")) };
+            return Err(Problem::plain_internal(all));
+        }
         let pod = self.existing(ask)?;
-        let (name, node) = (pod.meta("name"), binding["target"]["name"].as_str().unwrap_or_default());
+        let uid = binding["metadata"]["uid"].as_str().unwrap_or_default();
+        if !uid.is_empty() && uid != pod.meta("uid") {
+            return Err(write::wrong_uid(ask, &pod, uid));
+        }
+        let name = pod.meta("name");
         let taken = pod.body["spec"]["nodeName"].as_str().unwrap_or_default();
         let refuse = |why: String| {
             let mut problem = Problem::conflict(ask.kind, name, &why);

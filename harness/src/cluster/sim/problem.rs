@@ -41,11 +41,15 @@ impl Problem {
 
     /// No such path.
     pub(super) fn no_path() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource".to_owned())
+        let mut problem =
+            Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource".to_owned());
+        problem.details = Some(json!({}));
+        problem
     }
 
-    pub(super) fn exists(kind: &Kind, name: &str) -> Self {
-        let message = format!("{} \"{name}\" already exists", kind.resource());
+    pub(super) fn exists(kind: &Kind, name: &str, going: bool) -> Self {
+        let going = if going { "object is being deleted: " } else { "" };
+        let message = format!("{going}{} \"{name}\" already exists", kind.resource());
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(kind, name)
     }
 
@@ -79,7 +83,13 @@ impl Problem {
     /// An object that breaks rules; `qualified` and `kind` are of what the errors are about.
     pub(super) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        // The message says each once, the causes all of them.
+        let mut all: Vec<String> = Vec::new();
+        for error in errors.iter().map(ToString::to_string) {
+            if !all.contains(&error) {
+                all.push(error);
+            }
+        }
         let all = if let [one] = all.as_slice() { one.clone() } else { format!("[{}]", all.join(", ")) };
         let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
         let mut details = json!({"causes": causes});
@@ -102,7 +112,11 @@ impl Problem {
     pub(super) fn bad_patch(why: &str) -> Self {
         let message = "the server rejected our request due to an error in our request".to_owned();
         let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
-        problem.details = Some(json!({"causes": [{"reason": "UnexpectedServerResponse", "message": why}]}));
+        problem.details = Some(if why.is_empty() {
+            json!({})
+        } else {
+            json!({"causes": [{"reason": "UnexpectedServerResponse", "message": why}]})
+        });
         problem
     }
 
@@ -123,7 +137,17 @@ impl Problem {
 
     pub(super) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource".to_owned();
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        let mut problem = Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
+        problem.details = Some(json!({}));
+        problem
+    }
+
+    /// A patch in a form that is none.
+    pub(super) fn no_patch_form() -> Self {
+        let message = "415: Unsupported Media Type".to_owned();
+        let mut problem = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message);
+        problem.details = Some(json!({}));
+        problem
     }
 
     pub(super) fn media_type(supported: &str) -> Self {
@@ -157,7 +181,10 @@ impl Problem {
     /// The body.
     pub(super) fn status(&self) -> Value {
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code.as_u16()});
+            "message": self.message, "code": self.code.as_u16()});
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
         if let Some(details) = &self.details {
             status["details"] = details.clone();
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::api::{TYPES, decode};
 use super::field::FieldError;
 use super::kinds::Kind;
+use super::options;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::Object;
@@ -39,7 +40,8 @@ impl Server {
     }
 
     pub(super) fn delete_all(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let (how, selector) = (how(ask)?, ask.selector()?);
+        let selector = options::list(ask.call, ask.kind, false)?;
+        let how = how(ask)?;
         let found: Vec<_> = self.store.list(ask.kind, &ask.route.namespace).cloned().collect();
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.matches(&object.body)) {
@@ -70,7 +72,8 @@ impl Server {
         }
         let key = object.key();
         let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
-        let finalizers = finalizers(&was, how);
+        // Nobody looks after what events own.
+        let finalizers = if kind.kind == "Event" { was.clone() } else { finalizers(&was, how) };
         let held = !finalizers.is_empty();
         if finalizers != was {
             body["metadata"]["finalizers"] = json!(finalizers);
@@ -174,6 +177,19 @@ fn finalizers(was: &[String], how: &How) -> Vec<String> {
 
 fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
     let name = object.meta("name");
+    if kind.kind == "Namespace" {
+        for (what, wanted, there) in [
+            ("UID", how.uid.as_deref(), object.meta("uid")),
+            ("ResourceVersion", how.version.as_deref(), object.meta("resourceVersion")),
+        ] {
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != there) {
+                let why =
+                    format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {there}");
+                return Err(Problem::conflict(kind, name, &why));
+            }
+        }
+        return Ok(());
+    }
     let conflict = |why: String| {
         let mut problem = Problem::conflict(kind, name, &why);
         let target = if kind.group.is_empty() { kind.kind.to_owned() } else { format!("{}.{}", kind.kind, kind.group) };
@@ -202,14 +218,22 @@ fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
 fn how(ask: &Ask<'_>) -> Outcome<How> {
     let mut body = json!({});
     if !ask.call.body.is_empty() {
-        let given = super::write::parse(ask)?;
+        super::write::check_form(ask.call)?;
+        let given = super::write::interpret(&ask.call.body)
+            .map_err(|why| Problem::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?;
+        // The group's own version, or that of all options.
+        let (version, kind) = (given["apiVersion"].as_str().unwrap_or_default(), given["kind"].as_str());
+        if !matches!(version, "" | "v1" | "meta.k8s.io/v1") || !matches!(kind, None | Some("" | "DeleteOptions")) {
+            return Err(Problem::beyond("delete options of another kind or version"));
+        }
         let place = TYPES.place("DeleteOptions").expect("options are in the table");
         body = decode(place, &given).map_err(Problem::bad_request)?.value;
-    }
-    for name in ["propagationPolicy", "gracePeriodSeconds"] {
-        let said = ask.call.param(name);
-        if !said.is_empty() && body.get(name).is_none() {
-            body[name] = said.parse::<i64>().map_or_else(|_| said.into(), Value::from);
+    } else {
+        if let Some(grace) = options::number(ask.call, "gracePeriodSeconds")? {
+            body["gracePeriodSeconds"] = grace.into();
+        }
+        if !ask.call.param("propagationPolicy").is_empty() {
+            body["propagationPolicy"] = ask.call.param("propagationPolicy").into();
         }
     }
     if body.get("orphanDependents").is_some() {

@@ -10,6 +10,40 @@ fn counts(kind: &Kind) -> bool {
     matches!(kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod")
 }
 
+/// What the server reads into other fields: a Secret's plain texts, which it never shows.
+pub(super) fn convert(kind: &Kind, body: &mut Value) {
+    if kind.kind == "Node" {
+        // One range is the first of all.
+        let first = body["spec"]["podCIDR"].as_str().unwrap_or_default().to_owned();
+        let all = body["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
+        if !first.is_empty() && all.first().is_none_or(|one| *one != first) {
+            body["spec"]["podCIDRs"] = json!([first]);
+        }
+    }
+    if kind.kind != "Secret" {
+        return;
+    }
+    let plain = body.as_object_mut().and_then(|body| body.remove("stringData"));
+    for (key, text) in plain.as_ref().and_then(Value::as_object).into_iter().flatten() {
+        let bytes = k8s_openapi::ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
+        entry(body, "data")[key] = serde_json::to_value(bytes).expect("bytes can be written");
+    }
+}
+
+/// A DaemonSet counts the changes of its template in an annotation, whatever a client writes there.
+fn count_templates(body: &mut Value, old: Option<&Value>) {
+    const COUNT: &str = "deprecated.daemonset.template.generation";
+    let count = match old {
+        None => 1,
+        Some(old) => {
+            let before =
+                old["metadata"]["annotations"][COUNT].as_str().and_then(|text| text.parse::<i64>().ok()).unwrap_or(1);
+            before + i64::from(body["spec"]["template"] != old["spec"]["template"])
+        }
+    };
+    entry(&mut body["metadata"], "annotations")[COUNT] = count.to_string().into();
+}
+
 /// A new object: nobody but the server writes its status and generation.
 pub(super) fn create(kind: &Kind, body: &mut Value) {
     if counts(kind) {
@@ -20,6 +54,7 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
         "ReplicaSet" => body["status"] = json!({"replicas": 0}),
         "StatefulSet" => body["status"] = json!({"replicas": 0, "availableReplicas": 0}),
         "DaemonSet" => {
+            count_templates(body, None);
             body["status"] = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
         }
         "Pod" => body["status"] = json!({"phase": "Pending", "qosClass": quality(&body["spec"])}),
@@ -44,6 +79,9 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     }
     if kind.kind == "Namespace" {
         new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
+    }
+    if kind.kind == "DaemonSet" {
+        count_templates(new, Some(old));
     }
     if counts(kind) {
         let annotated = kind.kind == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];

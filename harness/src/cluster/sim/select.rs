@@ -14,23 +14,25 @@ pub(super) struct Selector {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Requirement {
-    key: String,
-    test: Test,
+pub(super) struct Requirement {
+    pub(super) key: String,
+    pub(super) test: Test,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Test {
+pub(super) enum Test {
     In(BTreeSet<String>),
     NotIn(BTreeSet<String>),
     Exists,
     Missing,
+    Greater(i64),
+    Less(i64),
 }
 
 impl Selector {
     /// From `labelSelector` and `fieldSelector`.
     pub(super) fn of_query(labels: &str, fields: &str) -> Outcome<Self> {
-        let labels = split(labels).into_iter().map(|text| requirement(&text)).collect::<Result<_, _>>()?;
+        let labels = super::labels::parse(labels).map_err(Problem::bad_request)?;
         let fields = fields.split(',').filter(|text| !text.is_empty()).map(|text| {
             let (key, equal, value) = match (text.split_once("!="), text.split_once("=")) {
                 (Some((key, value)), _) => (key, false, value),
@@ -76,8 +78,15 @@ impl Selector {
         self.matches_labels(&object["metadata"]["labels"])
             && self.fields.iter().all(|(key, equal, value)| {
                 let pointer = format!("/{}", key.replace('.', "/"));
-                let found = object.pointer(&pointer).and_then(Value::as_str).unwrap_or_default();
-                (found == value) == *equal
+                let found = match object.pointer(&pointer) {
+                    Some(Value::String(found)) => found.clone(),
+                    Some(Value::Null) | None if matches!(key.as_str(), "spec.unschedulable" | "spec.hostNetwork") => {
+                        "false".to_owned()
+                    }
+                    Some(Value::Null) | None => String::new(),
+                    Some(other) => other.to_string(),
+                };
+                (found == *value) == *equal
             })
     }
 
@@ -89,21 +98,32 @@ impl Selector {
                 Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
                 Test::Exists => value.is_some(),
                 Test::Missing => value.is_none(),
+                Test::Greater(than) => {
+                    value.and_then(|value| value.parse::<i64>().ok()).is_some_and(|value| value > *than)
+                }
+                Test::Less(than) => {
+                    value.and_then(|value| value.parse::<i64>().ok()).is_some_and(|value| value < *than)
+                }
             }
         })
     }
 
     /// Fields by which this kind can be selected, all of them.
-    pub(super) fn check_fields(&self, plural: &str, version: &str, kind: &str) -> Outcome<()> {
-        let more: &[&str] = match plural {
-            "pods" => &[
+    pub(super) fn check_fields(&self, plural: &str) -> Outcome<()> {
+        // Kinds without fields of their own share one way to say no.
+        let more: Option<&[&str]> = match plural {
+            "pods" => Some(&[
                 "spec.nodeName",
                 "spec.restartPolicy",
                 "spec.schedulerName",
                 "spec.serviceAccountName",
+                "spec.hostNetwork",
                 "status.phase",
-            ],
-            "events" => &[
+                "status.podIP",
+                "status.podIPs",
+                "status.nominatedNodeName",
+            ]),
+            "events" => Some(&[
                 "involvedObject.kind",
                 "involvedObject.namespace",
                 "involvedObject.name",
@@ -112,75 +132,27 @@ impl Selector {
                 "involvedObject.resourceVersion",
                 "involvedObject.fieldPath",
                 "reason",
+                "reportingComponent",
                 "type",
                 "source",
-            ],
-            "namespaces" => &["status.phase"],
-            "nodes" => &["spec.unschedulable"],
-            "secrets" => &["type"],
-            "replicasets" => &["status.replicas"],
-            _ => &[],
+            ]),
+            "namespaces" => Some(&["status.phase"]),
+            "nodes" => Some(&["spec.unschedulable"]),
+            "secrets" => Some(&["type"]),
+            _ => None,
         };
-        let known = |key: &str| matches!(key, "metadata.name" | "metadata.namespace") || more.contains(&key);
-        match self.fields.iter().find(|(key, _, _)| !known(key)) {
-            None => Ok(()),
-            Some((key, _, _))
-                if matches!(plural, "pods" | "events" | "secrets" | "nodes" | "namespaces" | "replicasets") =>
-            {
-                Err(Problem::bad_request(format!(
-                    "Unable to find \"{version}, Resource={plural}\" that match label selector \"\", field selector \"{key}\": field label not supported: {key}"
-                )))
-            }
-            Some((key, _, _)) => Err(Problem::bad_request(format!(
-                "Unable to find \"{version}, Resource={plural}\" of kind {kind}: \"{key}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        let known = |key: &str| {
+            let everywhere = matches!(key, "metadata.name" | "metadata.namespace");
+            let nowhere = key == "metadata.namespace" && matches!(plural, "namespaces" | "nodes");
+            everywhere && !nowhere || more.is_some_and(|more| more.contains(&key))
+        };
+        match (self.fields.iter().find(|(key, _, _)| !known(key)), more) {
+            (None, _) => Ok(()),
+            (Some((key, _, _)), Some(_)) => Err(Problem::bad_request(format!("field label not supported: {key}"))),
+            (Some((key, _, _)), None) => Err(Problem::bad_request(format!(
+                "\"{key}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
             ))),
         }
-    }
-}
-
-/// At the commas that stand in no brackets.
-fn split(text: &str) -> Vec<String> {
-    let (mut parts, mut depth) = (vec![String::new()], 0);
-    for c in text.chars() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        if c == ',' && depth == 0 {
-            parts.push(String::new());
-        } else if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    parts.retain(|part| !part.trim().is_empty());
-    parts
-}
-
-fn requirement(text: &str) -> Outcome<Requirement> {
-    let one = |value: &str| BTreeSet::from([value.trim().to_owned()]);
-    let set = |text: &str| {
-        let inside = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
-        inside.map(|text| text.split(',').map(|value| value.trim().to_owned()).collect::<BTreeSet<_>>())
-    };
-    let bad = || Problem::bad_request(format!("unable to parse requirement: {text}"));
-    let made = |key: &str, test| Ok(Requirement { key: key.trim().to_owned(), test });
-    if let Some((key, value)) = text.split_once("!=") {
-        return made(key, Test::NotIn(one(value)));
-    }
-    if let Some((key, value)) = text.split_once('=') {
-        return made(key, Test::In(one(value.trim_start_matches('='))));
-    }
-    if let Some((key, values)) = text.split_once(" notin ") {
-        return made(key, Test::NotIn(set(values).ok_or_else(bad)?));
-    }
-    if let Some((key, values)) = text.split_once(" in ") {
-        return made(key, Test::In(set(values).ok_or_else(bad)?));
-    }
-    match text.trim().strip_prefix('!') {
-        Some(key) => made(key, Test::Missing),
-        None if text.trim().contains(char::is_whitespace) => Err(bad()),
-        None => made(text, Test::Exists),
     }
 }
 

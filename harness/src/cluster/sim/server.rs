@@ -8,13 +8,20 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::chance::Chance;
-use super::discovery;
 use super::kinds::{Kind, served};
 use super::problem::{Outcome, Problem};
-use super::select::Selector;
 use super::store::{Key, Object, Store};
 use super::watch::Order;
+use super::{discovery, options};
 use crate::route::{Route, Verb};
+
+/// The forms of a patch.
+const PATCHES: [&str; 4] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+];
 
 /// The form of nearly every answer.
 pub(super) const JSON: &str = "application/json";
@@ -28,6 +35,8 @@ pub(super) struct Server {
     pub(super) collected: u64,
     /// What it was asked that it does not know, for whoever has to say that nothing follows from it.
     pub(super) beyond: Vec<String>,
+    /// What the answer to the request at hand warns of.
+    pub(super) warnings: Vec<String>,
 }
 
 /// A request, whole.
@@ -67,7 +76,13 @@ pub(super) struct Ask<'a> {
 impl Server {
     /// A new cluster with its first namespaces.
     pub(super) fn new(seed: u64, now: Timestamp) -> Self {
-        let mut server = Self { store: Store::default(), chance: Chance::new(seed), collected: 0, beyond: Vec::new() };
+        let mut server = Self {
+            store: Store::default(),
+            chance: Chance::new(seed),
+            collected: 0,
+            beyond: Vec::new(),
+            warnings: Vec::new(),
+        };
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             let body = json!({"metadata": {"name": name}}).to_string();
             let call = Call {
@@ -85,15 +100,17 @@ impl Server {
 
     /// Answer a request.
     pub(super) fn answer(&mut self, call: &Call, now: Timestamp) -> Answer {
-        match self.ask(call, now) {
-            Ok(answer) => answer,
-            Err(problem) => {
-                if problem.unknown {
-                    self.beyond.push(format!("{} {}: {}", call.method, call.path, problem.message));
-                }
-                whole(problem.code, &problem.status())
+        self.warnings.clear();
+        let mut answer = self.ask(call, now).unwrap_or_else(|problem| {
+            if problem.unknown {
+                self.beyond.push(format!("{} {}: {}", call.method, call.path, problem.message));
             }
+            whole(problem.code, &problem.status())
+        });
+        if let Answer::Whole { warnings, .. } = &mut answer {
+            warnings.append(&mut self.warnings);
         }
+        answer
     }
 
     fn ask(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
@@ -122,13 +139,21 @@ impl Server {
             return Err(Problem::method_not_allowed());
         }
         let ask = Ask { kind, route: &route, call, now };
+        let named = !route.name.is_empty();
+        if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) {
+            return Err(Problem::no_patch_form());
+        }
         match (route.verb, sub) {
+            (Verb::Create, "") if named => Err(Problem::method_not_allowed()),
+            (Verb::Update | Verb::Patch, _) if !named => Err(Problem::method_not_allowed()),
+            // Namespaces go one by one.
+            (Verb::DeleteCollection, _) if kind.kind == "Namespace" => Err(Problem::method_not_allowed()),
             (Verb::Get, "scale") => self.scale(&ask),
             (Verb::Get, "" | "status") => self.get(&ask),
             (Verb::List, "") => self.list(&ask),
             (Verb::Watch, "") => self.watch(&ask),
             (Verb::Create, "") => self.create(&ask),
-            (Verb::Create, "binding") => self.bind(&ask),
+            (Verb::Create, "binding") if named => self.bind(&ask),
             (Verb::Update | Verb::Patch, "scale") => self.rescale(&ask),
             (Verb::Update | Verb::Patch, "finalize") => Err(Problem::beyond("finalizing a namespace from outside")),
             (Verb::Update | Verb::Patch, "" | "status") => self.change(&ask),
@@ -149,9 +174,9 @@ impl Server {
     }
 
     fn list(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let selector = ask.selector()?;
+        let selector = options::list(ask.call, ask.kind, false)?;
         let latest = self.store.version();
-        let wanted = ask.version()?;
+        let wanted = ask.version().map_err(|why| Problem::bad_request(format!("invalid resource version: {why}")))?;
         let exact = ask.call.param("resourceVersionMatch") == "Exact";
         if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
             return Err(Problem::too_large(wanted, latest));
@@ -159,7 +184,7 @@ impl Server {
         let mut from = None;
         let mut at = if exact { wanted.unwrap_or(latest) } else { latest };
         if let Some(place) = ask.call.query.get("continue").filter(|place| !place.is_empty()) {
-            let (version, key) = read_place(place)?;
+            let (version, key) = options::place(place)?;
             (at, from) = (version, Some(key));
         }
         if at < self.store.forgotten() {
@@ -209,15 +234,15 @@ fn place(object: &Object) -> String {
     format!("{}/{}", object.meta("namespace"), object.meta("name"))
 }
 
-fn read_place(text: &str) -> Outcome<(u64, String)> {
-    let found = text.split_once(':').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
-    found.ok_or_else(|| Problem::bad_request("continue key is not valid".to_owned()))
-}
-
 impl Call {
     /// A parameter of the query, empty if it is not there.
     pub(super) fn param(&self, name: &str) -> &str {
         self.query.get(name).map_or("", String::as_str)
+    }
+
+    /// The body's media type.
+    pub(super) fn form(&self) -> &str {
+        self.content_type.split(';').next().unwrap_or_default().trim()
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
@@ -231,20 +256,16 @@ impl Ask<'_> {
         Key::new(self.kind, namespace, &self.route.name)
     }
 
-    pub(super) fn selector(&self) -> Outcome<Selector> {
-        let selector = Selector::of_query(self.call.param("labelSelector"), self.call.param("fieldSelector"))?;
-        selector.check_fields(self.kind.plural, &self.kind.api_version(), self.kind.kind)?;
-        Ok(selector)
-    }
-
     /// The version that the query names; none for "" and for "0", which means any.
-    pub(super) fn version(&self) -> Outcome<Option<u64>> {
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn version(&self) -> Result<Option<u64>, String> {
         match self.call.param("resourceVersion") {
             "" | "0" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
-                let error =
-                    super::field::FieldError::invalid("resourceVersion", text, "strconv.ParseUint: parsing failed");
-                Problem::invalid("", "", "", &[error])
+                let why = format!("strconv.ParseUint: parsing \"{text}\": invalid syntax");
+                super::field::FieldError::invalid("resourceVersion", text, why).to_string()
             }),
         }
     }

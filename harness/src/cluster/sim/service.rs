@@ -29,6 +29,8 @@ pub struct Sim {
 
 struct Shared {
     server: Mutex<Server>,
+    /// Whether the cluster's own controllers are at work.
+    tidies: bool,
     weather: Mutex<Weather>,
     transcript: Mutex<Transcript>,
     /// Told of the writes.
@@ -38,15 +40,25 @@ struct Shared {
 impl Sim {
     /// A new cluster, empty but for its namespaces. The same seed gives the same names, uids and delays; with seed 0 nothing is delayed.
     pub fn new(seed: u64) -> Self {
+        let sim = Self::with(seed, true);
+        sim.tidy();
+        sim
+    }
+
+    /// The API server of one alone: nobody collects garbage, empties namespaces or counts quotas.
+    pub fn server_alone(seed: u64) -> Self {
+        Self::with(seed, false)
+    }
+
+    fn with(seed: u64, tidies: bool) -> Self {
         let shared = Shared {
             server: Mutex::new(Server::new(seed, clock::now())),
+            tidies,
             weather: Mutex::new(Weather::new(seed)),
             transcript: Mutex::default(),
             news: News::default(),
         };
-        let sim = Self { shared: Arc::new(shared) };
-        sim.tidy();
-        sim
+        Self { shared: Arc::new(shared) }
     }
 
     /// A client of it.
@@ -111,7 +123,9 @@ impl Sim {
             Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
         }
         if wrote {
-            self.tidy();
+            if self.shared.tidies {
+                self.tidy();
+            }
             self.shared.news.tell();
         }
         clock::pause(back).await;

@@ -5,6 +5,7 @@ use hyper::body::Bytes;
 use serde_json::json;
 
 use super::kinds::Kind;
+use super::options;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
 use super::server::{Answer, Ask, Server};
@@ -30,12 +31,12 @@ pub(super) struct Order {
 
 impl Server {
     pub(super) fn watch(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let mut selector = ask.selector()?;
+        let mut selector = options::list(ask.call, ask.kind, true)?;
         if !ask.route.name.is_empty() {
             selector = Selector::of_query("", &format!("metadata.name={}", ask.route.name))?;
         }
         let latest = self.store.version();
-        let wanted = ask.version()?;
+        let wanted = ask.version().map_err(Problem::plain_internal)?;
         let send = ask.call.flag("sendInitialEvents");
         let mut order = Order {
             kind: ask.kind,
@@ -105,7 +106,11 @@ impl Order {
         if initial {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        let object = json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": meta});
+        // Else it is an object of which nothing is said.
+        let mut object = super::write::normal(self.kind, &json!({})).unwrap_or_default();
+        object["kind"] = self.kind.kind.into();
+        object["apiVersion"] = self.kind.api_version().into();
+        object["metadata"] = meta;
         line(&json!({"type": "BOOKMARK", "object": object}))
     }
 }

@@ -7,9 +7,9 @@ use super::api::{self, TYPES, decode};
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
-use super::server::{Answer, Ask, JSON, Server};
+use super::server::{Answer, Ask, Call, Server, text};
 use super::store::{Key, Object};
-use super::{admit, defaults, rules, validate};
+use super::{admit, defaults, jsonpatch, rules, syntax, validate};
 
 /// The longest name that can be made of `generateName`.
 const LONGEST_BASE: usize = 58;
@@ -19,15 +19,16 @@ const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 
 impl Server {
     pub(super) fn create(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let mut body = self.read(ask)?;
+        check_namespace(&mut body, ask.kind, &ask.route.namespace)?;
+        self.make(ask, body)
+    }
+
+    /// A new object, read and of the request's namespace.
+    fn make(&mut self, ask: &Ask<'_>, mut body: Value) -> Outcome<Answer> {
         let kind = ask.kind;
-        let (mut body, warnings) = self.read(ask, &parse(ask)?)?;
-        defaults::fill(kind, &mut body);
         let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
-        check_namespace(&mut body, kind, &namespace)?;
         let meta = &mut body["metadata"];
-        if meta.get("resourceVersion").is_some() {
-            return Err(Problem::bad_request("resourceVersion should not be set on objects to be created".to_owned()));
-        }
         for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             meta.as_object_mut().and_then(|meta| meta.remove(own));
         }
@@ -38,6 +39,7 @@ impl Server {
         }
         meta["uid"] = self.chance.uid().into();
         meta["creationTimestamp"] = ask.stamp();
+        let version = meta.as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
         let name = meta["name"].as_str().unwrap_or_default().to_owned();
         admit::create(self, kind, &namespace, &name, &mut body)?;
         rules::create(kind, &mut body);
@@ -47,63 +49,75 @@ impl Server {
         if !errors.is_empty() {
             return Err(Problem::invalid(kind.group, kind.kind, &name, &errors));
         }
-        let key = Key::new(kind, &namespace, &name);
-        if self.store.get(&key).is_some() {
-            return Err(Problem::exists(kind, &name));
-        }
+        self.warnings.extend(validate::warnings(kind, &body, None));
         admit::quota(self, kind, &namespace, &name)?;
         if ask.call.query.contains_key("dryRun") {
             return Err(Problem::beyond("dry runs"));
         }
+        if version.as_ref().and_then(Value::as_str).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) != 0 {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Problem::plain_internal(why.to_owned()));
+        }
+        let key = Key::new(kind, &namespace, &name);
+        if let Some(there) = self.store.get(&key) {
+            return Err(Problem::exists(kind, &name, there.deleting()));
+        }
         let body = normal(kind, &body)?;
         let object = self.store.put(kind, key, body);
-        Ok(Answer::Whole { code: StatusCode::CREATED, body: object.text().into(), warnings, form: JSON })
+        Ok(text(StatusCode::CREATED, object.text()))
     }
 
     /// PUT and PATCH of an object or its status.
     pub(super) fn change(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let old = self.existing_for_write(ask)?;
-        let (new, warnings) = self.wanted(ask, &old.typed())?;
-        let object = self.replace(ask, &old, new, ask.route.subresource == "status")?;
-        Ok(Answer::Whole { code: StatusCode::OK, body: object.text().into(), warnings, form: JSON })
-    }
-
-    pub(super) fn existing_for_write(&self, ask: &Ask<'_>) -> Outcome<std::sync::Arc<Object>> {
-        // A body that is none is told before an object that is not there.
+        let status = ask.route.subresource == "status";
         if ask.call.method == hyper::Method::PUT {
-            parse(ask)?;
+            let mut new = self.read(ask)?;
+            check_namespace(&mut new, ask.kind, &ask.route.namespace)?;
+            check_name(&new, &ask.route.name)?;
+            return match self.existing(ask) {
+                Ok(old) => self.replaced(ask, &old, new, status),
+                Err(_) if ask.kind.made_by_put() && !status => {
+                    new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
+                    self.make(ask, new)
+                }
+                Err(problem) => Err(problem),
+            };
         }
-        self.existing(ask)
+        let old = self.existing(ask)?;
+        let new = self.patched(ask, &old.typed())?;
+        self.replaced(ask, &old, new, status)
     }
 
-    /// The object that a PUT or PATCH asks for, defaults filled in.
-    fn wanted(&self, ask: &Ask<'_>, old: &Value) -> Outcome<(Value, Vec<String>)> {
+    fn replaced(&mut self, ask: &Ask<'_>, old: &Object, new: Value, status: bool) -> Outcome<Answer> {
+        let object = self.replace(ask, old, new, status)?;
+        Ok(text(StatusCode::OK, object.text()))
+    }
+
+    /// An object after a patch, defaults filled in.
+    fn patched(&mut self, ask: &Ask<'_>, old: &Value) -> Outcome<Value> {
         let kind = ask.kind;
-        let (mut new, warnings) = if ask.call.method == hyper::Method::PUT {
-            let body = parse(ask)?;
-            let name = body["metadata"]["name"].as_str().unwrap_or_default();
-            if name != ask.route.name {
-                let message = if name.is_empty() {
-                    "name must be provided".to_owned()
-                } else {
-                    let url = &ask.route.name;
-                    format!("the name of the object ({name}) does not match the name on the URL ({url})")
-                };
-                return Err(Problem::bad_request(message));
-            }
-            self.read(ask, &body)?
-        } else {
-            let place = TYPES.place(kind.kind).expect("every kind is in the table");
-            let patched = patched(ask, place, old)?;
-            let strict = ask.call.param("fieldValidation") == "Strict";
-            let decoded = decode(place, &patched).map_err(|why| patch_error(ask, &why))?;
-            if strict && !decoded.unknown.is_empty() {
-                return Err(patch_error(ask, &strict_error(&decoded.unknown)));
-            }
-            (untyped(decoded.value), warnings(ask, &decoded.unknown))
-        };
+        let place = TYPES.place(kind.kind).expect("every kind is in the table");
+        let patched = patched(ask, place, old)?;
+        let error = |why: &str| patch_error(ask, &patched, why);
+        let (version, name) = (kind.api_version(), kind.kind);
+        let said = (patched["apiVersion"].as_str().unwrap_or_default(), patched["kind"].as_str().unwrap_or_default());
+        let said = (if said.0.is_empty() { &version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
+        if said != (&version, name) {
+            return Err(error(&unregistered(said.0, said.1)));
+        }
+        let loose = ask.call.form().contains("strategic");
+        let decoded = if loose { api::decode_loosely(place, &patched) } else { decode(place, &patched) };
+        let decoded = decoded.map_err(|why| error(&why))?;
+        if ask.call.param("fieldValidation") == "Strict" && !decoded.unknown.is_empty() {
+            return Err(error(&strict_error(&decoded.unknown)));
+        }
+        self.warnings.extend(warnings(ask, &decoded.unknown));
+        let mut new = untyped(decoded.value);
+        rules::convert(kind, &mut new);
         defaults::fill(kind, &mut new);
-        Ok((new, warnings))
+        check_namespace(&mut new, kind, &ask.route.namespace)?;
+        check_name(&new, &ask.route.name)?;
+        Ok(new)
     }
 
     /// Put a changed object in the place of the old one, if all rules allow it.
@@ -119,13 +133,7 @@ impl Server {
         check_namespace(&mut new, kind, old.meta("namespace"))?;
         let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
         if !uid.is_empty() && uid != old.meta("uid") {
-            let (key, there) = (old.key(), old.meta("uid"));
-            let path = registry(kind, &key);
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-                 UID in precondition: {uid}, UID in object meta: {there}"
-            );
-            return Err(Problem::conflict(kind, name, &why));
+            return Err(wrong_uid(ask, old, uid));
         }
         match new["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
             "" | "0" if kind.kind == "Lease" => {
@@ -135,9 +143,7 @@ impl Server {
             "" | "0" => {}
             version => {
                 let version: u64 = version.parse().map_err(|_| {
-                    let error =
-                        FieldError::invalid("metadata.resourceVersion", version, "strconv.ParseUint: parsing failed");
-                    Problem::invalid(kind.group, kind.kind, name, &[error])
+                    Problem::plain_internal(format!("strconv.ParseUint: parsing \"{version}\": invalid syntax"))
                 })?;
                 if version != old.version {
                     return Err(Problem::stale(kind, name));
@@ -145,6 +151,9 @@ impl Server {
             }
         }
         let before = &old.body;
+        if !status {
+            admit::update(kind, &mut new, before);
+        }
         new["metadata"]["resourceVersion"] = old.version.to_string().into();
         new["metadata"]["generation"] = before["metadata"]["generation"].clone();
         if status {
@@ -166,6 +175,9 @@ impl Server {
         if !errors.is_empty() {
             return Err(Problem::invalid(kind.group, kind.kind, name, &errors));
         }
+        if !status {
+            self.warnings.extend(validate::warnings(kind, &seen, Some(before)));
+        }
         if ask.call.query.contains_key("dryRun") {
             return Err(Problem::beyond("dry runs"));
         }
@@ -180,38 +192,70 @@ impl Server {
         Ok(object)
     }
 
-    /// A body as the kind's type, its unknown fields told as the query wants it.
-    pub(super) fn read(&self, ask: &Ask<'_>, body: &Value) -> Outcome<(Value, Vec<String>)> {
+    /// The request's body as the kind's type, defaults filled in, its unknown fields told as the query wants it.
+    pub(super) fn read(&mut self, ask: &Ask<'_>) -> Outcome<Value> {
         let kind = ask.kind;
         let (version, name) = (kind.api_version(), kind.kind);
+        let body = object_of(ask, name)?;
         let said = (body["apiVersion"].as_str().unwrap_or_default(), body["kind"].as_str().unwrap_or_default());
-        if !said.0.is_empty() && said.0 != version {
-            let message =
-                format!("the API version in the data ({}) does not match the expected API version ({version})", said.0);
-            return Err(Problem::bad_request(message));
-        }
-        if !said.1.is_empty() && said.1 != name {
-            let message = format!(
-                "{} in version \"v1\" cannot be handled as a {name}: converting ({version}.{}) to ({version}.{name}): unknown conversion",
-                said.1, said.1
-            );
-            return Err(Problem::bad_request(message));
+        let said = (if said.0.is_empty() { &version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
+        let short = said.0.rsplit('/').next().unwrap_or_default();
+        let unfit = |why: String| {
+            Problem::bad_request(format!("{} in version \"{short}\" cannot be handled as a {name}: {why}", said.1))
+        };
+        if said.1 != name || said.0 != version {
+            if super::kinds::named(said.0, said.1).is_some() || said.0.starts_with("apps/") && said.0 != version {
+                return Err(Problem::beyond(format!(
+                    "a {} of {} where a {name} of {version} is wanted",
+                    said.1, said.0
+                )));
+            }
+            return Err(unfit(unregistered(said.0, said.1)));
         }
         let place = TYPES.place(name).expect("every kind is in the table");
-        let unfit = |why: String| {
-            Problem::bad_request(format!("{name} in version \"v1\" cannot be handled as a {name}: {why}"))
-        };
-        let decoded = decode(place, body).map_err(unfit)?;
+        let decoded = decode(place, &body).map_err(unfit)?;
         if ask.call.param("fieldValidation") == "Strict" && !decoded.unknown.is_empty() {
             return Err(unfit(strict_error(&decoded.unknown)));
         }
-        let told = warnings(ask, &decoded.unknown);
-        let value = untyped(decoded.value);
+        self.warnings.extend(warnings(ask, &decoded.unknown));
+        let mut value = untyped(decoded.value);
         if let Some(wrong) = rollback(kind, &value).err() {
             return Err(unfit(wrong));
         }
-        Ok((value, told))
+        rules::convert(kind, &mut value);
+        defaults::fill(kind, &mut value);
+        Ok(value)
     }
+}
+
+/// What upstream says of a kind that no version has.
+fn unregistered(version: &str, kind: &str) -> String {
+    // Where upstream looks it up depends on whether it is asked for a version or for any.
+    let place = if version.contains('/') { "pkg/api/legacyscheme/scheme.go:30" } else { "pkg/runtime/scheme.go:111" };
+    format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"{place}\"")
+}
+
+/// The body says the name that the path says.
+pub(super) fn check_name(body: &Value, wanted: &str) -> Outcome<()> {
+    match body["metadata"]["name"].as_str().unwrap_or_default() {
+        "" => Err(Problem::bad_request(format!(
+            "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+        ))),
+        name if name != wanted => Err(Problem::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({wanted})"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Somebody means another object of the same name.
+pub(super) fn wrong_uid(ask: &Ask<'_>, old: &Object, uid: &str) -> Problem {
+    let (path, there) = (registry(ask.kind, &old.key()), old.meta("uid"));
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         UID in precondition: {uid}, UID in object meta: {there}"
+    );
+    Problem::conflict(ask.kind, &ask.route.name, &why)
 }
 
 /// The path under which etcd would have it.
@@ -221,55 +265,130 @@ fn registry(kind: &Kind, key: &Key) -> String {
     format!("/registry/{}/{}", kind.plural, names.join("/"))
 }
 
-/// The body as JSON.
-pub(super) fn parse(ask: &Ask<'_>) -> Outcome<Value> {
-    let form = ask.call.content_type.split(';').next().unwrap_or_default().trim();
-    if !matches!(form, "application/json" | "" | "*/*") {
-        if form.contains("protobuf") || form.contains("yaml") || form.contains("cbor") {
-            return Err(Problem::beyond(format!("bodies in {form}; start the client with JSON as its content type")));
-        }
-        return Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"));
+/// The body is JSON by its own word.
+pub(super) fn check_form(call: &Call) -> Outcome<()> {
+    let form = call.form();
+    if matches!(form, "application/json" | "" | "*/*") {
+        return Ok(());
     }
-    serde_json::from_slice(&ask.call.body).map_err(|error| {
-        let kind = ask.kind.kind;
+    if form.contains("protobuf") || form.contains("yaml") || form.contains("cbor") {
+        return Err(Problem::beyond(format!("bodies in {form}; start the client with JSON as its content type")));
+    }
+    Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
+}
+
+/// A body as JSON with a version and a kind, be they empty.
+///
+/// # Errors
+/// What a decoder says that looks for the two.
+pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
+    const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+    if let Some(fault) = syntax::fault(text) {
+        return Err(fault);
+    }
+    let body: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    match &body {
+        Value::Object(fields) => {
+            for name in ["apiVersion", "kind"] {
+                if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
+                    let kind = syntax::kind_of(value);
+                    return Err(format!("json: cannot unmarshal {kind} into Go struct field .{name} of type string"));
+                }
+            }
+            Ok(body)
+        }
+        Value::Null => Ok(json!({})),
+        other => Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", syntax::kind_of(other))),
+    }
+}
+
+/// The request's body, which is to be of this kind.
+pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
+    const SHOWN: usize = 30;
+    check_form(ask.call)?;
+    let body = &ask.call.body;
+    interpret(body).map_err(|why| {
+        let more = if body.len() > SHOWN { " ..." } else { "" };
+        let first = &body[..body.len().min(SHOWN)];
+        let shown = match body.first() {
+            None => "<empty>".to_owned(),
+            Some(b'{') => String::from_utf8_lossy(first).into_owned() + more,
+            Some(_) => first.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
+        };
         Problem::bad_request(format!(
-            "{kind} in version \"v1\" cannot be handled as a {kind}: json parse error: {error}"
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
         ))
     })
 }
 
 /// An object after a patch.
 pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<Value> {
-    const FORMS: &str = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
-    let text = || Problem::bad_request("error decoding patch: the body is no JSON".to_owned());
-    let form = ask.call.content_type.split(';').next().unwrap_or_default().trim();
-    match form {
+    let text = &ask.call.body;
+    // What unknown fields are to be told of is read once more, and that says what is no patch.
+    let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
+    let fault = syntax::fault(text);
+    let told = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
+    let read = || serde_json::from_slice::<Value>(text).map_err(|error| Problem::internal(&error.to_string()));
+    let no_map = |value: &Value| {
+        format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", syntax::kind_of(value))
+    };
+    match ask.call.form() {
         "application/strategic-merge-patch+json" => {
-            let patch = serde_json::from_slice(&ask.call.body).map_err(|_| text())?;
-            api::strategic(place, old, &patch).map_err(Problem::bad_request)
+            if let Some(fault) = fault {
+                return Err(Problem::bad_request(fault));
+            }
+            match read()? {
+                Value::Null => Ok(old.clone()),
+                patch @ Value::Object(_) => api::strategic(place, old, &patch).map_err(Problem::bad_request),
+                other => Err(Problem::bad_request(no_map(&other))),
+            }
         }
         "application/merge-patch+json" => {
-            let patch: Value = serde_json::from_slice(&ask.call.body).map_err(|_| text())?;
+            match fault {
+                Some(fault) if looks => return Err(told(fault)),
+                Some(_) => return Err(Problem::bad_request("Invalid JSON Patch".to_owned())),
+                None => {}
+            }
+            let patch = read()?;
+            if !patch.is_object() && !patch.is_null() && looks {
+                return Err(told(no_map(&patch)));
+            }
+            if !patch.is_object() {
+                return Err(Problem::beyond("a merge patch that is no object"));
+            }
             let mut new = old.clone();
             json_patch::merge(&mut new, &patch);
             Ok(new)
         }
         "application/json-patch+json" => {
-            let patch: json_patch::Patch = serde_json::from_slice(&ask.call.body)
-                .map_err(|error| Problem::bad_request(format!("error decoding patch: {error}")))?;
-            let mut new = old.clone();
-            json_patch::patch(&mut new, &patch).map_err(|error| Problem::bad_patch(&error.to_string()))?;
-            Ok(new)
+            if let Some(fault) = fault {
+                return Err(told(fault));
+            }
+            let patch = read()?;
+            let list = match &patch {
+                Value::Array(list) => list.as_slice(),
+                Value::Null => &[],
+                other => {
+                    let what = if looks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
+                    let found = syntax::kind_of(other);
+                    return Err(told(format!("json: cannot unmarshal {found} into Go value of type {what}")));
+                }
+            };
+            jsonpatch::apply(list, old)
         }
         "application/apply-patch+yaml" => Err(Problem::beyond("server-side apply")),
-        _ => Err(Problem::media_type(FORMS)),
+        _ => Err(Problem::no_patch_form()),
     }
 }
 
 /// A patch whose result is no object of its kind.
-fn patch_error(ask: &Ask<'_>, why: &str) -> Problem {
-    let patch = String::from_utf8_lossy(&ask.call.body).into_owned();
-    Problem::invalid("", "", "", &[FieldError::invalid("patch", patch, why)])
+pub(super) fn patch_error(ask: &Ask<'_>, patched: &Value, why: &str) -> Problem {
+    let shown = if ask.call.form().contains("strategic") {
+        &serde_json::from_slice(&ask.call.body).unwrap_or_default()
+    } else {
+        patched
+    };
+    Problem::invalid("", "", "", &[FieldError::invalid("patch", shown.to_string(), why)])
 }
 
 fn strict_error(unknown: &[String]) -> String {
@@ -305,18 +424,16 @@ pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
 
 /// The namespace of a body is the request's, and is filled in.
 fn check_namespace(body: &mut Value, kind: &Kind, namespace: &str) -> Outcome<()> {
+    if !kind.namespaced {
+        body["metadata"].as_object_mut().and_then(|meta| meta.remove("namespace"));
+        return Ok(());
+    }
     let said = body["metadata"]["namespace"].as_str().unwrap_or_default();
     if !said.is_empty() && said != namespace {
-        let message = if kind.namespaced {
-            "the namespace of the provided object does not match the namespace sent on the request"
-        } else {
-            "namespace may not be set on cluster-scoped objects"
-        };
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Problem::bad_request(message.to_owned()));
     }
-    if kind.namespaced {
-        body["metadata"]["namespace"] = namespace.into();
-    }
+    body["metadata"]["namespace"] = namespace.into();
     Ok(())
 }
 

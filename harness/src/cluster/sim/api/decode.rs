@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Field, Shape, TYPES};
+use crate::cluster::sim::syntax::base64_fault;
 
 /// An object as the server would write it.
 #[derive(Debug, PartialEq)]
@@ -18,8 +19,18 @@ pub(in super::super) struct Decoded {
 /// # Errors
 /// What a decoder says of a value that has the wrong type.
 pub(in super::super) fn decode(place: usize, value: &Value) -> Result<Decoded, String> {
-    let mut reader = Reader { path: Vec::new(), unknown: Vec::new() };
-    let value = reader.object(place, value)?;
+    let mut reader = Reader { loose: false, path: Vec::new(), places: Vec::new(), unknown: Vec::new() };
+    let value = reader.object("", &TYPES.get(place).name, place, value)?;
+    Ok(Decoded { value: value.unwrap_or(Value::Object(Map::new())), unknown: reader.unknown })
+}
+
+/// The same as a strategic merge patch's result is read, which has words of its own for what does not fit, and lets numbers overflow.
+///
+/// # Errors
+/// What that says of a value that has the wrong type.
+pub(in super::super) fn decode_loosely(place: usize, value: &Value) -> Result<Decoded, String> {
+    let mut reader = Reader { loose: true, path: Vec::new(), places: Vec::new(), unknown: Vec::new() };
+    let value = reader.object("", &TYPES.get(place).name, place, value)?;
     Ok(Decoded { value: value.unwrap_or(Value::Object(Map::new())), unknown: reader.unknown })
 }
 
@@ -34,25 +45,29 @@ impl Field {
 }
 
 struct Reader {
+    loose: bool,
     path: Vec<String>,
+    /// The places in lists on the way: after so many steps of the path, which item.
+    places: Vec<(usize, usize)>,
     unknown: Vec<String>,
 }
 
 impl Reader {
     /// A struct; nothing where it is not there.
-    fn object(&mut self, place: usize, value: &Value) -> Result<Option<Value>, String> {
+    fn object(&mut self, owner: &str, go: &str, place: usize, value: &Value) -> Result<Option<Value>, String> {
         let empty = Map::new();
         let given = match value {
             Value::Null => &empty,
             Value::Object(given) => given,
-            other => return Err(wrong(other, &self.path.join("."), "", &TYPES.get(place).name)),
+            other if self.loose => return Err(format!("cannot restore struct from: {}", go_kind(other))),
+            other => return Err(wrong(other, &self.path.join("."), owner, go)),
         };
         let declared = TYPES.get(place);
         let mut written = Map::new();
         for (name, value) in given {
             if !declared.fields.contains_key(name) {
-                self.unknown
-                    .push(self.path.iter().map(String::as_str).chain([name.as_str()]).collect::<Vec<_>>().join("."));
+                let told = self.told(name);
+                self.unknown.push(told);
             } else if !value.is_null() {
                 let field = &declared.fields[name];
                 self.path.push(name.clone());
@@ -75,13 +90,30 @@ impl Reader {
         Ok(Some(Value::Object(written)))
     }
 
+    /// Where a field stands, with the places in lists.
+    fn told(&self, name: &str) -> String {
+        let mut told = String::new();
+        for (step, part) in self.path.iter().enumerate() {
+            told += part;
+            for (_, at) in self.places.iter().filter(|(steps, _)| *steps == step + 1) {
+                told += &format!("[{at}]");
+            }
+            told.push('.');
+        }
+        told + name
+    }
+
     /// What is written of a field that is not given, or is given as nothing.
     fn absent(&mut self, field: &Field) -> Result<Option<Value>, String> {
         if field.pointer || field.omit_zero {
             return Ok(if field.omit_empty || field.omit_zero { None } else { Some(Value::Null) });
         }
+        // A time is written although there is none, unless all that is empty goes.
+        if matches!(field.shape, Shape::Time | Shape::MicroTime) {
+            return Ok(Some(Value::Null));
+        }
         if let Shape::Struct(place) = field.shape {
-            return self.object(place, &Value::Null);
+            return self.object("", "", place, &Value::Null);
         }
         Ok((!field.omit_empty).then(|| zero(&field.shape)))
     }
@@ -107,11 +139,16 @@ impl Reader {
         let path = || self.path.join(".");
         let fits = match (shape, value) {
             (_, Value::Null) => return Ok(zero(shape)),
-            (Shape::Struct(place), _) => return Ok(self.object(*place, value)?.unwrap_or(Value::Null)),
+            (Shape::Struct(place), _) => return Ok(self.object(owner, go, *place, value)?.unwrap_or(Value::Null)),
             (Shape::List(item), Value::Array(items)) => {
                 let go = go.strip_prefix("[]").unwrap_or(go);
-                let items = items.iter().map(|value| self.value(owner, go, item, value));
-                return Ok(Value::Array(items.collect::<Result<_, _>>()?));
+                let mut read = Vec::with_capacity(items.len());
+                for (at, value) in items.iter().enumerate() {
+                    self.places.push((self.path.len(), at));
+                    read.push(self.value(owner, go, item, value)?);
+                    self.places.pop();
+                }
+                return Ok(Value::Array(read));
             }
             (Shape::Map(item), Value::Object(fields)) => {
                 let go = go.strip_prefix("map:").unwrap_or(go);
@@ -123,17 +160,46 @@ impl Reader {
             }
             (Shape::Time, Value::String(text)) => return time(text, "%Y-%m-%dT%H:%M:%SZ"),
             (Shape::MicroTime, Value::String(text)) => return time(text, "%Y-%m-%dT%H:%M:%S.%6fZ"),
-            (Shape::Quantity, Value::Number(number)) => return Ok(Value::String(number.to_string())),
+            (Shape::Quantity, Value::Number(number)) => return quantity(&number.to_string()),
+            (Shape::Quantity, Value::String(text)) => return quantity(text),
+            (Shape::Bytes, Value::String(text)) => match base64_fault(text) {
+                Some(at) => {
+                    let from = if self.loose { "error decoding from json: " } else { "" };
+                    return Err(format!("{from}illegal base64 data at input byte {at}"));
+                }
+                None => true,
+            },
+            (Shape::IntOrString, Value::String(_)) => true,
+            (Shape::IntOrString, other) => {
+                let fits = other.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+                if !fits {
+                    // It reads itself, and knows nothing of where it stands.
+                    return Err(wrong(other, "", "", "int32"));
+                }
+                true
+            }
             (Shape::Bool, Value::Bool(_))
             | (Shape::Float, Value::Number(_))
-            | (Shape::Text | Shape::Bytes | Shape::Quantity | Shape::Duration | Shape::IntOrString, Value::String(_))
+            | (Shape::Text | Shape::Duration, Value::String(_))
             | (Shape::Raw, _) => true,
-            (Shape::IntOrString, Value::Number(number)) => number.as_i64().is_some_and(|n| i32::try_from(n).is_ok()),
             (Shape::Int(least, most), Value::Number(number)) => {
                 number.as_i64().is_some_and(|number| (*least..=*most).contains(&number))
             }
             _ => false,
         };
+        if !fits && self.loose {
+            return match (shape, value) {
+                (Shape::Map(_), other) => Err(format!("cannot restore map from {}", go_kind(other))),
+                (Shape::List(_), other) => Err(format!("cannot restore slice from {}", go_kind(other))),
+                (Shape::Int(least, _), Value::Number(number)) if number.is_i64() && *least == i64::from(i32::MIN) => {
+                    // As Go cuts a number to its type.
+                    #[expect(clippy::cast_possible_truncation, reason = "that is what upstream does")]
+                    let cut = number.as_i64().unwrap_or(0) as i32;
+                    Ok(cut.into())
+                }
+                (_, other) => Err(format!("cannot convert {} to {go}", go_type(other))),
+            };
+        }
         if fits { Ok(value.clone()) } else { Err(wrong(value, &path(), owner, go)) }
     }
 }
@@ -151,10 +217,48 @@ fn zero(shape: &Shape) -> Value {
 }
 
 fn time(text: &str, form: &str) -> Result<Value, String> {
-    let time: Timestamp = text
-        .parse()
-        .map_err(|_| format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?}"))?;
+    let micro = form.contains(".%6f");
+    let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
+    let time: Timestamp = text.parse().map_err(|_| {
+        // Where reading stopped; beyond the year nobody has tried.
+        format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\"")
+    })?;
     Ok(Value::String(time.strftime(form).to_string()))
+}
+
+/// A number with a suffix, as it is written. Upstream: `resource.ParseQuantity`.
+fn quantity(text: &str) -> Result<Value, String> {
+    const FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+    let digits = text.trim_start_matches(['+', '-']);
+    let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let suffix = &digits[number.len()..];
+    let known = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].contains(&suffix);
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        && number.bytes().filter(|byte| *byte == b'.').count() <= 1;
+    if known && is_number { Ok(Value::String(text.to_owned())) } else { Err(FORM.to_owned()) }
+}
+
+/// What Go calls a value's kind.
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+        other => go_type(other),
+    }
+}
+
+/// What Go calls a value's type.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
 }
 
 fn wrong(value: &Value, path: &str, owner: &str, go: &str) -> String {
@@ -167,9 +271,15 @@ fn wrong(value: &Value, path: &str, owner: &str, go: &str) -> String {
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };
-    let go = match go.strip_prefix("map:") {
-        Some(value) => format!("map[string]{value}"),
-        None => go.to_owned(),
+    let package = |go: &str| match go {
+        go if go.starts_with(|c: char| c.is_ascii_uppercase()) && !owner.is_empty() => format!("v1.{go}"),
+        "bytes" => "[]uint8".to_owned(),
+        go => go.to_owned(),
+    };
+    let go = match (go.strip_prefix("map:"), go.strip_prefix("[]")) {
+        (Some(value), _) => format!("map[string]{}", package(value)),
+        (_, Some(item)) => format!("[]{}", package(item.trim_start_matches('*'))),
+        _ => package(go),
     };
     match path {
         "" => format!("json: cannot unmarshal {found} into Go value of type {go}"),

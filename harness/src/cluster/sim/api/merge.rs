@@ -50,9 +50,13 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
                 let field = field.expect("it was just looked at");
                 list(field, &old, new, patch.get(&format!("{ORDER}{name}")))?
             }
-            (None, Value::Array(new)) if field.is_some_and(|field| field.merges) => {
-                list(field.expect("it was just looked at"), &[], new, None)?
-            }
+            // Nothing to merge with: it is taken as it is, without its directives.
+            (None, Value::Array(new)) => Value::Array(
+                new.iter()
+                    .filter(|item| item.get(PATCH).is_none())
+                    .map(|item| item.as_object().map_or(item.clone(), |item| Value::Object(clean(item))))
+                    .collect(),
+            ),
             (_, Value::Object(new)) => merge(inner, Map::new(), new)?,
             (_, new) => new.clone(),
         };
@@ -202,8 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn an_item_needs_its_key() {
-        let told = strategic(TYPES.place("PodSpec").unwrap(), &json!({}), &json!({"containers": [{"image": "a:1"}]}));
+    fn an_item_needs_its_key_where_there_are_others() {
+        let object = json!({"containers": [{"name": "a"}]});
+        let told = strategic(TYPES.place("PodSpec").unwrap(), &object, &json!({"containers": [{"image": "a:1"}]}));
         assert_eq!(told.unwrap_err(), "map: map[image:a:1] does not contain declared merge key: name");
     }
 }

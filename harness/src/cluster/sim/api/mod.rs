@@ -7,7 +7,7 @@
 mod decode;
 mod merge;
 
-pub(super) use decode::decode;
+pub(super) use decode::{decode, decode_loosely};
 pub(super) use merge::strategic;
 
 use std::collections::BTreeMap;

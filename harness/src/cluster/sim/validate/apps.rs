@@ -9,8 +9,8 @@ use crate::cluster::sim::select::Selector;
 pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     nonnegative(&mut errors, spec, "spec", "replicas");
-    errors.extend(selector(spec));
-    errors.extend(template(spec));
+    errors.extend(selector(spec, "deployment"));
+    errors.extend(template(spec, "ReplicaSet"));
     errors.extend(strategy(&spec["strategy"]));
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
     nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
@@ -28,13 +28,66 @@ pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// ReplicaSets; of StatefulSets and DaemonSets, which cases only look at, the same is checked.
 pub(super) fn replica_set(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     nonnegative(&mut errors, spec, "spec", "replicas");
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
-    errors.extend(selector(spec));
-    errors.extend(template(spec));
+    errors.extend(selector(spec, "deployment"));
+    errors.extend(template(spec, "ReplicaSet"));
+    errors
+}
+
+/// StatefulSets, which cases only look at: as far as those reach.
+pub(super) fn stateful_set(spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    nonnegative(&mut errors, spec, "spec", "replicas");
+    nonnegative(&mut errors, spec, "spec", "minReadySeconds");
+    errors.extend(selector(spec, "statefulset"));
+    errors.extend(template(spec, "StatefulSet"));
+    errors
+}
+
+pub(super) fn stateful_set_update(new: &Value, old: &Value) -> Option<FieldError> {
+    let free = [
+        "replicas",
+        "template",
+        "updateStrategy",
+        "minReadySeconds",
+        "ordinals",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+    ];
+    let bare = |spec: &Value| {
+        let mut spec = spec.clone();
+        if let Some(fields) = spec.as_object_mut() {
+            fields.retain(|name, _| !free.contains(&name.as_str()));
+        }
+        spec
+    };
+    (bare(new) != bare(old)).then(|| {
+        let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
+                   'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+        FieldError::forbidden("spec", why)
+    })
+}
+
+/// DaemonSets, which cases only look at: as far as those reach.
+pub(super) fn daemon_set(spec: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if !spec["selector"].is_null() {
+        let mut wrong = selector(spec, "daemonset");
+        // What is empty is told after the labels.
+        let empty = wrong.iter().position(FieldError::is_of_selector).map(|at| wrong.remove(at));
+        errors.extend(wrong);
+        errors.extend(mismatch(spec));
+        errors.extend(empty);
+    } else {
+        errors.extend(mismatch(spec));
+    }
+    errors.extend(pod_template(&spec["template"]));
+    errors.extend(restarts(spec, "DaemonSet"));
+    nonnegative(&mut errors, spec, "spec", "minReadySeconds");
+    nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
     errors
 }
 
@@ -50,7 +103,7 @@ pub(in super::super) fn scale(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn selector(spec: &Value) -> Vec<FieldError> {
+fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
     const PATH: &str = "spec.selector";
     let selector = &spec["selector"];
     if selector.is_null() {
@@ -78,39 +131,92 @@ fn selector(spec: &Value) -> Vec<FieldError> {
         let key = one["key"].as_str().unwrap_or_default();
         let path = format!("{path}.key");
         errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(&path, key, wrong)));
+        for (at, value) in one["values"].as_array().into_iter().flatten().enumerate() {
+            let (path, value) =
+                (format!("{PATH}.matchExpressions[{index}].values[{at}]"), value.as_str().unwrap_or_default());
+            errors.extend(words::label_value(value).into_iter().map(|wrong| FieldError::invalid(&path, value, wrong)));
+        }
     }
     let is_empty = |name: &str| {
         selector[name].as_object().is_none_or(serde_json::Map::is_empty)
             && selector[name].as_array().is_none_or(Vec::is_empty)
     };
     if is_empty("matchLabels") && is_empty("matchExpressions") {
-        errors.push(FieldError::invalid(PATH, selector.clone(), "empty selector is invalid for deployment"));
+        errors.push(FieldError::invalid(PATH, selector.clone(), format!("empty selector is invalid for {of}")));
     }
     errors
 }
 
-fn template(spec: &Value) -> Vec<FieldError> {
-    const PATH: &str = "spec.template";
-    let mut errors = Vec::new();
-    let template = &spec["template"];
-    let selector = Selector::of_object(&spec["selector"]);
-    let labels = &template["metadata"]["labels"];
-    if !spec["selector"].is_null() && !selector.is_empty() && !selector.matches_labels(labels) {
-        let why = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid(&format!("{PATH}.metadata.labels"), labels.clone(), why));
+/// Whether upstream can make a selector of it at all.
+fn is_selector(selector: &Value) -> bool {
+    let key = |key: &str| words::key(key).is_empty();
+    let label = |value: &Value| words::label_value(value.as_str().unwrap_or_default()).is_empty();
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let one = |one: &Value| {
+        let values = one["values"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let operator = match one["operator"].as_str().unwrap_or_default() {
+            "In" | "NotIn" => !values.is_empty(),
+            "Exists" | "DoesNotExist" => values.is_empty(),
+            _ => false,
+        };
+        operator && key(one["key"].as_str().unwrap_or_default()) && values.iter().all(label)
+    };
+    labels.into_iter().all(|(name, value)| key(name) && label(value))
+        && selector["matchExpressions"].as_array().into_iter().flatten().all(one)
+}
+
+fn template(spec: &Value, of: &str) -> Vec<FieldError> {
+    if !is_selector(&spec["selector"]) {
+        let why = if of == "StatefulSet" { "" } else { "invalid label selector" };
+        return vec![FieldError::invalid("spec.selector", spec["selector"].clone(), why)];
     }
-    errors.extend(meta::labels(labels, &format!("{PATH}.labels")));
+    let mut errors = mismatch(spec);
+    errors.extend(pod_template(&spec["template"]));
+    if of == "StatefulSet" {
+        let meta = &spec["template"]["metadata"];
+        errors.extend(meta::labels(&meta["labels"], "spec.template.labels"));
+        errors.extend(meta::annotations(&meta["annotations"], "spec.template.annotations"));
+        errors.extend(pod::annotations(meta, "spec.template.annotations"));
+    }
+    errors.extend(restarts(spec, of));
+    errors
+}
+
+/// The selector selects what the template makes; one that is not there selects nothing, an empty one is not asked.
+fn mismatch(spec: &Value) -> Vec<FieldError> {
+    if !is_selector(&spec["selector"]) {
+        return Vec::new();
+    }
+    let selector = Selector::of_object(&spec["selector"]);
+    let labels = &spec["template"]["metadata"]["labels"];
+    if spec["selector"].is_null() || (!selector.is_empty() && !selector.matches_labels(labels)) {
+        let why = "`selector` does not match template `labels`";
+        return vec![FieldError::invalid("spec.template.metadata.labels", labels.clone(), why)];
+    }
+    Vec::new()
+}
+
+fn pod_template(template: &Value) -> Vec<FieldError> {
+    const PATH: &str = "spec.template";
+    let mut errors = meta::labels(&template["metadata"]["labels"], &format!("{PATH}.labels"));
     let annotations = format!("{PATH}.annotations");
     errors.extend(meta::annotations(&template["metadata"]["annotations"], &annotations));
     errors.extend(pod::annotations(&template["metadata"], &annotations));
     errors.extend(pod::spec(&template["spec"], &format!("{PATH}.spec")));
-    let restart = template["spec"]["restartPolicy"].as_str().unwrap_or_default();
+    errors
+}
+
+fn restarts(spec: &Value, of: &str) -> Vec<FieldError> {
+    const PATH: &str = "spec.template.spec";
+    let mut errors = Vec::new();
+    let template = &spec["template"]["spec"];
+    let restart = template["restartPolicy"].as_str().unwrap_or_default();
     if restart != "Always" {
-        errors.push(FieldError::unsupported(&format!("{PATH}.spec.restartPolicy"), restart, &["Always"]));
+        errors.push(FieldError::unsupported(&format!("{PATH}.restartPolicy"), restart, &["Always"]));
     }
-    if !template["spec"]["activeDeadlineSeconds"].is_null() {
-        let why = "activeDeadlineSeconds in ReplicaSet is not Supported";
-        errors.push(FieldError::forbidden(&format!("{PATH}.spec.activeDeadlineSeconds"), why));
+    if !template["activeDeadlineSeconds"].is_null() {
+        let why = format!("activeDeadlineSeconds in {of} is not Supported");
+        errors.push(FieldError::forbidden(&format!("{PATH}.activeDeadlineSeconds"), &why));
     }
     errors
 }
@@ -159,60 +265,5 @@ fn amount(value: &Value) -> i64 {
     match value {
         Value::String(text) => text.strip_suffix('%').unwrap_or(text).parse().unwrap_or(0),
         value => value.as_i64().unwrap_or(0),
-    }
-}
-
-pub(super) fn deployment_status(status: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for name in [
-        "observedGeneration",
-        "replicas",
-        "updatedReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "unavailableReplicas",
-        "terminatingReplicas",
-        "collisionCount",
-    ] {
-        nonnegative(&mut errors, status, "status", name);
-    }
-    no_more_than_replicas(&mut errors, status, &["updatedReplicas", "readyReplicas", "availableReplicas"]);
-    let collisions = |status: &Value| status["collisionCount"].as_i64();
-    if let Some(before) = collisions(old)
-        && collisions(status).is_none_or(|now| now < before)
-    {
-        let now = collisions(status).unwrap_or(0);
-        errors.push(FieldError::invalid("status.collisionCount", now, "cannot be decremented"));
-    }
-    errors
-}
-
-pub(super) fn replica_set_status(status: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for name in [
-        "replicas",
-        "fullyLabeledReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "observedGeneration",
-        "terminatingReplicas",
-    ] {
-        nonnegative(&mut errors, status, "status", name);
-    }
-    no_more_than_replicas(&mut errors, status, &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"]);
-    errors
-}
-
-fn no_more_than_replicas(errors: &mut Vec<FieldError>, status: &Value, names: &[&str]) {
-    let number = |name: &str| status[name].as_i64().unwrap_or(0);
-    for name in names {
-        if number(name) > number("replicas") {
-            let path = format!("status.{name}");
-            errors.push(FieldError::invalid(&path, number(name), "cannot be greater than status.replicas"));
-        }
-    }
-    if number("availableReplicas") > number("readyReplicas") {
-        let why = "cannot be greater than readyReplicas";
-        errors.push(FieldError::invalid("status.availableReplicas", number("availableReplicas"), why));
     }
 }

@@ -10,18 +10,36 @@ use crate::cluster::sim::kinds::Kind;
 
 /// All annotations of an object together.
 const ANNOTATIONS: usize = 256 << 10;
-/// All data of a ConfigMap or Secret together.
-const DATA: usize = 1 << 20;
 /// What may have any finalizer without a domain.
-const FINALIZERS: [&str; 4] = ["orphan", "foregroundDeletion", "kubernetes", "kubernetes.io/pvc-protection"];
+const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+    let mut errors = match kind.kind {
+        "Namespace" | "StatefulSet" => of_all(meta, words::dns_label),
+        // Events are there in numbers, and were never held to more than this.
+        "Event" => of_all(meta, words::path_segment),
+        _ => of_all(meta, words::dns_subdomain),
+    };
+    errors.extend(own_finalizers(kind, meta));
+    errors
+}
+
+/// What is wrong with any metadata, where names are held to these rules.
+fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    let base = meta["generateName"].as_str().unwrap_or_default();
+    if !base.is_empty() {
+        // More follows, so it may end in a dash.
+        let prefix = match base.strip_suffix('-') {
+            Some(rest) if !rest.is_empty() => format!("{}a", &base[..base.len() - 2]),
+            _ => base.to_owned(),
+        };
+        errors.extend(name(&prefix).into_iter().map(|wrong| FieldError::invalid("metadata.generateName", base, wrong)));
+    }
     match meta["name"].as_str().unwrap_or_default() {
         "" => errors.push(FieldError::required("metadata.name", "name or generateName is required")),
-        name => {
-            let wrong = if kind.kind == "Namespace" { words::dns_label(name) } else { words::dns_subdomain(name) };
-            errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("metadata.name", name, wrong)));
+        given => {
+            errors.extend(name(given).into_iter().map(|wrong| FieldError::invalid("metadata.name", given, wrong)));
         }
     }
     super::nonnegative(&mut errors, meta, "metadata", "generation");
@@ -31,10 +49,6 @@ pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     for finalizer in texts(&meta["finalizers"]) {
         let wrong = words::key(finalizer);
         errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("metadata.finalizers", finalizer, wrong)));
-        if !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid("metadata.finalizers", finalizer, why));
-        }
     }
     let both = ["orphan", "foregroundDeletion"].iter().all(|name| texts(&meta["finalizers"]).any(|one| one == *name));
     if both {
@@ -44,7 +58,33 @@ pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
+/// What core and apps say of finalizers besides.
+fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, finalizer) in texts(&meta["finalizers"]).enumerate() {
+        if !matches!(kind.kind, "Lease" | "Event") && !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(&format!("metadata.finalizers[{index}]"), finalizer, why));
+        }
+    }
+    errors
+}
+
+/// By the rules of the kind's own.
+pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = update_of_all(new, old);
+    errors.extend(own_finalizers(kind, new));
+    errors
+}
+
+/// By the rules of all kinds.
+pub(super) fn common_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = of_all(new, words::path_segment);
+    errors.extend(update_of_all(new, old));
+    errors
+}
+
+fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.get("deletionTimestamp").is_some() {
         let had: BTreeSet<&str> = texts(&old["finalizers"]).collect();
@@ -110,7 +150,11 @@ fn owners(references: &Value) -> Vec<FieldError> {
             }
         }
         if text("kind") == "Event" && text("apiVersion") == "v1" {
-            errors.push(FieldError::invalid(PATH, owner.clone(), "/v1, Kind=Event is disallowed from being an owner"));
+            errors.push(FieldError::invalid_shown(
+                PATH,
+                shown(owner),
+                "/v1, Kind=Event is disallowed from being an owner",
+            ));
         }
         if owner["controller"] == true {
             let this = format!("{}/{}", text("kind"), text("name"));
@@ -119,7 +163,8 @@ fn owners(references: &Value) -> Vec<FieldError> {
                     let why = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                     );
-                    errors.push(FieldError::invalid(PATH, references.clone(), why));
+                    let all: Vec<String> = references.as_array().into_iter().flatten().map(shown).collect();
+                    errors.push(FieldError::invalid_shown(PATH, format!("[{}]", all.join(",")), why));
                 }
                 None => controller = Some(this),
             }
@@ -128,22 +173,11 @@ fn owners(references: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The keys and the size of a ConfigMap's or Secret's data.
-pub(super) fn keys(kind: &Kind, object: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut size = 0;
-    for field in ["data", "binaryData"] {
-        for (key, value) in object[field].as_object().into_iter().flatten() {
-            size += value.as_str().unwrap_or_default().len();
-            let path = format!("{field}[{key}]");
-            errors
-                .extend(words::config_key(key).into_iter().map(|wrong| FieldError::invalid(&path, key.clone(), wrong)));
-        }
-    }
-    if size > DATA {
-        errors.push(FieldError::too_long(if kind.kind == "Secret" { "data" } else { "" }, DATA));
-    }
-    errors
+/// An owner as upstream prints it.
+fn shown(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let fields = fields.iter().filter_map(|name| Some(format!("\"{name}\":{}", owner.get(*name)?)));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {

@@ -5,7 +5,7 @@ const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const EXAMPLES: &str = "e.g. 'MyName',  or 'my.name',  or '123-abc', ";
 
 /// What is wrong with a name as DNS's labels are.
-pub(super) fn dns_label(value: &str) -> Vec<String> {
+pub(in crate::cluster::sim) fn dns_label(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 63);
     if !is_label(value) {
         errors.push(if is_subdomain(value) {
@@ -21,7 +21,7 @@ pub(super) fn dns_label(value: &str) -> Vec<String> {
 }
 
 /// What is wrong with a name as DNS's names are.
-pub(super) fn dns_subdomain(value: &str) -> Vec<String> {
+pub(in crate::cluster::sim) fn dns_subdomain(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
     if !is_subdomain(value) {
         errors.push(format!(
@@ -32,8 +32,20 @@ pub(super) fn dns_subdomain(value: &str) -> Vec<String> {
     errors
 }
 
+/// What is wrong with a name that need only be one step of a path.
+pub(in crate::cluster::sim) fn path_segment(value: &str) -> Vec<String> {
+    match value {
+        "." | ".." => vec![format!("may not be '{value}'")],
+        _ => ["/", "%"]
+            .into_iter()
+            .filter(|bad| value.contains(bad))
+            .map(|bad| format!("may not contain '{bad}'"))
+            .collect(),
+    }
+}
+
 /// What is wrong with a label's or an annotation's key.
-pub(super) fn key(value: &str) -> Vec<String> {
+pub(in crate::cluster::sim) fn key(value: &str) -> Vec<String> {
     let how = format!(
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ({EXAMPLES}regex \
          used for validation is '{NAME}')"
@@ -68,7 +80,7 @@ pub(super) fn key(value: &str) -> Vec<String> {
 }
 
 /// What is wrong with a label's value.
-pub(super) fn label_value(value: &str) -> Vec<String> {
+pub(in crate::cluster::sim) fn label_value(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 63);
     if !value.is_empty() && !is_name(value) {
         errors.push(format!(
@@ -80,7 +92,7 @@ pub(super) fn label_value(value: &str) -> Vec<String> {
 }
 
 /// What is wrong with a percentage.
-pub(super) fn percent(value: &str) -> Option<&'static str> {
+pub(in crate::cluster::sim) fn percent(value: &str) -> Option<&'static str> {
     let digits = value.strip_suffix('%').unwrap_or_default();
     let fits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     (!fits).then_some(
@@ -90,7 +102,7 @@ pub(super) fn percent(value: &str) -> Option<&'static str> {
 }
 
 /// What is wrong with a key of a ConfigMap or Secret.
-pub(super) fn config_key(value: &str) -> Vec<String> {
+pub(in crate::cluster::sim) fn config_key(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if value.is_empty() || !value.bytes().all(fits) {

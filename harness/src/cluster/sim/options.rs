@@ -1,0 +1,95 @@
+//! What a query asks besides the object: upstream's `ListOptions` and their validation, and of all options the numbers and truths that
+//! must be such.
+
+use super::field::FieldError;
+use super::kinds::Kind;
+use super::problem::{Outcome, Problem};
+use super::select::Selector;
+use super::server::Call;
+use super::syntax::base64_fault;
+
+/// A parameter that is a number; nothing where it is not there.
+pub(super) fn number(call: &Call, name: &str) -> Outcome<Option<i64>> {
+    match call.param(name) {
+        "" => Ok(None),
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|_| Problem::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))),
+    }
+}
+
+/// The selectors and the rest of a list's, a watch's or a deletion's options.
+pub(super) fn list(call: &Call, kind: &Kind, watch: bool) -> Outcome<Selector> {
+    let selector = Selector::of_query(call.param("labelSelector"), call.param("fieldSelector"))?;
+    number(call, "timeoutSeconds")?;
+    number(call, "limit")?;
+    let errors = if watch { of_watch(call) } else { of_list(call) };
+    if !errors.is_empty() {
+        return Err(Problem::invalid("meta.k8s.io", "ListOptions", "", &errors));
+    }
+    selector.check_fields(kind.plural)?;
+    Ok(selector)
+}
+
+/// Where a list goes on, in this server's own form.
+pub(super) fn place(text: &str) -> Outcome<(u64, String)> {
+    let found = text.split_once(':').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
+    found.ok_or_else(|| match base64_fault(&text.replace('-', "+").replace('_', "/")) {
+        Some(at) => Problem::bad_request(format!(
+            "invalid continue token: continue key is not valid: illegal base64 data at input byte {at}"
+        )),
+        None => Problem::beyond("a continue token that it has not made"),
+    })
+}
+
+fn of_list(call: &Call) -> Vec<FieldError> {
+    const MATCH: &str = "resourceVersionMatch";
+    let mut errors = Vec::new();
+    let (how, version) = (call.param(MATCH), call.param("resourceVersion"));
+    if !how.is_empty() {
+        if version.is_empty() {
+            errors.push(FieldError::forbidden(
+                MATCH,
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ));
+        }
+        if !call.param("continue").is_empty() {
+            errors.push(FieldError::forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
+        }
+        if !matches!(how, "Exact" | "NotOlderThan") {
+            errors.push(FieldError::unsupported(MATCH, how, &["Exact", "NotOlderThan", ""]));
+        }
+        if how == "Exact" && version == "0" {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            errors.push(FieldError::forbidden(MATCH, why));
+        }
+    }
+    if call.query.contains_key("sendInitialEvents") {
+        errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    }
+    errors
+}
+
+fn of_watch(call: &Call) -> Vec<FieldError> {
+    const MATCH: &str = "resourceVersionMatch";
+    let mut errors = Vec::new();
+    let (how, sends) = (call.param(MATCH), call.query.contains_key("sendInitialEvents"));
+    if sends && how != "NotOlderThan" {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(FieldError::forbidden(MATCH, why));
+    }
+    if !how.is_empty() {
+        if !sends {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            errors.push(FieldError::forbidden(MATCH, why));
+        }
+        if how != "NotOlderThan" {
+            errors.push(FieldError::unsupported(MATCH, how, &["NotOlderThan"]));
+        }
+        if !call.param("continue").is_empty() {
+            errors.push(FieldError::forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
+        }
+    }
+    errors
+}
