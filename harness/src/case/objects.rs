@@ -8,7 +8,8 @@ use super::step::Reader;
 use super::tree::{Kind, Node};
 
 /// The kinds of object that `patch` and `delete` know.
-pub(super) const KINDS: [&str; 7] = ["deployment", "replicaset", "statefulset", "daemonset", "pod", "configmap", "secret"];
+pub(super) const KINDS: [&str; 7] =
+    ["deployment", "replicaset", "statefulset", "daemonset", "pod", "configmap", "secret"];
 
 impl Reader<'_> {
     /// `deployment: {name: web, …}`, the short form.

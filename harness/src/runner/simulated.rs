@@ -70,7 +70,8 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
             sim.transcribe();
         }
         let lab = Lab::open(cluster).await?;
-        let options = SeatOptions { budget: simulation.budget, restart: case.restart.clone(), ..SeatOptions::default() };
+        let options =
+            SeatOptions { budget: simulation.budget, restart: case.restart.clone(), ..SeatOptions::default() };
         let seat = Seat::take(&lab, spec, &options).await?;
         let recording = seat.play(case).await;
         seat.leave().await;

@@ -198,6 +198,7 @@ fn expected(judgement: &Judgement) -> String {
         Blessing::Blessed(None) => "a blessed timeline".to_owned(),
         Blessing::Live(other) => format!("{} ({}), live", other.name, other.version),
         Blessing::Unblessed => "nothing but the laws: no timeline is blessed".to_owned(),
+        Blessing::Rules => "the case's own rules, as there is no upstream".to_owned(),
         Blessing::Changed(_) => "nothing but the laws: the case has changed since it was blessed".to_owned(),
     }
 }
