@@ -207,7 +207,9 @@ fn requests_from_limits(container: &mut Value) {
 
 /// Whether an image has no tag, or the tag `latest`, and no digest.
 fn is_latest(image: &str) -> bool {
-    if image.contains('@') {
+    // What cannot be read has no tag at all.
+    let readable = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    if image.is_empty() || !image.chars().all(readable) {
         return false;
     }
     let name = image.rsplit('/').next().unwrap_or_default();

@@ -37,6 +37,10 @@ pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
         }
         path => match body(path) {
             Some(body) => Ok(whole(StatusCode::OK, &body)),
+            // A group that is there has its own way to say so.
+            None if groups().any(|group| !group.is_empty() && path.starts_with(&format!("/apis/{group}/"))) => {
+                Err(Problem::no_path())
+            }
             None => Ok(nothing()),
         },
     }

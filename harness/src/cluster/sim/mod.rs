@@ -21,6 +21,7 @@
 
 mod admit;
 mod api;
+mod body;
 mod chance;
 mod defaults;
 mod discovery;

@@ -21,9 +21,9 @@ pub(super) fn number(call: &Call, name: &str) -> Outcome<Option<i64>> {
 
 /// The selectors and the rest of a list's, a watch's or a deletion's options.
 pub(super) fn list(call: &Call, kind: &Kind, watch: bool) -> Outcome<Selector> {
-    let selector = Selector::of_query(call.param("labelSelector"), call.param("fieldSelector"))?;
     number(call, "timeoutSeconds")?;
     number(call, "limit")?;
+    let selector = Selector::of_query(call.param("labelSelector"), call.param("fieldSelector"))?;
     let errors = if watch { of_watch(call) } else { of_list(call) };
     if !errors.is_empty() {
         return Err(Problem::invalid("meta.k8s.io", "ListOptions", "", &errors));

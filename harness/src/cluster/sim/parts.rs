@@ -3,12 +3,12 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::api::{TYPES, decode};
+use super::api::{TYPES, decode, decode_loosely};
 use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, whole};
 use super::store::Object;
-use super::{validate, write};
+use super::{body, validate, write};
 
 impl Server {
     pub(super) fn scale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
@@ -23,7 +23,7 @@ impl Server {
             |why: String| Problem::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"));
         let put = ask.call.method == hyper::Method::PUT;
         let wanted =
-            if put { Some(decode(place, &write::object_of(ask, "Scale")?).map_err(unfit)?.value) } else { None };
+            if put { Some(decode(place, &body::object_of(ask, "Scale")?).map_err(unfit)?.value) } else { None };
         if let Some(wanted) = &wanted {
             write::check_name(wanted, &ask.route.name)?;
         }
@@ -31,9 +31,11 @@ impl Server {
         let scale = match wanted {
             Some(wanted) => wanted,
             None => {
-                let patched = write::patched(ask, place, &scale_of(&old))?;
-                let error = |why: String| write::patch_error(ask, &patched, &why);
-                decode(place, &patched).map_err(error)?.value
+                let patched = body::patched(ask, place, &scale_of(&old))?;
+                let error = |why: String| body::patch_error(ask, &patched, &why);
+                let loose = ask.call.form().contains("strategic");
+                let decoded = if loose { decode_loosely(place, &patched) } else { decode(place, &patched) };
+                decoded.map_err(error)?.value
             }
         };
         let errors = validate::scale(&scale["spec"]);
@@ -55,7 +57,7 @@ impl Server {
 
     /// A pod gets its node.
     pub(super) fn bind(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let binding = write::object_of(ask, "Binding")?;
+        let binding = body::object_of(ask, "Binding")?;
         if let Some(named) = binding["metadata"]["name"].as_str().filter(|named| *named != ask.route.name) {
             let _ = named;
             return Err(Problem::bad_request("name in URL does not match name in Binding object".to_owned()));
@@ -79,7 +81,7 @@ impl Server {
         let pod = self.existing(ask)?;
         let uid = binding["metadata"]["uid"].as_str().unwrap_or_default();
         if !uid.is_empty() && uid != pod.meta("uid") {
-            return Err(write::wrong_uid(ask, &pod, uid));
+            return Err(write::wrong_uid(ask, pod.meta("uid"), uid));
         }
         let name = pod.meta("name");
         let taken = pod.body["spec"]["nodeName"].as_str().unwrap_or_default();
@@ -97,19 +99,19 @@ impl Server {
         if !taken.is_empty() {
             return refuse(format!("pod {name} is already assigned to node \"{taken}\""));
         }
-        let mut body = pod.body.clone();
-        body["spec"]["nodeName"] = node.into();
+        let mut bound = pod.body.clone();
+        bound["spec"]["nodeName"] = node.into();
         for what in ["annotations", "labels"] {
             for (key, value) in binding["metadata"][what].as_object().into_iter().flatten() {
-                body["metadata"][what][key] = value.clone();
+                bound["metadata"][what][key] = value.clone();
             }
         }
-        let mut conditions = body["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let mut conditions = bound["status"]["conditions"].as_array().cloned().unwrap_or_default();
         if conditions.iter().all(|one| one["type"] != "PodScheduled") {
             conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": ask.stamp()}));
         }
-        body["status"]["conditions"] = Value::Array(conditions);
-        self.write(ask.kind, &body)?;
+        bound["status"]["conditions"] = Value::Array(conditions);
+        self.write(ask.kind, &bound)?;
         let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(whole(StatusCode::CREATED, &done))
     }

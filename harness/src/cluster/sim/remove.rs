@@ -45,8 +45,9 @@ impl Server {
         let found: Vec<_> = self.store.list(ask.kind, &ask.route.namespace).cloned().collect();
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.matches(&object.body)) {
-            let (_, state) = self.take(object, &how, ask.now)?;
-            items.push(state.body.clone());
+            self.take(object, &how, ask.now)?;
+            // As they were found.
+            items.push(object.body.clone());
         }
         let version = self.store.version().to_string();
         let list = json!({"kind": format!("{}List", ask.kind.kind), "apiVersion": ask.kind.api_version(),
@@ -59,7 +60,16 @@ impl Server {
         let (kind, name) = (object.kind, object.meta("name").to_owned());
         preconditions(kind, object, how)?;
         if kind.kind == "Namespace" {
-            return Ok((false, self.end_namespace(object, now)));
+            if object.deleting() {
+                return Ok((false, Arc::clone(object)));
+            }
+            let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
+            let finalizers = finalizers(&was, how);
+            let mut body = object.body.clone();
+            if finalizers != was {
+                body["metadata"]["finalizers"] = json!(finalizers);
+            }
+            return Ok((false, self.end_namespace(&Object::new(kind, body, object.version), now)));
         }
         let mut body = object.body.clone();
         let mut graceful = false;
@@ -218,8 +228,8 @@ fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
 fn how(ask: &Ask<'_>) -> Outcome<How> {
     let mut body = json!({});
     if !ask.call.body.is_empty() {
-        super::write::check_form(ask.call)?;
-        let given = super::write::interpret(&ask.call.body)
+        super::body::check_form(ask.call)?;
+        let given = super::body::interpret(&ask.call.body)
             .map_err(|why| Problem::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?;
         // The group's own version, or that of all options.
         let (version, kind) = (given["apiVersion"].as_str().unwrap_or_default(), given["kind"].as_str());

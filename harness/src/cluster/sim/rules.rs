@@ -57,7 +57,12 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
             count_templates(body, None);
             body["status"] = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
         }
-        "Pod" => body["status"] = json!({"phase": "Pending", "qosClass": quality(&body["spec"])}),
+        "Pod" => {
+            if body["spec"]["terminationGracePeriodSeconds"].as_i64().is_some_and(|grace| grace < 0) {
+                body["spec"]["terminationGracePeriodSeconds"] = 1.into();
+            }
+            body["status"] = json!({"phase": "Pending", "qosClass": quality(&body["spec"])});
+        }
         "ResourceQuota" => body["status"] = json!({}),
         "Namespace" => {
             body["status"] = json!({"phase": "Active"});
@@ -96,6 +101,7 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
 pub(super) fn status(kind: &Kind, new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     match kind.kind {
+        "DaemonSet" => count_templates(new, Some(old)),
         // Annotations come along: the controller writes the revision so.
         "Deployment" => keep_meta(new, old, "labels"),
         "Pod" => {

@@ -60,7 +60,7 @@ impl Key {
 }
 
 impl Object {
-    fn new(kind: &'static Kind, mut body: Value, version: u64) -> Arc<Self> {
+    pub(super) fn new(kind: &'static Kind, mut body: Value, version: u64) -> Arc<Self> {
         body["metadata"]["resourceVersion"] = version.to_string().into();
         Arc::new(Self { kind, body, version, text: OnceLock::new() })
     }

@@ -111,6 +111,12 @@ impl Order {
         object["kind"] = self.kind.kind.into();
         object["apiVersion"] = self.kind.api_version().into();
         object["metadata"] = meta;
+        if self.kind.kind == "DaemonSet" {
+            object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
+        }
+        if matches!(self.kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet") {
+            object["spec"]["replicas"] = 0.into();
+        }
         line(&json!({"type": "BOOKMARK", "object": object}))
     }
 }

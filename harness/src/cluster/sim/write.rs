@@ -4,12 +4,13 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use super::api::{self, TYPES, decode};
+use super::body::{object_of, patch_error, patched, strict_error, unregistered, warnings};
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
-use super::server::{Answer, Ask, Call, Server, text};
+use super::server::{Answer, Ask, Server, text};
 use super::store::{Key, Object};
-use super::{admit, defaults, jsonpatch, rules, syntax, validate};
+use super::{admit, defaults, rules, validate};
 
 /// The longest name that can be made of `generateName`.
 const LONGEST_BASE: usize = 58;
@@ -77,6 +78,9 @@ impl Server {
             return match self.existing(ask) {
                 Ok(old) => self.replaced(ask, &old, new, status),
                 Err(_) if ask.kind.made_by_put() && !status => {
+                    if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
+                        return Err(wrong_uid(ask, "", uid));
+                    }
                     new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
                     self.make(ask, new)
                 }
@@ -99,13 +103,18 @@ impl Server {
         let place = TYPES.place(kind.kind).expect("every kind is in the table");
         let patched = patched(ask, place, old)?;
         let error = |why: &str| patch_error(ask, &patched, why);
+        let loose = ask.call.form().contains("strategic");
         let (version, name) = (kind.api_version(), kind.kind);
         let said = (patched["apiVersion"].as_str().unwrap_or_default(), patched["kind"].as_str().unwrap_or_default());
-        let said = (if said.0.is_empty() { &version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
-        if said != (&version, name) {
-            return Err(error(&unregistered(said.0, said.1)));
+        if !loose {
+            if said.0.is_empty() {
+                // Read as no version's, it has nothing that the versions have, a name neither.
+                check_name(&json!({}), &ask.route.name)?;
+            }
+            if said.0 != version || !(said.1.is_empty() || said.1 == name) {
+                return Err(error(&unregistered(said.0, said.1)));
+            }
         }
-        let loose = ask.call.form().contains("strategic");
         let decoded = if loose { api::decode_loosely(place, &patched) } else { decode(place, &patched) };
         let decoded = decoded.map_err(|why| error(&why))?;
         if ask.call.param("fieldValidation") == "Strict" && !decoded.unknown.is_empty() {
@@ -133,7 +142,7 @@ impl Server {
         check_namespace(&mut new, kind, old.meta("namespace"))?;
         let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
         if !uid.is_empty() && uid != old.meta("uid") {
-            return Err(wrong_uid(ask, old, uid));
+            return Err(wrong_uid(ask, old.meta("uid"), uid));
         }
         match new["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
             "" | "0" if kind.kind == "Lease" => {
@@ -181,15 +190,14 @@ impl Server {
         if ask.call.query.contains_key("dryRun") {
             return Err(Problem::beyond("dry runs"));
         }
-        let key = old.key();
-        let object = self.store.put(kind, key.clone(), new);
-        // The last finalizer of an object that is to go.
-        let grace = object.body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        // A namespace goes by its own controller alone.
-        if object.deleting() && object.finalizers().next().is_none() && grace == 0 && kind.kind != "Namespace" {
-            self.store.remove(&key);
+        // The last finalizer of an object that is to go: this is not even written. A namespace goes by its own controller alone.
+        let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
+        let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if old.deleting() && !kept && grace == 0 && kind.kind != "Namespace" {
+            self.store.remove(&old.key());
+            return Ok(Object::new(kind, new, old.version));
         }
-        Ok(object)
+        Ok(self.store.put(kind, old.key(), new))
     }
 
     /// The request's body as the kind's type, defaults filled in, its unknown fields told as the query wants it.
@@ -228,13 +236,6 @@ impl Server {
     }
 }
 
-/// What upstream says of a kind that no version has.
-fn unregistered(version: &str, kind: &str) -> String {
-    // Where upstream looks it up depends on whether it is asked for a version or for any.
-    let place = if version.contains('/') { "pkg/api/legacyscheme/scheme.go:30" } else { "pkg/runtime/scheme.go:111" };
-    format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"{place}\"")
-}
-
 /// The body says the name that the path says.
 pub(super) fn check_name(body: &Value, wanted: &str) -> Outcome<()> {
     match body["metadata"]["name"].as_str().unwrap_or_default() {
@@ -249,8 +250,8 @@ pub(super) fn check_name(body: &Value, wanted: &str) -> Outcome<()> {
 }
 
 /// Somebody means another object of the same name.
-pub(super) fn wrong_uid(ask: &Ask<'_>, old: &Object, uid: &str) -> Problem {
-    let (path, there) = (registry(ask.kind, &old.key()), old.meta("uid"));
+pub(super) fn wrong_uid(ask: &Ask<'_>, there: &str, uid: &str) -> Problem {
+    let path = registry(ask.kind, &ask.key());
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
          UID in precondition: {uid}, UID in object meta: {there}"
@@ -262,143 +263,9 @@ pub(super) fn wrong_uid(ask: &Ask<'_>, old: &Object, uid: &str) -> Problem {
 fn registry(kind: &Kind, key: &Key) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    format!("/registry/{}/{}", kind.plural, names.join("/"))
-}
-
-/// The body is JSON by its own word.
-pub(super) fn check_form(call: &Call) -> Outcome<()> {
-    let form = call.form();
-    if matches!(form, "application/json" | "" | "*/*") {
-        return Ok(());
-    }
-    if form.contains("protobuf") || form.contains("yaml") || form.contains("cbor") {
-        return Err(Problem::beyond(format!("bodies in {form}; start the client with JSON as its content type")));
-    }
-    Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
-}
-
-/// A body as JSON with a version and a kind, be they empty.
-///
-/// # Errors
-/// What a decoder says that looks for the two.
-pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
-    const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-    if let Some(fault) = syntax::fault(text) {
-        return Err(fault);
-    }
-    let body: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-    match &body {
-        Value::Object(fields) => {
-            for name in ["apiVersion", "kind"] {
-                if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
-                    let kind = syntax::kind_of(value);
-                    return Err(format!("json: cannot unmarshal {kind} into Go struct field .{name} of type string"));
-                }
-            }
-            Ok(body)
-        }
-        Value::Null => Ok(json!({})),
-        other => Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", syntax::kind_of(other))),
-    }
-}
-
-/// The request's body, which is to be of this kind.
-pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
-    const SHOWN: usize = 30;
-    check_form(ask.call)?;
-    let body = &ask.call.body;
-    interpret(body).map_err(|why| {
-        let more = if body.len() > SHOWN { " ..." } else { "" };
-        let first = &body[..body.len().min(SHOWN)];
-        let shown = match body.first() {
-            None => "<empty>".to_owned(),
-            Some(b'{') => String::from_utf8_lossy(first).into_owned() + more,
-            Some(_) => first.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
-        };
-        Problem::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
-        ))
-    })
-}
-
-/// An object after a patch.
-pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<Value> {
-    let text = &ask.call.body;
-    // What unknown fields are to be told of is read once more, and that says what is no patch.
-    let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
-    let fault = syntax::fault(text);
-    let told = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
-    let read = || serde_json::from_slice::<Value>(text).map_err(|error| Problem::internal(&error.to_string()));
-    let no_map = |value: &Value| {
-        format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", syntax::kind_of(value))
-    };
-    match ask.call.form() {
-        "application/strategic-merge-patch+json" => {
-            if let Some(fault) = fault {
-                return Err(Problem::bad_request(fault));
-            }
-            match read()? {
-                Value::Null => Ok(old.clone()),
-                patch @ Value::Object(_) => api::strategic(place, old, &patch).map_err(Problem::bad_request),
-                other => Err(Problem::bad_request(no_map(&other))),
-            }
-        }
-        "application/merge-patch+json" => {
-            match fault {
-                Some(fault) if looks => return Err(told(fault)),
-                Some(_) => return Err(Problem::bad_request("Invalid JSON Patch".to_owned())),
-                None => {}
-            }
-            let patch = read()?;
-            if !patch.is_object() && !patch.is_null() && looks {
-                return Err(told(no_map(&patch)));
-            }
-            if !patch.is_object() {
-                return Err(Problem::beyond("a merge patch that is no object"));
-            }
-            let mut new = old.clone();
-            json_patch::merge(&mut new, &patch);
-            Ok(new)
-        }
-        "application/json-patch+json" => {
-            if let Some(fault) = fault {
-                return Err(told(fault));
-            }
-            let patch = read()?;
-            let list = match &patch {
-                Value::Array(list) => list.as_slice(),
-                Value::Null => &[],
-                other => {
-                    let what = if looks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
-                    let found = syntax::kind_of(other);
-                    return Err(told(format!("json: cannot unmarshal {found} into Go value of type {what}")));
-                }
-            };
-            jsonpatch::apply(list, old)
-        }
-        "application/apply-patch+yaml" => Err(Problem::beyond("server-side apply")),
-        _ => Err(Problem::no_patch_form()),
-    }
-}
-
-/// A patch whose result is no object of its kind.
-pub(super) fn patch_error(ask: &Ask<'_>, patched: &Value, why: &str) -> Problem {
-    let shown = if ask.call.form().contains("strategic") {
-        &serde_json::from_slice(&ask.call.body).unwrap_or_default()
-    } else {
-        patched
-    };
-    Problem::invalid("", "", "", &[FieldError::invalid("patch", shown.to_string(), why)])
-}
-
-fn strict_error(unknown: &[String]) -> String {
-    let all: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
-    format!("strict decoding error: {}", all.join(", "))
-}
-
-fn warnings(ask: &Ask<'_>, unknown: &[String]) -> Vec<String> {
-    let quiet = ask.call.param("fieldValidation") == "Ignore";
-    unknown.iter().filter(|_| !quiet).map(|path| format!("unknown field \"{path}\"")).collect()
+    // As nodes were called once.
+    let plural = if kind.kind == "Node" { "minions" } else { kind.plural };
+    format!("/registry/{plural}/{}", names.join("/"))
 }
 
 /// Without what the kind says, and without what this server does not keep.

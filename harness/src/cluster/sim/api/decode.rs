@@ -173,8 +173,9 @@ impl Reader {
             (Shape::IntOrString, other) => {
                 let fits = other.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
                 if !fits {
-                    // It reads itself, and knows nothing of where it stands.
-                    return Err(wrong(other, "", "", "int32"));
+                    // Where a patch was merged it reads itself, and knows nothing of where it stands.
+                    let place = if self.loose { String::new() } else { path() };
+                    return Err(wrong(other, &place, owner, "int32"));
                 }
                 true
             }
@@ -197,10 +198,18 @@ impl Reader {
                     let cut = number.as_i64().unwrap_or(0) as i32;
                     Ok(cut.into())
                 }
-                (_, other) => Err(format!("cannot convert {} to {go}", go_type(other))),
+                // Whole numbers can be made to texts, and broken ones cut, as Go sees it; nobody does.
+                (Shape::Text, Value::Number(number)) if number.is_i64() => {
+                    Err(format!("cannot convert int64 to {}", named(owner, &self.path, go)))
+                }
+                (Shape::Int(..), Value::Number(_)) => Err(format!("cannot convert float64 to {go}")),
+                (Shape::Text | Shape::Bool | Shape::Int(..) | Shape::Float, _) => {
+                    Err(format!("unrecognized type: {go}"))
+                }
+                (_, other) => Err(wrong(other, &path(), owner, go)),
             };
         }
-        if fits { Ok(value.clone()) } else { Err(wrong(value, &path(), owner, go)) }
+        if fits { Ok(value.clone()) } else { Err(wrong(value, &path(), owner, &named(owner, &self.path, go))) }
     }
 }
 
@@ -239,25 +248,28 @@ fn quantity(text: &str) -> Result<Value, String> {
     if known && is_number { Ok(Value::String(text.to_owned())) } else { Err(FORM.to_owned()) }
 }
 
+/// What Go calls the type of a text that has a type of its own.
+fn named(owner: &str, path: &[String], go: &str) -> String {
+    const NAMED: [(&str, &str, &str); 3] = [
+        ("Secret", "type", "v1.SecretType"),
+        ("DeploymentStrategy", "type", "v1.DeploymentStrategyType"),
+        ("PodStatus", "phase", "v1.PodPhase"),
+    ];
+    let field = path.last().map_or("", String::as_str);
+    let found = NAMED.iter().find(|(of, name, _)| *of == owner && *name == field);
+    found.map_or_else(|| go.to_owned(), |(_, _, name)| (*name).to_owned())
+}
+
 /// What Go calls a value's kind.
 fn go_kind(value: &Value) -> &'static str {
     match value {
-        Value::Array(_) => "slice",
-        Value::Object(_) => "map",
-        other => go_type(other),
-    }
-}
-
-/// What Go calls a value's type.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
+        Value::Null => "nil",
         Value::Bool(_) => "bool",
         Value::Number(number) if number.is_i64() => "int64",
         Value::Number(_) => "float64",
         Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
     }
 }
 

@@ -27,7 +27,9 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
         Some("replace") => return Ok(Value::Object(clean(patch))),
         Some("delete") => return Ok(Value::Object(Map::new())),
         Some("merge") | None => {}
-        Some(other) => return Err(format!("Unknown patch type: {other} in map")),
+        Some(other) => {
+            return Err(format!("unknown patch type: {other} in map: {}", go_map(&Value::Object(patch.clone()))));
+        }
     }
     if let Some(Value::Array(kept)) = patch.get(RETAIN) {
         object.retain(|name, _| kept.iter().any(|kept| kept == name));

@@ -93,7 +93,7 @@ pub(super) fn daemon_set(spec: &Value) -> Vec<FieldError> {
 
 pub(super) fn same_selector(new: &Value, old: &Value) -> Option<FieldError> {
     let (new, old) = (&new["spec"]["selector"], &old["spec"]["selector"]);
-    (new != old).then(|| FieldError::invalid("spec.selector", new.clone(), "field is immutable"))
+    (new != old).then(|| FieldError::invalid_shown("spec.selector", shown(new), "field is immutable"))
 }
 
 /// The number that a scale asks for.
@@ -142,9 +142,19 @@ fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
             && selector[name].as_array().is_none_or(Vec::is_empty)
     };
     if is_empty("matchLabels") && is_empty("matchExpressions") {
-        errors.push(FieldError::invalid(PATH, selector.clone(), format!("empty selector is invalid for {of}")));
+        errors.push(FieldError::invalid_shown(PATH, shown(selector), format!("empty selector is invalid for {of}")));
     }
     errors
+}
+
+/// A selector as upstream prints it.
+fn shown(selector: &Value) -> String {
+    if selector.is_null() {
+        return "null".to_owned();
+    }
+    let fields = ["matchLabels", "matchExpressions"];
+    let fields = fields.iter().filter_map(|name| Some(format!("\"{name}\":{}", selector.get(*name)?)));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 /// Whether upstream can make a selector of it at all.
@@ -168,7 +178,7 @@ fn is_selector(selector: &Value) -> bool {
 fn template(spec: &Value, of: &str) -> Vec<FieldError> {
     if !is_selector(&spec["selector"]) {
         let why = if of == "StatefulSet" { "" } else { "invalid label selector" };
-        return vec![FieldError::invalid("spec.selector", spec["selector"].clone(), why)];
+        return vec![FieldError::invalid_shown("spec.selector", shown(&spec["selector"]), why)];
     }
     let mut errors = mismatch(spec);
     errors.extend(pod_template(&spec["template"]));

@@ -51,6 +51,10 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         errors.extend(core::event(new));
         return errors;
     }
+    if matches!(kind.kind, "Node" | "Namespace") {
+        // As if it were new, too.
+        errors.extend(create(kind, new));
+    }
     errors.extend(meta::update(kind, &new["metadata"], &old["metadata"]));
     match kind.kind {
         "Deployment" => {
