@@ -49,6 +49,8 @@ type Row = Vec<(String, Verdict)>;
 
 /// How long an edge may take to settle, in virtual time.
 const BUDGET: Duration = Duration::from_secs(20);
+/// What threads that play cases are called.
+const PLAYER: &str = "player";
 /// The stack of a thread that plays cases, in bytes.
 const STACK: usize = 16 << 20;
 
@@ -69,8 +71,13 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let cases = cases.into_iter().map(|case| Ok((blessed(&case)?, case))).collect::<Result<Vec<_>, CliError>>()?;
     let began = clock::instant();
     // A panic is how a wrong controller may end; it is told of as the subject's end.
-    std::panic::set_hook(Box::new(|_| {}));
-    let right = play(&cases, None, false);
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(PLAYER) {
+            tell(panic);
+        }
+    }));
+    let right = right(&cases, arguments)?;
     let wrong: Vec<&String> =
         right.iter().filter(|(_, verdict)| *verdict != Verdict::Conformant).map(|(case, _)| case).collect();
     if !wrong.is_empty() {
@@ -87,6 +94,20 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let (killed, all) = matrix.killed();
     println!("{killed} of {all} mutants killed, {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
+}
+
+/// The outcomes of the right controller, on a thread of its own: that of a command has a runtime already.
+fn right(cases: &[(Shelf, Case)], arguments: &Arguments) -> Result<Row, CliError> {
+    let failed = |source| CliError::File { path: arguments.exceptions.clone(), source };
+    std::thread::scope(|scope| {
+        let playing = player().spawn_scoped(scope, || play(cases, None, false)).map_err(failed)?;
+        playing.join().map_err(|_| failed(std::io::Error::other("the right controller cannot be played: a bug")))
+    })
+}
+
+/// A thread that plays cases.
+fn player() -> std::thread::Builder {
+    std::thread::Builder::new().name(PLAYER.to_owned()).stack_size(STACK)
 }
 
 /// The outcomes of each mutant, several mutants at a time.
@@ -110,7 +131,7 @@ fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(Shelf, Case)]) -> R
                     }
                 }
             };
-            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).map_err(failed)?;
+            player().spawn_scoped(scope, work).map_err(failed)?;
         }
         drop(done);
         for (at, row) in finished {
