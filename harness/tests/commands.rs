@@ -79,3 +79,69 @@ fn explain_tells_every_case_and_gives_reasons() {
     let (all, code) = lockstep(&["explain", "cases"], &[]);
     assert!(code == 0 && all.lines().count() > 8_000);
 }
+
+/// A right controller, and a timeline that asks for something else: what a failure leaves behind, and what plays it again.
+#[test]
+fn a_failure_is_told_of_wherever_it_was_asked_for() {
+    let (folder, area) = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let read = |name: &str| {
+        std::fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
+        std::fs::remove_file(area.join(name)).expect("removable");
+    }
+    let timeline = std::fs::read_to_string(area.join("good.timeline")).expect("readable");
+    std::fs::copy(area.join("good.yaml"), area.join("wrong.yaml")).expect("copied");
+    std::fs::write(area.join("wrong.timeline"), timeline.replace("rs1 3 -> 0", "rs1 3 -> 1")).expect("writable");
+
+    let cases = path("area");
+    let (page, xml, evidence) = (path("page.html"), path("junit.xml"), path("evidence"));
+    let (target, summary) = (path("target"), path("summary.md"));
+    let environment = [("CARGO_TARGET_DIR", target.as_str())];
+    let told = ["run", &cases, "--cluster", "sim", "--html", &page, "--junit", &xml, "--evidence", &evidence];
+    let job = [environment[0], ("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())];
+    let (said, code) = lockstep(&told, &job);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("expected, at rest") && said.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{said}");
+    let annotation = format!("::error file={cases}/wrong.yaml,line=7,title=area/wrong%3A non-conformant%3A edge 1");
+    assert!(said.contains(&annotation), "no {annotation} in\n{said}");
+    let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
+    assert!(xml.contains("tests=\"2\"") && xml.contains("failures=\"1\"") && xml.contains("rs1 3 -&gt; 1"), "{xml}");
+    assert!(page.contains("first wrong step") && page.matches("<section").count() == 2);
+    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains("edge 1, line 7"), "{summary}");
+    for name in [
+        "about.json",
+        "recording.ndjson",
+        "case.yaml",
+        "expected.timeline",
+        "happened.timeline",
+        "report.txt",
+        "page.html",
+    ] {
+        assert!(!read(&format!("evidence/ours/area/wrong/{name}")).is_empty());
+    }
+    assert!(!folder.path().join("evidence/ours/area/good").exists());
+
+    let (said, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
+    assert!(said.contains("1 case in ") && said.contains("area/wrong") && code == 1, "{said}");
+    std::fs::write(area.join("wrong.timeline"), &timeline).expect("writable");
+    let (said, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
+    assert!(said.contains("1 conformant") && code == 0, "{said}");
+    let (_, code) = lockstep(&["run", &cases, "--cluster", "sim", "--rerun-failed"], &environment);
+    assert_eq!(code, 4, "nothing is left that failed");
+}
+
+#[test]
+fn a_filter_chooses_and_a_bad_one_is_bad_usage() {
+    let (said, code) = lockstep(&["list", "-E", "area(recreate) & !label(scale)"], &[]);
+    assert!(
+        code == 0
+            && said.contains("recreate/three ")
+            && !said.contains("recreate/scale ")
+            && !said.contains("rolling/"),
+        "{said}"
+    );
+    assert_eq!(lockstep(&["list", "-E", "aera(recreate)"], &[]).1, 64);
+    assert_eq!(lockstep(&["list", "-E", "none()"], &[]).1, 4);
+}

@@ -8,6 +8,7 @@
 //! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`schema()`] tells editors the shape of it.
+//! * [`filter`] chooses among cases.
 //! * [`find()`] and [`load`] are the only functions that touch the disk.
 //!
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
@@ -16,6 +17,7 @@ mod cast;
 mod during;
 mod fault;
 mod file;
+pub mod filter;
 mod find;
 mod finding;
 mod malformed;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::run::colour;
 use super::select::{Selection, blessed};
 use super::stage::Place;
 use super::{CliError, stage};
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     /// Which upstream: upstream, upstream:VERSION or upstream:PATH.
     #[arg(long, default_value = "upstream")]
     subject: String,
-    /// Write nothing; say which timelines are missing or would change.
+    /// Write nothing; show which timelines are missing, and line by line what would change.
     #[arg(long)]
     check: bool,
 }
@@ -121,17 +122,19 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         recordings: BOOTS.iter().sum(),
         boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
     });
-    if blessed(case)?.for_server(&header.cluster.version) == Some(&timeline) {
+    let shelf = blessed(case)?;
+    let before = shelf.for_server(&header.cluster.version);
+    if before == Some(&timeline) {
         println!("as blessed   {name}");
         return Ok(Outcome::Conformant);
     }
     if check {
-        println!("would change {name}");
+        println!("would change {name}\n{}", report::change(before, &timeline, colour()));
         return Ok(Outcome::Unblessed);
     }
     let path = shelf::path(Path::new(&case.path), &header.cluster.version);
     std::fs::write(&path, timeline.to_string()).map_err(|source| CliError::File { path: path.clone(), source })?;
-    println!("blessed      {name}");
+    println!("blessed      {name}\n{}", report::change(before, &timeline, colour()));
     Ok(Outcome::Conformant)
 }
 

@@ -17,6 +17,7 @@ mod lint;
 mod list;
 mod mutants;
 mod own;
+mod progress;
 mod record;
 mod run;
 mod schema;

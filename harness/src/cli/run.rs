@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::progress::Progress;
 use super::select::{Selection, blessed};
 use super::stage::Place;
 use super::telling::{Play, Reports, Telling};
@@ -78,6 +79,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     cases.iter().try_for_each(|case| blessed(case).map(drop))?;
     let all = clock::instant();
     let telling = Telling::new(&arguments.reports);
+    let progress = Progress::of(cases.len() * specs.len() * arguments.rounds().count());
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
         if arguments.stops(&outcomes) {
@@ -85,7 +87,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
         }
         let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
         let judged = arguments.place.with_each(&brought, &specs, async |spec, player| {
-            let outcomes = judged(&arguments, &telling, spec, player, &cases, &shelves).await?;
+            let outcomes = judged(&arguments, (&telling, &progress), spec, player, &cases, &shelves).await?;
             if outcomes.contains(&Outcome::Inconclusive)
                 && let Some(logs) = player.keep_logs().await
             {
@@ -95,6 +97,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
         });
         outcomes.extend(judged.await?.into_iter().flatten());
     }
+    drop(progress);
     telling.remember();
     telling.finish(&format!("lockstep run, {}", arguments.subject.join(", ")))?;
     if arguments.output == Output::Human {
@@ -129,7 +132,7 @@ impl Arguments {
 /// A subject on every case, told of as it goes; of many rounds on a simulated cluster only what is not as it should be, and a line each.
 async fn judged(
     arguments: &Arguments,
-    telling: &Telling<'_>,
+    (telling, progress): (&Telling<'_>, &Progress),
     spec: &Spec,
     player: &Player<'_>,
     cases: &[Case],
@@ -142,7 +145,9 @@ async fn judged(
         arguments.rounds().flat_map(|round| cases.iter().zip(shelves).map(move |(case, shelf)| (round, case, shelf)));
     let plays = stream::iter(plays).map(async |(round, case, shelf)| {
         let began = clock::instant();
+        progress.begins(&case.name);
         let recording = player.play_with(case, round.seed).await?;
+        progress.ends(&case.name);
         let outcome = tell(arguments, telling, spec, round, case, shelf, &recording, began.elapsed(), brief)?;
         Ok::<_, CliError>((round, outcome))
     });

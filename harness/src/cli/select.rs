@@ -1,8 +1,9 @@
-//! Which cases: paths and a filter.
+//! Which cases: paths, a filter, and what failed last.
 
 use std::path::{Path, PathBuf};
 
-use super::CliError;
+use super::{CliError, failed};
+use crate::case::filter::Filter;
 use crate::case::{self, Case};
 use crate::shelf::Shelf;
 
@@ -12,9 +13,13 @@ pub(super) struct Selection {
     /// Case files, or folders of them.
     #[arg(default_value = "cases")]
     paths: Vec<PathBuf>,
-    /// Only cases whose name (`area/name`) contains this text.
-    #[arg(short = 'E', long, value_name = "TEXT")]
-    filter: Option<String>,
+    /// Only these cases, such as 'area(rolling) & label(surge)'; a word alone is a part of `area/name`. There are area, name, case, label (what
+    /// a case does and sets: undo, during, maxSurge …), text (its description) and judges, each with (part), (=whole) or (#pattern*); & | - !
+    #[arg(short = 'E', long, value_name = "FILTER", value_parser = Filter::parse)]
+    filter: Option<Filter>,
+    /// Only cases that failed the last time they were played.
+    #[arg(long)]
+    rerun_failed: bool,
 }
 
 impl Selection {
@@ -31,7 +36,11 @@ impl Selection {
         if !errors.is_empty() {
             return Err(CliError::Cases(errors));
         }
-        cases.retain(|case| self.filter.as_ref().is_none_or(|text| case.name.contains(text.as_str())));
+        cases.retain(|case| self.filter.as_ref().is_none_or(|filter| filter.wants(case)));
+        if self.rerun_failed {
+            let last = failed::last();
+            cases.retain(|case| last.contains(&case.path));
+        }
         if cases.is_empty() { Err(CliError::NoCase) } else { Ok(cases) }
     }
 }

@@ -11,6 +11,7 @@
 //! * [`page::page`] is all of it for a browser, [`github`] for a job's page.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
+mod change;
 mod escape;
 mod failure;
 mod faults;
@@ -27,6 +28,7 @@ mod summary;
 mod table;
 mod totals;
 
+pub use change::change;
 pub use failure::{failure, headline};
 pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table};
 pub use json::json;

@@ -8,8 +8,10 @@ use super::escape;
 use crate::course::{Allowed, Course, Size, Stop, Total, belongs};
 use crate::timeline::{EdgeId, Timeline};
 
-/// The width of an edge.
-const COLUMN: usize = 46;
+/// The least and the greatest width of an edge, and of all of them where there are few.
+const NARROW: usize = 46;
+const WIDE: usize = 104;
+const ROOM: usize = 540;
 /// The width of the names at the left.
 const GUTTER: usize = 62;
 /// The height of a Deployment's lane and of a ReplicaSet's, without the gap below.
@@ -44,6 +46,8 @@ pub(super) struct Frame {
     widest: i64,
     wrong: Option<EdgeId>,
     number: usize,
+    /// The width of an edge.
+    wide: usize,
 }
 
 impl Frame {
@@ -54,7 +58,9 @@ impl Frame {
         wrong: Option<EdgeId>,
         number: usize,
     ) -> Self {
-        let mut frame = Self { ids, deployments: Vec::new(), sets: Vec::new(), most: 1, widest: 1, wrong, number };
+        let wide = (ROOM / ids.len().max(1)).clamp(NARROW, WIDE);
+        let mut frame =
+            Self { wide, ids, deployments: Vec::new(), sets: Vec::new(), most: 1, widest: 1, wrong, number };
         for course in courses {
             for (names, known) in [(course.deployments(), &mut frame.deployments), (course.sets(), &mut frame.sets)] {
                 let new: Vec<String> =
@@ -79,7 +85,8 @@ impl Frame {
 
     /// One picture with its title.
     pub(super) fn figure(&self, out: &mut String, side: &str, whose: &str, course: &Course, timeline: &Timeline) {
-        let width = GUTTER + COLUMN * self.ids.len() + 10;
+        let wide = self.wide;
+        let width = GUTTER + wide * self.ids.len() + 10;
         let lanes = |tall: usize, low: usize| {
             f64::from(u32::try_from(tall).unwrap_or(0)) * (TALL + GAP)
                 + f64::from(u32::try_from(low).unwrap_or(0)) * (LOW + GAP)
@@ -107,18 +114,20 @@ impl Frame {
 
     /// Where an edge's column begins.
     fn x(&self, column: usize) -> usize {
-        GUTTER + column * COLUMN
+        let wide = self.wide;
+        GUTTER + column * wide
     }
 
     /// The edges' names and marks, and the wrong one's band.
     fn columns_of(&self, out: &mut String, timeline: &Timeline, height: f64) {
+        let wide = self.wide;
         let foot = height - FOOT;
         for (column, id) in self.ids.iter().enumerate() {
-            let (x, middle) = (self.x(column), self.x(column) + COLUMN / 2);
+            let (x, middle) = (self.x(column), self.x(column) + wide / 2);
             if self.wrong == Some(*id) {
                 let _ = writeln!(
                     out,
-                    "<rect class=\"wrong\" x=\"{x}\" y=\"2\" width=\"{COLUMN}\" height=\"{:.0}\" rx=\"4\"/><text class=\"wrong-mark\" x=\"{middle}\" y=\"17\">▼</text>",
+                    "<rect class=\"wrong\" x=\"{x}\" y=\"2\" width=\"{wide}\" height=\"{:.0}\" rx=\"4\"/><text class=\"wrong-mark\" x=\"{middle}\" y=\"17\">▼</text>",
                     height - 4.0
                 );
             }
@@ -138,13 +147,14 @@ impl Frame {
                 anchor(*id),
                 foot + 14.0,
                 foot + 28.0,
-                escape(&short(&edge.label, *id))
+                escape(&short(&edge.label, *id, wide))
             );
         }
     }
 
     /// A Deployment's lane: wanted in all, available, and the bounds of both.
     fn deployment(&self, out: &mut String, name: &str, course: &Course, top: f64) {
+        let wide = self.wide;
         let y = |pods: i64| top + TALL - TALL * share(pods, self.most + 1);
         self.lane(out, name, top, TALL, "deployment");
         let mut last: Option<(usize, Total)> = None;
@@ -159,7 +169,7 @@ impl Frame {
             if before.map(|it| it.bounds) != allowed.map(|it| it.bounds) {
                 self.names_of_bounds(out, column, allowed, &y);
             }
-            let (x, end) = (self.x(column), self.x(column) + COLUMN);
+            let (x, end) = (self.x(column), self.x(column) + wide);
             for (class, now, before) in [
                 ("total", total.wanted, last.map(|(_, last)| last.wanted)),
                 ("available", total.available, last.map(|(_, last)| last.available)),
@@ -174,19 +184,20 @@ impl Frame {
 
     /// Above what may be and below what must be available.
     fn bounds(&self, out: &mut String, column: usize, allowed: Option<&Allowed>, y: &impl Fn(i64) -> f64, top: f64) {
+        let wide = self.wide;
         let Some(allowed) = allowed else { return };
         let x = self.x(column);
         let most = y(allowed.bounds.most);
         let _ = writeln!(
             out,
-            "<rect class=\"outside\" x=\"{x}\" y=\"{top:.1}\" width=\"{COLUMN}\" height=\"{:.1}\"/><path class=\"bound\" d=\"M{x} {most:.1}h{COLUMN}\"/>",
+            "<rect class=\"outside\" x=\"{x}\" y=\"{top:.1}\" width=\"{wide}\" height=\"{:.1}\"/><path class=\"bound\" d=\"M{x} {most:.1}h{wide}\"/>",
             most - top
         );
         if let Some(least) = allowed.bounds.least.filter(|least| *least > 0) {
             let least = y(least);
             let _ = writeln!(
                 out,
-                "<rect class=\"outside\" x=\"{x}\" y=\"{least:.1}\" width=\"{COLUMN}\" height=\"{:.1}\"/><path class=\"bound\" d=\"M{x} {least:.1}h{COLUMN}\"/>",
+                "<rect class=\"outside\" x=\"{x}\" y=\"{least:.1}\" width=\"{wide}\" height=\"{:.1}\"/><path class=\"bound\" d=\"M{x} {least:.1}h{wide}\"/>",
                 top + TALL - least
             );
         }
@@ -206,7 +217,8 @@ impl Frame {
 
     /// The numbers at the lines; one that is outside of its bound stands out.
     fn numbers(&self, out: &mut String, column: usize, stop: &Stop, name: &str, total: Total, y: &impl Fn(i64) -> f64) {
-        let middle = self.x(column) + COLUMN / 2;
+        let wide = self.wide;
+        let middle = self.x(column) + wide / 2;
         let bounds = stop.allowed.get(name).map(|allowed| allowed.bounds);
         let over = bounds.is_some_and(|bounds| total.wanted > bounds.most);
         let under = bounds.and_then(|bounds| bounds.least).is_some_and(|least| total.available < least);
@@ -231,6 +243,7 @@ impl Frame {
 
     /// A ReplicaSet's lane: a bar an edge, filled as far as its pods are available.
     fn replica_set(&self, out: &mut String, number: usize, name: &str, course: &Course, top: f64) {
+        let wide = self.wide;
         self.lane(out, name, top, LOW, "set");
         let height = |pods: i64| LOW * share(pods, self.widest + 1);
         for (column, id) in self.ids.iter().enumerate() {
@@ -239,7 +252,7 @@ impl Frame {
             else {
                 continue;
             };
-            let (x, width, middle) = (self.x(column) + 6, COLUMN - 12, self.x(column) + COLUMN / 2);
+            let (x, width, middle) = (self.x(column) + 6, wide - 12, self.x(column) + wide / 2);
             let bar = |class: &str, pods: i64| {
                 let tall = height(pods);
                 format!(
@@ -278,6 +291,7 @@ impl Frame {
 
     /// What is said of an edge when one points at it.
     fn hovers(&self, out: &mut String, timeline: &Timeline, height: f64) {
+        let wide = self.wide;
         for (column, id) in self.ids.iter().enumerate() {
             let Some(edge) = timeline.edge(*id) else { continue };
             let decisions: String = edge.decisions.iter().map(|decision| format!("\n{decision}")).collect();
@@ -285,7 +299,7 @@ impl Frame {
                 format!("{}{}", edge.heading(), if decisions.is_empty() { "\nnothing is decided" } else { &decisions });
             let _ = writeln!(
                 out,
-                "<rect class=\"hover\" x=\"{}\" y=\"{HEAD}\" width=\"{COLUMN}\" height=\"{:.0}\"><title>{}</title></rect>",
+                "<rect class=\"hover\" x=\"{}\" y=\"{HEAD}\" width=\"{wide}\" height=\"{:.0}\"><title>{}</title></rect>",
                 self.x(column),
                 height - HEAD - FOOT,
                 escape(&said)
@@ -317,8 +331,8 @@ fn mark(label: &str, id: EdgeId) -> (&'static str, &'static str) {
 }
 
 /// A label in the width of a column.
-fn short(label: &str, id: EdgeId) -> String {
-    if id == EdgeId::GIVEN { String::new() } else { clip(label, 8) }
+fn short(label: &str, id: EdgeId, wide: usize) -> String {
+    if id == EdgeId::GIVEN { String::new() } else { clip(label, wide * 10 / 58) }
 }
 
 fn clip(text: &str, most: usize) -> String {
