@@ -47,7 +47,8 @@ pub(crate) struct Flags {
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Controllers to run, comma separated: deployment, replicaset, * for all of them, -NAME for none of that name
+    /// Controllers to run, comma separated: deployment, replicaset, * for both, -NAME for none of that name; config-restart too, which
+    /// * leaves out
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "deployment", allow_hyphen_values = true)]
     controllers: Vec<String>,
     /// The one namespace to look after [default: all]

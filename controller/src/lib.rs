@@ -1,4 +1,5 @@
-//! A Deployment controller and a ReplicaSet controller that equal kube-controller-manager's, decision for decision.
+//! A Deployment controller and a ReplicaSet controller that equal kube-controller-manager's, decision for decision, and one that
+//! restarts workloads whose ConfigMaps and Secrets have changed.
 //!
 //! ```text
 //!              watches                 keys                  Observed              Plan
@@ -10,14 +11,15 @@
 //! The middle is the point: [`plan`] is a pure function from what the caches hold, the time, and the settings, to a list of
 //! actions as plain data. Every rule of a roll-out is in there (`deployment/`), over views of the API's JSON that lose no field
 //! (`model/`); every rule about pods, the order in which they die above all, is in `replicaset/` in the same way. Left and right
-//! of them is a shell (`runtime/`) that knows no rule. [`Settings::controllers`] says which of the two run. They share the
-//! watches and the cache; each has a queue, a limit to its requests, and events of its own, and neither knows of the other.
+//! of them is a shell (`runtime/`) that knows no rule. [`Settings::controllers`] says which of them run. These two share the
+//! watches and the cache; each has a queue, a limit to its requests, and events of its own, and neither knows of the other. The third
+//! ([`restart`]) is of the same shape, with watches and a view of its own: of configs it keeps checksums, never a value.
 //!
 //! Like upstream's, the Deployment controller does not wait to read its own writes. A cache may lag; every write carries the
 //! resourceVersion that the decision was made on, the server refuses it if that is the past, and the Deployment is looked at
 //! again. Pods have no such guard: the ReplicaSet controller waits until it has seen what it wrote and made.
 //!
-//! Arrows: `model ◄ deployment, replicaset ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, and time enters only
+//! Arrows: `model ◄ deployment, replicaset, restart ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, and time enters only
 //! through `clock`.
 //!
 //! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments: that is how a controller that

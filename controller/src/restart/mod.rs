@@ -7,8 +7,12 @@
 //! ```
 //!
 //! A drop-in for xing/kubernetes-deployment-restart-controller: its annotations, its checksums, its metrics, its flags. Two
-//! [`Profile`]s: `xing` makes that controller's choices ([`xing`]), its defects X1 to X14 included; `safe`, the default, never misses a
-//! restart and never rolls a workload out for being adopted ([`safe`]). Everything that decides is pure and is told the time.
+//! [`Profile`]s: `xing` makes that controller's choices, its defects X1 to X14 included; `safe`, the default, never misses a restart and
+//! never rolls a workload out for being adopted. Everything that decides is pure and is told the time.
+//!
+//! The safe profile's trigger stands under xing's key, so that rules which tell GitOps tools to leave that annotation alone go on to work,
+//! but it is derived from data, not from the time. A template that anybody changes replaces the pods, so what changed before it is
+//! recorded and does not restart them once more.
 //!
 //! Numbers of scenarios in comments and tests, such as 26 or X2, are those of the catalogue of behaviours that this follows; the cases
 //! of `cases/config-restart` carry them, too.

@@ -127,13 +127,9 @@ impl<'a> Play<'a> {
             let why = format!("the case judges the {}, and here the lab has that one", controller.title());
             self.trouble(Blame::Lab, why);
         }
-        if self.seat.restart != self.case.restart {
-            let why = "the case says how restarts are decided, and this subject was started to decide them otherwise; run it alone on \
-                       --cluster sim";
-            self.trouble(Blame::Lab, why.to_owned());
-            return true;
-        }
-        lacking.is_some()
+        let Some(why) = self.seat.decides_otherwise(self.case) else { return lacking.is_some() };
+        self.trouble(Blame::Lab, why);
+        true
     }
 
     async fn all(&mut self) -> Result<(), Stopped> {

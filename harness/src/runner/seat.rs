@@ -148,6 +148,12 @@ impl<'a> Seat<'a> {
         self.subject().is_none()
     }
 
+    /// Why its restarts are not those that a case is about, if they are not.
+    pub(super) fn decides_otherwise(&self, case: &Case) -> Option<String> {
+        let why = "the case says how restarts are decided, and this subject was started to decide them otherwise; run it on --cluster sim";
+        (self.restart != case.restart).then(|| why.to_owned())
+    }
+
     /// Kill the subject, on purpose, and wait until it is gone.
     pub(super) async fn kill(&self) {
         let subject = self.subject().take();
