@@ -210,7 +210,7 @@ fn of_step(step: &Step, add: &mut impl FnMut(&str)) {
         Edge::Succeed(_) => "succeed",
         Edge::Terminate(_) => "terminate",
         Edge::Name(_) => "pods",
-        Edge::Advance(_) => "advance",
+        Edge::Advance(_) | Edge::AdvanceTo { .. } => "advance",
         Edge::Subject(_) => "subject",
     };
     add(verb);
