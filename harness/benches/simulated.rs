@@ -1,0 +1,75 @@
+//! How long cases take on the simulated cluster: every case of `cases/`, played and judged, on one core.
+//!
+//!   cargo bench --package lockstep --bench simulated
+//!
+//! Each case is played five times in turns, so that a busy moment of the machine does not fall on one case alone, and its fastest time counts. A
+//! number is a number of this machine; what is fair to compare is two runs of one, such as before and after a change.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lockstep::case::{self, Case};
+use lockstep::clock;
+use lockstep::runner::{Simulation, simulated};
+use lockstep::shelf::Shelf;
+use lockstep::subject::Spec;
+use lockstep::verdict::{self, Verdict};
+
+const ROUNDS: u32 = 5;
+const BUDGET: Duration = Duration::from_secs(20);
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::env::set_current_dir(root)?;
+    let cases =
+        case::find(&[PathBuf::from("cases")])?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let shelves = cases.iter().map(|case| Shelf::beside(Path::new(&case.path))).collect::<Result<Vec<_>, _>>()?;
+    let spec: Spec = "ours".parse()?;
+    let mut fastest = vec![(Duration::MAX, Duration::MAX); cases.len()];
+    for _ in 0..ROUNDS {
+        for ((case, shelf), best) in cases.iter().zip(&shelves).zip(&mut fastest) {
+            let (played, judged) = once(case, shelf, &spec)?;
+            *best = (best.0.min(played), best.1.min(judged));
+        }
+    }
+    let mut areas: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let millis = |time: Duration| time.as_secs_f64() * 1000.0;
+    for (case, (played, judged)) in cases.iter().zip(&fastest) {
+        let area = case.name.split('/').next().unwrap_or_default();
+        areas.entry(area).or_default().push(millis(*played + *judged));
+    }
+    println!("{:16} {:>6} {:>9} {:>9} {:>9}", "area", "cases", "mean ms", "median", "slowest");
+    let mut all = Vec::new();
+    for (area, times) in &mut areas {
+        line(area, times);
+        all.append(times);
+    }
+    line("all", &mut all);
+    let judging: f64 = fastest.iter().map(|(_, judged)| millis(*judged)).sum();
+    println!("of which judging {:.1} ms a case", judging / f64::from(u32::try_from(cases.len())?));
+    Ok(())
+}
+
+/// How long one play took, and how long its judgement.
+fn once(case: &Case, shelf: &Shelf, spec: &Spec) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
+    let simulation = Simulation { seed: 0, brought: case.controllers.clone(), budget: BUDGET, check: false };
+    let began = clock::instant();
+    let recording = simulated(case, spec, &simulation)?;
+    let played = began.elapsed();
+    let began = clock::instant();
+    let judgement = verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version));
+    let judged = began.elapsed();
+    if judgement.verdict != Verdict::Conformant {
+        return Err(format!("{} is {}, so its time says nothing", case.name, judgement.verdict.name()).into());
+    }
+    Ok((played, judged))
+}
+
+fn line(name: &str, times: &mut [f64]) {
+    times.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_precision_loss, reason = "a number of cases is small")]
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    let at = |place: usize| times.get(place).copied().unwrap_or_default();
+    println!("{name:16} {:>6} {mean:>9.1} {:>9.1} {:>9.1}", times.len(), at(times.len() / 2), at(times.len() - 1));
+}
