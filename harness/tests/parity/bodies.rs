@@ -234,7 +234,8 @@ fn labels_app(body: &Value) -> String {
 
 fn workload(kind: &Kind, spec: &mut Value, lots: &mut Lots) {
     if kind.kind != "DaemonSet" && lots.percent(70) {
-        spec["replicas"] = lots.one(&[0, 1, 2, 3, 10]).into();
+        // Not 0: a scale to 0 of what is 0 already is a write on the real server, which takes note in managedFields that nobody said so.
+        spec["replicas"] = lots.one(&[1, 2, 3, 10]).into();
     }
     if kind.kind == "StatefulSet" {
         spec["serviceName"] = "web".into();
@@ -400,7 +401,7 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/spec/selector", json!({"matchExpressions": [{"key": "app", "operator": "Exists", "values": ["a"]}]})),
             ("/spec/selector", json!("app=a")),
             ("/spec/template", json!(null)),
-            ("/spec/template/metadata/labels", json!({})),
+            ("/spec/template/metadata/labels", json!(null)),
             ("/spec/template/metadata/labels", json!({"app": "not valid!"})),
             ("/spec/template/metadata/annotations", json!({"a b": "1"})),
             ("/spec/replicas", json!(-1)),

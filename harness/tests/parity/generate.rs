@@ -71,8 +71,8 @@ fn request(kind: &Kind, lots: &mut Lots) -> Step {
         45..57 => replace(kind, lots),
         57..72 => patch(kind, lots),
         72..80 => parts(kind, lots),
-        80..93 => delete(kind, lots),
-        93..96 => collection(kind, lots),
+        80..91 => delete(kind, lots),
+        91..96 => collection(kind, lots),
         _ => odd(kind, lots),
     }
 }
@@ -511,8 +511,13 @@ fn options(kind: &Kind, name: &str, lots: &mut Lots) -> (String, String) {
         ]);
     }
     if lots.percent(5) {
-        body[lots.one(&["unknown", "gracePeriodSeconds", "apiVersion"])] =
-            lots.one(&[json!("x"), json!("v1"), json!(1)]);
+        let (name, value) = lots.one(&[
+            ("unknown", json!(1)),
+            ("gracePeriodSeconds", json!("x")),
+            ("apiVersion", json!(1)),
+            ("apiVersion", json!("v1")),
+        ]);
+        body[name] = value;
     }
     if lots.percent(8) {
         let query = lots.one(&[

@@ -11,6 +11,7 @@
 //! ```text
 //! cargo test -p lockstep --test parity                                        # what was kept
 //! cargo test -p lockstep --test parity -- --ignored --nocapture               # LOCKSTEP_SEED=7 LOCKSTEP_REQUESTS=10000
+//! LOCKSTEP_SAMPLE=8 …                                                         # keep some of the first sequences, too
 //! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
 //! ```
 //!
@@ -89,7 +90,12 @@ fn simulated(namespace: &str, steps: &[Step]) -> Result<Vec<Answer>, Error> {
 
 /// The first step on which two servers do not agree.
 fn first_difference(real: &[Answer], simulated: &[Answer]) -> Option<usize> {
-    real.iter().zip(simulated).position(|(real, sim)| real != sim && sim.outcome() != "beyond")
+    real.iter().zip(simulated).take(believed(simulated)).position(|(real, sim)| real != sim)
+}
+
+/// How many answers can be compared: after one that the simulated server does not know nothing can be believed.
+fn believed(simulated: &[Answer]) -> usize {
+    simulated.iter().position(|sim| sim.outcome() == "beyond").unwrap_or(simulated.len())
 }
 
 fn variable(name: &str, default: u64) -> u64 {
@@ -117,15 +123,22 @@ fn random() -> Result<(), Error> {
             Ok((real(&format!("p{seed}-{namespaces}"), steps)?, simulated("p-sim", steps)?))
         };
         let (one, other) = both(&steps)?;
-        for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)) {
+        let compared = believed(&other);
+        for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)).take(compared + 1) {
             requests += 1;
             table.count(step, real, sim);
         }
-        let Some(at) = first_difference(&one, &other) else { continue };
+        let Some(at) = first_difference(&one, &other) else {
+            // Some that agree, whole: what the simulated server can do is not to be lost.
+            if number <= variable("LOCKSTEP_SAMPLE", 0) && compared == steps.len() {
+                keep(&steps, one, steps.len())?;
+            }
+            continue;
+        };
         disagreements += 1;
         if std::env::var_os("LOCKSTEP_KEEP").is_none() {
-            for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)) {
-                if real != sim && sim.outcome() != "beyond" && found.insert(sign(step, real, sim)) {
+            for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)).take(compared) {
+                if real != sim && found.insert(sign(step, real, sim)) {
                     println!("seed {seed}, sequence {number}: {}\n", tell(step, real, sim));
                 }
             }
@@ -188,10 +201,17 @@ fn shrink(steps: Vec<Step>, at: usize, both: &mut Both<'_>) -> Result<Least, Err
 
 fn keep(steps: &[Step], answers: Vec<Answer>, at: usize) -> Result<(), Error> {
     let kept = Kept { server: format!("kube-apiserver {}", cluster::DEFAULT_VERSION), steps: steps.to_vec(), answers };
-    let text = serde_json::to_string_pretty(&kept)? + "\n";
+    // A line for each, so that a change shows where it is.
+    let lines = |all: Result<Vec<String>, serde_json::Error>| all.map(|all| all.join(",\n"));
+    let steps = lines(kept.steps.iter().map(serde_json::to_string).collect())?;
+    let answers = lines(kept.answers.iter().map(serde_json::to_string).collect())?;
+    let text = format!("{{\"server\":\"{}\",\n\"steps\":[\n{steps}\n],\n\"answers\":[\n{answers}\n]}}\n", kept.server);
     let digest =
         text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    let name = format!("{}-{}-{:06x}", steps[at].verb, steps[at].kind.to_lowercase(), digest >> 40);
+    let name = match kept.steps.get(at) {
+        Some(step) => format!("{}-{}-{:06x}", step.verb, step.kind.to_lowercase(), digest >> 40),
+        None => format!("sequence-{:06x}", digest >> 40),
+    };
     std::fs::create_dir_all(folder())?;
     Ok(std::fs::write(folder().join(format!("{name}.json")), text)?)
 }

@@ -267,6 +267,9 @@ impl Memory {
         // A print of the real server's own types, where a pod's spec may not change.
         if let Some(at) = told.find("\n@@ ") {
             told.truncate(at);
+            if told.contains(" is invalid: [") {
+                told.push(']');
+            }
         }
         // A whole object as the real server prints it, with its managed fields, where a patch has made none of it.
         if let (Some(at), Some(end)) = (told.find("patch: Invalid value: \""), told.rfind("\": ")) {

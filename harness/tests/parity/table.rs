@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::bodies::KINDS;
 use super::step::{Answer, Step};
 
 /// Counts.
@@ -10,6 +11,26 @@ use super::step::{Answer, Step};
 pub(crate) struct Table {
     cells: BTreeMap<(String, String, String), u64>,
 }
+
+/// What each verb can come to, for every kind that has it.
+const REACHABLE: [(&str, &[&str]); 16] = [
+    ("get", &["ok", "NotFound"]),
+    ("list", &["ok", "BadRequest"]),
+    ("watch", &["ok"]),
+    ("create", &["ok", "Invalid", "BadRequest", "AlreadyExists"]),
+    ("replace", &["ok", "Invalid", "BadRequest", "Conflict", "NotFound"]),
+    ("json-patch", &["ok", "Invalid", "NotFound"]),
+    ("merge-patch", &["ok", "Invalid", "NotFound"]),
+    ("strategic-patch", &["ok", "Invalid", "NotFound"]),
+    ("delete", &["ok", "NotFound", "Conflict", "Invalid", "BadRequest"]),
+    ("deletecollection", &["ok", "BadRequest", "Invalid"]),
+    ("replace-status", &["ok", "BadRequest", "NotFound"]),
+    ("patch-status", &["ok", "NotFound"]),
+    ("get-scale", &["ok", "NotFound"]),
+    ("replace-scale", &["ok", "Invalid", "BadRequest", "NotFound"]),
+    ("patch-scale", &["ok", "Invalid", "NotFound"]),
+    ("bind", &["ok", "Conflict", "NotFound"]),
+];
 
 impl Table {
     pub(crate) fn count(&mut self, step: &Step, real: &Answer, sim: &Answer) {
@@ -20,7 +41,28 @@ impl Table {
 
     /// The cells that can be reached and were not.
     pub(crate) fn empty(&self) -> Vec<String> {
-        Vec::new()
+        let mut empty = Vec::new();
+        for kind in KINDS {
+            for (verb, outcomes) in REACHABLE {
+                let has = match verb {
+                    "bind" => kind.kind == "Pod",
+                    // Namespaces go one by one.
+                    "deletecollection" => kind.kind != "Namespace",
+                    verb if verb.ends_with("-scale") => kind.scale,
+                    verb if verb.ends_with("-status") => kind.status,
+                    _ => true,
+                };
+                for outcome in outcomes.iter().filter(|_| has) {
+                    // A PUT makes these.
+                    let made = verb == "replace" && *outcome == "NotFound" && matches!(kind.kind, "Event" | "Lease");
+                    let cell = (verb.to_owned(), kind.kind.to_owned(), (*outcome).to_owned());
+                    if !made && !self.cells.contains_key(&cell) {
+                        empty.push(format!("{verb} {} {outcome}", kind.kind));
+                    }
+                }
+            }
+        }
+        empty
     }
 }
 

@@ -191,16 +191,18 @@ impl Server {
             return Err(Problem::expired("The resourceVersion for the provided list is too old.".to_owned()));
         }
         let mut objects = self.store.list_at(ask.kind, &ask.route.namespace, at);
-        objects.retain(|object| selector.matches(&object.body));
         if let Some(from) = &from {
             objects.retain(|object| place(object) > *from);
         }
+        let end = objects.last().map(|object| place(object)).unwrap_or_default();
+        objects.retain(|object| selector.matches(&object.body));
         let limit = ask.call.param("limit").parse::<usize>().unwrap_or(0);
         let left = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
         objects.truncate(objects.len() - left);
         let mut meta = json!({"resourceVersion": at.to_string()});
-        if left > 0 {
-            let last = objects.last().map(|object| place(object)).unwrap_or_default();
+        let last = objects.last().map(|object| place(object)).unwrap_or_default();
+        // It is cut where others follow, whether they are meant or not.
+        if left > 0 || (limit > 0 && objects.len() == limit && last < end) {
             meta["continue"] = format!("{at}:{last}").into();
             if selector.is_empty() {
                 meta["remainingItemCount"] = left.into();

@@ -30,8 +30,11 @@ impl Server {
         let kind = ask.kind;
         let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
         let meta = &mut body["metadata"];
+        // What a PUT makes is taken as it is.
         for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-            meta.as_object_mut().and_then(|meta| meta.remove(own));
+            if ask.call.method == hyper::Method::POST {
+                meta.as_object_mut().and_then(|meta| meta.remove(own));
+            }
         }
         let base = meta["generateName"].as_str().unwrap_or_default().to_owned();
         if meta["name"].as_str().unwrap_or_default().is_empty() && !base.is_empty() {
@@ -108,8 +111,7 @@ impl Server {
         let said = (patched["apiVersion"].as_str().unwrap_or_default(), patched["kind"].as_str().unwrap_or_default());
         if !loose {
             if said.0.is_empty() {
-                // Read as no version's, it has nothing that the versions have, a name neither.
-                check_name(&json!({}), &ask.route.name)?;
+                return Err(Problem::beyond("a patch that takes the version away"));
             }
             if said.0 != version || !(said.1.is_empty() || said.1 == name) {
                 return Err(error(&unregistered(said.0, said.1)));
@@ -141,7 +143,9 @@ impl Server {
         let name = ask.route.name.as_str();
         check_namespace(&mut new, kind, old.meta("namespace"))?;
         let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
-        if !uid.is_empty() && uid != old.meta("uid") {
+        // A patch means the object that it was made of.
+        let put = ask.call.method == hyper::Method::PUT;
+        if put && !uid.is_empty() && uid != old.meta("uid") {
             return Err(wrong_uid(ask, old.meta("uid"), uid));
         }
         match new["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
@@ -174,7 +178,8 @@ impl Server {
         for fixed in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
             let was = &before["metadata"][fixed];
             let meta = &mut new["metadata"];
-            if !was.is_null() && (fixed != "deletionGracePeriodSeconds" || meta[fixed].is_null()) {
+            let given = matches!(fixed, "deletionGracePeriodSeconds" | "uid") && !meta[fixed].is_null();
+            if !was.is_null() && !given {
                 meta[fixed] = was.clone();
             }
         }

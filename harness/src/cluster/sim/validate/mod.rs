@@ -143,6 +143,10 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => "/spec/template/spec",
         _ => return all,
     };
+    if kind.kind == "StatefulSet" && new["spec"]["revisionHistoryLimit"].as_i64().is_some_and(|limit| limit < 0) {
+        let why = "a negative value retains all historical revisions; a value >= 0 is recommended";
+        all.push(format!("spec.revisionHistoryLimit: {why}"));
+    }
     let changed =
         old.is_none_or(|old| kind.kind != "Pod" && old.pointer("/spec/template") != new.pointer("/spec/template"));
     let grace = new.pointer(&format!("{spec}/terminationGracePeriodSeconds")).and_then(Value::as_i64);
