@@ -234,7 +234,7 @@ fn labels_app(body: &Value) -> String {
 
 fn workload(kind: &Kind, spec: &mut Value, lots: &mut Lots) {
     if kind.kind != "DaemonSet" && lots.percent(70) {
-        // Not 0: a scale to 0 of what is 0 already is a write on the real server, which takes note in managedFields that nobody said so.
+        // None that a scale asks for.
         spec["replicas"] = lots.one(&[1, 2, 3, 10]).into();
     }
     if kind.kind == "StatefulSet" {

@@ -93,8 +93,10 @@ fn create(kind: &Kind, lots: &mut Lots) -> Step {
     let mut body = object(kind, &name, lots);
     if lots.percent(8) {
         body["metadata"]["name"] = Value::Null;
-        body["metadata"]["generateName"] =
-            if kind.namespaced { lots.one(&["g-", "made-", "Bad-"]).into() } else { "$NS-g-".into() };
+        // A base of its own for each, or their order would be left to chance.
+        let number = lots.next() % 10_000;
+        let base = if kind.namespaced { lots.one(&["g", "made", "Bad"]) } else { "$NS-g" };
+        body["metadata"]["generateName"] = format!("{base}-{number}-").into();
     }
     if lots.percent(45) {
         let (path, value) = spoil(kind, lots);
@@ -300,7 +302,7 @@ fn json_patch(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "app:9"}),
             json!({"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "new", "image": "n:1"}}),
             json!({"op": "replace", "path": "/spec/template/spec/containers/5/image", "value": "app:9"}),
-            json!({"op": "replace", "path": "/spec/replicas", "value": 4}),
+            json!({"op": "replace", "path": "/spec/replicas", "value": 7}),
             json!({"op": "replace", "path": "/spec/replicas", "value": "x"}),
             json!({"op": "remove", "path": "/spec/selector"}),
         ]);
@@ -429,7 +431,7 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
             0 => step("get-scale", kind.kind, "GET", path, "", ""),
             1 => {
                 let spec = lots.one(&[
-                    json!({"replicas": 3}),
+                    json!({"replicas": 4}),
                     json!({"replicas": 0}),
                     json!({}),
                     json!({"replicas": -2}),

@@ -15,6 +15,8 @@
 //! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
 //! ```
 //!
+//! Left out, because only managedFields tell, which the simulated server does not keep: whether a scale to what is there already is a write.
+//!
 //! The real server stands alone, as the simulated one does: no controller works between two requests.
 
 mod bodies;

@@ -64,6 +64,8 @@ struct Memory {
     /// By `plural/name`: uid, first and latest version.
     objects: BTreeMap<String, (String, String, String)>,
     generated: Vec<String>,
+    /// What names were to be made of.
+    bases: Vec<String>,
     place: String,
     uids: Vec<String>,
     versions: Vec<String>,
@@ -87,6 +89,10 @@ pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Re
             watches.push((index, step));
             answers.push(Answer { code: 0, warnings: Vec::new(), body: Value::Null });
             continue;
+        }
+        let sent = serde_json::from_str::<Value>(&step.body).unwrap_or_default();
+        if let Some(base) = sent["metadata"]["generateName"].as_str() {
+            memory.bases.push(base.replace(namespace, "$NS"));
         }
         let (code, warnings, body) = whole(server, &step).await?;
         memory.learn(&body);
@@ -285,7 +291,7 @@ impl Memory {
             told.replace_range("Invalid value: \"".len()..=end, "<object>");
         }
         // Names that were made for what was refused then.
-        for base in ["g-", "made-", "Bad-"] {
+        for base in &self.bases {
             let mut from = 0;
             while let Some(at) = told[from..].find(base).map(|at| from + at) {
                 from = at + base.len();

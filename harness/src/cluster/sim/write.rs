@@ -37,7 +37,8 @@ impl Server {
             }
         }
         let base = meta["generateName"].as_str().unwrap_or_default().to_owned();
-        if meta["name"].as_str().unwrap_or_default().is_empty() && !base.is_empty() {
+        let makes = meta["name"].as_str().unwrap_or_default().is_empty() && !base.is_empty();
+        if makes {
             let base: String = base.chars().take(LONGEST_BASE).collect();
             meta["name"] = format!("{base}{}", self.chance.suffix()).into();
         }
@@ -45,7 +46,9 @@ impl Server {
         meta["creationTimestamp"] = ask.stamp();
         let version = meta.as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
         let name = meta["name"].as_str().unwrap_or_default().to_owned();
-        admit::create(self, kind, &namespace, &name, &mut body)?;
+        // Admission comes before names are made.
+        let known = if makes { &base } else { &name };
+        admit::create(self, kind, &namespace, known, &mut body)?;
         rules::create(kind, &mut body);
         // As a namespace's own label is of its name, which may have been made just now.
         defaults::fill(kind, &mut body);
@@ -54,7 +57,7 @@ impl Server {
             return Err(Problem::invalid(kind.group, kind.kind, &name, &errors));
         }
         self.warnings.extend(validate::warnings(kind, &body, None));
-        admit::quota(self, kind, &namespace, &name)?;
+        admit::quota(self, kind, &namespace, known)?;
         if ask.call.query.contains_key("dryRun") {
             return Err(Problem::beyond("dry runs"));
         }
