@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::case::{self, Case, CaseError};
 use crate::cluster::{SiteName, shared};
-use crate::controllers::Controllers;
+use crate::controllers::{Controller, Controllers};
 use crate::recording::Recording;
 use crate::report;
 use crate::rules::Expectation;
@@ -34,6 +34,8 @@ const SITES: [SiteName; 4] = [SiteName::Sim, SiteName::ControlPlane, SiteName::C
 /// How long an edge may take to settle. A right subject never needs it on an idle machine; one that others use as well can be twenty
 /// times slower for a minute.
 const BUDGET: Duration = Duration::from_secs(90);
+/// How long a case of config restarts may wait where time is real.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Which trials are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +137,7 @@ impl Trials {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
                     let known = self.known.get(&name).cloned();
                     let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, &case.controllers));
+                    let ignored = ignored.or_else(|| slow(site, case));
                     all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
                 }
             }
@@ -227,6 +230,13 @@ impl CaseTrial {
 /// Why a subject cannot be judged by a case, if it cannot.
 fn cannot(subject: &str, controllers: &Controllers) -> Option<String> {
     subject.parse::<Spec>().ok()?.can_bring(controllers).err().map(|error| error.to_string())
+}
+
+/// Why a case is not for a cluster where time is real, if it is not: `lockstep run` takes it there all the same.
+fn slow(site: SiteName, case: &Case) -> Option<String> {
+    let waits = case.waits();
+    let is_slow = site != SiteName::Sim && case.controllers.has(Controller::ConfigRestart) && waits > PATIENCE;
+    is_slow.then(|| format!("waits for {} of real time", humantime::format_duration(waits)))
 }
 
 struct Judged {

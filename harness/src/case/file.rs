@@ -12,7 +12,7 @@ use crate::controllers::{Controller, Controllers};
 use crate::rules::Expectation;
 
 /// The fields of a case.
-pub(super) const FIELDS: [&str; 11] = [
+pub(super) const FIELDS: [&str; 12] = [
     "description",
     "controllers",
     "nodes",
@@ -21,6 +21,7 @@ pub(super) const FIELDS: [&str; 11] = [
     "pods",
     "given",
     "edges",
+    "with",
     "restart",
     "expectation",
     "rules",
@@ -153,6 +154,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         );
     }
     let restart = restart::of(fields.entry("restart"), of_restarts, report);
+    let beside = restart::beside(fields.get("with"), report);
     let (path, name, source) = Default::default();
     Some(Case {
         name,
@@ -166,6 +168,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         pods,
         given,
         edges,
+        beside,
         restart,
         expectation,
         rules,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
-pub use super::restart::{RestartOptions, RestartProfile};
+pub use super::restart::{Beside, RestartOptions, RestartProfile};
 use crate::controllers::Controllers;
 use crate::expect::Expect;
 use crate::rules::{Expectation, Rule};
@@ -36,6 +36,8 @@ pub struct Case {
     pub given: Vec<Step>,
     /// What the world does, one by one.
     pub edges: Vec<Step>,
+    /// Whose Deployment controller must run beside the subject; `None`: whichever the cluster has.
+    pub beside: Option<Beside>,
     /// How a config-restart controller is to run.
     pub restart: RestartOptions,
     /// What the case is held against.

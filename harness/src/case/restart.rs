@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::finding::Report;
+use super::model::{Case, Edge};
 use super::read::{self, Fields};
 use super::tree::{Kind, Node};
 
@@ -34,6 +35,35 @@ pub enum RestartProfile {
     /// No restart is missed, and none is made for adoption.
     #[default]
     Safe,
+}
+
+/// Whose Deployment controller runs beside the subject, where it brings none: `with: {deployment: upstream}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// kube-controller-manager's: on every cluster but the simulated one.
+    Upstream,
+    /// This project's: on the simulated one.
+    Ours,
+}
+
+impl Case {
+    /// How much time it lets pass by itself.
+    pub fn waits(&self) -> Duration {
+        let waits = self.given.iter().chain(&self.edges).map(|step| match &step.edge {
+            Edge::Advance(time) => *time,
+            // Counted from an earlier step: no more than this.
+            Edge::AdvanceTo { to, .. } => *to,
+            _ => Duration::ZERO,
+        });
+        waits.sum()
+    }
+}
+
+/// Reads `with`.
+pub(super) fn beside(node: Option<&Node>, report: &mut Report) -> Option<Beside> {
+    let fields = Fields::of(node?, "`with`", &["deployment"], report)?;
+    let words = [("upstream", Beside::Upstream), ("ours", Beside::Ours)];
+    read::word(fields.get("deployment")?, "who runs beside", &words, report)
 }
 
 /// Reads it; `judged`: whether the case judges such a controller at all.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::ledger::{self, Refused};
 use super::{Lab, LabError};
 use crate::case::RestartOptions;
-use crate::case::model::{Case, PodKind};
+use crate::case::model::{Beside, Case, PodKind};
 use crate::clock;
 use crate::cluster::Guard;
 use crate::driver::Stillness;
@@ -148,8 +148,13 @@ impl<'a> Seat<'a> {
         self.subject().is_none()
     }
 
-    /// Why its restarts are not those that a case is about, if they are not.
+    /// Why its restarts are not those that a case is about, or not beside whom it says, if they are not.
     pub(super) fn decides_otherwise(&self, case: &Case) -> Option<String> {
+        let here = if self.lab.cluster.sim.is_some() { Beside::Ours } else { Beside::Upstream };
+        if case.beside.is_some_and(|beside| beside != here) {
+            let why = "the case wants another Deployment controller beside the subject than this cluster has";
+            return Some(why.to_owned());
+        }
         let why = "the case says how restarts are decided, and this subject was started to decide them otherwise; run it on --cluster sim";
         (self.restart != case.restart).then(|| why.to_owned())
     }

@@ -260,7 +260,8 @@ impl Spec {
             Self::Deployment(path) if controllers.has(Controller::ReplicaSet) => {
                 return Err(SubjectError::ItsOwnMaker(path.clone()));
             }
-            Self::Upstream(_) | Self::Command(_) | Self::Deployment(_) => None,
+            Self::Upstream(_) => Controllers::from_iter(Controller::UPSTREAM).lacks(controllers),
+            Self::Command(_) | Self::Deployment(_) => None,
         };
         match lacking {
             Some(controller) => Err(SubjectError::Lacks { subject: self.to_string(), controller }),
@@ -426,6 +427,8 @@ mod tests {
     #[rstest]
     #[case("ours", "deployment,replicaset", None)]
     #[case("upstream", "replicaset", None)]
+    #[case("upstream", "config-restart", Some("has no config-restart controller to be judged"))]
+    #[case("ours", "config-restart", None)]
     #[case("command:sleep 1000", "deployment,replicaset", None)]
     #[case("deployment:controller/deploy", "deployment", None)]
     #[case("deployment:controller/deploy", "deployment,replicaset", Some("cannot bring that one"))]
