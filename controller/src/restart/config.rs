@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::checksum::Digest;
@@ -28,16 +27,21 @@ pub(crate) struct Config {
     pub(crate) written: Option<Timestamp>,
 }
 
-/// One as it comes over the wire. Its values live while it is being read and no longer.
+/// One as it comes over the wire. Its values live while it is being read and no longer; whatever shape they have, reading them does not
+/// fail, for a failure would quote them.
 #[derive(Deserialize)]
 struct Wire {
     metadata: Value,
     #[serde(default)]
-    data: Option<BTreeMap<String, String>>,
+    data: Value,
     #[serde(rename = "binaryData", default)]
-    binary_data: Option<BTreeMap<String, String>>,
-    #[serde(rename = "stringData", default)]
-    _never_answered: Option<IgnoredAny>,
+    binary_data: Value,
+}
+
+/// A map of texts, or nothing.
+fn texts(value: &Value) -> Option<BTreeMap<String, String>> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Some(value.as_object()?.iter().map(|(key, value)| (key.clone(), text(value))).collect())
 }
 
 /// One with its metadata.
@@ -60,10 +64,9 @@ impl<'de> Deserialize<'de> for Described {
 impl Described {
     fn read(wire: &Wire) -> Result<Self, ModelError> {
         let mut meta = Meta::of(&wire.metadata, "ConfigMap or Secret")?;
-        let empty = BTreeMap::new();
         let config = Config {
             version: meta.resource_version.clone(),
-            digest: Digest::of(wire.data.as_ref(), wire.binary_data.as_ref().unwrap_or(&empty)),
+            digest: Digest::of(texts(&wire.data).as_ref(), &texts(&wire.binary_data).unwrap_or_default()),
             ignored: meta.annotations.get(names::IGNORE).is_some_and(|value| value == "true"),
             created: meta.creation_timestamp,
             written: evidence::data_written(&wire.metadata),
@@ -81,5 +84,23 @@ impl ConfigKind {
             Self::ConfigMap => "ConfigMap",
             Self::Secret => "Secret",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bad input: it is read all the same, and what is said of it holds no value.
+    #[test]
+    fn no_value_is_ever_quoted() {
+        for data in [r#""hush""#, r#"["hush"]"#, r#"{"k": {"hush": 1}}"#, "null", r#"{"k": "hush"}"#] {
+            let text = format!(r#"{{"metadata": {{"name": "s"}}, "data": {data}}}"#);
+            let read: Described = serde_json::from_str(&text).unwrap();
+            assert!(!format!("{read:?}").contains("hush"), "{data}");
+        }
+        let error =
+            serde_json::from_str::<Described>(r#"{"metadata": {"name": 5}, "data": {"k": "hush"}}"#).unwrap_err();
+        assert!(!error.to_string().contains("hush"), "{error}");
     }
 }

@@ -235,8 +235,11 @@ impl ApiServer {
 
     async fn send_at_once<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
         let request = request.map_err(|error| refused(&what, error))?;
-        match clock::within(PATIENCE, self.client.request::<T>(request)).await {
-            Some(Ok(answer)) => Ok(answer),
+        // Read here: the client's own reading would log an answer that it cannot read, and there are Secrets among them.
+        let answer = async { self.client.request_text(request).await };
+        match clock::within(PATIENCE, answer).await {
+            Some(Ok(text)) => serde_json::from_str(&text)
+                .map_err(|error| RequestError::Server { what, source: Box::new(kube::Error::SerdeError(error)) }),
             Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
             None => Err(RequestError::NoAnswer { what, seconds: PATIENCE.as_secs() }),
         }
