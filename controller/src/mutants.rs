@@ -54,7 +54,7 @@ mod switches {
     }
 
     /// All of them.
-    pub const BANK: [Mutant; 90] = [
+    pub const BANK: [Mutant; 95] = [
         // Sizes.
         of_deployments("unavailable-rounded-up", "rounds a percentage of maxUnavailable up"),
         of_deployments("surge-rounded-down", "rounds a percentage of maxSurge down where it sizes the new ReplicaSet"),
@@ -108,7 +108,7 @@ mod switches {
         // Ownership.
         of_deployments("release-forgotten", "keeps ReplicaSets whose labels match no more"),
         of_deployments("adoption-forgotten", "leaves orphans alone"),
-        of_deployments("others-taken", "counts ReplicaSets of another owner as its own"),
+        of_deployments("labels-ignored", "adopts orphans whose labels do not match"),
         of_deployments("orphan-sized-at-once", "sizes an orphan in the sync that adopts it"),
         // Recreate.
         of_deployments("recreate-does-not-wait", "creates new pods while old ones run"),
@@ -135,7 +135,10 @@ mod switches {
         // The order in which pods die.
         of_replica_sets("kill-order-without-node", "does not ask whether a pod has a node"),
         of_replica_sets("kill-order-without-phase", "does not ask for the phase"),
-        of_replica_sets("kill-order-without-ready", "does not ask whether a pod is ready"),
+        of_replica_sets("kill-order-ready-reversed", "takes a pod that is ready first"),
+        of_replica_sets("kill-order-restarts-reversed", "takes the pod with fewer restarts first"),
+        of_replica_sets("kill-order-unknown-last", "takes a pod last of which nobody knows since when it is ready"),
+        of_replica_sets("kill-order-future-is-old", "takes a ready time in the future for the oldest"),
         of_replica_sets("kill-order-cost-reversed", "takes the higher deletion cost first"),
         of_replica_sets("kill-order-without-rank", "does not ask how crowded a node is"),
         of_replica_sets("kill-order-without-ready-time", "does not ask since when a pod is ready"),
@@ -148,9 +151,11 @@ mod switches {
         of_replica_sets("rank-of-ready-only", "counts only ready pods on a node"),
         of_replica_sets("rank-of-strangers", "counts pods on a node that no sibling selects"),
         // Pods.
+        of_replica_sets("expectations-ignored", "acts before it has seen what its last requests led to"),
+        of_replica_sets("selected-labels-only", "gives pods only the labels that it selects by"),
         of_replica_sets("failed-pods-count", "counts pods that have ended as replicas"),
         of_replica_sets("terminating-pods-count", "counts pods on their way out as replicas, and waits for them"),
-        of_replica_sets("others-pods-taken", "counts pods of another owner as its own"),
+        of_replica_sets("pod-labels-ignored", "adopts pods whose labels do not match"),
         of_replica_sets("terminating-pods-unreported", "reports no pods on their way out"),
         of_replica_sets("fully-labelled-is-all", "takes every pod for fully labelled"),
         of_replica_sets("pods-not-adopted", "leaves orphaned pods alone"),
@@ -161,7 +166,7 @@ mod switches {
 
     /// Questions after which a controller that is wrong is taken for one that never rests: in virtual time a loop without a pause
     /// would never end.
-    const PATIENCE: u32 = 2_000_000;
+    const PATIENCE: u32 = 150_000;
 
     thread_local! {
         static ON: Cell<Option<&'static str>> = const { Cell::new(None) };

@@ -22,15 +22,7 @@ impl Sync<'_> {
             let (name, uid) = (rs.meta.name.clone(), rs.meta.uid.clone());
             let matches = self.matches(&rs.meta.labels)?;
             match rs.meta.controller() {
-                Some(owner) if owner.uid != self.deployment.meta.uid => {
-                    flip!(
-                        "others-taken",
-                        (),
-                        if matches {
-                            owned.push(rs.clone());
-                        }
-                    );
-                }
+                Some(owner) if owner.uid != self.deployment.meta.uid => {}
                 Some(_) if matches => owned.push(rs.clone()),
                 Some(_) if deleting => {}
                 Some(_) => flip!(
@@ -38,7 +30,7 @@ impl Sync<'_> {
                     self.plan.claims.push(Claim::Release { name, uid }),
                     owned.push(rs.clone())
                 ),
-                None if !matches || deleting || rs.meta.is_deleting() => {}
+                None if flip!("labels-ignored", !matches, false) || deleting || rs.meta.is_deleting() => {}
                 None if flip!("adoption-forgotten", false, true) => {}
                 None => {
                     // The patch makes the cached version out of date, so it cannot be sized in the same sync.

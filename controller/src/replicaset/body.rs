@@ -17,7 +17,7 @@ pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
     };
     let mut metadata = json!({
         "generateName": format!("{}-", rs.meta.name),
-        "labels": part("labels")?,
+        "labels": flip!("selected-labels-only", part("labels"), rs.raw().pointer("/spec/selector/matchLabels").cloned())?,
         "ownerReferences": [owner_reference(&rs.meta)],
     });
     for field in ["annotations", "finalizers"] {

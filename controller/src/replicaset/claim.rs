@@ -23,15 +23,7 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
         let place = || (pod.name.clone(), traits.uid.clone());
         let matches = rs.selects(&traits.labels)?;
         match &pod.controller {
-            Some(owner) if owner.uid != rs.meta.uid => {
-                flip!(
-                    "others-pods-taken",
-                    (),
-                    if matches {
-                        active.push(pod.clone());
-                    }
-                );
-            }
+            Some(owner) if owner.uid != rs.meta.uid => {}
             Some(_) if matches => active.push(pod.clone()),
             Some(_) if rs.meta.is_deleting() => {}
             Some(_) if flip!("pods-not-released", false, true) => active.push(pod.clone()),
@@ -39,7 +31,7 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
                 let (name, uid) = place();
                 claims.push(Claim::Release { name, uid });
             }
-            None if !matches || rs.meta.is_deleting() => {}
+            None if flip!("pod-labels-ignored", !matches, false) || rs.meta.is_deleting() => {}
             None if flip!("pods-not-adopted", false, true) => {}
             None => {
                 let (name, uid) = place();

@@ -48,7 +48,8 @@ pub fn compare(a: Contender<'_>, b: Contender<'_>, now: Timestamp) -> Ordering {
     let mut order = flip!("kill-order-without-node", by_node, Ordering::Equal);
     let by_phase = phase_order(&a.pod.phase).cmp(&phase_order(&b.pod.phase));
     order = order.then(flip!("kill-order-without-phase", by_phase, Ordering::Equal));
-    order = order.then(flip!("kill-order-without-ready", left.ready.cmp(&right.ready), Ordering::Equal));
+    let by_ready = left.ready.cmp(&right.ready);
+    order = order.then(flip!("kill-order-ready-reversed", by_ready, by_ready.reverse()));
     let by_cost = left.deletion_cost.cmp(&right.deletion_cost);
     order = order.then(flip!("kill-order-cost-reversed", by_cost, by_cost.reverse()));
     order = order.then(flip!("kill-order-without-rank", b.rank.cmp(&a.rank), Ordering::Equal));
@@ -57,7 +58,9 @@ pub fn compare(a: Contender<'_>, b: Contender<'_>, now: Timestamp) -> Ordering {
     if order.is_eq() && both_ready && left.ready_since != right.ready_since {
         return ages(left.ready_since, right.ready_since);
     }
-    order = order.then(flip!("kill-order-without-restarts", right.restarts.cmp(&left.restarts), Ordering::Equal));
+    let by_restarts = right.restarts.cmp(&left.restarts);
+    let by_restarts = flip!("kill-order-restarts-reversed", by_restarts, by_restarts.reverse());
+    order = order.then(flip!("kill-order-without-restarts", by_restarts, Ordering::Equal));
     let by_sidecars = right.sidecar_restarts.cmp(&left.sidecar_restarts);
     order = order.then(flip!("kill-order-without-sidecars", by_sidecars, Ordering::Equal));
     if order.is_eq() && left.created != right.created {
@@ -77,7 +80,7 @@ fn phase_order(phase: &str) -> u8 {
 
 /// Of two unequal times the one that goes first: none at all, or the lower step, or within one step the smaller UID.
 fn younger_first(a: Option<Timestamp>, b: Option<Timestamp>, uids: (&str, &str), now: Timestamp) -> Ordering {
-    let (Some(a), Some(b)) = (a, b) else { return a.cmp(&b) };
+    let (Some(a), Some(b)) = (a, b) else { return flip!("kill-order-unknown-last", a.cmp(&b), b.cmp(&a)) };
     let by_step = flip!("kill-order-exact-times", step(a, now).cmp(&step(b, now)), b.cmp(&a));
     by_step.then_with(|| flip!("kill-order-uids-reversed", uids.0.cmp(uids.1), uids.1.cmp(uids.0)))
 }
@@ -91,7 +94,7 @@ pub(super) fn step(time: Timestamp, now: Timestamp) -> i64 {
     let unit = flip!("kill-order-scale-of-seconds", 1, 1_000_000_000);
     let age = i64::try_from((now.as_nanosecond() - time.as_nanosecond()) / unit).unwrap_or(i64::MAX);
     if age <= 0 {
-        return -1;
+        return flip!("kill-order-future-is-old", -1, i64::MAX);
     }
     // As a fraction from 0.5 up to 1 and a power of two.
     const MANTISSA: u32 = 52;
