@@ -11,7 +11,7 @@ use super::model::{
     Beside, Bindings, Cascade, Case, Count, DecidedWhat, During, Edge, Life, Moment, PatchKind, Phase, Place, Pods,
     Readiness, Target, Terminations, Traits,
 };
-use super::{CaseError, find, load, parse};
+use super::{CaseError, RestartOptions, RestartProfile, find, load, parse};
 
 /// A case with one Deployment and these edges.
 fn text(edges: &str) -> String {

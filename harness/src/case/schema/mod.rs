@@ -65,6 +65,11 @@ fn field(name: &str) -> Value {
             json!({"type": "array", "minItems": 1, "items": reference("step")}),
             "What the world does. After each edge the lab waits until nothing more will happen.",
         ),
+        "with" => told(
+            mapping(&[("deployment", words(&["upstream", "ours"]))], &["deployment"]),
+            "Whose Deployment controller runs beside the subject, where it brings none.",
+        ),
+        "restart" => told(restart(), "How a config-restart controller is to run."),
         "expectation" => told(
             words(&["timeline", "rules"]),
             "What the case is held against: what upstream did, or, where there is no upstream, its own rules alone.",
@@ -82,6 +87,21 @@ fn field(name: &str) -> Value {
         // The reader knows it; here it is only named.
         _ => json!({}),
     }
+}
+
+/// The settings of a config-restart controller.
+fn restart() -> Value {
+    let duration = || reference("duration");
+    let budget = [("restarts", integer(1, i64::from(u32::MAX))), ("period", duration())];
+    let fields = [
+        ("profile", words(&["xing", "safe"])),
+        ("gracePeriod", duration()),
+        ("maxWait", duration()),
+        ("budget", mapping(&budget, &["restarts", "period"])),
+        ("ignoredErrors", json!({"type": "array", "items": text()})),
+        ("dryRun", words(&["yes", "no"])),
+    ];
+    mapping(&fields, &[])
 }
 
 /// A schema with a sentence for a person.

@@ -19,7 +19,7 @@ pub(super) fn definitions() -> Map<String, Value> {
             "step",
             json!({"if": {"required": ["refused"]}, "then": reference("refusedStep"), "else": reference("acceptedStep")}),
         ),
-        ("acceptedStep", step(&OPERATIONS, &["expect", "during", "fault"], false)),
+        ("acceptedStep", step(&OPERATIONS, &["label", "expect", "during", "fault"], false)),
         ("refusedStep", step(&refusable(), &BESIDES, true)),
         ("innerStep", inner()),
         ("duration", told(json!({"type": "string", "pattern": DURATION}), "A length of time: `90s`, `10m`, `1h 30m`.")),
@@ -101,7 +101,13 @@ fn operation(name: &str, refused: bool) -> Value {
         "succeed" => (reference("somePods"), "Pods succeed, one edge each."),
         "terminate" => (reference("somePods"), "Deletions finish, one edge each; with `terminations: held`."),
         "pods" => (reference("naming"), "Pods get names, oldest first, and traits."),
-        "advance" => (reference("duration"), "Time passes."),
+        "advance" => (
+            any_of([
+                reference("duration"),
+                mapping(&[("to", reference("duration")), ("since", text())], &["to", "since"]),
+            ]),
+            "Time passes: so much, or until so long after the step of a label.",
+        ),
         "together" => (
             json!({"type": "array", "minItems": 2, "items": reference("innerStep")}),
             "Steps without settling between them; compared by net change.",
