@@ -10,7 +10,8 @@ use super::step::Reader;
 use super::tree::Node;
 
 /// The kinds whose watch can be held or disturbed.
-pub(super) const WATCHED: [&str; 3] = ["deployments", "replicasets", "pods"];
+pub(super) const WATCHED: [&str; 7] =
+    ["deployments", "replicasets", "pods", "statefulsets", "daemonsets", "configmaps", "secrets"];
 
 impl Reader<'_> {
     /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `edge` is what the step itself does.

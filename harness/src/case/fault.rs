@@ -12,8 +12,8 @@ use super::step::Reader;
 use super::tree::{Kind, Node};
 
 /// What a subject writes, and what is counted.
-pub(super) const WRITTEN: [&str; 5] =
-    ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods"];
+pub(super) const WRITTEN: [&str; 7] =
+    ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods", "statefulsets", "daemonsets"];
 /// The statuses that the gate refuses with.
 pub(super) const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
 /// The longest that a request or an event may be held up: beyond it a wait for rest would end before the subject could go on.

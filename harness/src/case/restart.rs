@@ -80,10 +80,7 @@ pub(super) fn of(entry: Option<(&Node, &Node)>, judged: bool, report: &mut Repor
     options.grace = fields.get("gracePeriod").and_then(|node| duration(node, report));
     options.longest = fields.get("maxWait").and_then(|node| duration(node, report));
     options.budget = fields.get("budget").and_then(|node| budget(node, report));
-    options.dry_run = fields
-        .get("dryRun")
-        .and_then(|node| read::word(node, "dryRun", &[("yes", true), ("no", false)], report))
-        .unwrap_or_default();
+    options.dry_run = fields.get("dryRun").and_then(|node| read::boolean(node, "`dryRun`", report)).unwrap_or_default();
     if let Some(list) = fields.get("ignoredErrors") {
         let items = read::items(list, "`ignoredErrors`", report).unwrap_or_default();
         let texts = items.iter().filter_map(|item| read::text(item, "a part of an error", report));
