@@ -6,6 +6,7 @@ mod election;
 mod process;
 mod program;
 mod replica_sets;
+mod restart_program;
 mod restarts;
 mod rights;
 mod server;
