@@ -1,19 +1,34 @@
 //! The points at which something can go wrong in a case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
 use crate::case::Case;
 use crate::case::model::{Edge, Life, Step};
+use crate::controllers::Controller;
 use crate::recording::{Entry, Recording, Request};
 
 /// How long a watch that lags is behind, as a case writes it: longer than any reaction, shorter than any budget.
 const LAG: &str = "300ms";
-/// What is written and counted. How often a status is written is not the same from run to run, so some of those points never come.
-const WRITTEN: [&str; 3] = ["replicasets", "deployments", "deployments/status"];
-/// The kinds that a subject watches.
-const WATCHED: [&str; 3] = ["deployments", "replicasets", "pods"];
+/// What a controller writes that is counted. How often a status is written is not the same from run to run on a real cluster, so some of
+/// those points never come.
+const fn written_by(controller: Controller) -> &'static [&'static str] {
+    match controller {
+        Controller::Deployment => &["replicasets", "deployments", "deployments/status"],
+        Controller::ReplicaSet => &["pods", "replicasets/status"],
+        Controller::ConfigRestart => &["deployments", "statefulsets", "daemonsets"],
+    }
+}
+
+/// The kinds that a controller watches.
+const fn watched_by(controller: Controller) -> &'static [&'static str] {
+    match controller {
+        Controller::Deployment => &["deployments", "replicasets", "pods"],
+        Controller::ReplicaSet => &["replicasets", "pods"],
+        Controller::ConfigRestart => &["deployments", "statefulsets", "daemonsets", "configmaps", "secrets"],
+    }
+}
 
 /// A way for things to go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,13 +155,14 @@ impl fmt::Display for Point {
 
 /// How many writes each step led to, by line and resource; Events aside.
 pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
+    let counted: BTreeSet<&str> = recording.header.brought.iter().flat_map(written_by).copied().collect();
     let mut writes: BTreeMap<(usize, String), u32> = BTreeMap::new();
     let mut line = None;
     for entry in &recording.entries {
         match entry {
             Entry::Edge(mark) => line = Some(mark.line),
             Entry::Request(request) => {
-                if let (Some(line), Some(resource)) = (line, written(request)) {
+                if let (Some(line), Some(resource)) = (line, written(request, &counted)) {
                     *writes.entry((line, resource)).or_default() += 1;
                 }
             }
@@ -157,11 +173,11 @@ pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
 }
 
 /// What a request wrote, if it succeeded and is counted.
-fn written(request: &Request) -> Option<String> {
+fn written(request: &Request, counted: &BTreeSet<&str>) -> Option<String> {
     let Request { verb, resource, subresource, status, .. } = request;
     let write = matches!(verb.as_str(), "create" | "update" | "patch" | "delete");
     let name = if subresource.is_empty() { resource.clone() } else { format!("{resource}/{subresource}") };
-    (write && (200..300).contains(status) && WRITTEN.contains(&name.as_str())).then_some(name)
+    (write && (200..300).contains(status) && counted.contains(name.as_str())).then_some(name)
 }
 
 /// Every point of a case that went through once.
@@ -175,7 +191,9 @@ pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
         let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Lag);
         kinds.map(move |kind| Point { kind, place: place.clone() })
     });
-    let watches = WATCHED.map(|resource| Point { kind: Kind::Lag, place: Where::Watch(resource.to_owned()) });
+    let watched: BTreeSet<&str> = recording.header.brought.iter().flat_map(watched_by).copied().collect();
+    let watches =
+        watched.into_iter().map(|resource| Point { kind: Kind::Lag, place: Where::Watch(resource.to_owned()) });
     at_writes.chain(watches).collect()
 }
 

@@ -99,7 +99,7 @@ fn restart() -> Value {
         ("maxWait", duration()),
         ("budget", mapping(&budget, &["restarts", "period"])),
         ("ignoredErrors", json!({"type": "array", "items": text()})),
-        ("dryRun", words(&["yes", "no"])),
+        ("dryRun", json!({"type": "boolean"})),
     ];
     mapping(&fields, &[])
 }
