@@ -82,7 +82,12 @@ fn inner<'a>(shape: Option<&'a Shape>, name: &str) -> (Option<&'a Field>, Option
 fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> Result<Value, String> {
     let Some(key) = &field.key else {
         let mut merged = old.to_vec();
-        merged.extend(new.iter().filter(|item| !old.contains(item)).cloned());
+        for item in new {
+            // Each once.
+            if !merged.contains(item) {
+                merged.push(item.clone());
+            }
+        }
         return Ok(Value::Array(ordered(merged, new, old, |a, b| a == b)));
     };
     if new.iter().any(|item| item.get(PATCH).is_some_and(|how| how == "replace")) {
