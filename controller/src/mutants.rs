@@ -54,7 +54,7 @@ mod switches {
     }
 
     /// All of them.
-    pub const BANK: [Mutant; 95] = [
+    pub const BANK: [Mutant; 94] = [
         // Sizes.
         of_deployments("unavailable-rounded-up", "rounds a percentage of maxUnavailable up"),
         of_deployments("surge-rounded-down", "rounds a percentage of maxSurge down where it sizes the new ReplicaSet"),
@@ -130,7 +130,6 @@ mod switches {
         of_deployments("deadline-not-renewed", "counts the deadline from the beginning, whatever progress is made"),
         of_deployments("stalled-gives-up", "stops rolling out when the deadline has passed"),
         of_deployments("failure-not-copied", "says nothing of a ReplicaSet that cannot make pods"),
-        of_deployments("deletion-goes-on", "rolls out a Deployment that is being deleted"),
         of_deployments("scaled-in-silence", "records no event when it scales"),
         // The order in which pods die.
         of_replica_sets("kill-order-without-node", "does not ask whether a pod has a node"),

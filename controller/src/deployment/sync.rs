@@ -68,7 +68,7 @@ impl<'a> Sync<'a> {
             return self.refuse_to_select_all();
         }
         let owned = self.claim()?;
-        if flip!("deletion-goes-on", self.deployment.meta.is_deleting(), false) {
+        if self.deployment.meta.is_deleting() {
             let sets = self.find_sets(&owned, false)?;
             return self.write_counts(&sets);
         }
