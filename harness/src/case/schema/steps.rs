@@ -104,9 +104,9 @@ fn operation(name: &str, refused: bool) -> Value {
         "advance" => (
             any_of([
                 reference("duration"),
-                mapping(&[("to", reference("duration")), ("since", text())], &["to", "since"]),
+                mapping(&[("to", reference("duration")), ("since", reference("name"))], &["to", "since"]),
             ]),
-            "Time passes: so much, or until so long after the step of a label.",
+            "Time passes: so much of it, or until so long after the step with a label.",
         ),
         "together" => (
             json!({"type": "array", "minItems": 2, "items": reference("innerStep")}),
@@ -124,6 +124,7 @@ fn beside(name: &str) -> Value {
             mapping(&[("message", text())], &["message"]),
             "The server must refuse it, and its message must contain this text.",
         ),
+        "label" => told(reference("name"), "A name for the moment of this step, for `advance: {to, since}`."),
         "expect" => told(reference("expect"), "Which of the named pods live on."),
         "during" => told(reference("during"), "Other steps in the middle of this one's edge."),
         "fault" => told(reference("fault"), "What goes wrong between the subject and the server."),
