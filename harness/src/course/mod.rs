@@ -2,7 +2,7 @@
 //!
 //! A timeline says what was decided and how the world looked at rest. To tell it as a story, or to draw it, one also has to know how
 //! many pods there may be and how many must be available at each edge: that is in the case, whose steps are followed here
-//! ([`bounds`]). And why something was decided is told where the numbers leave no doubt ([`reason`]), and nowhere else.
+//! (`bounds`). And why something was decided is told where the numbers leave no doubt (`reason`), and nowhere else.
 //!
 //! Pure; for people only: nothing that is judged is read from here.
 

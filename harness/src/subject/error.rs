@@ -1,0 +1,109 @@
+//! Why a subject could not be named or started.
+
+use std::path::PathBuf;
+
+use super::ManifestError;
+use crate::cluster;
+use crate::controllers::Controller;
+
+/// Why a subject could not be named or started.
+#[derive(Debug, thiserror::Error)]
+pub enum SubjectError {
+    /// The words on the command line are off.
+    #[error(
+        "'{0}' is no subject; use ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, \"command:PROGRAM ARGUMENTS\" \
+         or deployment:MANIFEST"
+    )]
+    Unknown(String),
+    /// It does not have a controller that is to be judged.
+    #[error("{subject} has no {title} to be judged; choose another subject, or cases that judge another controller",
+        title = .controller.title())]
+    Lacks {
+        /// The subject.
+        subject: String,
+        /// What it does not have.
+        controller: Controller,
+    },
+    /// The program is not there.
+    #[error("{what} is not there: {path}; {remedy}")]
+    Missing {
+        /// What it is.
+        what: &'static str,
+        /// Where it was looked for.
+        path: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The binaries of an upstream version could not be had.
+    #[error(transparent)]
+    Binaries(#[from] cluster::ClusterError),
+    /// The process could not be started.
+    #[error(transparent)]
+    Spawn(#[from] crate::supervise::SuperviseError),
+    /// A file could not be written, or the program could not be asked for its version.
+    #[error("cannot prepare the subject: {0}")]
+    Io(#[from] std::io::Error),
+    /// The manifest is not one.
+    #[error("manifest {} {source}", path.display())]
+    Manifest {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong.
+        source: ManifestError,
+    },
+    /// Pods need a node that runs them.
+    #[error("deployment:{} runs as pods of the cluster, beside a gate that they can reach; add --cluster kind", .0.display())]
+    Elsewhere(PathBuf),
+    /// Its own pods are made by the controller that it would bring.
+    #[error("deployment:{} runs as pods that a ReplicaSet controller makes, so it cannot bring that one; judge it as command:…", .0.display())]
+    ItsOwnMaker(PathBuf),
+    /// Something of the manifest's stands in the way.
+    #[error("{0} is there already and was not made by lockstep; remove it, or take another cluster")]
+    There(String),
+    /// What an earlier run has left does not go.
+    #[error("{what}, which an earlier run has left, was not gone after {seconds} s; is the cluster overloaded?")]
+    Stays {
+        /// Which object.
+        what: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The cluster does not take an object of the manifest's.
+    #[error("cannot make {what}: {source}")]
+    Install {
+        /// Which.
+        what: String,
+        /// What the server says.
+        source: Box<kube::Error>,
+    },
+    /// An image of the manifest's is nowhere to be had.
+    #[error("{who} has no image: {why}; build it, so that the local engine has it, or name one that the node can pull")]
+    NoImage {
+        /// The pod.
+        who: String,
+        /// What it says.
+        why: String,
+    },
+    /// Its pods do not become ready.
+    #[error("the subject's {who} was not ready within {seconds} s: {why}")]
+    NotReady {
+        /// The pod.
+        who: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// What it waits for, its last words, and what the gate has seen of it.
+        why: String,
+    },
+    /// It acts, and not through the gate.
+    #[error(
+        "{0} acts on the cluster, and none of its requests came through the gate; \
+         it must take KUBECONFIG, or in a pod the cluster's own way: KUBERNETES_SERVICE_HOST and its service account"
+    )]
+    PastTheGate(String),
+    /// A simulated cluster has no address.
+    #[error("{0} is a process or pods, and the simulated cluster is in this process; add --cluster control-plane")]
+    Outside(String),
+    /// The client for a subject in this process could not be made.
+    #[error("cannot make the subject's client: {0}")]
+    Client(String),
+}
