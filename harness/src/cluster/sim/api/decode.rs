@@ -39,7 +39,7 @@ impl Field {
     fn is_written_when_absent(&self) -> bool {
         match self.pointer || self.omit_zero {
             true => !(self.omit_empty || self.omit_zero),
-            false => !self.omit_empty || matches!(self.shape, Shape::Struct(_)),
+            false => !self.omit_empty || matches!(self.shape, Shape::Struct(_) | Shape::Time | Shape::MicroTime),
         }
     }
 }
