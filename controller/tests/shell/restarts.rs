@@ -194,6 +194,46 @@ async fn an_orderly_end() {
     }
 }
 
+/// What was written into a workload's template, each time.
+fn triggers(server: &Server, workload: &str) -> Vec<Value> {
+    let patch = format!("PATCH {workload}");
+    let written = server.writes().into_iter().filter(|(verb, _)| *verb == patch);
+    written
+        .map(|(_, body)| body["spec"]["template"]["metadata"]["annotations"].clone())
+        .filter(Value::is_object)
+        .collect()
+}
+
+/// Scenario 58: whoever takes over in the middle of the grace period misses nothing, and restarts once.
+#[tokio::test(start_paused = true)]
+async fn another_leader_takes_over() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "1"));
+    server.put("deployments", workload("web", "c"));
+    let (task, _) = start(&server, profile(Profile::Safe)).await;
+    server.put("configmaps", config("c", "2"));
+    pass(Duration::from_secs(2)).await;
+    assert_eq!(triggers(&server, "deployments/web"), Vec::<Value>::new());
+    task.abort();
+    let (_next, _) = start(&server, profile(Profile::Safe)).await;
+    pass(Duration::from_secs(30)).await;
+    assert_eq!(triggers(&server, "deployments/web").len(), 1);
+}
+
+/// Scenario 58: two at once write the same, so the workload is rolled out once.
+#[tokio::test(start_paused = true)]
+async fn two_leaders_write_the_same() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "1"));
+    server.put("deployments", workload("web", "c"));
+    let (_one, _) = start(&server, profile(Profile::Safe)).await;
+    let (_two, _) = start(&server, profile(Profile::Safe)).await;
+    server.put("configmaps", config("c", "2"));
+    pass(Duration::from_secs(30)).await;
+    let written = triggers(&server, "deployments/web");
+    assert!(!written.is_empty() && written.iter().all(|trigger| *trigger == written[0]), "{written:?}");
+}
+
 /// Bad input: Secrets may not be read, and what does not use them goes on.
 #[tokio::test(start_paused = true)]
 async fn forbidden_secrets_hold_nobody_up() {
