@@ -178,7 +178,8 @@ fn dead_lab() -> Result<(), String> {
 fn killed_harness() -> Result<(), String> {
     let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut harness = Command::new(env!("CARGO_BIN_EXE_lockstep"))
-        .args(["run", &cases().join(CASE).with_extension("yaml").display().to_string(), "--subject", "upstream"])
+        .args(["run", &cases().join(CASE).with_extension("yaml").display().to_string()])
+        .args(["--cluster", "control-plane", "--subject", "upstream"])
         .env("TMPDIR", temporary.path())
         .env("XDG_RUNTIME_DIR", temporary.path())
         .stdout(Stdio::null())
