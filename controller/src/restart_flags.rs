@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::ValueEnum;
+use clap::{ArgAction, ValueEnum};
 use rollout_controller::{
     Address, Budget, ControllerName, Election, Profile, RateLimit, RestartSettings, Settings, Window,
 };
@@ -66,7 +66,15 @@ pub(crate) struct RestartFlags {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     kube_api_burst: u32,
     /// Act only while holding a lease; two that act cause no second rollout, only more requests
-    #[arg(long)]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        default_value_t = false,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        action = ArgAction::Set
+    )]
     leader_elect: bool,
     /// Name of the lease
     #[arg(long, value_name = "NAME", default_value = "rollout-controller-config-restart")]
@@ -210,6 +218,15 @@ mod tests {
         assert_eq!(restart.window.check_period, Duration::from_millis(100));
         assert_eq!(restart.window.grace_period, Duration::ZERO);
         assert_eq!((restart.profile, restart.ignored_errors), (Profile::Xing, vec!["a".to_owned(), "b;c".to_owned()]));
+    }
+
+    /// As kube-controller-manager's flags of that kind are.
+    #[rstest]
+    #[case::bare("--leader-elect", true)]
+    #[case::yes("--leader-elect=true", true)]
+    #[case::no("--leader-elect=false", false)]
+    fn takes_part_in_an_election(#[case] argument: &str, #[case] takes_part: bool) {
+        assert_eq!(launch(&[argument, "--leader-elect-resource-namespace=n"], None).election.is_some(), takes_part);
     }
 
     /// Scenario 62.
