@@ -10,6 +10,7 @@ use crate::case::RestartOptions;
 use crate::case::model::{Beside, Case, PodKind};
 use crate::clock;
 use crate::cluster::Guard;
+use crate::controllers::Controller;
 use crate::driver::Stillness;
 use crate::gate::Gate;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
@@ -94,7 +95,11 @@ impl<'a> Seat<'a> {
         let gate = gate(lab, spec).await?;
         let subject = begin(lab, spec, &gate, &canary.namespace, &options.restart).await?;
         let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
-        if taken_up && gate.log().counts().is_empty() {
+        // Of a controller that the canary does without, its first request is all that can be waited for.
+        let reacts = Controller::UPSTREAM.into_iter().any(|one| brought.has(one));
+        if !reacts {
+            tokio::time::timeout(options.budget, gate.log().beyond(0)).await.ok();
+        } else if taken_up && gate.log().counts().is_empty() {
             subject.stop().await;
             return Err(SubjectError::PastTheGate(spec.to_string()).into());
         }
