@@ -4,7 +4,6 @@
 //! Upstream's garbage collector, namespace, service account and resource quota controllers, one step at a time: each step is one
 //! write, so that whoever calls decides when it comes.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -53,10 +52,7 @@ impl Server {
     }
 
     fn owners(&mut self, now: Timestamp) -> bool {
-        if !self.owners_changed() {
-            return false;
-        }
-        let did = self.next_of_owners(now);
+        let did = self.owners_changed() && self.next_of_owners(now);
         if !did {
             self.collected = self.store.version();
         }
@@ -72,19 +68,18 @@ impl Server {
                 after.deleting() || owners(after).iter().any(|owner| !self.store.has_uid(uid(owner)))
             }
             (Some(before), Some(after)) => {
-                let references = |object: &Object| object.body["metadata"]["ownerReferences"].clone();
-                after.deleting() || references(before) != references(after)
+                let references = "/metadata/ownerReferences";
+                after.deleting() || before.body.pointer(references) != after.body.pointer(references)
             }
         })
     }
 
     fn next_of_owners(&mut self, now: Timestamp) -> bool {
-        let alive: BTreeSet<&str> = self.store.all().map(|object| object.meta("uid")).collect();
         let all: Vec<Arc<Object>> = self.store.all().cloned().collect();
         // Those whose owners are all gone.
         let lost = all.iter().find(|object| {
             let owners = owners(object);
-            !object.deleting() && !owners.is_empty() && owners.iter().all(|owner| !alive.contains(uid(owner)))
+            !object.deleting() && !owners.is_empty() && owners.iter().all(|owner| !self.store.has_uid(uid(owner)))
         });
         if let Some(lost) = lost {
             let how = How { propagation: Some("Background".to_owned()), ..How::default() };

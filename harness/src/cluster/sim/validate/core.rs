@@ -133,7 +133,7 @@ pub(super) fn quota(amounts: &Value, path: &str) -> Vec<FieldError> {
     for (name, amount) in amounts.as_object().into_iter().flatten() {
         let path = format!("{path}[{name}]");
         let wrong = words::key(name);
-        let known = name.contains('/') || STANDARD.contains(&name.as_str());
+        let known = name.contains('/') || COUNTS.contains(&name.as_str()) || AMOUNTS.contains(&name.as_str());
         if !wrong.is_empty() {
             errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&path, name.clone(), wrong)));
         } else if !known {
@@ -162,15 +162,8 @@ const COUNTS: [&str; 8] = [
     "persistentvolumeclaims",
     "services.nodeports",
 ];
-const STANDARD: [&str; 18] = [
-    "pods",
-    "services",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
+/// What else has a name without a domain.
+const AMOUNTS: [&str; 10] = [
     "services.loadbalancers",
     "cpu",
     "memory",
