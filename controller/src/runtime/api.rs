@@ -169,8 +169,7 @@ impl ApiServer {
         name: &str,
         patch: &Value,
     ) -> Result<Value, RequestError> {
-        let request = resource.within(namespace).patch(name, &PatchParams::default(), &Patch::Strategic(patch));
-        self.send(what("PATCH", resource, namespace, name), request).await
+        self.patch_as(resource, namespace, name, &Patch::Strategic(patch)).await
     }
 
     /// A JSON merge patch.
@@ -181,7 +180,17 @@ impl ApiServer {
         name: &str,
         patch: &Value,
     ) -> Result<Value, RequestError> {
-        let request = resource.within(namespace).patch(name, &PatchParams::default(), &Patch::Merge(patch));
+        self.patch_as(resource, namespace, name, &Patch::Merge(patch)).await
+    }
+
+    async fn patch_as(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+        patch: &Patch<&Value>,
+    ) -> Result<Value, RequestError> {
+        let request = resource.within(namespace).patch(name, &PatchParams::default(), patch);
         self.send(what("PATCH", resource, namespace, name), request).await
     }
 

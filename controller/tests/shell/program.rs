@@ -12,15 +12,7 @@ const LEASE: &str = "leases/rollout-controller";
 
 /// Starts the program and lets it win the lease.
 async fn start(server: &Server, test: &str) -> Child {
-    let port = server.listen().await;
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.kubeconfig"));
-    let text = format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
-         clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n\
-         users: [{{name: c, user: {{}}}}]\n\
-         contexts: [{{name: c, context: {{cluster: c, user: c}}}}]\n"
-    );
-    std::fs::write(&path, text).unwrap();
+    let path = server.kubeconfig(test).await;
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
     program.args(["--logging-format=json", "--leader-elect-resource-namespace=default"]);
     program.args(["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s"]);

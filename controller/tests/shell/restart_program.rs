@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::pass;
+use crate::restarts::fill;
 use crate::server::Server;
 
 /// Bytes of each config's value: 1,000 of them are ten megabytes.
@@ -27,17 +28,9 @@ fn workload(name: &str, config: &str) -> Value {
 
 /// Starts it as xing's would be; returns where it answers metrics, too.
 async fn start(server: &Server) -> (Child, u16) {
-    let port = server.listen().await;
     // Bound and let go of, so that nobody is there.
     let metrics = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("restarts.kubeconfig");
-    let text = format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
-         clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n\
-         users: [{{name: c, user: {{}}}}]\n\
-         contexts: [{{name: c, context: {{cluster: c, user: c}}}}]\n"
-    );
-    std::fs::write(&path, text).unwrap();
+    let path = server.kubeconfig("restarts").await;
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
     program.arg("config-restart").arg(format!("--metrics-bind-address=127.0.0.1:{metrics}"));
     program.args(["--kube-api-qps=-1"]).env("RESTART_GRACE_PERIOD", "1").env("RESTART_CHECK_PERIOD", "100");
@@ -74,13 +67,7 @@ fn value(text: &str, name: &str) -> String {
 #[expect(clippy::disallowed_methods, reason = "this is about real time")]
 async fn a_thousand_configs_and_two_hundred_workloads() {
     let server = Server::for_restarts();
-    for n in 0..1000 {
-        server.put("configmaps", config(&format!("c{n}"), "1"));
-    }
-    for n in 0..200 {
-        let used = if n < 50 { "c0".to_owned() } else { format!("c{n}") };
-        server.put("deployments", workload(&format!("w{n}"), &used));
-    }
+    fill(&server, config, workload);
     let began = Instant::now();
     let (mut child, port) = start(&server).await;
     let text = until(port, "deployment_restart_controller_deployment_annotation_updates_total 200").await;

@@ -255,10 +255,8 @@ async fn forbidden_secrets_hold_nobody_up() {
     assert!(!task.is_finished());
 }
 
-/// Scenario 74: 1,000 configs, 200 workloads, one config that 50 of them share.
-#[tokio::test(start_paused = true)]
-async fn a_config_that_fifty_share_costs_fifty_patches() {
-    let server = Server::for_restarts();
+/// Puts 1,000 configs there, and 200 workloads, of which 50 share the first config.
+pub(crate) fn fill(server: &Server, config: fn(&str, &str) -> Value, workload: fn(&str, &str) -> Value) {
     for n in 0..1000 {
         server.put("configmaps", config(&format!("c{n}"), "1"));
     }
@@ -266,6 +264,13 @@ async fn a_config_that_fifty_share_costs_fifty_patches() {
         let used = if n < 50 { "c0".to_owned() } else { format!("c{n}") };
         server.put("deployments", workload(&format!("w{n}"), &used));
     }
+}
+
+/// Scenario 74: 1,000 configs, 200 workloads, one config that 50 of them share.
+#[tokio::test(start_paused = true)]
+async fn a_config_that_fifty_share_costs_fifty_patches() {
+    let server = Server::for_restarts();
+    fill(&server, config, workload);
     let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
     pass(Duration::from_secs(5)).await;
     assert_eq!(server.verbs().len(), 200, "each is remembered once");

@@ -147,8 +147,22 @@ impl Server {
         self.0.lock().unwrap().hangs = Some(on);
     }
 
+    /// Listens for a program of its own, and writes a kubeconfig of this name for it; returns the file.
+    pub(crate) async fn kubeconfig(&self, name: &str) -> std::path::PathBuf {
+        let port = self.listen().await;
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.kubeconfig"));
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n\
+             users: [{{name: c, user: {{}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: c}}}}]\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
     /// Listens on a port of this machine until the runtime ends, for programs of their own; returns the port.
-    pub(crate) async fn listen(&self) -> u16 {
+    async fn listen(&self) -> u16 {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = self.clone();
@@ -298,22 +312,10 @@ impl State {
                 } else if kind == "events" {
                     current["count"] = body["count"].clone();
                 } else {
-                    merge(&mut current, &body);
+                    json_patch::merge(&mut current, &body);
                 }
                 (200, self.put(kind, current))
             }
-        }
-    }
-}
-
-/// A JSON merge patch.
-fn merge(to: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else { return to.clone_from(patch) };
-    for (name, value) in fields {
-        if value.is_null() {
-            to.as_object_mut().unwrap().remove(name);
-        } else {
-            merge(&mut to[name], value);
         }
     }
 }

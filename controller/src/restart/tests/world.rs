@@ -198,7 +198,7 @@ impl World {
                 self.agent.finished(&work.observed, Outcome::Failed(None), at);
                 continue;
             };
-            merge(&mut object, &body::patch(&write));
+            json_patch::merge(&mut object, &body::patch(&write));
             self.version += 1;
             object["metadata"]["resourceVersion"] = self.version.to_string().into();
             self.objects.insert(path.clone(), object.clone());
@@ -226,17 +226,6 @@ impl World {
 
     pub(super) fn applied(&self, path: &str) -> String {
         self.objects[path]["metadata"]["annotations"][names::CHECKSUMS].as_str().unwrap_or("-").to_owned()
-    }
-}
-
-fn merge(to: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else { return to.clone_from(patch) };
-    for (name, value) in fields {
-        if value.is_null() {
-            to.as_object_mut().unwrap().remove(name);
-        } else {
-            merge(&mut to[name], value);
-        }
     }
 }
 
