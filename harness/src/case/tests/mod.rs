@@ -8,10 +8,13 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::model::{
-    Beside, Bindings, Cascade, Case, Count, DecidedWhat, During, Edge, Life, Moment, PatchKind, Phase, Place, Pods,
-    Readiness, Target, Terminations, Traits,
+    Bindings, Cascade, Case, Count, DecidedWhat, During, Edge, Life, Moment, PatchKind, Phase, Place, Pods, Readiness,
+    Target, Terminations, Traits,
 };
-use super::{CaseError, RestartOptions, RestartProfile, find, load, parse};
+use super::{CaseError, find, load, parse};
+
+mod restarts;
+mod ruled;
 
 /// A case with one Deployment and these edges.
 fn text(edges: &str) -> String {
@@ -436,92 +439,4 @@ fn paths_that_hold_nothing_are_named() {
     assert_eq!(none.to_string(), "no/such/path does not exist; name a case file or a folder of them");
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/case");
     assert!(matches!(find(&[source]), Err(CaseError::NoneFound(_))));
-}
-
-/// A case of config restarts with these lines after its edges.
-fn of_restarts(fields: &str, edges: &str, rules: &str) -> String {
-    let given = "given:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
-    format!("description: x\ncontrollers: [config-restart]\n{fields}{given}edges:\n{edges}\n{rules}")
-}
-
-const RULES: &str = "expectation: rules\nrules: {finally: [\"restarts('deployment/web') == 1\"]}\n";
-
-#[test]
-fn a_case_of_restarts_says_how_and_when() {
-    let fields = "with: {deployment: ours}\nrestart: {profile: xing, gracePeriod: 1s, budget: {restarts: 3, period: 10m}, dryRun: true}\n";
-    let edges = "  - scale: 4\n    label: scaled\n  - advance: {to: 6s, since: scaled}";
-    let case = read(&of_restarts(fields, edges, RULES));
-    let expected = RestartOptions {
-        profile: RestartProfile::Xing,
-        grace: Some(Duration::from_secs(1)),
-        budget: Some((3, Duration::from_secs(600))),
-        dry_run: true,
-        ..RestartOptions::default()
-    };
-    assert_eq!((case.beside, case.waits()), (Some(Beside::Ours), Duration::from_secs(6)));
-    assert_eq!((case.restart, case.edges[0].label.as_deref()), (expected, Some("scaled")));
-    assert_eq!(case.edges[1].edge, Edge::AdvanceTo { to: Duration::from_secs(6), since: "scaled".to_owned() });
-}
-
-#[rstest]
-#[case::no_rules("", "  - scale: 4", "", "1: a case of config restarts without rules")]
-#[case::no_such_profile("restart: {profile: wild}\n", "  - scale: 4", RULES, "3: a profile cannot be `wild`")]
-#[case::nobody_beside("with: {deployment: theirs}\n", "  - scale: 4", RULES, "3: who runs beside cannot be `theirs`")]
-#[case::half_a_budget(
-    "restart: {budget: {restarts: 3}}\n",
-    "  - scale: 4",
-    RULES,
-    "3: a budget needs `restarts`, a number, and `period`"
-)]
-#[case::two_of_a_name(
-    "",
-    "  - scale: 4\n    label: a\n  - scale: 5\n    label: a",
-    RULES,
-    "9: the label `a` is there already"
-)]
-fn a_bad_case_of_restarts(#[case] fields: &str, #[case] edges: &str, #[case] rules: &str, #[case] expected: &str) {
-    assert_eq!(findings(&of_restarts(fields, edges, rules)), [expected]);
-}
-
-/// A case with these lines after its edges.
-fn ruled(lines: &str) -> String {
-    text("  - scale: 4") + lines
-}
-
-#[test]
-fn rules_are_read_with_their_lines() {
-    let case = read(&ruled(
-        "rules:\n  always: [\"pods.size() <= 4\"]\n  finally:\n    - deployment.status.readyReplicas == 4\n",
-    ));
-    let rules: Vec<_> = case.rules.iter().map(|rule| (rule.line, rule.to_string())).collect();
-    let expected = [(8, "always: pods.size() <= 4"), (10, "finally: deployment.status.readyReplicas == 4")];
-    assert_eq!(rules, expected.map(|(line, rule)| (line, rule.to_owned())));
-    assert_eq!(case.expectation, crate::rules::Expectation::Timeline);
-}
-
-#[rstest]
-#[case::unknown_list("rules: {sometimes: []}\n", "7: unknown field `sometimes`")]
-#[case::no_list("rules: {always: pods.size() < 3}\n", "7: `always` is a list")]
-#[case::no_text("rules: {always: [3]}\n", "7: a rule is a text")]
-#[case::syntax("rules:\n  never:\n    - pods.size( > 3\n", "9: this is not CEL")]
-#[case::name("rules:\n  never:\n    - pod.size() > 3\n", "9: unknown name `pod`")]
-#[case::no_rules("expectation: rules\n", "7: the case has no rules to be held against")]
-#[case::word("expectation: rule\nrules: {always: [\"pods.size() < 3\"]}\n", "7: expectation cannot be `rule`")]
-fn bad_rules_are_bad_cases(#[case] lines: &str, #[case] expected: &str) {
-    assert_eq!(findings(&ruled(lines)), [expected]);
-}
-
-#[test]
-fn a_rules_mistake_is_shown_at_its_own_column() {
-    let error = parse("cases/x.yaml", "x", &ruled("rules:\n  always: [\"edge == 0 || replicasets.size() < 3\"]\n"))
-        .unwrap_err();
-    assert_snapshot!(error.to_string(), @r#"
-    error: unknown name `replicasets`
-     --> cases/x.yaml:8:26
-      |
-    8 |   always: ["edge == 0 || replicasets.size() < 3"]
-      |                          ^^^^^^^^^^^ did you mean `replicaSets`?
-      |
-      = help: known are deployment, deployments, replicaSets, pods, statefulSets, daemonSets, configMaps, secrets, edge, settled
-    "#);
 }

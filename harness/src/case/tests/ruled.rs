@@ -1,0 +1,50 @@
+//! The rules of cases.
+
+use insta::assert_snapshot;
+use rstest::rstest;
+
+use super::super::parse;
+use super::{findings, read, text};
+
+/// A case with these lines after its edges.
+fn ruled(lines: &str) -> String {
+    text("  - scale: 4") + lines
+}
+
+#[test]
+fn rules_are_read_with_their_lines() {
+    let case = read(&ruled(
+        "rules:\n  always: [\"pods.size() <= 4\"]\n  finally:\n    - deployment.status.readyReplicas == 4\n",
+    ));
+    let rules: Vec<_> = case.rules.iter().map(|rule| (rule.line, rule.to_string())).collect();
+    let expected = [(8, "always: pods.size() <= 4"), (10, "finally: deployment.status.readyReplicas == 4")];
+    assert_eq!(rules, expected.map(|(line, rule)| (line, rule.to_owned())));
+    assert_eq!(case.expectation, crate::rules::Expectation::Timeline);
+}
+
+#[rstest]
+#[case::unknown_list("rules: {sometimes: []}\n", "7: unknown field `sometimes`")]
+#[case::no_list("rules: {always: pods.size() < 3}\n", "7: `always` is a list")]
+#[case::no_text("rules: {always: [3]}\n", "7: a rule is a text")]
+#[case::syntax("rules:\n  never:\n    - pods.size( > 3\n", "9: this is not CEL")]
+#[case::name("rules:\n  never:\n    - pod.size() > 3\n", "9: unknown name `pod`")]
+#[case::no_rules("expectation: rules\n", "7: the case has no rules to be held against")]
+#[case::word("expectation: rule\nrules: {always: [\"pods.size() < 3\"]}\n", "7: expectation cannot be `rule`")]
+fn bad_rules_are_bad_cases(#[case] lines: &str, #[case] expected: &str) {
+    assert_eq!(findings(&ruled(lines)), [expected]);
+}
+
+#[test]
+fn a_rules_mistake_is_shown_at_its_own_column() {
+    let error = parse("cases/x.yaml", "x", &ruled("rules:\n  always: [\"edge == 0 || replicasets.size() < 3\"]\n"))
+        .unwrap_err();
+    assert_snapshot!(error.to_string(), @r#"
+    error: unknown name `replicasets`
+     --> cases/x.yaml:8:26
+      |
+    8 |   always: ["edge == 0 || replicasets.size() < 3"]
+      |                          ^^^^^^^^^^^ did you mean `replicaSets`?
+      |
+      = help: known are deployment, deployments, replicaSets, pods, statefulSets, daemonSets, configMaps, secrets, edge, settled
+    "#);
+}
