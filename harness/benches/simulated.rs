@@ -19,6 +19,9 @@ use lockstep::verdict::{self, Verdict};
 const ROUNDS: u32 = 5;
 const BUDGET: Duration = Duration::from_secs(20);
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;

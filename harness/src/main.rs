@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use lockstep::cli::{Cli, CliError};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     lockstep::supervise::main_if_asked();
     let filter =

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
-use kube::api::{Api, ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
+use kube::Resource as _;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Request, WatchEvent, WatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -31,13 +32,15 @@ pub struct Watches {
 pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, ObserveError> {
     let mut tasks = JoinSet::new();
     for kind in Kind::ALL {
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(kind));
+        let resource = resource(kind);
+        let path = DynamicObject::url_path(&resource, None);
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         let list = api.list(&ListParams::default().limit(1)).await;
         let list = list.map_err(|source| ObserveError::List { kind, source: Box::new(source) })?;
         let from = list.metadata.resource_version.clone().unwrap_or_default();
         world.progress(kind, from.parse().unwrap_or(0));
-        let world = Arc::clone(world);
-        tasks.spawn(async move { follow(&api, kind, from, &world).await });
+        let (client, world) = (client.clone(), Arc::clone(world));
+        tasks.spawn(async move { follow(&client, &path, kind, from, &world).await });
     }
     Ok(Watches { _tasks: tasks })
 }
@@ -51,10 +54,12 @@ pub(super) fn resource(kind: Kind) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", &kind.to_string()))
 }
 
-async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &World) {
+async fn follow(client: &kube::Client, path: &str, kind: Kind, mut from: String, world: &World) {
     let params = WatchParams::default().timeout(290);
     loop {
-        let stream = match api.watch(&params, &from).await {
+        let request = Request::new(path).watch(&params, &from).expect("a time-out of 290 s is allowed");
+        // Objects stay as they came: a recording holds them whole.
+        let stream = match client.request_events::<Value>(request).await {
             Ok(stream) => stream,
             Err(kube::Error::Api(status)) if status.code == 410 => {
                 return world.lose(format!("the watch of {kind}s could not go on from {from}: {status}"));
@@ -85,13 +90,10 @@ async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &
                     break;
                 }
             };
-            from = object.metadata.resource_version.clone().unwrap_or(from);
-            deliver(world, kind, change, object);
+            if let Some(version) = object.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
+                version.clone_into(&mut from);
+            }
+            world.deliver(kind, change, object);
         }
     }
-}
-
-fn deliver(world: &World, kind: Kind, change: Change, object: DynamicObject) {
-    let value = serde_json::to_value(object).unwrap_or(Value::Null);
-    world.deliver(kind, change, value);
 }
