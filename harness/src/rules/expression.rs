@@ -12,6 +12,11 @@ use super::{history, scene};
 const FUNCTIONS: [&str; 12] =
     ["bool", "contains", "double", "dyn", "endsWith", "int", "matches", "size", "startsWith", "string", "type", "uint"];
 
+/// CEL's macros, as far as rules have them.
+const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "has", "map"];
+/// What other languages write, and what CEL has for it.
+const ELSEWHERE: [(&str, &str); 6] = [("=", "=="), ("and", "&&"), ("or", "||"), ("not", "!"), ("&", "&&"), ("|", "||")];
+
 /// The longest rule, in bytes.
 const LONGEST: usize = 1_000;
 /// The deepest nesting of brackets and of `?`.
@@ -49,7 +54,10 @@ impl Expression {
         too_much(text).map_or(Ok(()), |mistake| Err(vec![mistake]))?;
         let root = parse(text).map_err(|errors| {
             let mistake = |error: &cel::ParseError| {
-                let (at, hint) = (place_of(text, error.pos), error.msg.clone());
+                let at = place_of(text, error.pos);
+                let word = text.get(at.clone()).unwrap_or_default();
+                let meant = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == word);
+                let hint = meant.map_or_else(|| error.msg.clone(), |(_, here)| format!("did you mean `{here}`?"));
                 Mistake { at, what: "this is not CEL".to_owned(), hint, unknown: None }
             };
             // What follows the first is a consequence of it.
@@ -124,9 +132,17 @@ impl Check<'_> {
             Expr::Ident(name) => self.name(name, bound),
             Expr::Select(select) => self.look(&select.operand, bound),
             Expr::Call(call) => {
-                self.call(&call.func_name, call.target.is_some(), &call.args);
+                let known = self.call(&call.func_name, call.target.is_some(), &call.args);
                 call.target.iter().for_each(|target| self.look(target, bound));
+                let outer = bound.len();
+                // What was meant for a macro binds its first word, as that would.
+                if let (false, Some(_), [IdedExpr { expr: Expr::Ident(name), .. }, _]) =
+                    (known, &call.target, &*call.args)
+                {
+                    bound.push(name.clone());
+                }
                 call.args.iter().for_each(|argument| self.look(argument, bound));
+                bound.truncate(outer);
             }
             Expr::List(list) => list.elements.iter().for_each(|element| self.look(element, bound)),
             Expr::Map(map) => {
@@ -164,15 +180,16 @@ impl Check<'_> {
         }
     }
 
-    fn call(&mut self, name: &str, of: bool, arguments: &[IdedExpr]) {
+    /// Whether there is such a function.
+    fn call(&mut self, name: &str, of: bool, arguments: &[IdedExpr]) -> bool {
         let is_operator = !name.starts_with(|first: char| first.is_ascii_alphabetic());
         if is_operator || FUNCTIONS.contains(&name) || scene::FUNCTIONS.contains(&name) {
-            return;
+            return true;
         }
         if !history::FUNCTIONS.contains(&name) {
-            let known = FUNCTIONS.iter().chain(&scene::FUNCTIONS).chain(&history::FUNCTIONS).copied().collect();
+            let known = [&FUNCTIONS[..], &MACROS, &scene::FUNCTIONS, &history::FUNCTIONS].concat();
             self.unknown("function", name, known);
-            return;
+            return false;
         }
         self.looks_back = true;
         let (asked, wrong) = match arguments {
@@ -185,6 +202,7 @@ impl Check<'_> {
             let (at, what) = (self.place(asked), format!("`{name}` cannot be asked that"));
             self.mistakes.push(Mistake { at, what, hint, unknown: None });
         }
+        true
     }
 
     fn unknown(&mut self, what: &str, name: &str, known: Vec<&'static str>) {
