@@ -64,7 +64,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
         let [left, right] = sides.as_slice() else {
             return Ok(Outcome::Internal);
         };
-        outcomes.extend(tell(&arguments, &telling, &cases, left, right)?);
+        outcomes.extend(tell(&arguments, &telling, &cases, left, right).await?);
     }
     telling.finish(&format!("lockstep compare, {}", arguments.subject.join(" and ")))?;
     println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
@@ -93,7 +93,7 @@ async fn played(
 }
 
 /// The left side is held against what is blessed, if anything is; the right side against the left.
-fn tell(
+async fn tell(
     arguments: &Arguments,
     telling: &Telling<'_>,
     cases: &[Case],
@@ -121,9 +121,15 @@ fn tell(
         outcomes.push(Outcome::of([alone, second.outcome()]));
         let subjects: String = arguments.subject.iter().map(|subject| format!(" --subject '{subject}'")).collect();
         let repeat = format!("cargo lockstep compare {}{subjects}{}", case.path, arguments.place.words_with(None));
-        let play =
-            Play { judgement: &second, expected: Some(&first.timeline), recording: two, repeat: &repeat, took: None };
-        telling.take(&play)?;
+        let play = Play {
+            judgement: &second,
+            expected: Some(&first.timeline),
+            recording: two,
+            repeat: &repeat,
+            took: None,
+            voice: None,
+        };
+        telling.take(&play).await?;
         judgements.extend([first, second]);
     }
     println!("{}", report::table(&judgements, colour()));

@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     reports: Reports,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let telling = Telling::new(&arguments.reports);
     let mut outcomes = Vec::new();
     for path in &arguments.recordings {
@@ -45,7 +45,9 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         let judgement = verdict::judge(&recording, expected);
         let repeat = format!("cargo lockstep judge {}", path.display());
         run::print(&judgement, None, arguments.output, &repeat);
-        telling.take(&Play { judgement: &judgement, expected, recording: &recording, repeat: &repeat, took: None })?;
+        let play =
+            Play { judgement: &judgement, expected, recording: &recording, repeat: &repeat, took: None, voice: None };
+        telling.take(&play).await?;
         outcomes.push(judgement.outcome());
     }
     telling.finish("lockstep judge")?;

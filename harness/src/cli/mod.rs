@@ -84,7 +84,7 @@ impl Cli {
             Command::Run(arguments) => run::execute(arguments).await,
             Command::Compare(arguments) => compare::execute(arguments).await,
             Command::Record(arguments) => record::execute(arguments).await,
-            Command::Judge(arguments) => judge::execute(&arguments),
+            Command::Judge(arguments) => judge::execute(&arguments).await,
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments).await,
             Command::List(arguments) => list::execute(&arguments),

@@ -16,9 +16,9 @@ use crate::cluster::SiteName;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
-use crate::runner::Player;
+use crate::runner::{Player, Seat};
 use crate::shelf::Shelf;
-use crate::subject::Spec;
+use crate::subject::{Spec, Voice};
 use crate::timeline::Timeline;
 use crate::verdict::{self, Blessing, Judgement};
 
@@ -113,6 +113,13 @@ struct Round {
     seed: Option<u64>,
 }
 
+/// What there is of one play.
+struct Seen<'a> {
+    recording: &'a Recording,
+    voice: Option<&'a Voice>,
+    took: Duration,
+}
+
 impl Arguments {
     /// Whether nothing more is to be played after these.
     fn stops(&self, outcomes: &[Outcome]) -> bool {
@@ -146,9 +153,11 @@ async fn judged(
     let plays = stream::iter(plays).map(async |(round, case, shelf)| {
         let began = clock::instant();
         progress.begins(&case.name);
+        let voice = player.seat().and_then(Seat::voice);
         let recording = player.play_with(case, round.seed).await?;
         progress.ends(&case.name);
-        let outcome = tell(arguments, telling, spec, round, case, shelf, &recording, began.elapsed(), brief)?;
+        let seen = Seen { recording: &recording, voice: voice.as_ref(), took: began.elapsed() };
+        let outcome = tell(arguments, telling, spec, round, case, shelf, &seen, brief).await?;
         Ok::<_, CliError>((round, outcome))
     });
     let mut plays = plays.buffered(player.lanes());
@@ -171,17 +180,17 @@ async fn judged(
 
 /// Judge what was recorded of one play, keep it where that is wanted, and tell of it.
 #[expect(clippy::too_many_arguments, reason = "all that is known of one play")]
-fn tell(
+async fn tell(
     arguments: &Arguments,
     telling: &Telling<'_>,
     spec: &Spec,
     round: Round,
     case: &Case,
     shelf: &Shelf,
-    recording: &Recording,
-    took: Duration,
+    seen: &Seen<'_>,
     brief: bool,
 ) -> Result<Outcome, CliError> {
+    let Seen { recording, voice, took } = *seen;
     if let Some(folder) = &arguments.recordings {
         let several = arguments.subject.len() > 1;
         let folder = if several { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
@@ -202,7 +211,9 @@ fn tell(
     if !brief || judgement.outcome() != Outcome::Conformant {
         print(&judgement, Some(took), arguments.output, &repeat);
     }
-    telling.take(&Play { judgement: &judgement, expected, recording, repeat: &repeat, took: Some(took) })?;
+    telling
+        .take(&Play { judgement: &judgement, expected, recording, repeat: &repeat, took: Some(took), voice })
+        .await?;
     Ok(judgement.outcome())
 }
 

@@ -12,6 +12,7 @@ use crate::recording::{Recording, RecordingError};
 use crate::report::github;
 use crate::report::junit::{Played, junit};
 use crate::report::page::{Sheet, page};
+use crate::subject::Voice;
 use crate::timeline::Timeline;
 use crate::verdict::Judgement;
 
@@ -24,7 +25,7 @@ pub(super) struct Reports {
     /// Write JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// For each failure, keep in this folder what shows it: recording, timelines, report, page, versions, and the command that repeats it.
+    /// For each failure, keep in this folder what shows it: recording, timelines, report, page, what the subject printed, versions, and the command that repeats it.
     #[arg(long, value_name = "FOLDER")]
     evidence: Option<PathBuf>,
 }
@@ -49,6 +50,8 @@ pub(super) struct Play<'a> {
     pub(super) repeat: &'a str,
     /// How long it took.
     pub(super) took: Option<Duration>,
+    /// What the subject printed meanwhile, if it prints at all; asked for where a failure is kept.
+    pub(super) voice: Option<&'a Voice>,
 }
 
 /// Collects what is told.
@@ -74,7 +77,7 @@ impl<'r> Telling<'r> {
     }
 
     /// Take one play.
-    pub(super) fn take(&self, play: &Play<'_>) -> Result<(), CliError> {
+    pub(super) async fn take(&self, play: &Play<'_>) -> Result<(), CliError> {
         let good = play.judgement.outcome() == Outcome::Conformant;
         self.played.borrow_mut().insert(play.judgement.path.clone());
         if self.github
@@ -84,6 +87,9 @@ impl<'r> Telling<'r> {
         }
         if let (Some(folder), false) = (&self.reports.evidence, good) {
             let kept = evidence(folder, play)?;
+            if let Some(voice) = play.voice {
+                write(&kept.join("subject.log"), &voice.said().await)?;
+            }
             eprintln!("the evidence is in {}", kept.display());
         }
         if good && self.reports.html.is_none() && self.reports.junit.is_none() {
@@ -140,7 +146,7 @@ impl Told {
 
 /// Keep all that shows a failure; the folder.
 fn evidence(folder: &Path, play: &Play<'_>) -> Result<PathBuf, CliError> {
-    let Play { judgement, expected, recording, repeat, took } = *play;
+    let Play { judgement, expected, recording, repeat, took, .. } = *play;
     let safe = |text: &str| {
         text.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect::<String>()
     };

@@ -16,7 +16,7 @@ use crate::gate::Gate;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{Canary, ObserveError};
 use crate::recording::Identity;
-use crate::subject::{self, Inside, Running, Spec, Stage, SubjectError};
+use crate::subject::{self, Inside, Running, Spec, Stage, SubjectError, Voice};
 
 /// How long to be patient.
 #[derive(Debug, Clone)]
@@ -146,6 +146,11 @@ impl<'a> Seat<'a> {
     /// Why the subject no longer runs, if it ended by itself.
     pub(super) fn exited(&self) -> Option<String> {
         self.subject().as_ref().and_then(Running::exited)
+    }
+
+    /// What the subject prints from now on, where that is to be had.
+    pub fn voice(&self) -> Option<Voice> {
+        self.subject().as_ref().and_then(Running::voice)
     }
 
     /// Whether it was stopped on purpose.

@@ -9,12 +9,14 @@ mod deployment;
 mod error;
 mod ours;
 mod upstream;
+mod voice;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 pub use deployment::ManifestError;
 pub use error::SubjectError;
+pub use voice::Voice;
 
 use crate::case::RestartOptions;
 use crate::cluster;
@@ -255,6 +257,15 @@ impl Running {
                 child.exited().map(|status| format!("the subject ended ({status}){}", command::last_words(log)))
             }
             Life::Pods(pods) => pods.ended(),
+        }
+    }
+
+    /// What it prints from now on, where that is to be had: as a task of this process it has no voice of its own.
+    pub fn voice(&self) -> Option<Voice> {
+        match &self.life {
+            Life::Task(_) => None,
+            Life::Process { log, .. } => Some(Voice::of_file(log)),
+            Life::Pods(pods) => Some(pods.voice()),
         }
     }
 

@@ -22,12 +22,13 @@ use std::path::Path;
 
 pub use manifest::ManifestError;
 
-use super::{Inside, Stage, SubjectError};
+use super::{Inside, Stage, SubjectError, Voice};
 use crate::cluster::kind::Way;
 use crate::gate::GateLog;
 use install::Installed;
 use manifest::Manifest;
-use pods::{Plight, Pods, Watch};
+pub(super) use pods::Pods;
+use pods::{Plight, Watch};
 use rewrite::Place;
 
 /// Where a pod's containers stand.
@@ -88,6 +89,11 @@ impl Running {
     /// Why it no longer works, if it does not.
     pub(super) fn ended(&self) -> Option<String> {
         self.watch.down()
+    }
+
+    /// What its pods print from now on.
+    pub(super) fn voice(&self) -> Voice {
+        Voice::of_pods(&self.pods)
     }
 
     /// End it: the pods first, so that nobody acts any more when this returns.

@@ -28,7 +28,7 @@ const CRASHES: &str = "CrashLoopBackOff";
 
 /// The pods of one ReplicaSet.
 #[derive(Clone)]
-pub(super) struct Pods {
+pub(in crate::subject) struct Pods {
     pub(super) client: kube::Client,
     pub(super) namespace: String,
     /// The ReplicaSet's name.
@@ -146,6 +146,21 @@ impl Pods {
         let mut pods = api.list(&ListParams::default()).await?.items;
         pods.retain(|pod| pod.owner_references().iter().any(|owner| owner.uid == self.uid));
         Ok(pods)
+    }
+
+    /// What their containers have printed, each under its name.
+    pub(in crate::subject) async fn logs(&self, how: &LogParams) -> String {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let mut said = String::new();
+        for pod in self.list().await {
+            for status in statuses(&pod) {
+                let how = LogParams { container: Some(status.name.clone()), ..how.clone() };
+                let name = pod.name_any();
+                let log = api.logs(&name, &how).await.unwrap_or_else(|error| format!("no log: {error}\n"));
+                said += &format!("=== pod {name}, container {}\n{log}", status.name);
+            }
+        }
+        said
     }
 
     /// The end of the log of what is wrong with a pod, to be read after a colon.
