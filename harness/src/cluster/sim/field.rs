@@ -20,6 +20,7 @@ enum Kind {
     Shown(String),
     DuplicateShown(String),
     Unsupported(Value),
+    UnsupportedShown(String),
     Duplicate(Value),
     NotFound(Value),
     Required,
@@ -66,6 +67,10 @@ impl FieldError {
         Self { path: path.to_owned(), kind: Kind::Unsupported(value.into()), detail }
     }
 
+    pub(super) fn unsupported_shown(path: &str, value: String, supported: &[&str]) -> Self {
+        Self { kind: Kind::UnsupportedShown(value), ..Self::unsupported(path, Value::Null, supported) }
+    }
+
     /// Whether it is about a selector as a whole.
     pub(super) fn is_of_selector(&self) -> bool {
         self.path == "spec.selector"
@@ -75,7 +80,7 @@ impl FieldError {
     pub(super) fn cause(&self) -> Value {
         let reason = match self.kind {
             Kind::Invalid(_) | Kind::Shown(_) => "FieldValueInvalid",
-            Kind::Unsupported(_) => "FieldValueNotSupported",
+            Kind::Unsupported(_) | Kind::UnsupportedShown(_) => "FieldValueNotSupported",
             Kind::Duplicate(_) | Kind::DuplicateShown(_) => "FieldValueDuplicate",
             Kind::NotFound(_) => "FieldValueNotFound",
             Kind::Required => "FieldValueRequired",
@@ -92,6 +97,7 @@ impl FieldError {
             Kind::Shown(value) => format!("Invalid value: {value}{detail}"),
             Kind::DuplicateShown(value) => format!("Duplicate value: {value}{detail}"),
             Kind::Unsupported(value) => format!("Unsupported value: {value}{detail}"),
+            Kind::UnsupportedShown(value) => format!("Unsupported value: {value}{detail}"),
             Kind::Duplicate(value) => format!("Duplicate value: {value}{detail}"),
             Kind::NotFound(value) => format!("Not found: {value}{detail}"),
             Kind::Required => format!("Required value{detail}"),

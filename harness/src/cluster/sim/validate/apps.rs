@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{meta, nonnegative, pod, words};
+use super::{meta, nonnegative, pod, strategies, words};
 use crate::cluster::sim::field::FieldError;
 use crate::cluster::sim::select::Selector;
 
@@ -11,7 +11,7 @@ pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     nonnegative(&mut errors, spec, "spec", "replicas");
     errors.extend(selector(spec, "deployment"));
     errors.extend(template(spec, "ReplicaSet"));
-    errors.extend(strategy(&spec["strategy"]));
+    errors.extend(strategies::deployment(&spec["strategy"]));
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
     nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
     // Where the annotation of old stands in the server's own form.
@@ -38,10 +38,16 @@ pub(super) fn replica_set(spec: &Value) -> Vec<FieldError> {
 }
 
 /// StatefulSets, which cases only look at: as far as those reach.
-pub(super) fn stateful_set(spec: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn stateful_set(spec: &Value, is_new: bool) -> Vec<FieldError> {
+    let mut errors = strategies::stateful_set(spec);
     nonnegative(&mut errors, spec, "spec", "replicas");
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
+    nonnegative(&mut errors, &spec["ordinals"], "spec.ordinals", "start");
+    // It cannot change, so it is looked at once.
+    if let Some(service) = spec["serviceName"].as_str().filter(|service| is_new && !service.is_empty()) {
+        let wrong = words::dns_label(service);
+        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("spec.serviceName", service, wrong)));
+    }
     errors.extend(selector(spec, "statefulset"));
     errors.extend(template(spec, "StatefulSet"));
     errors
@@ -87,6 +93,7 @@ pub(super) fn daemon_set(spec: &Value) -> Vec<FieldError> {
     errors.extend(pod_template(&spec["template"]));
     errors.extend(restarts(spec, "DaemonSet"));
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
+    errors.extend(strategies::daemon_set(&spec["updateStrategy"]));
     nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
     errors
 }
@@ -229,51 +236,4 @@ fn restarts(spec: &Value, of: &str) -> Vec<FieldError> {
         errors.push(FieldError::forbidden(&format!("{PATH}.activeDeadlineSeconds"), &why));
     }
     errors
-}
-
-fn strategy(strategy: &Value) -> Vec<FieldError> {
-    const PATH: &str = "spec.strategy";
-    let rolling = &strategy["rollingUpdate"];
-    match strategy["type"].as_str().unwrap_or_default() {
-        "Recreate" if rolling.is_null() => Vec::new(),
-        "Recreate" => {
-            let why = "may not be specified when strategy `type` is 'Recreate'";
-            vec![FieldError::forbidden(&format!("{PATH}.rollingUpdate"), why)]
-        }
-        "RollingUpdate" => rolling_update(rolling, &format!("{PATH}.rollingUpdate")),
-        _ => vec![FieldError::unsupported(PATH, strategy.clone(), &["Recreate", "RollingUpdate"])],
-    }
-}
-
-fn rolling_update(rolling: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for name in ["maxUnavailable", "maxSurge"] {
-        let (value, path) = (&rolling[name], format!("{path}.{name}"));
-        match value {
-            Value::String(text) => {
-                errors.extend(words::percent(text).map(|why| FieldError::invalid(&path, text.clone(), why)));
-            }
-            Value::Number(number) if number.as_i64().is_some_and(|number| number < 0) => {
-                errors.push(FieldError::invalid(&path, value.clone(), "must be greater than or equal to 0"));
-            }
-            _ => {}
-        }
-    }
-    let unavailable = &rolling["maxUnavailable"];
-    let path = format!("{path}.maxUnavailable");
-    if amount(unavailable) == 0 && amount(&rolling["maxSurge"]) == 0 {
-        errors.push(FieldError::invalid(&path, unavailable.clone(), "may not be 0 when `maxSurge` is 0"));
-    }
-    if unavailable.as_str().is_some_and(|text| words::percent(text).is_none()) && amount(unavailable) > 100 {
-        errors.push(FieldError::invalid(&path, unavailable.clone(), "must not be greater than 100%"));
-    }
-    errors
-}
-
-/// The number of an int-or-percent; one that is neither is nothing.
-fn amount(value: &Value) -> i64 {
-    match value {
-        Value::String(text) => text.strip_suffix('%').unwrap_or(text).parse().unwrap_or(0),
-        value => value.as_i64().unwrap_or(0),
-    }
 }

@@ -7,6 +7,7 @@ mod meta;
 mod pod;
 mod quantity;
 mod statuses;
+mod strategies;
 pub(super) mod words;
 
 use serde_json::Value;
@@ -24,7 +25,7 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
     match kind.kind {
         "Deployment" => errors.extend(apps::deployment(&new["spec"])),
         "ReplicaSet" => errors.extend(apps::replica_set(&new["spec"])),
-        "StatefulSet" => errors.extend(apps::stateful_set(&new["spec"])),
+        "StatefulSet" => errors.extend(apps::stateful_set(&new["spec"], true)),
         "DaemonSet" => errors.extend(apps::daemon_set(&new["spec"])),
         "Pod" => errors.extend(whole_pod(new)),
         "ConfigMap" | "Secret" => errors.extend(core::data(kind, new)),
@@ -66,7 +67,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             errors.extend(apps::same_selector(new, old));
         }
         "StatefulSet" => {
-            errors.extend(apps::stateful_set(&new["spec"]));
+            errors.extend(apps::stateful_set(&new["spec"], false));
             errors.extend(apps::stateful_set_update(&new["spec"], &old["spec"]));
         }
         "DaemonSet" => {
