@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::bodies::{KINDS, Kind, object, put, spoil, status};
 use super::lots::Lots;
+use super::refused;
+use super::spell::text;
 use super::step::Step;
 
 const JSON: &str = "application/json";
@@ -46,16 +48,66 @@ pub(crate) fn sequence(seed: u64) -> Vec<Step> {
             }
         }
     }
-    for _ in 0..LENGTH {
+    // In some the namespace itself is to go before all is done.
+    let ends = if lots.percent(10) { LENGTH / 2 } else { LENGTH };
+    for number in 0..LENGTH {
         let kind = if lots.percent(85) { lots.one(&favourites) } else { lots.one(&KINDS) };
-        steps.push(request(&kind, &mut lots));
+        if number == ends {
+            steps.push(step("delete", "Namespace", "DELETE", "/api/v1/namespaces/$NS".to_owned(), "", ""));
+        }
+        let mut next =
+            if number > ends && lots.percent(50) { create(&kind, &mut lots) } else { request(&kind, &mut lots) };
+        dry(&mut next, &mut lots);
+        // How much is remembered of each kind may not be the same: one is enough.
+        if next.verb == "watch-old" && steps.iter().any(|step| step.verb == "watch-old") {
+            continue;
+        }
+        steps.push(next);
+    }
+    if lots.percent(50) {
+        let kind = lots.one(&KINDS);
+        steps.push(refused::last(&kind, &mut lots));
     }
     steps
 }
 
 fn step(verb: &str, kind: &str, method: &str, path: String, form: &str, body: &str) -> Step {
     let text = str::to_owned;
-    Step { verb: text(verb), kind: text(kind), method: text(method), path, form: text(form), body: text(body) }
+    let accept = String::new();
+    Step { verb: text(verb), kind: text(kind), method: text(method), path, form: text(form), accept, body: text(body) }
+}
+
+/// Make a write a dry run, now and then.
+fn dry(step: &mut Step, lots: &mut Lots) {
+    let verb = match step.verb.as_str() {
+        "create" | "create-strict" | "generate" => "dry-create",
+        "replace" => "dry-replace",
+        "json-patch" | "merge-patch" | "strategic-patch" => "dry-patch",
+        "delete" => "dry-delete",
+        "deletecollection" => "dry-deletecollection",
+        "bind" => "dry-part",
+        verb if (verb.ends_with("-status") || verb.ends_with("-scale")) && !verb.starts_with("get") => "dry-part",
+        _ => return,
+    };
+    if !lots.percent(10) {
+        return;
+    }
+    let how = if lots.percent(90) { "All" } else { lots.one(&["", "all", "Some"]) };
+    if how == "All" {
+        step.verb = verb.to_owned();
+    }
+    // A deletion's body says all that there is to say.
+    match (step.method.as_str(), serde_json::from_str::<Value>(&step.body)) {
+        ("DELETE", Ok(Value::Object(mut options))) => {
+            options.insert("dryRun".to_owned(), json!([how]));
+            step.body = Value::Object(options).to_string();
+        }
+        ("DELETE", _) if !step.body.is_empty() => {}
+        _ => {
+            let and = if step.path.contains('?') { '&' } else { '?' };
+            step.path += &format!("{and}dryRun={how}");
+        }
+    }
 }
 
 fn request(kind: &Kind, lots: &mut Lots) -> Step {
@@ -78,20 +130,15 @@ fn request(kind: &Kind, lots: &mut Lots) -> Step {
 }
 
 fn validation(lots: &mut Lots) -> &'static str {
-    lots.one(&[
-        "",
-        "",
-        "?fieldValidation=Strict",
-        "?fieldValidation=Warn",
-        "?fieldValidation=Ignore",
-        "?fieldManager=parity",
-    ])
+    let rare = lots.one(&["?fieldManager=parity", "?fieldValidation=Loose"]);
+    lots.one(&["", "", "?fieldValidation=Strict", "?fieldValidation=Warn", "?fieldValidation=Ignore", rare])
 }
 
 fn create(kind: &Kind, lots: &mut Lots) -> Step {
     let name = kind.name(lots);
     let mut body = object(kind, &name, lots);
-    if lots.percent(8) {
+    let generate = lots.percent(10);
+    if generate {
         body["metadata"]["name"] = Value::Null;
         // A base of its own for each, or their order would be left to chance.
         let number = lots.next() % 10_000;
@@ -108,7 +155,19 @@ fn create(kind: &Kind, lots: &mut Lots) -> Step {
     if kind.namespaced && lots.percent(2) {
         path = path.replace("$NS", lots.one(&["$NS-a", "$NS-none"]));
     }
-    step("create", kind.kind, "POST", path + validation(lots), JSON, &text(&body, lots))
+    let validation = validation(lots);
+    if validation.contains("Strict") && lots.percent(30) {
+        put(&mut body, lots.one(&["/zeta", "/metadata/zeta", "/spec/alpha", "/Kind", "/metadata/Name"]), json!(1));
+    }
+    let strict = validation.contains("Strict");
+    let verb = if generate {
+        "generate"
+    } else if strict {
+        "create-strict"
+    } else {
+        "create"
+    };
+    step(verb, kind.kind, "POST", path + validation, JSON, &text(&body, lots))
 }
 
 fn keep_apart(kind: &Kind, body: &mut Value) {
@@ -121,25 +180,6 @@ fn keep_apart(kind: &Kind, body: &mut Value) {
         }
         _ => {}
     }
-}
-
-/// The body's text, now and then no JSON.
-fn text(body: &Value, lots: &mut Lots) -> String {
-    let text = body.to_string();
-    if !lots.percent(4) {
-        return text;
-    }
-    lots.one(&[
-        String::new(),
-        "{".to_owned(),
-        "[]".to_owned(),
-        "null".to_owned(),
-        "7".to_owned(),
-        "\"x\"".to_owned(),
-        "{\"a\":}".to_owned(),
-        text[..text.len() / 2].to_owned(),
-        text.clone() + "}",
-    ])
 }
 
 fn list(kind: &Kind, lots: &mut Lots) -> Step {
@@ -188,18 +228,30 @@ fn list(kind: &Kind, lots: &mut Lots) -> Step {
         ];
         query.push(format!("fieldSelector={}", escape(lots.one(&fields))));
     }
+    let mut verb = "list";
     let mut limited = false;
     if lots.percent(20) && kind.namespaced {
         query.push(format!("limit={}", lots.one(&["1", "2", "100"])));
         limited = true;
+        verb = "list-page";
         if lots.percent(40) {
             query.push(lots.one(&["continue=${continue}", "continue=bogus"]).to_owned());
         }
     }
-    if !limited && lots.percent(15) {
+    if lots.percent(20) {
+        if !limited {
+            verb = "list-at";
+        }
         query.push(
             lots.one(&[
                 "resourceVersion=0&resourceVersionMatch=Exact",
+                "resourceVersion=$here",
+                "resourceVersion=$here&resourceVersionMatch=NotOlderThan",
+                "resourceVersion=$here&resourceVersionMatch=Exact",
+                "resourceVersion=$here&resourceVersionMatch=Exact",
+                "sendInitialEvents=true",
+                "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+                "timeoutSeconds=x",
                 "resourceVersion=abc",
                 "resourceVersionMatch=Exact",
                 "resourceVersion=1&resourceVersionMatch=Odd",
@@ -209,7 +261,7 @@ fn list(kind: &Kind, lots: &mut Lots) -> Step {
         );
     }
     let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
-    step("list", kind.kind, "GET", kind.collection() + &query, "", "")
+    step(verb, kind.kind, "GET", kind.collection() + &query, "", "")
 }
 
 fn escape(text: &str) -> String {
@@ -239,17 +291,28 @@ fn watch(kind: &Kind, lots: &mut Lots) -> Step {
     let selector = lots.one(&["", "", "app=a", "app in (a,b)", "app!=b"]);
     let selector = format!("{own}{selector}");
     let selector = escape(selector.trim_end_matches(','));
-    let from = lots.one(&[
-        "resourceVersion=$here",
-        "resourceVersion=$here",
-        "resourceVersion=$here",
-        "resourceVersion=",
-        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
-        "sendInitialEvents=true",
-        "resourceVersion=abc",
+    let (verb, from) = lots.one(&[
+        ("watch", "resourceVersion=$here"),
+        ("watch", "resourceVersion=$here"),
+        ("watch", "resourceVersion=$here&allowWatchBookmarks=true"),
+        ("watch", "resourceVersion=$here&fieldSelector=metadata.name%21%3Da"),
+        ("watch", "resourceVersion="),
+        ("watch", "allowWatchBookmarks=true"),
+        ("watch-initial", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"),
+        (
+            "watch-initial",
+            "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=$made",
+        ),
+        ("watch-old", "resourceVersion=1"),
+        ("watch-odd", "sendInitialEvents=true"),
+        ("watch-odd", "resourceVersion=$here&resourceVersionMatch=NotOlderThan"),
+        ("watch-odd", "sendInitialEvents=true&resourceVersionMatch=Exact&allowWatchBookmarks=true"),
+        ("watch-odd", "resourceVersion=abc"),
+        ("watch-odd", "timeoutSeconds=x"),
+        ("watch-odd", "resourceVersion=$here&fieldSelector=bogus%3D1"),
     ]);
     let path = format!("{}?watch=true&{from}&labelSelector={selector}", kind.collection());
-    step("watch", kind.kind, "GET", path, JSON, &marker.to_string())
+    step(verb, kind.kind, "GET", path, JSON, &marker.to_string())
 }
 
 fn replace(kind: &Kind, lots: &mut Lots) -> Step {
@@ -426,7 +489,7 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
         return step("bind", kind.kind, "POST", format!("{at}/binding"), JSON, &text(&body, lots));
     }
     if kind.scale && lots.percent(50) {
-        let path = format!("{at}/scale");
+        let path = format!("{at}/scale{}", validation(lots));
         return match lots.next() % 3 {
             0 => step("get-scale", kind.kind, "GET", path, "", ""),
             1 => {
@@ -448,15 +511,27 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
                 step("replace-scale", kind.kind, "PUT", path, JSON, &text(&body, lots))
             }
             _ => {
+                if lots.percent(33) {
+                    let operations = [
+                        json!([{"op": "replace", "path": "/spec/replicas", "value": 6}]),
+                        json!([{"op": "replace", "path": "/spec/replicas", "value": -1}]),
+                        json!([{"op": "test", "path": "/spec/replicas", "value": 1}, {"op": "add", "path": "/spec/replicas", "value": 2}]),
+                        json!([{"op": "remove", "path": "/spec/replicas"}]),
+                        json!([{"op": "add", "path": "/spec/odd", "value": 1}]),
+                    ];
+                    let body = text(&lots.one(&operations), lots);
+                    return step("json-patch-scale", kind.kind, "PATCH", path, PATCH, &body);
+                }
                 let body = lots.one(&[
                     json!({"spec": {"replicas": 6}}),
                     json!({"spec": {"replicas": -1}}),
                     json!({"spec": {"replicas": null}}),
                     json!({"spec": {"replicas": "x"}}),
+                    json!({"spec": {"replicas": 5, "odd": 1}}),
                     json!({"metadata": {"resourceVersion": "1"}}),
                 ]);
-                let form = lots.one(&[MERGE, STRATEGIC]);
-                step("patch-scale", kind.kind, "PATCH", path, form, &text(&body, lots))
+                let (verb, form) = lots.one(&[("merge-patch-scale", MERGE), ("strategic-patch-scale", STRATEGIC)]);
+                step(verb, kind.kind, "PATCH", path, form, &text(&body, lots))
             }
         };
     }
@@ -488,8 +563,16 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
             if lots.percent(10) && kind.workload() {
                 body["spec"] = json!({"replicas": 8});
             }
-            let form = lots.one(&[MERGE, STRATEGIC]);
-            step("patch-status", kind.kind, "PATCH", path, form, &text(&body, lots))
+            if lots.percent(33) {
+                let operation = lots.one(&["add", "replace", "add", "test"]);
+                let mut operations = json!([{"op": operation, "path": "/status", "value": status}]);
+                if lots.percent(20) {
+                    operations[0]["path"] = "/status/odd".into();
+                }
+                return step("json-patch-status", kind.kind, "PATCH", path, PATCH, &text(&operations, lots));
+            }
+            let (verb, form) = lots.one(&[("merge-patch-status", MERGE), ("strategic-patch-status", STRATEGIC)]);
+            step(verb, kind.kind, "PATCH", path, form, &text(&body, lots))
         }
     }
 }

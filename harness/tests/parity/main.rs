@@ -12,17 +12,26 @@
 //! cargo test -p lockstep --test parity                                        # what was kept
 //! cargo test -p lockstep --test parity -- --ignored --nocapture               # LOCKSTEP_SEED=7 LOCKSTEP_REQUESTS=10000
 //! LOCKSTEP_SAMPLE=8 …                                                         # keep some of the first sequences, too
+//! LOCKSTEP_FIRST=275 LOCKSTEP_REQUESTS=1 …                                    # begin with this sequence of the seed's
 //! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
 //! ```
 //!
-//! Left out, because only managedFields tell, which the simulated server does not keep: whether a scale to what is there already is a write.
+//! Left out, because only managedFields tell, which the simulated server does not keep: whether a scale to what is there already is a write. Left
+//! out, because it is up to chance on the real server: what a list of any version (`resourceVersion=0`) shows, which its cache may not have yet.
+//! What the simulated server is known to refuse each sequence may end with ([`refused`]), so that it is seen to refuse it.
 //!
-//! The real server stands alone, as the simulated one does: no controller works between two requests.
+//! The real server stands alone, as the simulated one does: no controller works between two requests. What the cluster's own controllers do is
+//! compared by itself, deletion by deletion ([`deletions`]); and that the simulated server's table of types is upstream's, by printing it anew
+//! ([`shapes`]).
 
 mod bodies;
+mod deletions;
 mod generate;
 mod lots;
 mod play;
+mod refused;
+mod shapes;
+mod spell;
 mod step;
 mod table;
 
@@ -56,6 +65,12 @@ fn main() -> ExitCode {
     }
     let random = || random().map_err(|error| Failed::from(error.to_string()));
     trials.push(Trial::test("control-plane::parity::random", random).with_ignored_flag(true));
+    let deletions = || deletions::compare().map_err(|error| Failed::from(error.to_string()));
+    trials.push(Trial::test("control-plane::parity::deletions", deletions).with_ignored_flag(true));
+    let fresh = || shapes::fresh().map_err(|error| Failed::from(error.to_string()));
+    // Where there is no Go it cannot be told, and that is no pass.
+    let unavailable = std::process::Command::new("go").arg("version").output().is_err();
+    trials.push(Trial::test("control-plane::parity::table-of-types", fresh).with_ignored_flag(unavailable));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -72,7 +87,7 @@ fn kept_files() -> BTreeSet<PathBuf> {
 fn replay(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let kept: Kept = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let simulated = simulated("p-kept", &kept.steps).map_err(|error| error.to_string())?;
+    let simulated = simulated("p-kept", &kept.steps, forgets(&kept.answers)).map_err(|error| error.to_string())?;
     if kept.answers.len() != kept.steps.len() {
         return Err("not as many answers as requests".to_owned());
     }
@@ -81,23 +96,37 @@ fn replay(path: &Path) -> Result<(), String> {
     if told.is_empty() { Ok(()) } else { Err(told.join("\n")) }
 }
 
+/// How much the real server had forgotten, which depends on all that it ever did: a watch from its beginning was refused.
+fn forgets(real: &[Answer]) -> bool {
+    real.iter().any(|answer| answer.body["events"][0]["object"]["reason"] == "Expired")
+}
+
 /// All answers of a new simulated server, in virtual time.
-fn simulated(namespace: &str, steps: &[Step]) -> Result<Vec<Answer>, Error> {
+fn simulated(namespace: &str, steps: &[Step], forgets: bool) -> Result<Vec<Answer>, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(async {
         let _simulated = clock::simulate("2026-11-21T10:00:00Z".parse().expect("a time"));
-        play(&Server::Sim(Sim::server_alone(1)), namespace, steps).await
+        let sim = Sim::server_alone(1);
+        if forgets {
+            sim.forget(2);
+        }
+        play(&Server::Sim(sim), namespace, steps).await
     })
 }
 
 /// The first step on which two servers do not agree.
-fn first_difference(real: &[Answer], simulated: &[Answer]) -> Option<usize> {
-    real.iter().zip(simulated).take(believed(simulated)).position(|(real, sim)| real != sim)
+fn first_difference(steps: &[Step], real: &[Answer], simulated: &[Answer]) -> Option<usize> {
+    let compared = compared(steps, simulated);
+    (0..steps.len()).find(|at| compared[*at] && real[*at] != simulated[*at])
 }
 
-/// How many answers can be compared: after one that the simulated server does not know nothing can be believed.
-fn believed(simulated: &[Answer]) -> usize {
-    simulated.iter().position(|sim| sim.outcome() == "beyond").unwrap_or(simulated.len())
+/// Which answers can be compared: after one that the simulated server does not know nothing can be believed, nor what a watch has seen that
+/// was read at the end.
+fn compared(steps: &[Step], simulated: &[Answer]) -> Vec<bool> {
+    let unknown = simulated.iter().position(|sim| sim.outcome() == "beyond");
+    let until = unknown.unwrap_or(steps.len());
+    let whole = unknown.is_none_or(|at| steps[at].is_refused());
+    steps.iter().enumerate().map(|(at, step)| at < until && (whole || !step.is_watch())).collect()
 }
 
 fn variable(name: &str, default: u64) -> u64 {
@@ -116,34 +145,39 @@ fn random() -> Result<(), Error> {
     let real = |namespace: &str, steps: &[Step]| runtime.block_on(play(&server, namespace, steps));
     let (mut table, mut found, mut requests, mut disagreements) = (Table::default(), BTreeSet::new(), 0, 0);
     let mut namespaces = 0_u64;
-    let mut number = 0;
+    let mut number = variable("LOCKSTEP_FIRST", 1).saturating_sub(1);
     // On, up to three times as far, for cells that are rare.
     while requests < wanted || (requests < 3 * wanted && !table.empty().is_empty()) {
         number += 1;
         let steps = generate::sequence(seed * 1_000_000 + number);
         let mut both = |steps: &[Step]| -> Result<(Vec<Answer>, Vec<Answer>), Error> {
             namespaces += 1;
-            Ok((real(&format!("p{seed}-{namespaces}"), steps)?, simulated("p-sim", steps)?))
+            let real = real(&format!("p{seed}-{namespaces}"), steps)?;
+            let simulated = simulated("p-sim", steps, forgets(&real))?;
+            Ok((real, simulated))
         };
         let (one, other) = both(&steps)?;
-        let compared = believed(&other);
-        for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)).take(compared + 1) {
-            requests += 1;
-            table.count(step, real, sim);
+        let compared = compared(&steps, &other);
+        for (at, (real, sim)) in one.iter().zip(&other).enumerate() {
+            if compared[at] {
+                requests += 1;
+            }
+            if compared[at] || sim.outcome() == "beyond" {
+                table.count(&steps[at], real, sim);
+            }
         }
-        let Some(at) = first_difference(&one, &other) else {
+        let Some(at) = first_difference(&steps, &one, &other) else {
             // Some that agree, whole: what the simulated server can do is not to be lost.
-            if number <= variable("LOCKSTEP_SAMPLE", 0) && compared == steps.len() {
+            if number <= variable("LOCKSTEP_SAMPLE", 0) && compared.iter().all(|compared| *compared) {
                 keep(&steps, one, steps.len())?;
             }
             continue;
         };
         disagreements += 1;
         if std::env::var_os("LOCKSTEP_KEEP").is_none() {
-            for (step, (real, sim)) in steps.iter().zip(one.iter().zip(&other)).take(compared) {
-                if real != sim && found.insert(sign(step, real, sim)) {
-                    println!("seed {seed}, sequence {number}: {}\n", tell(step, real, sim));
-                }
+            // What follows the first may follow from it.
+            if found.insert(sign(&steps[at], &one[at], &other[at])) {
+                println!("seed {seed}, sequence {number}: {}\n", tell(&steps[at], &one[at], &other[at]));
             }
             continue;
         }
@@ -184,7 +218,7 @@ type Least = (Vec<Step>, Vec<Answer>, Vec<Answer>, usize);
 /// The fewest steps that still come to such a disagreement.
 fn shrink(steps: Vec<Step>, at: usize, both: &mut Both<'_>) -> Result<Least, Error> {
     // A watch is read when all is done.
-    let mut least = if steps[at].verb == "watch" { steps } else { steps[..=at].to_vec() };
+    let mut least = if steps[at].is_watch() { steps } else { steps[..=at].to_vec() };
     let mut known = both(&least)?;
     let mut drop = least.len();
     // What every sequence begins with stays.
@@ -193,12 +227,12 @@ fn shrink(steps: Vec<Step>, at: usize, both: &mut Both<'_>) -> Result<Least, Err
         let mut fewer = least.clone();
         fewer.remove(drop);
         let tried = both(&fewer)?;
-        if first_difference(&tried.0, &tried.1).is_some() {
+        if first_difference(&fewer, &tried.0, &tried.1).is_some() {
             (least, known) = (fewer, tried);
             drop = drop.min(least.len());
         }
     }
-    let at = first_difference(&known.0, &known.1).ok_or("a disagreement that does not come again")?;
+    let at = first_difference(&least, &known.0, &known.1).ok_or("a disagreement that does not come again")?;
     Ok((least, known.0, known.1, at))
 }
 

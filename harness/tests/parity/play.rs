@@ -23,13 +23,13 @@ pub(crate) enum Server {
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
-type Frames = Pin<Box<dyn futures::Stream<Item = Result<Bytes, Error>> + Send>>;
+pub(crate) type Frames = Pin<Box<dyn futures::Stream<Item = Result<Bytes, Error>> + Send>>;
 
 impl Server {
-    async fn send(&self, step: &Step) -> Result<(u16, Vec<String>, Frames), Error> {
+    pub(crate) async fn send(&self, step: &Step) -> Result<(u16, Vec<String>, Frames), Error> {
         let path = step.path.replace(' ', "%20");
-        let mut request =
-            Request::builder().method(step.method.as_str()).uri(path).header("accept", "application/json");
+        let accept = if step.accept.is_empty() { "application/json" } else { &step.accept };
+        let mut request = Request::builder().method(step.method.as_str()).uri(path).header("accept", accept);
         if !step.form.is_empty() {
             request = request.header("content-type", &step.form);
         }
@@ -74,18 +74,20 @@ struct Memory {
 /// Play the steps in this namespace, which they make themselves. An answer for each; those of watches come last, when all is done.
 pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Result<Vec<Answer>, Error> {
     let mut memory = Memory { namespace: namespace.to_owned(), ..Memory::default() };
-    let mut answers = Vec::new();
-    let mut watches = Vec::new();
+    let mut answers: Vec<Answer> = Vec::new();
+    let mut watches: Vec<(usize, Step)> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let mut step = memory.filled(step);
-        if step.verb == "watch" && step.path.contains("$here") {
-            // A place between two requests: that of a list of nothing.
-            let list = Step { path: format!("/api/v1/namespaces/{namespace}/configmaps?labelSelector=no=no"), ..get() };
-            let (_, _, body) = whole(server, &list).await?;
-            let here = body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-            step.path = step.path.replace("$here", &here);
+        if step.path.contains("$here") {
+            step.path = step.path.replace("$here", &here(server, namespace).await?);
         }
-        if step.verb == "watch" {
+        if step.is_refused() {
+            // What only the real server does of it is not for them.
+            for (index, step) in watches.drain(..) {
+                answers[index] = watched(server, &step, &mut memory).await?;
+            }
+        }
+        if step.is_watch() {
             watches.push((index, step));
             answers.push(Answer { code: 0, warnings: Vec::new(), body: Value::Null });
             continue;
@@ -106,12 +108,25 @@ pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Re
     Ok(answers)
 }
 
-fn get() -> Step {
-    let text = String::new;
-    Step { verb: text(), kind: text(), method: "GET".to_owned(), path: text(), form: text(), body: text() }
+/// An object or an event without what is a server's own.
+pub(crate) fn settled(namespace: &str, body: Value) -> Value {
+    Memory { namespace: namespace.to_owned(), ..Memory::default() }.normal(body)
 }
 
-async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<String>, Value), Error> {
+fn get() -> Step {
+    let text = String::new;
+    Step {
+        verb: text(),
+        kind: text(),
+        method: "GET".to_owned(),
+        path: text(),
+        form: text(),
+        accept: text(),
+        body: text(),
+    }
+}
+
+pub(crate) async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<String>, Value), Error> {
     let (code, warnings, mut frames) = server.send(step).await?;
     let mut bytes = Vec::new();
     while let Some(frame) = frames.next().await {
@@ -121,13 +136,27 @@ async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<String>, Value)
     Ok((code, warnings, body))
 }
 
+/// A place between two requests: that of a list of nothing.
+async fn here(server: &Server, namespace: &str) -> Result<String, Error> {
+    let list = Step { path: format!("/api/v1/namespaces/{namespace}/configmaps?labelSelector=no=no"), ..get() };
+    let (_, _, body) = whole(server, &list).await?;
+    Ok(body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
+}
+
 /// Open a watch, make an object that ends it, and read until that.
 async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<Answer, Error> {
     let marker = Step { method: "POST".to_owned(), form: "application/json".to_owned(), ..step.clone() };
     let marker = Step { path: marker.path.split('?').next().unwrap_or_default().to_owned(), ..marker };
     let name = serde_json::from_str::<Value>(&step.body)?["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let (made, _, _) = whole(server, &marker).await?;
-    let open = Step { body: String::new(), form: String::new(), ..step.clone() };
+    if made >= 300 {
+        // Nothing would end it.
+        return Ok(Answer { code: 0, warnings: Vec::new(), body: json!({"made": made}) });
+    }
+    let mut open = Step { body: String::new(), form: String::new(), ..step.clone() };
+    if open.path.contains("$made") {
+        open.path = open.path.replace("$made", &here(server, &memory.namespace).await?);
+    }
     let (code, warnings, mut frames) = server.send(&open).await?;
     let mut events = Vec::new();
     let mut rest = Vec::new();
@@ -148,9 +177,6 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
             if (ends && !step.path.contains("sendInitialEvents")) || synthetic {
                 break 'reading;
             }
-        }
-        if made >= 300 {
-            break;
         }
     }
     if code != 200 && events.is_empty() {
@@ -238,7 +264,9 @@ impl Memory {
                     }
                     (_, value) => (self.text(&name), self.value(value)),
                 });
-                Value::Object(fields.collect())
+                let mut fields = Value::Object(fields.collect());
+                by_chance(&mut fields);
+                fields
             }
             Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
             Value::String(text) => self.text(&text).into(),
@@ -305,6 +333,15 @@ impl Memory {
         }
         let lower = told.to_lowercase();
         if lower.contains("resourceversion") || lower.contains("resource version") { plain(&told) } else { told }
+    }
+}
+
+/// What the real server leaves to chance: the order of finalizers, when a namespace's deletion changes them.
+fn by_chance(object: &mut Value) {
+    if object["status"]["phase"] == "Terminating"
+        && let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut()
+    {
+        finalizers.sort_by_key(ToString::to_string);
     }
 }
 

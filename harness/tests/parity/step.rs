@@ -6,9 +6,16 @@
 //! | `${uid:pods/a}` `${rv:pods/a}` `${rv0:pods/a}` | an object's uid, its latest resourceVersion, its first |
 //! | `${gen:1}` | the name that was generated first |
 //! | `${continue}` | where the last list that was cut goes on |
+//! | `$here` | the version of all, just before the request |
+//! | `$made` | the same, of a watch that is opened last, after what ends it was made: else it is up to chance whether it is shown |
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::refused::REFUSED;
+
+/// How the simulated server begins to say that it does not know.
+const UNKNOWN: &str = "lockstep's simulated server does not know ";
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +29,9 @@ pub(crate) struct Step {
     pub(crate) path: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) form: String,
+    /// JSON, where it says nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) accept: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) body: String,
 }
@@ -44,13 +54,27 @@ pub(crate) struct Kept {
     pub(crate) answers: Vec<Answer>,
 }
 
+impl Step {
+    /// Whether it is to be held open until all is done.
+    pub(crate) fn is_watch(&self) -> bool {
+        self.verb.starts_with("watch")
+    }
+
+    /// Whether the simulated server is known not to know it.
+    pub(crate) fn is_refused(&self) -> bool {
+        REFUSED.contains(&self.verb.as_str())
+    }
+}
+
 impl Answer {
     /// The column of the table.
     pub(crate) fn outcome(&self) -> String {
         let reason = self.body["reason"].as_str().unwrap_or_default();
         match self.code {
             200..=299 => "ok".to_owned(),
-            501 if reason == "NotImplemented" => "beyond".to_owned(),
+            406 | 415 | 501 if self.body["message"].as_str().is_some_and(|why| why.starts_with(UNKNOWN)) => {
+                "beyond".to_owned()
+            }
             code if reason.is_empty() => code.to_string(),
             _ => reason.to_owned(),
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::bodies::KINDS;
+use super::refused::REFUSED;
 use super::step::{Answer, Step};
 
 /// Counts.
@@ -13,11 +14,18 @@ pub(crate) struct Table {
 }
 
 /// What each verb can come to, for every kind that has it.
-const REACHABLE: [(&str, &[&str]); 16] = [
+const REACHABLE: [(&str, &[&str]); 34] = [
     ("get", &["ok", "NotFound"]),
     ("list", &["ok", "BadRequest"]),
+    ("list-page", &["ok", "BadRequest"]),
+    ("list-at", &["ok", "Invalid"]),
     ("watch", &["ok"]),
-    ("create", &["ok", "Invalid", "BadRequest", "AlreadyExists"]),
+    ("watch-initial", &["ok"]),
+    ("watch-old", &["ok"]),
+    ("watch-odd", &["Invalid", "BadRequest"]),
+    ("create", &["ok", "Invalid", "BadRequest", "AlreadyExists", "Forbidden"]),
+    ("create-strict", &["ok", "BadRequest"]),
+    ("generate", &["ok", "Invalid"]),
     ("replace", &["ok", "Invalid", "BadRequest", "Conflict", "NotFound"]),
     ("json-patch", &["ok", "Invalid", "NotFound"]),
     ("merge-patch", &["ok", "Invalid", "NotFound"]),
@@ -25,40 +33,64 @@ const REACHABLE: [(&str, &[&str]); 16] = [
     ("delete", &["ok", "NotFound", "Conflict", "Invalid", "BadRequest"]),
     ("deletecollection", &["ok", "BadRequest", "Invalid"]),
     ("replace-status", &["ok", "BadRequest", "NotFound"]),
-    ("patch-status", &["ok", "NotFound"]),
+    ("json-patch-status", &["ok", "NotFound"]),
+    ("merge-patch-status", &["ok", "NotFound"]),
+    ("strategic-patch-status", &["ok", "NotFound"]),
     ("get-scale", &["ok", "NotFound"]),
     ("replace-scale", &["ok", "Invalid", "BadRequest", "NotFound"]),
-    ("patch-scale", &["ok", "Invalid", "NotFound"]),
+    ("json-patch-scale", &["ok", "Invalid", "NotFound"]),
+    ("merge-patch-scale", &["ok", "Invalid", "NotFound"]),
+    ("strategic-patch-scale", &["ok", "Invalid", "NotFound"]),
     ("bind", &["ok", "Conflict", "NotFound"]),
+    ("dry-create", &["ok", "Invalid", "AlreadyExists"]),
+    ("dry-replace", &["ok", "NotFound"]),
+    ("dry-patch", &["ok", "NotFound"]),
+    ("dry-delete", &["ok", "NotFound"]),
+    ("dry-deletecollection", &["ok"]),
+    ("dry-part", &["ok", "NotFound"]),
+    ("refused", &["beyond"]),
 ];
 
 impl Table {
     pub(crate) fn count(&mut self, step: &Step, real: &Answer, sim: &Answer) {
         // What this server does not know is no agreement, whatever the other says.
         let outcome = if sim.outcome() == "beyond" { sim.outcome() } else { real.outcome() };
-        *self.cells.entry((step.verb.clone(), step.kind.clone(), outcome)).or_default() += 1;
+        *self.cells.entry((step.verb.clone(), step.kind.clone(), outcome.clone())).or_default() += 1;
+        if REFUSED.contains(&step.verb.as_str()) {
+            // What is refused of any kind is refused of all: each of them is one cell, and so is each kind.
+            *self.cells.entry(("refused".to_owned(), step.kind.clone(), outcome)).or_default() += 1;
+        }
     }
 
     /// The cells that can be reached and were not.
     pub(crate) fn empty(&self) -> Vec<String> {
-        let mut empty = Vec::new();
+        let any = |verb: &str| self.cells.keys().any(|(of, _, outcome)| of == verb && outcome == "beyond");
+        let never = REFUSED.iter().filter(|verb| !any(verb)).map(|verb| format!("{verb} beyond"));
+        let mut empty: Vec<String> = never.collect();
         for kind in KINDS {
             for (verb, outcomes) in REACHABLE {
                 let has = match verb {
                     "bind" => kind.kind == "Pod",
                     // Namespaces go one by one.
                     "deletecollection" => kind.kind != "Namespace",
+                    "dry-deletecollection" => kind.kind != "Namespace",
+                    // What it has parts of to write.
+                    "dry-part" => kind.status || kind.scale,
                     verb if verb.ends_with("-scale") => kind.scale,
                     verb if verb.ends_with("-status") => kind.status,
                     _ => true,
                 };
                 for outcome in outcomes.iter().filter(|_| has) {
                     // A PUT makes these.
-                    let made = verb == "replace" && *outcome == "NotFound" && matches!(kind.kind, "Event" | "Lease");
+                    let made = matches!(verb, "replace" | "dry-replace")
+                        && *outcome == "NotFound"
+                        && matches!(kind.kind, "Event" | "Lease");
+                    // Only what is in one is refused while its namespace goes, and only that has pages of its own.
+                    let outside = !kind.namespaced && (*outcome == "Forbidden" || verb == "list-page");
                     let cell = (verb.to_owned(), kind.kind.to_owned(), (*outcome).to_owned());
                     // What admission put into its spec is in no body of ours.
-                    let whole = verb == "replace" && *outcome == "ok" && kind.kind == "Pod";
-                    if !made && !whole && !self.cells.contains_key(&cell) {
+                    let whole = matches!(verb, "replace" | "dry-replace") && *outcome == "ok" && kind.kind == "Pod";
+                    if !made && !whole && !outside && !self.cells.contains_key(&cell) {
                         empty.push(format!("{verb} {} {outcome}", kind.kind));
                     }
                 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::api::As;
 use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Ask, Call};
-use super::{api, jsonpatch, syntax};
+use super::{api, jsonpatch, options, syntax};
 
 /// The body is JSON by its own word.
 pub(super) fn check_form(call: &Call) -> Outcome<()> {
@@ -14,7 +15,7 @@ pub(super) fn check_form(call: &Call) -> Outcome<()> {
         return Ok(());
     }
     if form.contains("protobuf") || form.contains("yaml") || form.contains("cbor") {
-        return Err(Problem::beyond(format!("bodies in {form}; start the client with JSON as its content type")));
+        return Err(Problem::unread(form));
     }
     Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
 }
@@ -31,10 +32,12 @@ pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
     let body: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     match &body {
         Value::Object(fields) => {
-            for name in ["apiVersion", "kind"] {
-                if let Some(value) = fields.get(name).filter(|value| !value.is_string() && !value.is_null()) {
+            // Here alone no heed is paid to how letters are written.
+            let of = |known: &str, name: &str| name.eq_ignore_ascii_case(known);
+            for (name, value) in fields.iter().filter(|(_, value)| !value.is_string() && !value.is_null()) {
+                if let Some(known) = ["apiVersion", "kind"].into_iter().find(|known| of(known, name)) {
                     let kind = syntax::kind_of(value);
-                    return Err(format!("json: cannot unmarshal {kind} into Go struct field .{name} of type string"));
+                    return Err(format!("json: cannot unmarshal {kind} into Go struct field .{known} of type string"));
                 }
             }
             Ok(body)
@@ -47,7 +50,13 @@ pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
 /// The request's body, which is to be of this kind.
 pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
     const SHOWN: usize = 30;
-    check_form(ask.call)?;
+    if ask.call.method == hyper::Method::PUT {
+        options::write(ask.call)?;
+        check_form(ask.call)?;
+    } else {
+        check_form(ask.call)?;
+        options::write(ask.call)?;
+    }
     let body = &ask.call.body;
     interpret(body).map_err(|why| {
         let more = if body.len() > SHOWN { " ..." } else { "" };
@@ -63,13 +72,13 @@ pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
     })
 }
 
-/// An object after a patch.
-pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<Value> {
+/// An object after a patch, and what there is to say of the patch's own fields.
+pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Value, Vec<String>)> {
     let text = &ask.call.body;
     // What unknown fields are to be told of is read once more, and that says what is no patch.
     let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
     let fault = syntax::fault(text);
-    let told = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
+    let no_patch = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
     let read = || serde_json::from_slice::<Value>(text).map_err(|error| Problem::internal(&error.to_string()));
     let no_map = |value: &Value| {
         format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", syntax::kind_of(value))
@@ -80,31 +89,34 @@ pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<Value
                 return Err(Problem::bad_request(fault));
             }
             match read()? {
-                Value::Null => Ok(old.clone()),
-                patch @ Value::Object(_) => api::strategic(place, old, &patch).map_err(Problem::plain_internal),
+                Value::Null => Ok((old.clone(), Vec::new())),
+                patch @ Value::Object(_) => {
+                    let errors = told(ask, As::Any, &patch, false)?;
+                    Ok((api::strategic(place, old, &patch).map_err(Problem::plain_internal)?, errors))
+                }
                 other => Err(Problem::bad_request(no_map(&other))),
             }
         }
         "application/merge-patch+json" => {
             match fault {
-                Some(fault) if looks => return Err(told(fault)),
+                Some(fault) if looks => return Err(no_patch(fault)),
                 Some(_) => return Err(Problem::bad_request("Invalid JSON Patch".to_owned())),
                 None => {}
             }
             let patch = read()?;
             if !patch.is_object() && !patch.is_null() && looks {
-                return Err(told(no_map(&patch)));
+                return Err(no_patch(no_map(&patch)));
             }
             if !patch.is_object() {
                 return Err(Problem::beyond("a merge patch that is no object"));
             }
             let mut new = old.clone();
             json_patch::merge(&mut new, &patch);
-            Ok(new)
+            Ok((new, told(ask, As::Any, &patch, false)?))
         }
         "application/json-patch+json" => {
             if let Some(fault) = fault {
-                return Err(told(fault));
+                return Err(no_patch(fault));
             }
             let patch = read()?;
             let list = match &patch {
@@ -113,14 +125,23 @@ pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<Value
                 other => {
                     let what = if looks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
                     let found = syntax::kind_of(other);
-                    return Err(told(format!("json: cannot unmarshal {found} into Go value of type {what}")));
+                    return Err(no_patch(format!("json: cannot unmarshal {found} into Go value of type {what}")));
                 }
             };
-            jsonpatch::apply(list, old)
+            let errors = told(ask, As::Operations, &patch, true)?;
+            let errors = errors.into_iter().map(|error| format!("json patch {error}")).collect();
+            Ok((jsonpatch::apply(list, old)?, errors))
         }
-        "application/apply-patch+yaml" => Err(Problem::beyond("server-side apply")),
         _ => Err(Problem::no_patch_form()),
     }
+}
+
+/// Whether a patch can be looked at: its options are in order, and it is of a kind that this server knows.
+pub(super) fn check_patch(call: &Call) -> Outcome<()> {
+    if call.form() == "application/apply-patch+yaml" {
+        return Err(Problem::beyond("server-side apply"));
+    }
+    options::write(call)
 }
 
 /// A patch whose result is no object of its kind.
@@ -133,14 +154,44 @@ pub(super) fn patch_error(ask: &Ask<'_>, patched: &Value, why: &str) -> Problem 
     Problem::invalid("", "", "", &[FieldError::invalid("patch", shown.to_string(), why)])
 }
 
-pub(super) fn strict_error(unknown: &[String]) -> String {
-    let all: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
-    format!("strict decoding error: {}", all.join(", "))
+/// What is to be said of a request's fields that are not as its type has them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Validation {
+    Ignore,
+    Warn,
+    Strict,
 }
 
-pub(super) fn warnings(ask: &Ask<'_>, unknown: &[String]) -> Vec<String> {
-    let quiet = ask.call.param("fieldValidation") == "Ignore";
-    unknown.iter().filter(|_| !quiet).map(|path| format!("unknown field \"{path}\"")).collect()
+impl Validation {
+    pub(super) fn of(call: &Call) -> Self {
+        match call.param("fieldValidation") {
+            "Ignore" => Self::Ignore,
+            "Strict" => Self::Strict,
+            _ => Self::Warn,
+        }
+    }
+}
+
+/// What a strict decoder says of the request's text, as far as it is asked to; `unknown` are the fields that were found as it was read.
+pub(super) fn told(ask: &Ask<'_>, form: As, read: &Value, unknown: bool) -> Outcome<Vec<String>> {
+    let repeats = syntax::repeats(&ask.call.body, read);
+    if !repeats && !unknown {
+        return Ok(Vec::new());
+    }
+    let told = api::strict(&ask.call.body, form);
+    if told.merged {
+        return Err(Problem::beyond("a body in which two values have one name, and the first counts too"));
+    }
+    Ok(if Validation::of(ask.call) == Validation::Ignore { Vec::new() } else { told.errors })
+}
+
+pub(super) fn strict_error(errors: &[String]) -> String {
+    format!("strict decoding error: {}", errors.join(", "))
+}
+
+/// What is said of the fields that an object does not have when a patch is through.
+pub(super) fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
+    paths.iter().map(|path| format!("unknown field {path:?}"))
 }
 
 /// What upstream says of a kind that no version has.

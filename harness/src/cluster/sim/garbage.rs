@@ -29,7 +29,7 @@ impl Server {
         let mut body = object.body.clone();
         body["metadata"]["deletionTimestamp"] = stamp(now);
         body["status"]["phase"] = "Terminating".into();
-        self.store.put(object.kind, object.key(), body)
+        self.keep(object.kind, object.key(), body)
     }
 
     fn account(&mut self) -> bool {
@@ -76,14 +76,8 @@ impl Server {
 
     fn next_of_owners(&mut self, now: Timestamp) -> bool {
         let all: Vec<Arc<Object>> = self.store.all().cloned().collect();
-        // Those whose owners are all gone.
-        let lost = all.iter().find(|object| {
-            let owners = owners(object);
-            !object.deleting() && !owners.is_empty() && owners.iter().all(|owner| !self.store.has_uid(uid(owner)))
-        });
-        if let Some(lost) = lost {
-            let how = How { propagation: Some("Background".to_owned()), ..How::default() };
-            return self.take(lost, &how, now).is_ok();
+        if all.iter().any(|object| !object.deleting() && self.follow(object, &all, now)) {
+            return true;
         }
         for owner in all.iter().filter(|object| object.deleting()) {
             let dependents =
@@ -99,11 +93,6 @@ impl Server {
                 return self.release(owner, ORPHAN);
             }
             if owner.finalizers().any(|name| name == FOREGROUND) {
-                let next = dependents().find(|dependent| !dependent.deleting());
-                if let Some(dependent) = next {
-                    let how = How { propagation: Some("Foreground".to_owned()), ..How::default() };
-                    return self.take(dependent, &how, now).is_ok();
-                }
                 let blocks = |dependent: &Arc<Object>| {
                     owners(dependent)
                         .iter()
@@ -117,18 +106,54 @@ impl Server {
         false
     }
 
-    /// Take one of the server's own finalizers off, and the object with the last.
+    /// An object goes after its owners, or lets those go that keep it from nothing; whether that was to be done. Upstream:
+    /// `attemptToDeleteItem`.
+    fn follow(&mut self, object: &Arc<Object>, all: &[Arc<Object>], now: Timestamp) -> bool {
+        let references = object.body["metadata"]["ownerReferences"].as_array();
+        let owned = owners(object);
+        // An owner of a kind that is not served is looked for again and again, and nothing happens.
+        if owned.is_empty() || references.is_some_and(|references| references.len() != owned.len()) {
+            return false;
+        }
+        let waits = |owner: &&&Value| {
+            let found = all.iter().find(|one| one.meta("uid") == uid(owner));
+            found.is_some_and(|one| one.deleting() && one.finalizers().any(|name| name == FOREGROUND))
+        };
+        let waiting: Vec<&str> = owned.iter().filter(waits).map(|owner| uid(owner)).collect();
+        let absent: Vec<&str> = owned.iter().map(|owner| uid(owner)).filter(|uid| !self.store.has_uid(uid)).collect();
+        if waiting.len() + absent.len() == 0 {
+            return false;
+        }
+        if waiting.len() + absent.len() < owned.len() {
+            let mut body = object.body.clone();
+            if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
+                references.retain(|one| !waiting.contains(&uid(one)) && !absent.contains(&uid(one)));
+            }
+            return self.write(object.kind, &body).is_ok();
+        }
+        let dependents = || all.iter().any(|one| owners(one).iter().any(|owner| uid(owner) == object.meta("uid")));
+        let own = |finalizer: &str| object.finalizers().any(|name| name == finalizer);
+        let policy = match () {
+            () if !waiting.is_empty() && dependents() => "Foreground",
+            () if own(ORPHAN) => "Orphan",
+            () if own(FOREGROUND) => "Foreground",
+            () => "Background",
+        };
+        let how = How { propagation: Some(policy.to_owned()), ..How::default() };
+        self.take(object, &how, now).is_ok()
+    }
+
+    /// Take one of the server's own finalizers off. With the last the object goes, and that it has none any more is not written.
     fn release(&mut self, object: &Arc<Object>, finalizer: &str) -> bool {
+        let grace = object.body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if grace == 0 && object.finalizers().all(|name| name == finalizer) {
+            return self.store.remove(&object.key()).is_some();
+        }
         let mut body = object.body.clone();
         if let Some(names) = body["metadata"]["finalizers"].as_array_mut() {
             names.retain(|name| name != finalizer);
         }
-        let Ok(written) = self.write(object.kind, &body) else { return false };
-        let grace = written.body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        if written.finalizers().next().is_none() && grace == 0 {
-            self.store.remove(&written.key());
-        }
-        true
+        self.write(object.kind, &body).is_ok()
     }
 
     fn namespaces(&mut self, now: Timestamp) -> bool {
@@ -143,13 +168,19 @@ impl Server {
                 return self.take(next, &how, now).is_ok();
             }
             if inside.is_empty() {
+                // With its last finalizer it goes, unless it has others of its own.
+                if space.finalizers().next().is_none() {
+                    return self.store.remove(&space.key()).is_some();
+                }
                 let mut body = space.body.clone();
                 if let Some(spec) = body["spec"].as_object_mut() {
                     spec.remove("finalizers");
                 }
+                let before = self.store.version();
                 self.store.put(space.kind, space.key(), body);
-                self.store.remove(&space.key());
-                return true;
+                if self.store.version() != before {
+                    return true;
+                }
             }
         }
         false

@@ -6,7 +6,10 @@ use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
 use super::server::Call;
-use super::syntax::base64_fault;
+use super::syntax::raw_base64_fault;
+
+/// The longest name of a field manager.
+const LONGEST_MANAGER: usize = 128;
 
 /// A parameter that is a number; nothing where it is not there.
 pub(super) fn number(call: &Call, name: &str) -> Outcome<Option<i64>> {
@@ -32,10 +35,47 @@ pub(super) fn list(call: &Call, kind: &Kind, watch: bool) -> Outcome<Selector> {
     Ok(selector)
 }
 
+/// What a write's query asks besides. Upstream: `ValidateCreateOptions` and its like.
+pub(super) fn write(call: &Call) -> Outcome<()> {
+    let (kind, patch) = match call.method.as_str() {
+        "POST" => ("CreateOptions", false),
+        "PUT" => ("UpdateOptions", false),
+        _ => ("PatchOptions", true),
+    };
+    let mut errors = Vec::new();
+    if patch && call.query.contains_key("force") {
+        errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+    }
+    let manager = call.param("fieldManager");
+    if manager.len() > LONGEST_MANAGER {
+        errors.push(FieldError::too_long("fieldManager", LONGEST_MANAGER));
+    }
+    if manager.chars().any(|c| c.is_control() || !c.is_ascii()) {
+        return Err(Problem::beyond("a field manager of other letters than ASCII's"));
+    }
+    errors.extend(wrong_dry_run(&dry_run(call)));
+    let validation = call.param("fieldValidation");
+    if !matches!(validation, "" | "Ignore" | "Strict" | "Warn") {
+        errors.push(FieldError::unsupported("fieldValidation", validation, &["", "Ignore", "Strict", "Warn"]));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Problem::invalid("meta.k8s.io", kind, "", &errors)) }
+}
+
+/// How the query asks for a dry run, if it does.
+pub(super) fn dry_run(call: &Call) -> Vec<&str> {
+    call.query.get("dryRun").map(|all| all.split('\n').collect()).unwrap_or_default()
+}
+
+/// What is wrong with how a dry run is asked for.
+pub(super) fn wrong_dry_run(how: &[&str]) -> Option<FieldError> {
+    let wrong = how.iter().any(|one| *one != "All");
+    wrong.then(|| FieldError::unsupported("dryRun", how.to_vec(), &["All"]))
+}
+
 /// Where a list goes on, in this server's own form.
 pub(super) fn place(text: &str) -> Outcome<(u64, String)> {
     let found = text.split_once(':').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
-    found.ok_or_else(|| match base64_fault(&text.replace('-', "+").replace('_', "/")) {
+    found.ok_or_else(|| match raw_base64_fault(text) {
         Some(at) => Problem::bad_request(format!(
             "invalid continue token: continue key is not valid: illegal base64 data at input byte {at}"
         )),

@@ -19,11 +19,11 @@ impl Server {
     /// PUT and PATCH of a scale.
     pub(super) fn rescale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let place = TYPES.place("Scale").expect("scales are in the table");
-        let unfit =
-            |why: String| Problem::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"));
         let put = ask.call.method == hyper::Method::PUT;
-        let wanted =
-            if put { Some(decode(place, &body::object_of(ask, "Scale")?).map_err(unfit)?.value) } else { None };
+        let wanted = if put { Some(self.read_as(ask, "autoscaling/v1", "Scale")?) } else { None };
+        if !put {
+            body::check_patch(ask.call)?;
+        }
         if let Some(wanted) = &wanted {
             write::check_name(wanted, &ask.route.name)?;
         }
@@ -31,11 +31,14 @@ impl Server {
         let scale = match wanted {
             Some(wanted) => wanted,
             None => {
-                let patched = body::patched(ask, place, &scale_of(&old))?;
+                let (patched, mut told) = body::patched(ask, place, &scale_of(&old))?;
                 let error = |why: String| body::patch_error(ask, &patched, &why);
                 let loose = ask.call.form().contains("strategic");
                 let decoded = if loose { decode_loosely(place, &patched) } else { decode(place, &patched) };
-                decoded.map_err(error)?.value
+                let decoded = decoded.map_err(error)?;
+                told.extend(body::unknown_fields(&decoded.unknown));
+                self.tell(ask, told, error)?;
+                decoded.value
             }
         };
         let errors = validate::scale(&scale["spec"]);
@@ -57,9 +60,8 @@ impl Server {
 
     /// A pod gets its node.
     pub(super) fn bind(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let binding = body::object_of(ask, "Binding")?;
-        if let Some(named) = binding["metadata"]["name"].as_str().filter(|named| *named != ask.route.name) {
-            let _ = named;
+        let binding = self.read_as(ask, "v1", "Binding")?;
+        if binding["metadata"]["name"].as_str().is_some_and(|named| named != ask.route.name) {
             return Err(Problem::bad_request("name in URL does not match name in Binding object".to_owned()));
         }
         let (kind, node) = (

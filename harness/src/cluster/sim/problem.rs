@@ -53,6 +53,15 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(kind, name)
     }
 
+    /// The same of what could have had its name made. Upstream: `CheckGeneratedNameError`.
+    pub(super) fn not_unique(mut self) -> Self {
+        self.message += ", the server was not able to generate a unique name for the object";
+        if let Some(details) = &mut self.details {
+            details["retryAfterSeconds"] = 1.into();
+        }
+        self
+    }
+
     pub(super) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, name)
@@ -176,6 +185,19 @@ impl Problem {
         let mut problem = Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message);
         problem.unknown = true;
         problem
+    }
+
+    /// A body in a form that the real server reads and this one does not.
+    pub(super) fn unread(form: &str) -> Self {
+        let what = format!("bodies in {form}; start the client with JSON as its content type");
+        let known = Self::beyond(what);
+        Self { code: StatusCode::UNSUPPORTED_MEDIA_TYPE, reason: "UnsupportedMediaType", ..known }
+    }
+
+    /// An answer in a form that the real server writes and this one does not.
+    pub(super) fn no_form(accept: &str) -> Self {
+        let known = Self::beyond(format!("answers in another form than plain JSON, as {accept} asks for"));
+        Self { code: StatusCode::NOT_ACCEPTABLE, reason: "NotAcceptable", ..known }
     }
 
     /// The body.

@@ -26,13 +26,19 @@ pub(super) struct How {
     pub(super) propagation: Option<String>,
     pub(super) uid: Option<String>,
     pub(super) version: Option<String>,
+    pub(super) dry: bool,
 }
 
 impl Server {
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let how = how(ask)?;
+        self.dry = how.dry;
         let object = self.existing(ask)?;
         let (gone, state) = self.take(&object, &how, ask.now)?;
+        if gone && self.dry && ask.kind.kind != "Pod" && object.finalizers().next().is_some() {
+            // Upstream answers with the object that it would have written, had there been one to write.
+            return Err(Problem::beyond("a dry run that takes an object's last finalizers off"));
+        }
         if gone && !ask.kind.returns_deleted {
             return Ok(whole(StatusCode::OK, &done(&state)));
         }
@@ -42,6 +48,7 @@ impl Server {
     pub(super) fn delete_all(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let selector = options::list(ask.call, ask.kind, false)?;
         let how = how(ask)?;
+        self.dry = how.dry;
         let found: Vec<_> = self.store.list(ask.kind, &ask.route.namespace).cloned().collect();
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.matches(&object.body)) {
@@ -90,6 +97,10 @@ impl Server {
         }
         if graceful {
             let written = self.write(kind, &body)?;
+            if self.dry {
+                let gone = !held && body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
+                return Ok((gone, written));
+            }
             if held || body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0 {
                 return Ok((false, written));
             }
@@ -97,7 +108,7 @@ impl Server {
             mark(&mut body, now);
             return Ok((false, self.write(kind, &body)?));
         }
-        let last = self.store.remove(&key).ok_or_else(|| Problem::not_found(kind, &name))?;
+        let last = self.discard(&key).ok_or_else(|| Problem::not_found(kind, &name))?;
         Ok((true, last))
     }
 
@@ -106,7 +117,7 @@ impl Server {
         let body = super::write::normal(kind, body)?;
         let text = |name: &str| body["metadata"][name].as_str().unwrap_or_default().to_owned();
         let key = super::store::Key::new(kind, &text("namespace"), &text("name"));
-        Ok(self.store.put(kind, key, body))
+        Ok(self.keep(kind, key, body))
     }
 }
 
@@ -245,25 +256,29 @@ fn how(ask: &Ask<'_>) -> Outcome<How> {
         if !ask.call.param("propagationPolicy").is_empty() {
             body["propagationPolicy"] = ask.call.param("propagationPolicy").into();
         }
+        body["dryRun"] = json!(options::dry_run(ask.call));
     }
     if body.get("orphanDependents").is_some() {
         return Err(Problem::beyond("orphanDependents, which nobody has used for years"));
     }
-    if body.get("dryRun").is_some() || ask.call.query.contains_key("dryRun") {
-        return Err(Problem::beyond("dry runs"));
-    }
+    let dry: Vec<&str> = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut errors = Vec::new();
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let propagation = text("/propagationPolicy");
     if let Some(other) = propagation.as_deref().filter(|one| !matches!(*one, "Orphan" | "Background" | "Foreground")) {
         let among = ["Foreground", "Background", "Orphan", "nil"];
-        let error = FieldError::unsupported("propagationPolicy", other, &among);
-        return Err(Problem::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
+        errors.push(FieldError::unsupported("propagationPolicy", other, &among));
+    }
+    errors.extend(options::wrong_dry_run(&dry));
+    if !errors.is_empty() {
+        return Err(Problem::invalid("meta.k8s.io", "DeleteOptions", "", &errors));
     }
     Ok(How {
         grace: body["gracePeriodSeconds"].as_i64(),
         propagation,
         uid: text("/preconditions/uid"),
         version: text("/preconditions/resourceVersion"),
+        dry: !dry.is_empty(),
     })
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Server {
     pub(super) beyond: Vec<String>,
     /// What the answer to the request at hand warns of.
     pub(super) warnings: Vec<String>,
+    /// The request at hand is a dry run.
+    pub(super) dry: bool,
 }
 
 /// A request, whole.
@@ -82,6 +84,7 @@ impl Server {
             collected: 0,
             beyond: Vec::new(),
             warnings: Vec::new(),
+            dry: false,
         };
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             let body = json!({"metadata": {"name": name}}).to_string();
@@ -107,6 +110,8 @@ impl Server {
             }
             whole(problem.code, &problem.status())
         });
+        // What the cluster's own controllers do next is meant.
+        self.dry = false;
         if let Answer::Whole { warnings, .. } = &mut answer {
             warnings.append(&mut self.warnings);
         }
@@ -125,10 +130,7 @@ impl Server {
             return Err(discovery::absent(&route));
         };
         if !call.accept.is_empty() && !plain(&call.accept) {
-            return Err(Problem::beyond(format!(
-                "answers in another form than plain JSON, as {} asks for",
-                call.accept
-            )));
+            return Err(Problem::no_form(&call.accept));
         }
         let sub = route.subresource.as_str();
         if !sub.is_empty() && !kind.subresources.contains(&sub) {
@@ -139,6 +141,9 @@ impl Server {
             return Err(Problem::method_not_allowed());
         }
         let ask = Ask { kind, route: &route, call, now };
+        // A deletion says so in its body.
+        self.dry =
+            matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(call).is_empty();
         let named = !route.name.is_empty();
         if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) {
             return Err(Problem::no_patch_form());

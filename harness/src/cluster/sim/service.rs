@@ -76,6 +76,11 @@ impl Sim {
         self.server().beyond.clone()
     }
 
+    /// Forget what was before a version, as a real server does once enough has happened: watches from there are refused.
+    pub fn forget(&self, version: u64) {
+        self.server().store.forget(version);
+    }
+
     /// Keep a line for each request from now on.
     pub fn transcribe(&self) {
         locked(&self.shared.transcript).begin();
@@ -276,11 +281,19 @@ fn wait(mut news: Listener) -> BoxFuture<'static, Listener> {
 
 /// The parameters, decoded.
 fn query(text: &str) -> BTreeMap<String, String> {
-    let pairs = text.split('&').filter(|pair| !pair.is_empty());
-    pairs
-        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-        .map(|(name, value)| (decode(name), decode(value)))
-        .collect()
+    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        // The first counts, but of a list, which is kept line by line.
+        match parameters.get_mut(&decode(name)) {
+            Some(all) if name == "dryRun" => *all += &format!("\n{}", decode(value)),
+            Some(_) => {}
+            None => {
+                parameters.insert(decode(name), decode(value));
+            }
+        }
+    }
+    parameters
 }
 
 fn decode(text: &str) -> String {

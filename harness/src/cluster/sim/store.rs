@@ -122,7 +122,6 @@ impl Store {
     }
 
     /// Forget the past: watches and lists of a version up to this one are refused.
-    #[cfg(test)]
     pub(super) fn forget(&mut self, version: u64) {
         self.forgotten = self.forgotten.max(version.min(self.version));
     }

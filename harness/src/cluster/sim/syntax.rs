@@ -2,11 +2,25 @@
 
 /// Nothing for a text that is JSON.
 pub(super) fn fault(text: &[u8]) -> Option<String> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, at: 0, members: 0 };
     match reader.value().and_then(|()| reader.end()) {
         Ok(()) => None,
         Err(End::Early) => Some("unexpected end of JSON input".to_owned()),
         Err(End::Odd(byte, place)) => Some(format!("invalid character {} {place}", quoted(byte))),
+    }
+}
+
+/// Whether a text that is JSON has more names than the value that was read from it: some come twice.
+pub(super) fn repeats(text: &[u8], value: &serde_json::Value) -> bool {
+    let mut reader = Reader { text, at: 0, members: 0 };
+    reader.value().is_ok() && reader.members > members(value)
+}
+
+fn members(value: &serde_json::Value) -> usize {
+    match value {
+        serde_json::Value::Object(fields) => fields.values().map(|value| 1 + members(value)).sum(),
+        serde_json::Value::Array(items) => items.iter().map(members).sum(),
+        _ => 0,
     }
 }
 
@@ -37,6 +51,17 @@ pub(super) fn base64_fault(text: &str) -> Option<usize> {
     }
 }
 
+/// The same of the form without padding that stands in addresses.
+pub(super) fn raw_base64_fault(text: &str) -> Option<usize> {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let digits = text.bytes().take_while(|byte| is_digit(byte)).count();
+    match (digits == text.len(), digits % 4) {
+        (false, _) => Some(digits),
+        (true, 1) => Some(digits / 4 * 4),
+        _ => None,
+    }
+}
+
 enum End {
     Early,
     Odd(u8, &'static str),
@@ -45,6 +70,8 @@ enum End {
 struct Reader<'a> {
     text: &'a [u8],
     at: usize,
+    /// The names so far.
+    members: usize,
 }
 
 impl Reader<'_> {
@@ -95,7 +122,10 @@ impl Reader<'_> {
             }
             self.space();
             match self.peek()? {
-                b':' => self.at += 1,
+                b':' => {
+                    self.at += 1;
+                    self.members += 1;
+                }
                 other => return Err(End::Odd(other, "after object key")),
             }
             self.value()?;

@@ -294,3 +294,70 @@ fn what_it_does_not_know_it_says_and_keeps() {
     assert_eq!(world.get("/apis/example.com/v1/namespaces/default/things").0, 404, "nobody knows that");
     assert_eq!(world.server.beyond.len(), 1);
 }
+
+#[test]
+fn a_dry_run_is_answered_and_leaves_nothing() {
+    let mut world = world();
+    let version = world.server.store.version();
+    let (code, made) = world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=All"), &deployment("web"));
+    assert_eq!((code, &made["spec"]["replicas"], &made["metadata"]["resourceVersion"]), (201, &json!(1), &Value::Null));
+    assert_eq!((world.get(&format!("{DEPLOYMENTS}/web")).0, world.server.store.version()), (404, version));
+    let (_, made) = world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+    let patch = json!({"spec": {"replicas": 7}});
+    let (code, patched) = world.ask(Method::PATCH, &format!("{DEPLOYMENTS}/web?dryRun=All"), &patch);
+    assert_eq!((code, &patched["spec"]["replicas"], &patched["metadata"]["generation"]), (200, &json!(7), &json!(2)));
+    assert_eq!(patched["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+    let deleted = world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"dryRun": ["All"]}));
+    assert_eq!((deleted.0, &deleted.1["status"]), (200, &json!("Success")));
+    assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).1, made);
+    // What the cluster's own controllers do afterwards is meant.
+    world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Foreground"}));
+    world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=All"), &deployment("other"));
+    world.tidy();
+    assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).0, 404);
+    let (code, refused) = world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=Some"), &deployment("x"));
+    assert_eq!((code, &refused["details"]["causes"][0]["field"]), (422, &json!("dryRun")));
+}
+
+#[rstest]
+#[case(Method::PATCH, "/web?fieldManager=x", "application/apply-patch+yaml", 501, "server-side apply")]
+#[case(Method::PATCH, "/none?fieldManager=x", "application/apply-patch+yaml", 501, "server-side apply")]
+#[case(Method::POST, "", "application/vnd.kubernetes.protobuf", 415, "bodies in application/vnd.kubernetes.protobuf")]
+#[case(Method::POST, "", "application/yaml", 415, "bodies in application/yaml")]
+fn what_it_does_not_know_it_refuses_loudly(
+    #[case] method: Method,
+    #[case] path: &str,
+    #[case] form: &str,
+    #[case] wanted: u16,
+    #[case] what: &str,
+) {
+    let mut world = world();
+    world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+    let version = world.server.store.version();
+    let body = deployment("web").to_string();
+    let Answer::Whole { code, body, .. } = world.raw(method, &format!("{DEPLOYMENTS}{path}"), form, &body) else {
+        panic!("a watch");
+    };
+    let status: Value = serde_json::from_slice(&body).unwrap();
+    let message = status["message"].as_str().unwrap();
+    assert_eq!(code.as_u16(), wanted);
+    assert!(message.starts_with("lockstep's simulated server does not know ") && message.contains(what), "{message}");
+    assert_eq!(
+        (world.server.beyond.len(), world.server.store.version()),
+        (1, version),
+        "it says so, and wrote nothing"
+    );
+}
+
+#[test]
+fn with_its_last_finalizer_an_object_goes_and_no_watch_sees_it_without() {
+    let mut world = world();
+    world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+    world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Foreground"}));
+    let before = world.server.store.version();
+    world.tidy();
+    let changes = world.server.store.since(before);
+    assert_eq!(changes.len(), 1);
+    let last = changes[0].last.as_ref().unwrap();
+    assert_eq!(last.body["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+}

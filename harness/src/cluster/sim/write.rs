@@ -3,12 +3,12 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::api::{self, TYPES, decode};
-use super::body::{object_of, patch_error, patched, strict_error, unregistered, warnings};
+use super::api::{self, As, TYPES, decode};
+use super::body::{self, Validation, object_of, patch_error, strict_error, unregistered};
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
-use super::server::{Answer, Ask, Server, text};
+use super::server::{Answer, Ask, Server, text, whole};
 use super::store::{Key, Object};
 use super::{admit, defaults, rules, validate};
 
@@ -48,6 +48,7 @@ impl Server {
         let name = meta["name"].as_str().unwrap_or_default().to_owned();
         // Admission comes before names are made.
         let known = if makes { &base } else { &name };
+        let known = if known.is_empty() { "Unknown" } else { known.as_str() };
         admit::create(self, kind, &namespace, known, &mut body)?;
         rules::create(kind, &mut body);
         // As a namespace's own label is of its name, which may have been made just now.
@@ -58,19 +59,27 @@ impl Server {
         }
         self.warnings.extend(validate::warnings(kind, &body, None));
         admit::quota(self, kind, &namespace, known)?;
-        if ask.call.query.contains_key("dryRun") {
-            return Err(Problem::beyond("dry runs"));
-        }
-        if version.as_ref().and_then(Value::as_str).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) != 0 {
+        let numbered = |version: &Value| version.as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) != 0;
+        if !self.dry && version.as_ref().is_some_and(numbered) {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Problem::plain_internal(why.to_owned()));
         }
         let key = Key::new(kind, &namespace, &name);
         if let Some(there) = self.store.get(&key) {
-            return Err(Problem::exists(kind, &name, there.deleting()));
+            let refused = Problem::exists(kind, &name, there.deleting());
+            return Err(if base.is_empty() { refused } else { refused.not_unique() });
         }
         let body = normal(kind, &body)?;
-        let object = self.store.put(kind, key, body);
+        let object = self.keep(kind, key, body);
+        if self.dry {
+            // It has no version yet, but for what it said itself.
+            let mut made = object.typed();
+            made["metadata"].as_object_mut().and_then(|meta| match version {
+                Some(version) => meta.insert("resourceVersion".to_owned(), version),
+                None => meta.remove("resourceVersion"),
+            });
+            return Ok(whole(StatusCode::CREATED, &made));
+        }
         Ok(text(StatusCode::CREATED, object.text()))
     }
 
@@ -87,12 +96,16 @@ impl Server {
                     if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
                         return Err(wrong_uid(ask, "", uid));
                     }
-                    new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
+                    base_version(&new)?;
+                    if !self.dry {
+                        new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
+                    }
                     self.make(ask, new)
                 }
                 Err(problem) => Err(problem),
             };
         }
+        body::check_patch(ask.call)?;
         let old = self.existing(ask)?;
         let new = self.patched(ask, &old.typed())?;
         self.replaced(ask, &old, new, status)
@@ -107,7 +120,7 @@ impl Server {
     fn patched(&mut self, ask: &Ask<'_>, old: &Value) -> Outcome<Value> {
         let kind = ask.kind;
         let place = TYPES.place(kind.kind).expect("every kind is in the table");
-        let patched = patched(ask, place, old)?;
+        let (patched, mut told) = body::patched(ask, place, old)?;
         let error = |why: &str| patch_error(ask, &patched, why);
         let loose = ask.call.form().contains("strategic");
         let (version, name) = (kind.api_version(), kind.kind);
@@ -122,10 +135,8 @@ impl Server {
         }
         let decoded = if loose { api::decode_loosely(place, &patched) } else { decode(place, &patched) };
         let decoded = decoded.map_err(|why| error(&why))?;
-        if ask.call.param("fieldValidation") == "Strict" && !decoded.unknown.is_empty() {
-            return Err(error(&strict_error(&decoded.unknown)));
-        }
-        self.warnings.extend(warnings(ask, &decoded.unknown));
+        told.extend(body::unknown_fields(&decoded.unknown));
+        self.tell(ask, told, |why| error(&why))?;
         let mut new = untyped(decoded.value);
         rules::convert(kind, &mut new);
         defaults::fill(kind, &mut new);
@@ -151,20 +162,14 @@ impl Server {
         if put && !uid.is_empty() && uid != old.meta("uid") {
             return Err(wrong_uid(ask, old.meta("uid"), uid));
         }
-        match new["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
-            "" | "0" if kind.kind == "Lease" => {
+        match base_version(&new)? {
+            0 if kind.kind == "Lease" => {
                 let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
                 return Err(Problem::invalid(kind.group, kind.plural, name, &[error]));
             }
-            "" | "0" => {}
-            version => {
-                let version: u64 = version.parse().map_err(|_| {
-                    Problem::plain_internal(format!("strconv.ParseUint: parsing \"{version}\": invalid syntax"))
-                })?;
-                if version != old.version {
-                    return Err(Problem::stale(kind, name));
-                }
-            }
+            0 => {}
+            version if version != old.version => return Err(Problem::stale(kind, name)),
+            _ => {}
         }
         let before = &old.body;
         if !status {
@@ -195,28 +200,35 @@ impl Server {
         if !status {
             self.warnings.extend(validate::warnings(kind, &seen, Some(before)));
         }
-        if ask.call.query.contains_key("dryRun") {
-            return Err(Problem::beyond("dry runs"));
-        }
         // The last finalizer of an object that is to go: this is not even written. A namespace goes by its own controller alone.
         let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
         let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if old.deleting() && !kept && grace == 0 && kind.kind != "Namespace" {
-            self.store.remove(&old.key());
+            self.discard(&old.key());
             return Ok(Object::new(kind, new, old.version));
         }
-        Ok(self.store.put(kind, old.key(), new))
+        Ok(self.keep(kind, old.key(), new))
     }
 
     /// The request's body as the kind's type, defaults filled in, its unknown fields told as the query wants it.
     pub(super) fn read(&mut self, ask: &Ask<'_>) -> Outcome<Value> {
         let kind = ask.kind;
-        let (version, name) = (kind.api_version(), kind.kind);
+        let mut value = untyped(self.read_as(ask, &kind.api_version(), kind.kind)?);
+        if let Some(wrong) = rollback(kind, &value).err() {
+            return Err(unfit(&kind.api_version(), kind.kind, &wrong));
+        }
+        rules::convert(kind, &mut value);
+        defaults::fill(kind, &mut value);
+        Ok(value)
+    }
+
+    /// The request's body as a type, of which the request is or which stands for a part of its object.
+    pub(super) fn read_as(&mut self, ask: &Ask<'_>, version: &str, name: &str) -> Outcome<Value> {
         let body = object_of(ask, name)?;
         let said = (body["apiVersion"].as_str().unwrap_or_default(), body["kind"].as_str().unwrap_or_default());
-        let said = (if said.0.is_empty() { &version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
-        let short = said.0.rsplit('/').next().unwrap_or_default();
+        let said = (if said.0.is_empty() { version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
         let unfit = |why: String| {
+            let short = said.0.rsplit('/').next().unwrap_or_default();
             Problem::bad_request(format!("{} in version \"{short}\" cannot be handled as a {name}: {why}", said.1))
         };
         if said.1 != name || said.0 != version {
@@ -229,19 +241,47 @@ impl Server {
             return Err(unfit(unregistered(said.0, said.1)));
         }
         let place = TYPES.place(name).expect("every kind is in the table");
+        let mut told = body::told(ask, As::Type(place), &body, false)?;
         let decoded = decode(place, &body).map_err(unfit)?;
-        if ask.call.param("fieldValidation") == "Strict" && !decoded.unknown.is_empty() {
-            return Err(unfit(strict_error(&decoded.unknown)));
+        if !decoded.unknown.is_empty() {
+            told = body::told(ask, As::Type(place), &body, true)?;
         }
-        self.warnings.extend(warnings(ask, &decoded.unknown));
-        let mut value = untyped(decoded.value);
-        if let Some(wrong) = rollback(kind, &value).err() {
-            return Err(unfit(wrong));
-        }
-        rules::convert(kind, &mut value);
-        defaults::fill(kind, &mut value);
-        Ok(value)
+        self.tell(ask, told, unfit)?;
+        Ok(decoded.value)
     }
+
+    /// Refuse what a strict decoder finds, or warn of it, as the query wants it.
+    pub(super) fn tell(
+        &mut self,
+        ask: &Ask<'_>,
+        told: Vec<String>,
+        refuse: impl FnOnce(String) -> Problem,
+    ) -> Outcome<()> {
+        match Validation::of(ask.call) {
+            Validation::Strict if !told.is_empty() => Err(refuse(strict_error(&told))),
+            Validation::Ignore => Ok(()),
+            _ => {
+                self.warnings.extend(told);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The version that a change is based on; 0 where it does not say. Upstream: `ObjectResourceVersion`.
+fn base_version(body: &Value) -> Outcome<u64> {
+    match body["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
+        "" => Ok(0),
+        text => text
+            .parse()
+            .map_err(|_| Problem::plain_internal(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax"))),
+    }
+}
+
+/// A body that is no such object.
+fn unfit(version: &str, kind: &str, why: &str) -> Problem {
+    let version = version.rsplit('/').next().unwrap_or_default();
+    Problem::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
 }
 
 /// The body says the name that the path says.

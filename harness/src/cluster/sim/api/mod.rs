@@ -6,9 +6,11 @@
 
 mod decode;
 mod merge;
+mod strict;
 
 pub(super) use decode::{decode, decode_loosely};
 pub(super) use merge::strategic;
+pub(super) use strict::{As, strict};
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

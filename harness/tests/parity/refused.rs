@@ -1,0 +1,61 @@
+//! What the simulated server says that it does not know: it must, each time. A sequence ends with such a request, as nothing that follows
+//! one can be believed.
+
+use serde_json::json;
+
+use super::bodies::{Kind, object};
+use super::lots::Lots;
+use super::step::Step;
+
+/// What there is, by the verb that the table counts it under.
+pub(crate) const REFUSED: [&str; 8] = [
+    "apply",
+    "protobuf-body",
+    "yaml-body",
+    "protobuf-answer",
+    "table-answer",
+    "orphan-dependents",
+    "finalize",
+    "foreign-continue",
+];
+
+/// A last request.
+pub(crate) fn last(kind: &Kind, lots: &mut Lots) -> Step {
+    let verb = lots.one(&REFUSED);
+    let name = kind.name(lots);
+    let (all, one) = (kind.collection(), format!("{}/{name}", kind.collection()));
+    let body = object(kind, &name, lots).to_string();
+    let (method, path, form, accept, body) = match verb {
+        "apply" => ("PATCH", format!("{one}?fieldManager=parity"), "application/apply-patch+yaml", "", body),
+        "protobuf-body" => ("POST", all, "application/vnd.kubernetes.protobuf", "", body),
+        "yaml-body" => ("POST", all, "application/yaml", "", body),
+        "protobuf-answer" => ("GET", all, "", "application/vnd.kubernetes.protobuf", String::new()),
+        "table-answer" => ("GET", all, "", "application/json;as=Table;v=v1;g=meta.k8s.io", String::new()),
+        "orphan-dependents" => ("DELETE", one, "application/json", "", json!({"orphanDependents": true}).to_string()),
+        "finalize" => (
+            "PUT",
+            "/api/v1/namespaces/$NS/finalize".to_owned(),
+            "application/json",
+            "",
+            json!({"metadata": {"name": "$NS"}}).to_string(),
+        ),
+        _ => (
+            "GET",
+            format!("{all}?limit=1&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0"),
+            "",
+            "",
+            String::new(),
+        ),
+    };
+    let kind = if verb == "finalize" { "Namespace" } else { kind.kind };
+    let text = str::to_owned;
+    Step {
+        verb: text(verb),
+        kind: text(kind),
+        method: text(method),
+        path,
+        form: text(form),
+        accept: text(accept),
+        body,
+    }
+}

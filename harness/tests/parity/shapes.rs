@@ -1,0 +1,28 @@
+//! The table of the API's types is what upstream's own declarations print today. Needs Go, and the modules that it names.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::Error;
+
+/// Print the table anew, and compare.
+pub(crate) fn fresh() -> Result<(), Error> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = std::fs::read_to_string(root.join("src/cluster/sim/api/v1.36.table"))?;
+    let folder = root.join("../scripts/api-types");
+    let run = Command::new("go").args(["run", "."]).current_dir(folder).output();
+    let run =
+        run.map_err(|error| format!("go cannot be run: {error}; install Go, the table of types is made with it"))?;
+    if !run.status.success() {
+        return Err(String::from_utf8_lossy(&run.stderr).into_owned().into());
+    }
+    let printed = String::from_utf8(run.stdout)?;
+    let different = table.lines().zip(printed.lines()).find(|(kept, new)| kept != new);
+    match different {
+        Some((kept, new)) => Err(format!("the table says `{kept}`, scripts/api-types `{new}`: print it anew").into()),
+        None if table.lines().count() != printed.lines().count() => {
+            Err("the table is shorter or longer than what scripts/api-types prints".into())
+        }
+        None => Ok(()),
+    }
+}
