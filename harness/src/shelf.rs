@@ -3,19 +3,25 @@
 //! `NAME.timeline` is what upstream did on the server of the default version, and holds on every other server too, unless there is
 //! `NAME.on-v1.33.timeline`: what the same controller did on servers of that minor. Such a file exists only where upstream's own
 //! recordings differ.
+//!
+//! Where upstream itself does several things, each of these files is the most frequent outcome and has others beside it: see [`outcomes`].
+
+pub mod outcomes;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::case;
 use crate::cluster::{DEFAULT_VERSION, minor};
-use crate::timeline::{Timeline, TimelineError, digest_of_case};
+use crate::rules::Expectation;
+use crate::timeline::{Blessed, Timeline, TimelineError, digest_of_case};
 
 /// Blessed timelines by server.
 #[derive(Debug, Default)]
 pub struct Shelf {
-    everywhere: Option<Timeline>,
-    on: BTreeMap<String, Timeline>,
+    everywhere: Option<Blessed>,
+    on: BTreeMap<String, Blessed>,
 }
 
 /// Why a timeline cannot be had from its file.
@@ -45,7 +51,7 @@ impl Shelf {
     /// # Errors
     /// When one of them is not readable.
     pub fn beside(case: &Path) -> Result<Self, ShelfError> {
-        let mut shelf = Self { everywhere: read(&case.with_extension("timeline"))?, on: BTreeMap::new() };
+        let mut shelf = Self { everywhere: outcomes::blessed(&case.with_extension("timeline"))?, on: BTreeMap::new() };
         let stem = case.file_stem().unwrap_or_default().to_string_lossy().into_owned() + ".on-";
         let folder = case.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |source| ShelfError::File { path: folder.to_owned(), source };
@@ -53,14 +59,14 @@ impl Shelf {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let minor = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(".timeline"));
-            let Some(minor) = minor else { continue };
-            shelf.on.extend(read(&path)?.map(|timeline| (minor.to_owned(), timeline)));
+            let Some(minor) = minor.filter(|_| outcomes::number(&path).is_none()) else { continue };
+            shelf.on.extend(outcomes::blessed(&path)?.map(|blessed| (minor.to_owned(), blessed)));
         }
         Ok(shelf)
     }
 
     /// What holds on a server, given as it calls itself: `kube-apiserver v1.33.13`.
-    pub fn for_server(&self, server: &str) -> Option<&Timeline> {
+    pub fn for_server(&self, server: &str) -> Option<&Blessed> {
         minor(server).and_then(|minor| self.on.get(&minor)).or(self.everywhere.as_ref())
     }
 
@@ -91,6 +97,10 @@ pub enum Stray {
     Unblessed(PathBuf),
     /// The timeline cannot be read; why.
     Unreadable(PathBuf, String),
+    /// The timeline is an outcome that nobody comes to, as another number is missing before it: which file.
+    Gap(PathBuf, PathBuf),
+    /// The timeline is one of several outcomes, and its case has but one.
+    Unasked(PathBuf, PathBuf),
     /// A file that looks like a case, and is not taken for one.
     Overlooked(PathBuf),
 }
@@ -103,6 +113,8 @@ impl Stray {
             | Self::Orphaned(path)
             | Self::Unblessed(path)
             | Self::Unreadable(path, _)
+            | Self::Gap(path, _)
+            | Self::Unasked(path, _)
             | Self::Overlooked(path) => path,
         }
     }
@@ -121,6 +133,17 @@ impl fmt::Display for Stray {
             }
             Self::Unblessed(_) => write!(f, "unblessed   {path}: `lockstep bless {path}`"),
             Self::Unreadable(_, why) => write!(f, "unreadable  {path}: {why}"),
+            Self::Gap(_, before) => {
+                let before = before.display();
+                write!(
+                    f,
+                    "unreached   {path}: {before} is not there, and outcomes are numbered from or-2 without a gap"
+                )
+            }
+            Self::Unasked(_, case) => {
+                let case = case.display();
+                write!(f, "unasked     {path}: {case} has one outcome; remove it, or say `expectation: outcomes`")
+            }
             Self::Overlooked(_) => write!(f, "overlooked  {path}: a case is called *.yaml"),
         }
     }
@@ -134,16 +157,24 @@ pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, ShelfError> {
     let mut strays = Vec::new();
     for case in cases {
         let text = std::fs::read(case).map_err(|source| ShelfError::File { path: case.clone(), source })?;
-        let digest = digest_of_case(&String::from_utf8_lossy(&text));
+        let text = String::from_utf8_lossy(&text);
+        let digest = digest_of_case(&text);
+        let several = case::rules("", &text).is_ok_and(|(_, expectation)| expectation == Expectation::Outcomes);
         match Shelf::beside(case) {
             Err(ShelfError::Timeline { path, source }) => strays.push(Stray::Unreadable(path, source.to_string())),
             Err(error) => return Err(error),
             Ok(shelf) if shelf.is_empty() => strays.push(Stray::Unblessed(case.clone())),
             Ok(shelf) => {
-                let minors = shelf.on.iter().map(|(minor, timeline)| (format!("on-{minor}.timeline"), timeline));
-                let all = shelf.everywhere.iter().map(|timeline| ("timeline".to_owned(), timeline)).chain(minors);
-                let stale = all.filter(|(_, timeline)| timeline.case.as_ref().is_some_and(|then| *then != digest));
-                strays.extend(stale.map(|(name, _)| Stray::Stale(case.with_extension(name), case.clone())));
+                let minors = shelf.on.iter().map(|(minor, blessed)| (format!("on-{minor}.timeline"), blessed));
+                let all = shelf.everywhere.iter().map(|blessed| ("timeline".to_owned(), blessed)).chain(minors);
+                for (name, blessed) in all {
+                    let base = case.with_extension(name);
+                    let files = || outcomes::files(&base, blessed);
+                    let stale = files().filter(|(_, it)| it.case.as_ref().is_some_and(|then| *then != digest));
+                    strays.extend(stale.map(|(path, _)| Stray::Stale(path, case.clone())));
+                    let unasked = files().skip(if several { usize::MAX } else { 1 });
+                    strays.extend(unasked.map(|(path, _)| Stray::Unasked(path, case.clone())));
+                }
             }
         }
     }
@@ -162,6 +193,7 @@ pub fn orphans(folder: &Path) -> Result<Vec<Stray>, ShelfError> {
         let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
         match extension.as_str() {
             "timeline" if !has_case(&path) => strays.push(Stray::Orphaned(path)),
+            "timeline" => strays.extend(outcomes::unreachable(&path)),
             "yml" => strays.push(Stray::Overlooked(path)),
             _ => {}
         }
@@ -201,7 +233,7 @@ mod tests {
         std::fs::write(path(&case, "kube-apiserver v1.33.13"), ONE.replace("app:1", "app:0")).unwrap();
         std::fs::write(folder.path().join("another.on-v1.33.timeline"), "none of this case's").unwrap();
         let shelf = Shelf::beside(&case).unwrap();
-        let image = |server: &str| shelf.for_server(server).unwrap().edges[0].label.contains("image=app:0");
+        let image = |server: &str| shelf.for_server(server).unwrap().first().edges[0].label.contains("image=app:0");
         assert!(image("kube-apiserver v1.33.1, real pods"));
         assert!(!image("kube-apiserver v1.36.3") && !image("kube-apiserver v1.35.0"));
     }
@@ -222,10 +254,16 @@ mod tests {
             ("broken.yaml", case),
             ("broken.timeline", "nonsense"),
             ("other.yml", case),
+            ("good.or-2.timeline", ONE),
+            ("good.or-4.timeline", ONE),
+            ("good.or-x.timeline", ONE),
+            ("several.yaml", &format!("{case}expectation: outcomes\n")),
+            ("several.timeline", ONE),
+            ("several.or-2.timeline", &ONE.replace("a6e2a5ed1f669528", "0123456789abcdef")),
         ] {
             std::fs::write(at(name), text).unwrap();
         }
-        let cases = ["good.yaml", "edited.yaml", "new.yaml", "broken.yaml"].map(at);
+        let cases = ["good.yaml", "edited.yaml", "new.yaml", "broken.yaml", "several.yaml"].map(at);
         let mut found = strays(&cases).unwrap();
         found.extend(orphans(folder.path()).unwrap());
         let said: Vec<_> = found
@@ -238,10 +276,14 @@ mod tests {
         assert_eq!(
             said,
             [
+                "unasked good.or-2.timeline",
                 "stale edited.timeline",
                 "unblessed new.yaml",
                 "unreadable broken.timeline",
+                "stale several.or-2.timeline",
                 "orphaned gone.on-v1.33.timeline",
+                "unreached good.or-4.timeline",
+                "unreached good.or-x.timeline",
                 "overlooked other.yml"
             ]
         );

@@ -21,7 +21,6 @@ use crate::cluster::{SiteName, shared};
 use crate::controllers::{Controller, Controllers};
 use crate::recording::Recording;
 use crate::report;
-use crate::rules::Expectation;
 use crate::runner::{Lab, LabError, Seat, SeatOptions, Simulation, simulated};
 use crate::shelf::Shelf;
 use crate::subject::Spec;
@@ -214,10 +213,10 @@ impl CaseTrial {
 
     fn judgement(&self, recording: &Recording, shelf: &Shelf) -> Result<Judged, String> {
         let blessed = shelf.for_server(&recording.header.cluster.version);
-        if blessed.is_none() && self.case.expectation == Expectation::Timeline {
+        if blessed.is_none() && self.case.expectation.is_blessed() {
             return Err(format!("{} has no timeline: bless it first", self.case.path));
         }
-        let judgement = verdict::judge(recording, blessed);
+        let judgement = verdict::judge_blessed(recording, blessed);
         let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
         Ok(Judged {
             verdict: judgement.verdict,

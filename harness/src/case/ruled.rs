@@ -34,7 +34,8 @@ pub(super) fn of(
     source: &str,
     report: &mut Report,
 ) -> (Vec<Rule>, Expectation) {
-    let words = [("timeline", Expectation::Timeline), ("rules", Expectation::Rules)];
+    let words =
+        [("timeline", Expectation::Timeline), ("outcomes", Expectation::Outcomes), ("rules", Expectation::Rules)];
     let chosen = expectation.and_then(|node| read::word(node, "expectation", &words, report)).unwrap_or_default();
     let mut all = Vec::new();
     if let Some(node) = rules {

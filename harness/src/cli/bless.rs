@@ -1,7 +1,7 @@
 //! `lockstep bless`: record timelines from upstream and write them beside their cases.
 //!
 //! Five recordings from two boots, one of them with every core kept busy, must agree; what does not repeat on upstream itself is
-//! no expectation. Only upstream is ever blessed, on a real control plane.
+//! no expectation; a case that says `expectation: outcomes` is recorded more often, and has all that was seen. Only upstream is ever blessed, on a real control plane.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::run::colour;
 use super::select::{Selection, blessed};
 use super::stage::Place;
-use super::{CliError, stage};
+use super::{CliError, several, stage};
 use crate::case::Case;
 use crate::cluster::SiteName;
 use crate::controllers::Controllers;
@@ -20,7 +20,7 @@ use crate::report;
 use crate::rules::Expectation;
 use crate::shelf;
 use crate::subject::Spec;
-use crate::timeline::{Provenance, Timeline};
+use crate::timeline::{Blessed, Provenance, Timeline};
 use crate::verdict::{self, Judgement, Verdict, What};
 
 /// How many times each boot plays every case; the last time of all is under load.
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let (cases, ruled): (Vec<_>, Vec<_>) =
-        arguments.selection.cases()?.into_iter().partition(|case| case.expectation == Expectation::Timeline);
+        arguments.selection.cases()?.into_iter().partition(|case| case.expectation.is_blessed());
     for case in ruled {
         println!("not blessed  {}: its rules are what is expected, as there is no upstream", case.name);
     }
@@ -85,7 +85,9 @@ async fn recorded(
                 let _load = last.then(Load::start);
                 eprintln!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
                 for (case, recordings) in cases.iter().zip(&mut recordings) {
-                    recordings.push(seat.play(case).await);
+                    for _ in 0..plays(case) {
+                        recordings.push(seat.play(case).await);
+                    }
                 }
             }
             seat.leave().await;
@@ -94,6 +96,11 @@ async fn recorded(
         played.await?;
     }
     Ok(recordings)
+}
+
+/// How many recordings of a case are made in a row.
+fn plays(case: &Case) -> usize {
+    if case.expectation == Expectation::Outcomes { several::TIMES } else { 1 }
 }
 
 /// Bless one case, or say why not.
@@ -107,6 +114,20 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         return Ok(if bad.verdict == Verdict::Inconclusive { Outcome::Inconclusive } else { Outcome::NonConformant });
     }
     let timelines: Vec<_> = recordings.iter().map(Timeline::from_recording).collect();
+    let header = &recordings[0].header;
+    let provenance = Provenance {
+        name: "upstream".into(),
+        controller: header.subject.version.clone(),
+        server: header.cluster.version.clone(),
+        recordings: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
+        seen: None,
+        boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
+    };
+    let shelf = blessed(case)?;
+    let before = shelf.for_server(&header.cluster.version);
+    if case.expectation == Expectation::Outcomes {
+        return several::bless(case, &timelines, &provenance, before, check);
+    }
     let timeline = match verdict::agree(&timelines) {
         Ok(timeline) => timeline,
         Err(disagreement) => {
@@ -114,16 +135,8 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
             return Ok(Outcome::Inconclusive);
         }
     };
-    let header = &recordings[0].header;
-    let timeline = timeline.with_provenance(Provenance {
-        name: "upstream".into(),
-        controller: header.subject.version.clone(),
-        server: header.cluster.version.clone(),
-        recordings: BOOTS.iter().sum(),
-        boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
-    });
-    let shelf = blessed(case)?;
-    let before = shelf.for_server(&header.cluster.version);
+    let timeline = timeline.with_provenance(provenance);
+    let before = before.map(Blessed::first);
     if before == Some(&timeline) {
         println!("as blessed   {name}");
         return Ok(Outcome::Conformant);

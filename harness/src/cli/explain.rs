@@ -29,7 +29,17 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         if number > 0 {
             println!("\n{}\n", "─".repeat(80));
         }
-        print!("{}", report::story(&case, shelf.for_server(&server), colour()));
+        match shelf.for_server(&server) {
+            None => print!("{}", report::story(&case, None, colour())),
+            Some(blessed) => {
+                for (number, outcome) in (1..).zip(blessed.outcomes()) {
+                    if number > 1 {
+                        println!("\nor, outcome {number} of {}:\n", blessed.count());
+                    }
+                    print!("{}", report::story(&case, Some(outcome), colour()));
+                }
+            }
+        }
     }
     Ok(Outcome::Conformant)
 }

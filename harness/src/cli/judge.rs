@@ -41,8 +41,9 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
             return Err(CliError::File { path: case, source });
         }
         let shelf = Shelf::beside(&case)?;
-        let expected = shelf.for_server(&recording.header.cluster.version);
-        let judgement = verdict::judge(&recording, expected);
+        let blessed = shelf.for_server(&recording.header.cluster.version);
+        let judgement = verdict::judge_blessed(&recording, blessed);
+        let expected = judgement.expected(blessed);
         let repeat = format!("cargo lockstep judge {}", path.display());
         run::print(&judgement, None, arguments.output, &repeat);
         let play =

@@ -11,7 +11,6 @@ use super::run::colour;
 use crate::case::{self, CaseError, Findings};
 use crate::outcome::Outcome;
 use crate::report::github::{self, Spot};
-use crate::rules::Expectation;
 use crate::shelf::{self, Stray};
 
 /// Say what is wrong with case files and their timelines; plays nothing.
@@ -37,7 +36,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let mut good = Vec::new();
     for path in &files {
         match case::load(path) {
-            Ok(case) if case.expectation == Expectation::Timeline => good.push(path.clone()),
+            Ok(case) if case.expectation.is_blessed() => good.push(path.clone()),
             // Its rules are what it is held against.
             Ok(_) => {}
             Err(CaseError::Bad(findings)) => {

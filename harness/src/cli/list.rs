@@ -4,7 +4,6 @@ use super::CliError;
 use super::select::{Selection, blessed};
 use crate::case::Case;
 use crate::outcome::Outcome;
-use crate::rules::Expectation;
 
 /// List the cases.
 #[derive(Debug, clap::Args)]
@@ -28,5 +27,5 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 
 /// Whether a case that is held against a timeline has none.
 fn lacks(case: &Case) -> Result<bool, CliError> {
-    Ok(case.expectation == Expectation::Timeline && blessed(case)?.is_empty())
+    Ok(case.expectation.is_blessed() && blessed(case)?.is_empty())
 }

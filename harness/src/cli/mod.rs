@@ -22,8 +22,10 @@ mod record;
 mod run;
 mod schema;
 mod select;
+mod several;
 mod site;
 mod stage;
+mod tally;
 mod telling;
 
 use clap::{Parser, Subcommand};

@@ -167,7 +167,9 @@ fn play(cases: &[(Shelf, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
 fn judged(shelf: &Shelf, case: &Case) -> Verdict {
     let simulation = Simulation { seed: 0, brought: case.controllers.clone(), budget: BUDGET, check: false };
     match simulated(case, &Spec::Ours, &simulation) {
-        Ok(recording) => verdict::judge(&recording, shelf.for_server(&recording.header.cluster.version)).verdict,
+        Ok(recording) => {
+            verdict::judge_blessed(&recording, shelf.for_server(&recording.header.cluster.version)).verdict
+        }
         Err(_) => Verdict::Inconclusive,
     }
 }

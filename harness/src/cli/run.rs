@@ -8,6 +8,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::progress::Progress;
 use super::select::{Selection, blessed};
 use super::stage::Place;
+use super::tally::Tally;
 use super::telling::{Play, Reports, Telling};
 use super::{CliError, record, stage};
 use crate::case::Case;
@@ -79,6 +80,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     cases.iter().try_for_each(|case| blessed(case).map(drop))?;
     let all = clock::instant();
     let telling = Telling::new(&arguments.reports);
+    let tally = Tally::default();
     let progress = Progress::of(cases.len() * specs.len() * arguments.rounds().count());
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
@@ -87,7 +89,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
         }
         let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
         let judged = arguments.place.with_each(&brought, &specs, async |spec, player| {
-            let outcomes = judged(&arguments, (&telling, &progress), spec, player, &cases, &shelves).await?;
+            let outcomes = judged(&arguments, (&telling, &progress, &tally), spec, player, &cases, &shelves).await?;
             if outcomes.contains(&Outcome::Inconclusive)
                 && let Some(logs) = player.keep_logs().await
             {
@@ -101,6 +103,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     telling.remember();
     telling.finish(&format!("lockstep run, {}", arguments.subject.join(", ")))?;
     if arguments.output == Output::Human {
+        tally.lines().iter().for_each(|line| println!("{line}"));
         println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
     }
     Ok(Outcome::of(outcomes))
@@ -139,7 +142,7 @@ impl Arguments {
 /// A subject on every case, told of as it goes; of many rounds on a simulated cluster only what is not as it should be, and a line each.
 async fn judged(
     arguments: &Arguments,
-    (telling, progress): (&Telling<'_>, &Progress),
+    (telling, progress, tally): (&Telling<'_>, &Progress, &Tally),
     spec: &Spec,
     player: &Player<'_>,
     cases: &[Case],
@@ -157,7 +160,7 @@ async fn judged(
         let recording = player.play_with(case, round.seed).await?;
         progress.ends(&case.name);
         let seen = Seen { recording: &recording, voice: voice.as_ref(), took: began.elapsed() };
-        let outcome = tell(arguments, telling, spec, round, case, shelf, &seen, brief).await?;
+        let outcome = tell(arguments, (telling, tally), spec, round, case, shelf, &seen, brief).await?;
         Ok::<_, CliError>((round, outcome))
     });
     let mut plays = plays.buffered(player.lanes());
@@ -182,7 +185,7 @@ async fn judged(
 #[expect(clippy::too_many_arguments, reason = "all that is known of one play")]
 async fn tell(
     arguments: &Arguments,
-    telling: &Telling<'_>,
+    (telling, tally): (&Telling<'_>, &Tally),
     spec: &Spec,
     round: Round,
     case: &Case,
@@ -198,8 +201,10 @@ async fn tell(
         let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
         record::keep(&folder, recording)?;
     }
-    let expected = shelf.for_server(&recording.header.cluster.version);
-    let judgement = verdict::judge(recording, expected);
+    let blessed = shelf.for_server(&recording.header.cluster.version);
+    let judgement = verdict::judge_blessed(recording, blessed);
+    tally.take(&judgement, blessed);
+    let expected = judgement.expected(blessed);
     if arguments.output == Output::Human
         && arguments.timelines
         && let Some(blessed) = expected
@@ -259,7 +264,8 @@ pub(super) fn print(judgement: &Judgement, took: Option<Duration>, output: Outpu
         Output::Json => println!("{}", report::json(judgement)),
         Output::Human if judgement.outcome() == Outcome::Conformant => {
             let took = took.map_or_else(String::new, |took| format!("  {:.2} s", took.as_secs_f64()));
-            println!("{:15} {} on {}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
+            let which = report::outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
+            println!("{:15} {} on {}{which}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
         }
         Output::Human => println!("{}\n", report::failure(judgement, repeat, colour())),
     }

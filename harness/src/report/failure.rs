@@ -9,7 +9,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::recording::Blame;
 use crate::rules::Broken;
 use crate::timeline::Timeline;
-use crate::verdict::{Blessing, Difference, Finding, Judgement, Place, What};
+use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
 /// Everything a reader needs to see what went wrong; `repeat` is the command that runs the case again.
 #[must_use]
@@ -45,6 +45,18 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
 pub fn headline(judgement: &Judgement) -> String {
     let why = judgement.decisive().map(|finding| format!(": {}", brief(finding)));
     format!("{}{}", judgement.verdict, why.unwrap_or_default())
+}
+
+/// Which of upstream's outcomes it is: `outcome 2 of 3, upstream's in 5 of 20`; `None` where there is one.
+#[must_use]
+pub fn outcome(judgement: &Judgement) -> Option<String> {
+    let Nearest { number, of } = judgement.nearest?;
+    let from = match &judgement.blessing {
+        Blessing::Blessed(from) => from.as_ref(),
+        _ => None,
+    };
+    let seen = from.and_then(|from| Some(format!(", upstream's in {} of {}", from.seen?, from.recordings)));
+    Some(format!("outcome {number} of {of}{}", seen.unwrap_or_default()))
 }
 
 /// A finding in one line: `edge 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
@@ -172,6 +184,12 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
         }
     };
     let actual = format!("{} ({})", judgement.subject.name, judgement.subject.version);
+    let expected = match (outcome(judgement), judgement.nearest) {
+        (Some(which), Some(Nearest { of, .. })) => {
+            format!("{expected}\n    none of its {of} outcomes fits; this is the nearest: {which}")
+        }
+        _ => expected,
+    };
     vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]
 }
 

@@ -20,6 +20,7 @@ pub fn json(judgement: &Judgement) -> String {
         "outcome": word(judgement.outcome()),
         "exitCode": judgement.outcome().code(),
         "expectation": expectation(&judgement.blessing),
+        "nearest": judgement.nearest.map(|nearest| object!({"number": nearest.number, "of": nearest.of})),
         "findings": judgement.findings.iter().map(finding).collect::<Vec<_>>(),
         "differences": judgement.comparison.as_ref().map_or(0, |comparison| comparison.differences.len()),
         "metrics": {
@@ -43,6 +44,7 @@ fn expectation(blessing: &Blessing) -> Value {
             "server": from.server,
             "recordings": from.recordings,
             "boots": from.boots,
+            "seen": from.seen,
         }),
         Blessing::Live(other) => object!({"kind": "live", "subject": other}),
         Blessing::Unblessed => object!({"kind": "unblessed"}),

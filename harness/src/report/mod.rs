@@ -29,7 +29,7 @@ mod table;
 mod totals;
 
 pub use change::change;
-pub use failure::{failure, headline};
+pub use failure::{failure, headline, outcome};
 pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table};
 pub use json::json;
 pub use side_by_side::{Side, side_by_side};

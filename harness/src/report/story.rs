@@ -16,7 +16,13 @@ pub fn story(case: &Case, blessed: Option<&Timeline>, colour: bool) -> String {
     let from = blessed.and_then(|timeline| timeline.provenance.as_ref());
     let from = from.map_or_else(
         || "no timeline is blessed yet; this is what the case says".to_owned(),
-        |from| format!("what {} on {} did, {} times the same", from.controller, from.server, from.recordings),
+        |from| {
+            let times = match from.seen {
+                None => format!("{} times the same", from.recordings),
+                Some(seen) => format!("{seen} times of {}", from.recordings),
+            };
+            format!("what {} on {} did, {times}", from.controller, from.server)
+        },
     );
     let _ = writeln!(out, "{}", paint.faint(&format!("{}: {from}", case.path)));
     let _ = writeln!(out, "{}", paint.faint(&who(case)));

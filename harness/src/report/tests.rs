@@ -39,6 +39,7 @@ fn blessed() -> Timeline {
         controller: text("kube-controller-manager v1.36.3"),
         server: text("kube-apiserver v1.36.3"),
         recordings: 5,
+        seen: None,
         boots: 2,
     })
 }

@@ -59,8 +59,18 @@ pub enum Expectation {
     /// The timeline that was recorded from upstream; its rules besides.
     #[default]
     Timeline,
+    /// One of several timelines, as upstream itself does several things; its rules besides.
+    Outcomes,
     /// Its rules alone, as there is no upstream; a timeline may stand beside it all the same.
     Rules,
+}
+
+impl Expectation {
+    /// Whether a timeline must have been blessed.
+    #[must_use]
+    pub const fn is_blessed(self) -> bool {
+        matches!(self, Self::Timeline | Self::Outcomes)
+    }
 }
 
 /// A rule that does not hold, where, and what its names were there.

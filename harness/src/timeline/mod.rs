@@ -13,11 +13,13 @@
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
 //! * `credit` tells where the decisions cannot have been the subject's.
 //! * `frames` shows the recording frame by frame to whoever asks something of each.
+//! * `blessed` holds what upstream did: one timeline, or several.
 //! * `digest` tells one version of a case from another.
 //! * `text` writes a timeline as lines, `parse` reads them back, `build` tells the whole story.
 //!
 //! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
 
+mod blessed;
 mod bounds;
 mod build;
 mod checkpoint;
@@ -42,6 +44,7 @@ mod text;
 mod token;
 mod world;
 
+pub use blessed::Blessed;
 pub use bounds::Bounds;
 pub(crate) use credit::{unearned, wrote};
 pub(crate) use digest::digest as digest_of_case;

@@ -24,8 +24,10 @@ pub struct Provenance {
     pub controller: String,
     /// The API server and its version: `kube-apiserver v1.36.3`.
     pub server: String,
-    /// How many recordings agreed.
+    /// How many recordings were made.
     pub recordings: u32,
+    /// In how many of them this was seen, where upstream does several things; `None`: in all.
+    pub seen: Option<u32>,
     /// How many boots of the cluster they come from.
     pub boots: u32,
 }

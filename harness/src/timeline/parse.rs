@@ -81,11 +81,16 @@ fn provenance(comment: &str) -> Option<Provenance> {
     let (controller, server) = programs.split_once(" on ")?;
     let (recordings, boots) = counts.split_once(", ")?;
     let count = |text: &str| text.split(' ').next()?.parse().ok();
+    let (seen, recordings) = match recordings.strip_prefix("seen ").and_then(|rest| rest.split_once(" of ")) {
+        Some((seen, recordings)) => (Some(count(seen)?), recordings),
+        None => (None, recordings),
+    };
     Some(Provenance {
         name: name.to_owned(),
         controller: controller.to_owned(),
         server: server.to_owned(),
         recordings: count(recordings)?,
+        seen,
         boots: count(boots)?,
     })
 }

@@ -41,10 +41,14 @@ impl Display for Timeline {
 
 impl Display for Provenance {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let Self { name, controller, server, recordings, boots } = self;
+        let Self { name, controller, server, recordings, seen, boots } = self;
+        let seen = seen.map_or_else(String::new, |seen| format!("seen {seen} of "));
         let s = |n: &u32| if *n == 1 { "" } else { "s" };
         let (rs, bs) = (s(recordings), s(boots));
-        write!(f, "# {name}: {controller} on {server}; {recordings} recording{rs}, {boots} boot{bs}. {WRITTEN_BY}")
+        write!(
+            f,
+            "# {name}: {controller} on {server}; {seen}{recordings} recording{rs}, {boots} boot{bs}. {WRITTEN_BY}"
+        )
     }
 }
 

@@ -105,6 +105,7 @@ fn finish(
         cluster: header.cluster.clone(),
         verdict,
         blessing,
+        nearest: None,
         findings,
         comparison,
         timeline,
@@ -188,6 +189,11 @@ fn unexpected(recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
 /// The rules of the recorded case and what it is held against, from its text.
 fn ruled(recording: &Recording) -> Result<(Vec<Rule>, Expectation), String> {
     case::rules(&recording.header.path, &recording.header.source).map_err(|error| error.to_string())
+}
+
+/// What the recorded case is held against, if it can be read.
+pub(super) fn expectation(recording: &Recording) -> Option<Expectation> {
+    ruled(recording).ok().map(|(_, expectation)| expectation)
 }
 
 /// The rules that do not hold, as far as there is evidence. Rules that this build cannot read say nothing about the subject.

@@ -4,7 +4,7 @@ use super::compare::{Comparison, Difference, Place, Relabelled};
 use crate::outcome::{Outcome, Verdict};
 use crate::recording::{Blame, Identity};
 use crate::rules::Broken;
-use crate::timeline::{Breach, Metrics, Provenance, Timeline};
+use crate::timeline::{Blessed, Breach, Metrics, Provenance, Timeline};
 
 /// What one recording says about its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// What the subject was held against.
     pub blessing: Blessing,
+    /// Which of several outcomes that was; `None` where there is one.
+    pub nearest: Option<Nearest>,
     /// Everything that speaks against the subject or the lab, in the order of the edges. The first is what a report shows.
     pub findings: Vec<Finding>,
     /// Every difference to what was expected, evidence or not.
@@ -47,6 +49,15 @@ pub enum Blessing {
     /// Nothing but the laws: the blessed timeline is of another version of the case. With the first edge
     /// that is called differently, if any is.
     Changed(Option<Relabelled>),
+}
+
+/// Which of upstream's outcomes a subject was held against: the one that fits, or the one with which it agrees longest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nearest {
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
 }
 
 /// One thing that is wrong.
@@ -105,6 +116,12 @@ impl Judgement {
             (Verdict::Conformant, Blessing::Blessed(_) | Blessing::Live(_) | Blessing::Rules) => Outcome::Conformant,
             (Verdict::Conformant, Blessing::Unblessed | Blessing::Changed(_)) => Outcome::Unblessed,
         }
+    }
+
+    /// The timeline that it was held against, of all that is blessed.
+    #[must_use]
+    pub fn expected<'a>(&self, blessed: Option<&'a Blessed>) -> Option<&'a Timeline> {
+        blessed.map(|blessed| blessed.outcome(self.nearest.map_or(1, |nearest| nearest.number)))
     }
 
     /// The finding that decided the verdict: the first against whom it speaks.

@@ -7,6 +7,7 @@
 //!
 //! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are the same.
 //! * `evidence` reads from a recording who got into trouble, and where.
+//! * `outcomes` is for cases in which upstream itself does several things.
 //! * `judge` weighs both; `withstood` holds a run with a fault against one without.
 //!
 //! Pure: a stored recording is judged again, offline, with the same result.
@@ -16,12 +17,14 @@ mod compare;
 mod evidence;
 mod judge;
 mod judgement;
+mod outcomes;
 mod withstood;
 
 pub use agree::{Disagreement, agree};
 pub use compare::{BothIdle, Comparison, Difference, Place, Relabelled, compare, compare_live};
 pub use judge::{judge, judge_live};
-pub use judgement::{Blessing, Finding, Judgement, What};
+pub use judgement::{Blessing, Finding, Judgement, Nearest, What};
+pub use outcomes::{judge_blessed, outcomes, parting};
 pub use withstood::{Withstood, withstood};
 
 pub use crate::outcome::Verdict;

@@ -71,8 +71,8 @@ fn field(name: &str) -> Value {
         ),
         "restart" => told(restart(), "How a config-restart controller is to run."),
         "expectation" => told(
-            words(&["timeline", "rules"]),
-            "What the case is held against: what upstream did, or, where there is no upstream, its own rules alone.",
+            words(&["timeline", "outcomes", "rules"]),
+            "What the case is held against: what upstream did; one of the several things that it does; or, where there is no upstream, its own rules alone.",
         ),
         "rules" => {
             let lists: Map<String, Value> = When::ALL

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::escape::escape;
-use super::failure::{brief, sentence};
+use super::failure::{brief, outcome, sentence};
 use crate::case::{self, Case};
 use crate::course::Course;
 use crate::outcome::Outcome;
@@ -193,7 +193,8 @@ fn facts(out: &mut String, sheet: &Sheet<'_>) {
 fn expected(judgement: &Judgement) -> String {
     match &judgement.blessing {
         Blessing::Blessed(Some(from)) => {
-            format!("{} on {}, {} recordings", from.controller, from.server, from.recordings)
+            let which = outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
+            format!("{} on {}, {} recordings{which}", from.controller, from.server, from.recordings)
         }
         Blessing::Blessed(None) => "a blessed timeline".to_owned(),
         Blessing::Live(other) => format!("{} ({}), live", other.name, other.version),

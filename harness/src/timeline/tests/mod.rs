@@ -387,8 +387,16 @@ fn edge() -> impl Strategy<Value = Edge> {
 fn timeline() -> impl Strategy<Value = Timeline> {
     let event = ("Normal [A-Z][a-z]+ \"[a-z ×]*\"", any::<u64>()).prop_map(|(text, count)| EventLine { text, count });
     let events = prop_oneof![vec(event, 0..3).prop_map(Events::All), "[a-z]+( [a-z]+)*".prop_map(Events::NotCompared)];
-    let provenance = ("[a-z]+", "[a-z-]+ v[0-9.]+[0-9]", "[a-z-]+ v[0-9.]+[0-9]", 1..9u32, 1..9u32).prop_map(
-        |(name, controller, server, recordings, boots)| Provenance { name, controller, server, recordings, boots },
+    let provenance = ("[a-z]+", "[a-z-]+ v[0-9.]+[0-9]", "[a-z-]+ v[0-9.]+[0-9]", 1..9u32, 1..9u32);
+    let provenance = (provenance, proptest::option::of(1..9u32)).prop_map(
+        |((name, controller, server, recordings, boots), seen)| Provenance {
+            name,
+            controller,
+            server,
+            recordings,
+            seen,
+            boots,
+        },
     );
     let case = proptest::option::of("[0-9a-f]{16}");
     (proptest::option::of(provenance), case, vec(edge(), 0..4), events)

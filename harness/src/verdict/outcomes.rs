@@ -1,0 +1,162 @@
+//! Several outcomes: grouping recordings that differ, and holding a subject against all that upstream does.
+//!
+//! A subject is conformant if one of the outcomes fits it as a whole; pieces of two do not make a third. One that fits none is held
+//! against the *nearest*, the one with which it agrees longest. Only a case that says `expectation: outcomes` has more than one: any other
+//! is held against the first, whatever files lie beside it.
+
+use std::cmp::Reverse;
+
+use super::agree::{Disagreement, agree};
+use super::compare::Place;
+use super::judge::{expectation, judge};
+use super::judgement::{Blessing, Judgement, Nearest, What};
+use crate::outcome::Verdict;
+use crate::recording::Recording;
+use crate::rules::Expectation;
+use crate::timeline::{Blessed, EdgeId, Timeline};
+
+/// Judge a recording by what is blessed of its case.
+#[must_use]
+pub fn judge_blessed(recording: &Recording, blessed: Option<&Blessed>) -> Judgement {
+    let Some(blessed) = blessed else { return judge(recording, None) };
+    if blessed.count() == 1 || expectation(recording) != Some(Expectation::Outcomes) {
+        return judge(recording, Some(blessed.first()));
+    }
+    let judged = (1..).zip(blessed.outcomes()).map(|(number, outcome)| {
+        let judgement = judge(recording, Some(outcome));
+        Judgement { nearest: Some(Nearest { number, of: blessed.count() }), ..judgement }
+    });
+    let nearest = judged.min_by_key(distance);
+    // There is a first outcome always.
+    nearest.unwrap_or_else(|| judge(recording, Some(blessed.first())))
+}
+
+/// How far a recording is from an outcome: nothing where it fits; else the later they part, the nearer. An outcome of another version of
+/// the case goes before all: then nothing else can be said.
+fn distance(judgement: &Judgement) -> (u8, Reverse<(Place, usize)>) {
+    let class = match (&judgement.blessing, judgement.verdict) {
+        (Blessing::Changed(_), _) => 0,
+        (_, Verdict::Conformant) => 1,
+        _ => 2,
+    };
+    let parting = judgement.findings.iter().find_map(|finding| match &finding.what {
+        What::Divergence(difference) => Some((difference.place, difference.at)),
+        _ => None,
+    });
+    (class, Reverse(parting.unwrap_or((Place::Events, usize::MAX))))
+}
+
+/// The different things that these recordings show, the most frequent first, each with how often it was seen. What was seen as often is in
+/// the order of the first recording of it.
+///
+/// # Errors
+/// There is none, or none of them holds a decision.
+pub fn outcomes(timelines: &[Timeline]) -> Result<Vec<(Timeline, u32)>, Disagreement> {
+    let mut groups: Vec<Vec<Timeline>> = Vec::new();
+    for timeline in timelines {
+        let same = groups.iter_mut().find(|group| {
+            let together: Vec<_> = group.iter().chain([timeline]).cloned().collect();
+            agree(&together).is_ok()
+        });
+        match same {
+            Some(group) => group.push(timeline.clone()),
+            None => groups.push(vec![timeline.clone()]),
+        }
+    }
+    if groups.is_empty() {
+        return Err(Disagreement::Nothing);
+    }
+    groups.sort_by_key(|group| Reverse(group.len()));
+    let seen = |group: &Vec<Timeline>| u32::try_from(group.len()).unwrap_or(u32::MAX);
+    groups.iter().map(|group| Ok((agree(group)?, seen(group)))).collect()
+}
+
+/// The first edge at which these outcomes are not all the same, if there is one.
+#[must_use]
+pub fn parting(blessed: &Blessed) -> Option<EdgeId> {
+    let first = blessed.first();
+    let differs = |edge: &&crate::timeline::Edge| blessed.outcomes().any(|other| other.edge(edge.id) != Some(*edge));
+    first.edges.iter().find(differs).map(|edge| edge.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::outcome::Outcome;
+    use crate::recording::Blame;
+    use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+
+    const SEVERAL: &str = "expectation: outcomes\n";
+
+    /// An edge after which rs1 has these sizes.
+    fn film(sizes: &[i32]) -> Film {
+        let web = with(&deployment("web", 10, "app:1"), &revision(1));
+        let set = with(&owned_set(&web, "1", "app:1", 10), &serde_json::json!({"status": ready(10)}));
+        let film = Film::rolled_out(10).user(1, "scale 9").driver(&scaled(&web, 9));
+        sizes.iter().fold(film, |film, size| film.other(&scaled(&set, *size)))
+    }
+
+    fn of_case(text: &str, mut recording: Recording) -> Recording {
+        recording.header.source += text;
+        recording
+    }
+
+    fn timeline(sizes: &[i32]) -> Timeline {
+        Timeline::from_recording(&film(sizes).settled().end())
+    }
+
+    fn three() -> Blessed {
+        Blessed::new(timeline(&[9]), vec![timeline(&[8]), timeline(&[8, 9, 7])])
+    }
+
+    #[rstest]
+    #[case::the_first(film(&[9]).settled(), 1, Outcome::Conformant)]
+    #[case::the_second(film(&[8]).settled(), 2, Outcome::Conformant)]
+    #[case::none_and_near_the_third(film(&[8, 9, 8]).settled(), 3, Outcome::NonConformant)]
+    #[case::none_and_near_the_first(film(&[5]).settled(), 1, Outcome::NonConformant)]
+    fn the_nearest_of_several(#[case] film: Film, #[case] number: usize, #[case] outcome: Outcome) {
+        let judgement = judge_blessed(&of_case(SEVERAL, film.end()), Some(&three()));
+        assert_eq!((judgement.nearest, judgement.outcome()), (Some(Nearest { number, of: 3 }), outcome));
+    }
+
+    #[test]
+    fn a_case_that_does_not_say_so_has_one_outcome() {
+        let judgement = judge_blessed(&film(&[8]).settled().end(), Some(&three()));
+        assert_eq!((judgement.nearest, judgement.outcome()), (None, Outcome::NonConformant));
+    }
+
+    #[test]
+    fn a_lab_that_broke_is_not_held_against_the_subject() {
+        let broke = film(&[]).trouble(Blame::Lab, "etcd").aborted();
+        let judgement = judge_blessed(&of_case(SEVERAL, broke), Some(&three()));
+        assert_eq!(judgement.outcome(), Outcome::Inconclusive);
+    }
+
+    #[test]
+    fn one_stale_outcome_makes_the_case_unblessed() {
+        let stale = Timeline { case: Some("0123456789abcdef".to_owned()), ..timeline(&[8]) };
+        let recording = of_case(SEVERAL, film(&[8]).settled().end());
+        let judgement = judge_blessed(&recording, Some(&Blessed::new(timeline(&[9]), vec![stale])));
+        assert_eq!(judgement.outcome(), Outcome::Unblessed);
+    }
+
+    #[test]
+    fn recordings_are_grouped_and_counted() {
+        let all = [&[9][..], &[8], &[8], &[8, 7], &[8]].map(timeline);
+        let found = outcomes(&all).unwrap();
+        assert_eq!(found.iter().map(|(_, seen)| *seen).collect::<Vec<_>>(), [3, 1, 1]);
+        assert_eq!(found[0].0.edges, timeline(&[8]).edges);
+        assert_eq!(outcomes(&[]), Err(Disagreement::Nothing));
+        assert_eq!(parting(&three()), Some(EdgeId { index: 1, part: 0 }));
+        assert_eq!(parting(&timeline(&[9]).into()), None);
+    }
+
+    #[test]
+    fn a_resize_that_was_split_is_no_outcome_of_its_own() {
+        let found = outcomes(&[timeline(&[8, 7]), timeline(&[7])]).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].0.edges[1].joined);
+    }
+}
