@@ -3,6 +3,9 @@
 //! that is so; where it brings the ReplicaSet controller the same holds of pods. What the lab's own controllers decide needs no
 //! request of the subject's.
 //!
+//! A write that went out and was never answered counts as well: a subject that is killed while one of its controllers waits at the gate
+//! leaves what the others had asked for on its way, and the server does it all the same.
+//!
 //! The border: this counts by edge and does not pair requests with versions, because a `create` carries no name. Who is
 //! to blame is `verdict`'s to say.
 
@@ -86,9 +89,14 @@ fn decided_by<'a>(version: &'a Version, world: &mut World<'a>, names: &Names) ->
 fn written_by(request: &Request) -> Option<Controller> {
     let resource = request.resource.as_str();
     match resource {
-        _ if !is_write(request) || !request.subresource.is_empty() => None,
+        _ if !(is_write(request) || is_unanswered(request)) || !request.subresource.is_empty() => None,
         "replicasets" => Some(Controller::Deployment),
         "pods" => Some(Controller::ReplicaSet),
         _ => None,
     }
+}
+
+/// Whether a request was to change something, and nobody knows what came of it: its client went away first.
+fn is_unanswered(request: &Request) -> bool {
+    request.status == 0 && is_write(&Request { status: 200, ..request.clone() })
 }

@@ -237,6 +237,10 @@ const ELSES: &str = "inconclusive edge 1 decisions were made here, but not by th
     untouched().user(1, "x").foreign(&set("2", 0)).other(&with(&web(), &revision(2))), ELSES)]
 #[case::the_subject_was_refused(untouched().user(1, "x").foreign(&set("2", 0)).request("create", "replicasets", 409), ELSES)]
 #[case::the_subject_only_looked(untouched().user(1, "x").foreign(&set("2", 0)).request("list", "replicasets", 200), ELSES)]
+#[case::the_subject_looked_and_was_killed(
+    untouched().other(&set("2", 0)).user(1, "x").foreign(&scaled(&set("1", 10), 12)).request("list", "replicasets", 0), ELSES)]
+#[case::the_subject_was_killed_before_its_answer(
+    untouched().other(&set("2", 0)).user(1, "x").foreign(&scaled(&set("1", 10), 12)).request("update", "replicasets", 0), "conformant")]
 #[case::the_subject_was_at_work_before(
     untouched().other(&set("2", 0)).user(1, "x").foreign(&scaled(&set("1", 10), 12)), ELSES)]
 #[case::the_subject_did_it(untouched().user(1, "x").foreign(&set("2", 0)).request("create", "replicasets", 201), "conformant")]
