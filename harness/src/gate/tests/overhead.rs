@@ -1,7 +1,7 @@
 //! What the gate costs: the same requests without it, through it, and through it with a command in force that means none of
 //! them. Measures and asserts nothing:
 //!
-//! `cargo test -p lockstep --lib gate_overhead -- --ignored --nocapture`
+//! `cargo test -p lockstep --lib gate_overhead -- --ignored --nocapture --test-threads 1`
 
 use futures::future::join_all;
 
