@@ -24,7 +24,7 @@
 //!
 //! # Where things are
 //!
-//! `case`, `controllers`, `course`, `coverage`, `expect`, `mutants`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report` and `outcome` are pure: no clock,
+//! `case`, `controllers`, `course`, `coverage`, `expect`, `mutants`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report`, `versions` and `outcome` are pure: no clock,
 //! no network, no runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
@@ -64,3 +64,4 @@ pub mod supervise;
 pub mod timeline;
 pub mod trials;
 pub mod verdict;
+pub mod versions;

@@ -1,27 +1,35 @@
 //! The timelines that lie beside a case.
 //!
 //! `NAME.timeline` is what upstream did on the server of the default version, and holds on every other server too, unless there is
-//! `NAME.on-v1.33.timeline`: what the same controller did on servers of that minor. Such a file exists only where upstream's own
-//! recordings differ.
+//! `NAME.on-v1.33.timeline`: what the same controller did on servers of that minor. `NAME.by-v1.15.timeline` is what upstream's
+//! controller *of that minor* did, on the default server; upstream's other controllers are held to the default as they tell it
+//! ([`versions`]). Such files exist only where upstream's own recordings differ.
 //!
 //! Where upstream itself does several things, each of these files is the most frequent outcome and has others beside it: see [`outcomes`].
+//! `name` reads and writes what the files are called.
 
+mod name;
 pub mod outcomes;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use name::Label;
+
 use crate::case;
-use crate::cluster::{DEFAULT_VERSION, minor};
+use crate::controllers::Controllers;
+use crate::recording::Header;
 use crate::rules::Expectation;
 use crate::timeline::{Blessed, Timeline, TimelineError, digest_of_case};
+use crate::verdict;
+use crate::versions::{self, Minor};
 
-/// Blessed timelines by server.
-#[derive(Debug, Default)]
+/// Blessed timelines by controller and server.
+#[derive(Debug, Clone, Default)]
 pub struct Shelf {
-    everywhere: Option<Blessed>,
-    on: BTreeMap<String, Blessed>,
+    all: BTreeMap<Label, Blessed>,
 }
 
 /// Why a timeline cannot be had from its file.
@@ -51,39 +59,92 @@ impl Shelf {
     /// # Errors
     /// When one of them is not readable.
     pub fn beside(case: &Path) -> Result<Self, ShelfError> {
-        let mut shelf = Self { everywhere: outcomes::blessed(&case.with_extension("timeline"))?, on: BTreeMap::new() };
-        let stem = case.file_stem().unwrap_or_default().to_string_lossy().into_owned() + ".on-";
+        let mut shelf = Self::default();
+        let stem = case.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = case.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |source| ShelfError::File { path: folder.to_owned(), source };
         for entry in folder.read_dir().map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let minor = name.strip_prefix(&stem).and_then(|rest| rest.strip_suffix(".timeline"));
-            let Some(minor) = minor.filter(|_| outcomes::number(&path).is_none()) else { continue };
-            shelf.on.extend(outcomes::blessed(&path)?.map(|blessed| (minor.to_owned(), blessed)));
+            if let Some((_, label)) = Label::parse(&name).filter(|(case, _)| *case == stem) {
+                shelf.all.extend(outcomes::blessed(&path)?.map(|blessed| (label, blessed)));
+            }
         }
         Ok(shelf)
     }
 
     /// What holds on a server, given as it calls itself: `kube-apiserver v1.33.13`.
     pub fn for_server(&self, server: &str) -> Option<&Blessed> {
-        minor(server).and_then(|minor| self.on.get(&minor)).or(self.everywhere.as_ref())
+        self.all.get(&Label::of("", server)).or_else(|| self.all.get(&Label::default()))
+    }
+
+    /// What the subject of a recording is held to: upstream's controllers to what they did themselves, everybody else to the default,
+    /// or to upstream of the version `like`.
+    pub fn held_to(&self, header: &Header, like: Option<Minor>) -> Cow<'_, Self> {
+        let is_upstream = matches!(header.subject.name.split(':').next(), Some("upstream"));
+        let own = Minor::of(&header.subject.version).filter(|_| is_upstream);
+        match like.or(own).filter(|minor| !minor.is_default()) {
+            Some(minor) => Cow::Owned(self.by(minor, &header.brought)),
+            None => Cow::Borrowed(self),
+        }
+    }
+
+    /// What controllers of another minor are held to: their own timelines where there are some, else the default ones as they tell them.
+    #[must_use]
+    pub fn by(&self, minor: Minor, brought: &Controllers) -> Self {
+        let own = |label: &Label| self.all.get(&Label { by: Some(minor), ..*label }).cloned();
+        let mut all = BTreeMap::new();
+        for (label, blessed) in self.all.iter().filter(|(label, _)| label.by.is_none()) {
+            let told = || blessed.map(|outcome| versions::as_told_by(outcome, minor, brought));
+            // Recorded on the default server, it says more of these controllers than any other server's does.
+            let theirs = own(label).or_else(|| own(&Label::default())).unwrap_or_else(told);
+            all.insert(*label, theirs);
+        }
+        Self { all }
+    }
+
+    /// What stands in for a timeline of its own of these controllers on this server; `None` where theirs is the default itself, or
+    /// where that is not blessed yet.
+    pub fn instead_of(&self, header: &Header) -> Option<Blessed> {
+        self.default_as(Label::of(&header.subject.version, &header.cluster.version), &header.brought)
+    }
+
+    fn default_as(&self, label: Label, brought: &Controllers) -> Option<Blessed> {
+        let default = self.all.get(&Label::default()).filter(|_| label != Label::default())?.clone();
+        Some(match label.by {
+            Some(minor) => default.map(|outcome| versions::as_told_by(outcome, minor, brought)),
+            None => default,
+        })
+    }
+
+    /// The minors of whose controllers there are timelines of their own.
+    pub fn minors(&self) -> impl Iterator<Item = Minor> {
+        self.all.keys().filter_map(|label| label.by)
     }
 
     /// Whether nothing is blessed at all.
     pub fn is_empty(&self) -> bool {
-        self.everywhere.is_none() && self.on.is_empty()
+        self.all.is_empty()
     }
 }
 
-/// The file for what upstream did on this server.
-pub fn path(case: &Path, server: &str) -> PathBuf {
-    match minor(server) {
-        Some(other) if minor(DEFAULT_VERSION).is_none_or(|default| default != other) => {
-            case.with_extension(format!("on-{other}.timeline"))
-        }
-        _ => case.with_extension("timeline"),
-    }
+/// The file for what this controller of upstream's did on this server.
+pub fn path(case: &Path, controller: &str, server: &str) -> PathBuf {
+    Label::of(controller, server).beside(case)
+}
+
+/// Whether each of these outcomes is one of those already: nobody judged by it would be judged otherwise by them.
+pub fn is_said(already: &Blessed, blessed: &Blessed) -> bool {
+    blessed.outcomes().all(|outcome| already.outcomes().any(|already| says_the_same(already, outcome)))
+}
+
+fn says_the_same(already: &Timeline, timeline: &Timeline) -> bool {
+    let breaches = |timeline: &Timeline| {
+        let broken = timeline.edges.iter().filter(|edge| !edge.breaches.is_empty());
+        broken.map(|edge| (edge.id, edge.breaches.clone())).collect::<Vec<_>>()
+    };
+    let same = verdict::compare(already, timeline).is_ok_and(|comparison| comparison.is_same());
+    same && breaches(already) == breaches(timeline)
 }
 
 /// A timeline that holds nobody to anything, or a case without one.
@@ -93,6 +154,8 @@ pub enum Stray {
     Stale(PathBuf, PathBuf),
     /// There is no case for this timeline.
     Orphaned(PathBuf),
+    /// The timeline of another version says what the default does.
+    Superfluous(PathBuf, PathBuf),
     /// The case has no timeline.
     Unblessed(PathBuf),
     /// The timeline cannot be read; why.
@@ -111,6 +174,7 @@ impl Stray {
         match self {
             Self::Stale(path, _)
             | Self::Orphaned(path)
+            | Self::Superfluous(path, _)
             | Self::Unblessed(path)
             | Self::Unreadable(path, _)
             | Self::Gap(path, _)
@@ -130,6 +194,9 @@ impl fmt::Display for Stray {
             }
             Self::Orphaned(_) => {
                 write!(f, "orphaned    {path}: no case stands beside it; remove it, or bring the case back")
+            }
+            Self::Superfluous(_, default) => {
+                write!(f, "superfluous {path}: says what {} does; remove it", default.display())
             }
             Self::Unblessed(_) => write!(f, "unblessed   {path}: `lockstep bless {path}`"),
             Self::Unreadable(_, why) => write!(f, "unreadable  {path}: {why}"),
@@ -165,13 +232,18 @@ pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, ShelfError> {
             Err(error) => return Err(error),
             Ok(shelf) if shelf.is_empty() => strays.push(Stray::Unblessed(case.clone())),
             Ok(shelf) => {
-                let minors = shelf.on.iter().map(|(minor, blessed)| (format!("on-{minor}.timeline"), blessed));
-                let all = shelf.everywhere.iter().map(|blessed| ("timeline".to_owned(), blessed)).chain(minors);
-                for (name, blessed) in all {
-                    let base = case.with_extension(name);
+                let brought = case::load(case).map(|case| case.controllers).unwrap_or_default();
+                for (label, blessed) in &shelf.all {
+                    let base = label.beside(case);
                     let files = || outcomes::files(&base, blessed);
                     let stale = files().filter(|(_, it)| it.case.as_ref().is_some_and(|then| *then != digest));
-                    strays.extend(stale.map(|(path, _)| Stray::Stale(path, case.clone())));
+                    let stale: Vec<_> = stale.map(|(path, _)| Stray::Stale(path, case.clone())).collect();
+                    let is_fresh = stale.is_empty();
+                    strays.extend(stale);
+                    if is_fresh && shelf.default_as(*label, &brought).is_some_and(|already| is_said(&already, blessed))
+                    {
+                        strays.push(Stray::Superfluous(base.clone(), Label::default().beside(case)));
+                    }
                     let unasked = files().skip(if several { usize::MAX } else { 1 });
                     strays.extend(unasked.map(|(path, _)| Stray::Unasked(path, case.clone())));
                 }
@@ -201,11 +273,10 @@ pub fn orphans(folder: &Path) -> Result<Vec<Stray>, ShelfError> {
     Ok(strays)
 }
 
-/// Whether there is a case of which this is a timeline: `a.timeline`, `a.on-v1.33.timeline` belong to `a.yaml`.
+/// Whether there is a case of which this is a timeline: `a.timeline`, `a.on-v1.33.or-2.timeline` belong to `a.yaml`.
 fn has_case(timeline: &Path) -> bool {
-    let name = timeline.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let dots = name.match_indices('.').map(|(at, _)| &name[..at]).chain([name.as_str()]);
-    dots.into_iter().any(|stem| timeline.with_file_name(format!("{stem}.yaml")).is_file())
+    let name = outcomes::base(timeline).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Label::parse(&name).is_some_and(|(case, _)| timeline.with_file_name(format!("{case}.yaml")).is_file())
 }
 
 fn read(path: &Path) -> Result<Option<Timeline>, ShelfError> {
@@ -221,6 +292,8 @@ fn read(path: &Path) -> Result<Option<Timeline>, ShelfError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::Identity;
+    use crate::timeline::fixture;
 
     const ONE: &str = include_str!("../../cases/recreate/three.timeline");
 
@@ -229,8 +302,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let case = folder.path().join("a.yaml");
         assert!(Shelf::beside(&case).unwrap().is_empty());
-        std::fs::write(path(&case, "kube-apiserver v1.36.3"), ONE).unwrap();
-        std::fs::write(path(&case, "kube-apiserver v1.33.13"), ONE.replace("app:1", "app:0")).unwrap();
+        std::fs::write(path(&case, "", "kube-apiserver v1.36.3"), ONE).unwrap();
+        std::fs::write(path(&case, "", "kube-apiserver v1.33.13"), ONE.replace("app:1", "app:0")).unwrap();
         std::fs::write(folder.path().join("another.on-v1.33.timeline"), "none of this case's").unwrap();
         let shelf = Shelf::beside(&case).unwrap();
         let image = |server: &str| shelf.for_server(server).unwrap().first().edges[0].label.contains("image=app:0");
@@ -238,18 +311,62 @@ mod tests {
         assert!(!image("kube-apiserver v1.36.3") && !image("kube-apiserver v1.35.0"));
     }
 
+    /// The header of what this controller did on this server, brought by itself.
+    fn header(name: &str, version: &str, server: &str) -> Header {
+        let mut header = fixture::Film::new().end().header;
+        header.subject = Identity { name: name.to_owned(), version: version.to_owned() };
+        header.cluster.version = server.to_owned();
+        header
+    }
+
+    #[test]
+    fn upstreams_other_versions_have_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let case = folder.path().join("a.yaml");
+        let (old, now, new) = ("kube-controller-manager v1.15.5", "kube-controller-manager v1.36.3", "v1.29.15");
+        let (here, there) = ("kube-apiserver v1.36.3", "kube-apiserver v1.33.13");
+        std::fs::write(path(&case, now, here), ONE).unwrap();
+        std::fs::write(path(&case, now, there), ONE.replace("app:1", "app:0")).unwrap();
+        std::fs::write(path(&case, old, here), ONE.replace("app:1", "app:15")).unwrap();
+        let shelf = Shelf::beside(&case).unwrap();
+        assert_eq!(shelf.minors().collect::<Vec<_>>(), [Minor::new(15)]);
+        let held = |name, version, server, like: Option<u32>| {
+            let timeline =
+                shelf.held_to(&header(name, version, server), like.map(Minor::new)).for_server(server).cloned();
+            let timeline = timeline.unwrap().first().to_string();
+            let image = timeline.split("image=").nth(1).unwrap().split([' ', ';']).next().unwrap().to_owned();
+            (image, timeline.contains("to 3 from 0") || timeline.contains("rs1 to 3\""))
+        };
+        let told = |image: &str, old: bool| (image.to_owned(), old);
+        assert_eq!(held("upstream", now, here, None), told("app:1", false));
+        assert_eq!(held("upstream:v1.15.5", old, here, None), told("app:15", false));
+        assert_eq!(held("upstream:../kcm", old, there, None), told("app:15", false));
+        assert_eq!(held("upstream:v1.29.15", new, here, None), told("app:1", true));
+        assert_eq!(held("upstream:v1.29.15", new, there, None), told("app:0", true));
+        // Whatever a program of one's own calls itself, it is held to the default until told otherwise.
+        assert_eq!(held("command:x", old, here, None), told("app:1", false));
+        assert_eq!(held("command:x", "x", here, Some(15)), told("app:15", false));
+        assert_eq!(held("upstream:v1.15.5", old, here, Some(36)), told("app:1", false));
+    }
+
     #[test]
     fn strays_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let case = include_str!("../../cases/recreate/three.yaml");
+        let told =
+            versions::as_told_by(Timeline::parse(ONE).unwrap(), Minor::new(34), &Controllers::default()).to_string();
         for (name, text) in [
             ("good.yaml", case),
             ("good.timeline", ONE),
-            ("good.on-v1.33.timeline", ONE),
+            ("good.on-v1.33.timeline", &ONE.replace("rs1 3 -> 0", "rs1 3 -> 1")),
+            ("good.by-v1.15.timeline", &ONE.replace("rs1 3 -> 0", "rs1 3 -> 1")),
+            ("good.by-v1.34.timeline", &told),
             ("edited.yaml", &case.replace("app:1", "app:0")),
             ("edited.timeline", ONE),
+            ("edited.by-v1.15.timeline", ONE),
             ("gone.on-v1.33.timeline", ONE),
+            ("gone.by-v1.15.timeline", ONE),
             ("new.yaml", case),
             ("broken.yaml", case),
             ("broken.timeline", "nonsense"),
@@ -277,16 +394,45 @@ mod tests {
             said,
             [
                 "unasked good.or-2.timeline",
+                "superfluous good.by-v1.34.timeline",
                 "stale edited.timeline",
+                "stale edited.by-v1.15.timeline",
                 "unblessed new.yaml",
                 "unreadable broken.timeline",
                 "stale several.or-2.timeline",
+                "orphaned gone.by-v1.15.timeline",
                 "orphaned gone.on-v1.33.timeline",
                 "unreached good.or-4.timeline",
                 "unreached good.or-x.timeline",
                 "overlooked other.yml"
             ]
         );
+    }
+
+    /// Every timeline of another version, or of another server, is what its name says, belongs to a case, and says something else than the
+    /// default one.
+    #[test]
+    fn overlays_of_the_collection_differ() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
+        let mut by = std::collections::BTreeSet::new();
+        for entry in walkdir::WalkDir::new(&folder) {
+            let path = entry.unwrap().into_path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let Some((case, label)) = Label::parse(&name).filter(|(_, label)| *label != Label::default()) else {
+                continue;
+            };
+            let case = path.with_file_name(format!("{case}.yaml"));
+            let blessed = outcomes::blessed(&path).unwrap().unwrap();
+            let timeline = blessed.first();
+            let from = timeline.provenance.as_ref().unwrap();
+            assert_eq!(Label::of(&from.controller, &from.server), label, "{name}");
+            let brought = case::load(&case).unwrap().controllers;
+            let already = Shelf::beside(&case).unwrap().default_as(label, &brought).unwrap();
+            assert_eq!(already.first().case, timeline.case, "{name} is of another version of its case");
+            assert!(!is_said(&already, &blessed), "{name} says what the default one says");
+            by.extend(label.by);
+        }
+        drop(by);
     }
 
     #[test]

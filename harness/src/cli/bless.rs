@@ -22,6 +22,7 @@ use crate::shelf;
 use crate::subject::Spec;
 use crate::timeline::{Blessed, Provenance, Timeline};
 use crate::verdict::{self, Judgement, Verdict, What};
+use crate::versions::Minor;
 
 /// How many times each boot plays every case; the last time of all is under load.
 const BOOTS: [u32; 2] = [2, 3];
@@ -124,9 +125,18 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
     };
     let shelf = blessed(case)?;
-    let before = shelf.for_server(&header.cluster.version);
+    let path = shelf::path(Path::new(&case.path), &header.subject.version, &header.cluster.version);
+    let is_default = path == Path::new(&case.path).with_extension("timeline");
+    if !is_default && shelf.instead_of(header).is_none() {
+        println!(
+            "not blessed  {name}: bless the default version first; another one has a timeline only where it differs"
+        );
+        return Ok(Outcome::Unblessed);
+    }
+    let held = shelf.held_to(header, None);
+    let before = held.for_server(&header.cluster.version);
     if case.expectation == Expectation::Outcomes {
-        return several::bless(case, &timelines, &provenance, before, check);
+        return several::bless(case, &timelines, &provenance, before, &path, check);
     }
     let timeline = match verdict::agree(&timelines) {
         Ok(timeline) => timeline,
@@ -136,6 +146,9 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         }
     };
     let timeline = timeline.with_provenance(provenance);
+    if shelf.instead_of(header).is_some_and(|already| shelf::is_said(&already, &timeline.clone().into())) {
+        return needless(name, &path, &header.subject.version, check);
+    }
     let before = before.map(Blessed::first);
     if before == Some(&timeline) {
         println!("as blessed   {name}");
@@ -145,16 +158,33 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         println!("would change {name}\n{}", report::change(before, &timeline, colour()));
         return Ok(Outcome::Unblessed);
     }
-    let path = shelf::path(Path::new(&case.path), &header.cluster.version);
     std::fs::write(&path, timeline.to_string()).map_err(|source| CliError::File { path: path.clone(), source })?;
     println!("blessed      {name}\n{}", report::change(before, &timeline, colour()));
     Ok(Outcome::Conformant)
 }
 
-/// Whether the case did not go through to its end, or says another thing than upstream does.
+/// A version that does what the default one does has no timeline of its own.
+fn needless(name: &str, path: &Path, version: &str, check: bool) -> Result<Outcome, CliError> {
+    if !path.is_file() {
+        println!("as blessed   {name}: {version} does what the default version does");
+        return Ok(Outcome::Conformant);
+    }
+    if check {
+        println!("would remove {}: {version} does what the default version does", path.display());
+        return Ok(Outcome::Unblessed);
+    }
+    std::fs::remove_file(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
+    println!("removed      {}: {version} does what the default version does", path.display());
+    Ok(Outcome::Conformant)
+}
+
+/// Whether the case did not go through to its end, or says another thing than upstream does. What it says is about the default version.
 fn stopped(judgement: &Judgement) -> bool {
-    judgement.findings.iter().any(|finding| {
-        matches!(finding.what, What::Unsettled(..) | What::Trouble(..) | What::Unexpected(_) | What::Rule(_))
+    let is_default = Minor::of(&judgement.subject.version).is_none_or(Minor::is_default);
+    judgement.findings.iter().any(|finding| match finding.what {
+        What::Unsettled(..) | What::Trouble(..) => true,
+        What::Unexpected(_) | What::Rule(_) => is_default,
+        _ => false,
     })
 }
 

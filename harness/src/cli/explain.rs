@@ -9,6 +9,7 @@ use crate::cluster::DEFAULT_VERSION;
 use crate::outcome::Outcome;
 use crate::report;
 use crate::shelf::Shelf;
+use crate::versions::Minor;
 
 /// Tell a case as a story: what happens at each edge, what upstream makes of it, and why.
 #[derive(Debug, clap::Args)]
@@ -19,6 +20,9 @@ pub(super) struct Arguments {
     /// As upstream did it on a server of this version, where that differs.
     #[arg(long, value_name = "VERSION", default_value = DEFAULT_VERSION)]
     on: String,
+    /// As upstream of this version does it, such as v1.15.
+    #[arg(long, value_name = "VERSION")]
+    by: Option<Minor>,
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
@@ -26,6 +30,10 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     for (number, path) in case::find(&arguments.paths)?.iter().enumerate() {
         let case = case::load(path)?;
         let shelf = Shelf::beside(Path::new(&case.path))?;
+        let shelf = match arguments.by.filter(|minor| !minor.is_default()) {
+            Some(minor) => shelf.by(minor, &case.controllers),
+            None => shelf,
+        };
         if number > 0 {
             println!("\n{}\n", "─".repeat(80));
         }

@@ -8,6 +8,7 @@ use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::shelf::Shelf;
 use crate::verdict;
+use crate::versions::Minor;
 
 /// Judge stored recordings again; needs no cluster.
 #[derive(Debug, clap::Args)]
@@ -18,6 +19,9 @@ pub(super) struct Arguments {
     /// Where the cases and their blessed timelines are, if not where they were.
     #[arg(long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
+    /// Hold the subjects to what upstream of this version does, such as v1.33; so is upstream:VERSION itself without being told.
+    #[arg(long = "as", value_name = "VERSION")]
+    like: Option<Minor>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     output: run::Output,
@@ -41,6 +45,7 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
             return Err(CliError::File { path: case, source });
         }
         let shelf = Shelf::beside(&case)?;
+        let shelf = shelf.held_to(&recording.header, arguments.like);
         let blessed = shelf.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge_blessed(&recording, blessed);
         let expected = judgement.expected(blessed);

@@ -22,6 +22,7 @@ use crate::shelf::Shelf;
 use crate::subject::{Spec, Voice};
 use crate::timeline::Timeline;
 use crate::verdict::{self, Blessing, Judgement};
+use crate::versions::Minor;
 
 /// Judge a subject on cases, against the timelines blessed from upstream.
 #[derive(Debug, clap::Args)]
@@ -34,6 +35,9 @@ pub(super) struct Arguments {
     /// kind deployment:MANIFEST, a controller that runs as pods of the cluster, from a file or a folder of kustomize's.
     #[arg(long, default_value = "ours")]
     subject: Vec<String>,
+    /// Hold the subjects to what upstream of this version does, such as v1.33; so is upstream:VERSION itself without being told.
+    #[arg(long = "as", value_name = "VERSION")]
+    like: Option<Minor>,
     /// Play each case so many times.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -201,6 +205,7 @@ async fn tell(
         let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
         record::keep(&folder, recording)?;
     }
+    let shelf = shelf.held_to(&recording.header, arguments.like);
     let blessed = shelf.for_server(&recording.header.cluster.version);
     let judgement = verdict::judge_blessed(recording, blessed);
     tally.take(&judgement, blessed);

@@ -17,12 +17,13 @@ use crate::verdict;
 /// How many times as many recordings are made of such a case.
 pub(super) const TIMES: usize = 4;
 
-/// Bless the outcomes that these timelines show, beside those that were blessed before.
+/// Bless the outcomes that these timelines show, beside those that were blessed before; `path` is the first one's file.
 pub(super) fn bless(
     case: &Case,
     timelines: &[Timeline],
     from: &Provenance,
     before: Option<&Blessed>,
+    path: &Path,
     check: bool,
 ) -> Result<Outcome, CliError> {
     let name = &case.name;
@@ -49,7 +50,7 @@ pub(super) fn bless(
         println!("{word} {name}: {counts}; {new} of them new");
         return Ok(outcome);
     }
-    shelf::outcomes::write(&shelf::path(Path::new(&case.path), &from.server), &blessed)?;
+    shelf::outcomes::write(path, &blessed)?;
     println!("blessed      {name}: {counts}; {new} of them new");
     for outcome in blessed.outcomes() {
         println!("{}", report::change(None, outcome, colour()));

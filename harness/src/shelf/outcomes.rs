@@ -65,10 +65,17 @@ pub(super) fn number(path: &Path) -> Option<Option<usize>> {
 
 /// The file of the outcome before this one; the first one's for a name that is no number.
 pub(super) fn before(path: &Path) -> PathBuf {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let base = name.rsplit_once('.').map_or(name.as_str(), |(base, _)| base);
-    let base = path.with_file_name(format!("{base}.timeline"));
+    let base = base(path);
     number(path).flatten().map_or_else(|| base.clone(), |number| self::path(&base, number - 1))
+}
+
+/// The file of the first outcome, given that of any.
+pub(super) fn base(path: &Path) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match name.rsplit_once('.').filter(|_| number(path).is_some()) {
+        Some((base, _)) => path.with_file_name(format!("{base}.timeline")),
+        None => path.to_owned(),
+    }
 }
 
 /// The outcomes that no reader ever comes to: their number is none, or one is missing before it.

@@ -37,6 +37,12 @@ impl Blessed {
         1 + self.others.len()
     }
 
+    /// The same, each outcome rewritten.
+    #[must_use]
+    pub fn map(&self, rewrite: impl Fn(Timeline) -> Timeline) -> Self {
+        Self::new(rewrite(self.first.clone()), self.others.iter().cloned().map(&rewrite).collect())
+    }
+
     /// The outcome with this number, from 1; the first where there is none.
     #[must_use]
     pub fn outcome(&self, number: usize) -> &Timeline {

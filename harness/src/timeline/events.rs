@@ -67,6 +67,14 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
     Events::All(counts.into_iter().map(|(text, count)| EventLine { text, count }).collect())
 }
 
+impl Events {
+    /// These, unless more of them are of Deployments than repeat: only their lines end with a message.
+    pub(crate) fn few(all: Vec<EventLine>) -> Self {
+        let messages = all.iter().filter(|line| line.text.ends_with('"')).count();
+        if messages < TOO_MANY { Self::All(all) } else { Self::NotCompared(Self::TEN_OR_MORE.to_owned()) }
+    }
+}
+
 /// `Normal ScalingReplicaSet "…"`, after the Deployment's name where there are several.
 fn line(event: &Value, names: &Names, unanswered: bool) -> String {
     let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));

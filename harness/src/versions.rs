@@ -1,0 +1,253 @@
+//! What upstream's controllers of other versions tell differently in *every* case, whatever they decide.
+//!
+//! Timelines are recorded with one version of kube-controller-manager. Another one is held against the same timelines, as *it* would
+//! have told them: a status field that it does not know is not expected of it, an Event is expected in its words. Each such [`Fact`] is
+//! one small rewriting of a timeline. Facts are about how a thing is told, never about what is decided: where a decision differs, the
+//! case has a timeline of that version's own ([`crate::shelf`]).
+//!
+//! Pure. A fact is believed because the recordings of the versions before it agree with the timelines that it rewrote.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::cluster;
+use crate::controllers::{Controller, Controllers};
+use crate::timeline::{Action, EventLine, Events, Timeline};
+
+/// A minor of Kubernetes, such as v1.36.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Minor(u32);
+
+impl Minor {
+    /// The minor v1.`number`.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The minor of the version that a text names, as in `kube-controller-manager v1.33.13`.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        cluster::minor(text)?.parse().ok()
+    }
+
+    /// The one that the default timelines come from.
+    #[must_use]
+    pub fn is_default(self) -> bool {
+        Self::of(cluster::DEFAULT_VERSION) == Some(self)
+    }
+}
+
+impl fmt::Display for Minor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v1.{}", self.0)
+    }
+}
+
+impl FromStr for Minor {
+    type Err = String;
+
+    /// `v1.33`, and `v1.33.13` as well.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number =
+            text.strip_prefix("v1.").and_then(|rest| rest.split('.').next()).and_then(|minor| minor.parse().ok());
+        number.map(Self).ok_or_else(|| format!("`{text}` is no version of Kubernetes; use one such as v1.33"))
+    }
+}
+
+/// Something that is told in every case, since some minor.
+pub struct Fact {
+    /// The first minor that does.
+    pub since: Minor,
+    /// What is so since then, in one sentence.
+    pub says: &'static str,
+    before: fn(&mut Timeline, &Controllers),
+}
+
+impl fmt::Debug for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "since {}: {}", self.since, self.says)
+    }
+}
+
+/// All facts, the newest first: each rewrites what the one before it has left.
+pub const FACTS: [Fact; 3] = [
+    Fact {
+        since: Minor(35),
+        says: "status.terminatingReplicas counts the pods that are being deleted",
+        before: without_terminating,
+    },
+    Fact {
+        since: Minor(32),
+        says: "a ScalingReplicaSet event says \"from 3 to 5\", and \"from 0 to 3\" of a new ReplicaSet",
+        before: to_from,
+    },
+    Fact {
+        since: Minor(23),
+        says: "a ScalingReplicaSet event says what the size was before: \"to 5 from 3\"; of a new ReplicaSet \"to 3\" alone",
+        before: to_alone,
+    },
+];
+
+/// The timeline as the controllers of this minor tell it, where they are what the subject brings.
+#[must_use]
+pub fn as_told_by(mut timeline: Timeline, minor: Minor, brought: &Controllers) -> Timeline {
+    let mut facts = FACTS.iter().filter(|fact| minor < fact.since).peekable();
+    if let (Some(_), Some(from)) = (facts.peek(), &mut timeline.provenance) {
+        from.controller = format!("{}, as {minor} tells it,", from.controller);
+    }
+    for fact in facts {
+        (fact.before)(&mut timeline, brought);
+    }
+    timeline
+}
+
+/// Whether a timeline was recorded from controllers of another version than the default. It then speaks for its case's own rules as well,
+/// which say what the default version does.
+#[must_use]
+pub fn is_overlay(timeline: &Timeline) -> bool {
+    let from = timeline.provenance.as_ref().and_then(|from| Minor::of(&from.controller));
+    from.is_some_and(|minor| !minor.is_default())
+}
+
+/// Each controller writes the status of its own kind, and a Deployment's is the sum of its ReplicaSets': without one of the two there is
+/// none (replicaset/recreate).
+fn without_terminating(timeline: &mut Timeline, brought: &Controllers) {
+    for state in timeline.edges.iter_mut().flat_map(|edge| &mut edge.checkpoint) {
+        if !state.is_replica_set() || brought.has(Controller::ReplicaSet) {
+            state.fields.retain(|field| field.key != "terminating");
+        }
+    }
+}
+
+fn to_from(timeline: &mut Timeline, brought: &Controllers) {
+    let mut created: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for decision in timeline.edges.iter().flat_map(|edge| &edge.decisions) {
+        if let Action::Created(size) = decision.action {
+            *created.entry((decision.object.clone(), size.to_string())).or_default() += 1;
+        }
+    }
+    reword(timeline, brought, |scaled| {
+        let Some((from, to)) = scaled.sizes.strip_prefix("from ").and_then(|sizes| sizes.split_once(" to ")) else {
+            return vec![(scaled.sizes.clone(), scaled.count)];
+        };
+        let made = created.get(&(scaled.set.clone(), to.to_owned())).copied().filter(|_| from == "0");
+        let made = made.unwrap_or_default().min(scaled.count);
+        vec![(format!("to {to}"), made), (format!("to {to} from {from}"), scaled.count - made)]
+    });
+}
+
+fn to_alone(timeline: &mut Timeline, brought: &Controllers) {
+    reword(timeline, brought, |scaled| {
+        let to = scaled.sizes.split(" from ").next().unwrap_or_default();
+        vec![(to.to_owned(), scaled.count)]
+    });
+}
+
+/// A ScalingReplicaSet event in parts.
+struct Scaled {
+    /// Which ReplicaSet.
+    set: String,
+    /// `from 3 to 5`, or in other words.
+    sizes: String,
+    /// How often.
+    count: u64,
+}
+
+/// Put the sizes of all ScalingReplicaSet events into other words; those that then say the same are one.
+fn reword(timeline: &mut Timeline, brought: &Controllers, words: impl Fn(&Scaled) -> Vec<(String, u64)>) {
+    let Events::All(all) = &timeline.events else { return };
+    if !brought.has(Controller::Deployment) {
+        return;
+    }
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for line in all {
+        match scaled(line) {
+            Some((head, scaled)) => {
+                for (sizes, count) in words(&scaled).into_iter().filter(|(_, count)| *count > 0) {
+                    *counts.entry(format!("{head}{} {sizes}\"", scaled.set)).or_default() += count;
+                }
+            }
+            None => *counts.entry(line.text.clone()).or_default() += line.count,
+        }
+    }
+    timeline.events = Events::few(counts.into_iter().map(|(text, count)| EventLine { text, count }).collect());
+}
+
+/// What stands before the ReplicaSet's name, and the parts.
+fn scaled(line: &EventLine) -> Option<(&str, Scaled)> {
+    let text = line.text.strip_suffix('"')?;
+    let at = text.find("ScalingReplicaSet \"Scaled ")?;
+    let name = at + text.get(at..)?.find(" replica set ")? + " replica set ".len();
+    let (set, sizes) = text.get(name..)?.split_once(' ')?;
+    Some((&text[..name], Scaled { set: set.to_owned(), sizes: sizes.to_owned(), count: line.count }))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const THREE: &str = include_str!("../../cases/recreate/three.timeline");
+    const BEFORE: &str = "events
+        Normal ScalingReplicaSet \"Scaled down replica set rs1 from 3 to 0\"  ×1
+        Normal ScalingReplicaSet \"Scaled up replica set rs1 from 0 to 3\"  ×3
+        Normal ScalingReplicaSet \"Scaled up replica set rs1 from 2 to 3\"  ×1
+        web Normal ScalingReplicaSet \"Scaled up replica set web/rs1 from 0 to 3\"  ×1
+        Normal DeploymentRollback \"Rolled back deployment \\\"web\\\" to revision 1\"  ×1
+";
+
+    fn told(text: &str, minor: u32, brought: &str) -> String {
+        let timeline = Timeline::parse(text).unwrap();
+        as_told_by(timeline, Minor(minor), &brought.parse().unwrap()).to_string()
+    }
+
+    #[test]
+    fn facts_stand_newest_first() {
+        assert!(FACTS.is_sorted_by_key(|fact| std::cmp::Reverse(fact.since)));
+        assert_eq!(told(THREE, 36, "deployment,replicaset"), THREE);
+    }
+
+    #[rstest]
+    #[case::today(35, &["from 3 to 0\"  ×1", "rs1 from 0 to 3\"  ×3", "from 2 to 3\"  ×1", "web/rs1 from 0 to 3\"  ×1"])]
+    #[case::once_made(31, &["to 0 from 3\"  ×1", " rs1 to 3\"  ×2", " rs1 to 3 from 0\"  ×1", "to 3 from 2\"  ×1", "web/rs1 to 3\"  ×1"])]
+    #[case::no_before(15, &["to 0\"  ×1", " rs1 to 3\"  ×4", "web/rs1 to 3\"  ×1"])]
+    fn events_in_the_words_of_the_time(#[case] minor: u32, #[case] lines: &[&str]) {
+        let made = "given   x\n        rs1 created 3\n        web/rs1 created 3\nedge 1  y\n        rs1 created 3\n";
+        let said = told(&format!("{made}{BEFORE}"), minor, "deployment");
+        for line in lines.iter().chain(&["to revision 1\"  ×1"]) {
+            assert!(said.contains(line), "no {line} in\n{said}");
+        }
+        assert_eq!(said.matches('×').count(), lines.len() + 1, "{said}");
+        assert_eq!(told(&format!("{made}{BEFORE}"), minor, "replicaset").matches(" from 0 to 3").count(), 2);
+    }
+
+    #[test]
+    fn what_is_being_deleted_is_counted_by_two() {
+        let text = "given   x\n      = rs1 0/0 ready=0 terminating=3 pods=0 terminatingPods=3\n      = web 0 ready=0 terminating=3 generation=1/1\n";
+        let left = |brought: &str| told(text, 34, brought).matches(" terminating=3").count();
+        assert_eq!((left("deployment"), left("replicaset"), left("deployment,replicaset")), (1, 0, 0));
+        assert!(told(text, 34, "deployment,replicaset").contains("terminatingPods=3"));
+    }
+
+    #[test]
+    fn more_events_than_repeat_are_not_compared() {
+        let line =
+            |n: u32| format!("        Normal ScalingReplicaSet \"Scaled up replica set rs{n} from 0 to 3\"  ×2\n");
+        let made = |n: u32| format!("        rs{n} created 3\n");
+        let all = |one: &dyn Fn(u32) -> String| (1..6).map(one).collect::<String>();
+        let text = format!("given   x\n{}events\n{}", all(&made), all(&line));
+        assert!(!told(&text, 32, "deployment").contains("not compared"));
+        assert!(told(&text, 31, "deployment").contains("events  not compared: ten or more"));
+    }
+
+    #[test]
+    fn minors_by_name() {
+        assert_eq!("v1.33".parse(), Ok(Minor(33)));
+        assert_eq!(Minor::of("kube-controller-manager v1.15.5"), Some(Minor(15)));
+        assert_eq!((Minor::of("rollout-controller 0.1.0"), Minor(36).is_default()), (None, true));
+        assert!("1.33".parse::<Minor>().unwrap_err().contains("such as v1.33"));
+    }
+}
