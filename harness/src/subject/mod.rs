@@ -201,7 +201,7 @@ impl Spec {
             }
             Self::Upstream(which) => {
                 let (program, version) = upstream::program(which.as_deref()).await?;
-                let arguments = upstream::arguments(&kubeconfig, stage);
+                let arguments = upstream::arguments(&kubeconfig, stage, &version);
                 self.process(stage, &kubeconfig, &program, arguments, version).await
             }
             Self::Command(words) => {

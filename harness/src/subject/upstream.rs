@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Stage, SubjectError};
 use crate::cluster;
+use crate::versions::Minor;
 
 /// Upstream's version where none is named.
 pub(super) const VERSION: &str = cluster::DEFAULT_VERSION;
@@ -32,7 +33,8 @@ pub(super) async fn program(which: Option<&str>) -> Result<(PathBuf, String), Su
             check(Path::new(path))?;
             std::path::absolute(path)?
         }
-        version => cluster::binaries(version.unwrap_or(VERSION))?.program("kube-controller-manager"),
+        Some(version) if version != VERSION => cluster::controller_manager(version)?,
+        _ => cluster::binaries(VERSION)?.program("kube-controller-manager"),
     };
     let version = super::command::version(&path).await.replace("Kubernetes ", "");
     Ok((path, format!("kube-controller-manager {version}")))
@@ -40,9 +42,9 @@ pub(super) async fn program(which: Option<&str>) -> Result<(PathBuf, String), Su
 
 /// Only the controllers under test; no leader election, no serving port, and client limits that do not throttle: at
 /// upstream's 20 requests a second with a burst of 30 a roll-out of ten pods is paced by the client, not by its decisions.
-/// JSON, so that the gate can tell events and decisions apart when a case asks it to.
-pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>) -> Vec<String> {
-    vec![
+/// JSON, so that the gate can tell events and decisions apart when a case asks it to. The version is what it calls itself.
+pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>, version: &str) -> Vec<String> {
+    let mut arguments = vec![
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--controllers={}", stage.controllers),
         "--leader-elect=false".into(),
@@ -50,5 +52,10 @@ pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>) -> Vec<String> {
         "--kube-api-content-type=application/json".into(),
         "--kube-api-qps=2000".into(),
         "--kube-api-burst=4000".into(),
-    ]
+    ];
+    // It also served plain HTTP, on a port that another may have; from 1.24 on there is no such flag.
+    if Minor::of(version).is_some_and(|minor| minor < Minor::new(24)) {
+        arguments.push("--port=0".into());
+    }
+    arguments
 }

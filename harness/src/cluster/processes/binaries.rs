@@ -28,16 +28,27 @@ impl Binaries {
 
 /// Find the programs of this version, or make them, which may take minutes the first time. What goes on is told on standard error.
 pub fn binaries(version: &str) -> Result<Binaries, ClusterError> {
+    let folder = folder(&[version], version)?;
+    Ok(Binaries { folder, version: version.to_owned() })
+}
+
+/// The same for a controller manager alone: of many versions nothing else is wanted, and of old ones nothing else is to be had.
+pub fn controller_manager(version: &str) -> Result<PathBuf, ClusterError> {
+    Ok(folder(&["--controller-manager", version], version)?.join("kube-controller-manager"))
+}
+
+fn folder(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
     let failed = |why: String| ClusterError::Binaries { version: version.to_owned(), why };
     let output = Command::new("bash")
-        .args(["-c", SCRIPT, "control-plane", version])
+        .args(["-c", SCRIPT, "control-plane"])
+        .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| failed(format!("bash, which looks for them, does not start ({error})")))?;
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     match output.status.code() {
-        Some(0) if folder.is_absolute() => Ok(Binaries { folder, version: version.to_owned() }),
+        Some(0) if folder.is_absolute() => Ok(folder),
         Some(64) => Err(failed("that is not a version such as v1.36.3".to_owned())),
         _ => Err(failed("they were not found and could not be made, as said above".to_owned())),
     }
