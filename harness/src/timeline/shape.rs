@@ -1,8 +1,9 @@
 //! The ordinary shape of a new ReplicaSet. A timeline prints only what deviates from it, so that lines stay short and yet
 //! nothing goes unsaid.
 //!
-//! Ordinary is: controlled by its Deployment with blockOwnerDeletion; named `<deployment>-<hash>`; the Deployment's
-//! template, the hash added to its labels; the same labels on the ReplicaSet; the Deployment's selector and the hash.
+//! Ordinary is: controlled by its Deployment with blockOwnerDeletion; named `<deployment>-<hash>`, the Deployment's name cut where
+//! that is too long; the Deployment's template, the hash added to its labels; the same labels on the ReplicaSet; the Deployment's
+//! selector and the hash.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,8 @@ use super::world::World;
 
 /// What is written in place of a hash.
 const HASH: &str = "<hash>";
+/// The longest name that the server takes, in characters; a Deployment's is of ASCII alone.
+const LONGEST_NAME: usize = 253;
 
 /// Every way in which a new ReplicaSet is not of the ordinary shape.
 pub(super) fn deviations(set: &Value, world: &World<'_>) -> Vec<Field> {
@@ -46,8 +49,10 @@ fn blocking(set: &Value) -> Option<Field> {
     (!blocks).then(|| Field::new("blockOwnerDeletion", "false"))
 }
 
+/// A name is at most as long as the server allows, and the hash is not what is cut (rolling/deployment-name-leaves-no-room).
 fn named(set: &Value, deployment: &Value, hash: &str) -> Option<Field> {
-    let ordinary = format!("{}-{hash}", object::name(deployment));
+    let room = LONGEST_NAME.saturating_sub(hash.len() + 1);
+    let ordinary = format!("{:.room$}-{hash}", object::name(deployment));
     (object::name(set) != ordinary).then(|| Field::new("name", "unusual"))
 }
 
