@@ -432,7 +432,7 @@ mod tests {
             assert!(!is_said(&already, &blessed), "{name} says what the default one says");
             by.extend(label.by);
         }
-        drop(by);
+        assert!(by.contains(&Minor::new(15)), "{by:?}");
     }
 
     #[test]

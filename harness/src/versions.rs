@@ -84,7 +84,7 @@ pub const FACTS: [Fact; 3] = [
         before: to_from,
     },
     Fact {
-        since: Minor(23),
+        since: Minor(25),
         says: "a ScalingReplicaSet event says what the size was before: \"to 5 from 3\"; of a new ReplicaSet \"to 3\" alone",
         before: to_alone,
     },

@@ -21,7 +21,7 @@ use crate::rules::Expectation;
 use crate::shelf;
 use crate::subject::Spec;
 use crate::timeline::{Blessed, Provenance, Timeline};
-use crate::verdict::{self, Judgement, Verdict, What};
+use crate::verdict::{self, Finding, Judgement, Verdict, What};
 use crate::versions::Minor;
 
 /// How many times each boot plays every case; the last time of all is under load.
@@ -110,7 +110,9 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
     let recorded = recordings.iter().map(|recording| verdict::judge(recording, None));
     // A law that upstream itself breaks is blessed as an exception; a lab that broke, or a case that upstream cannot go
     // through, is not.
-    if let Some(bad) = recorded.into_iter().find(stopped) {
+    if let Some(mut bad) = recorded.into_iter().find(stopped) {
+        let is_default = is_default(&bad);
+        bad.findings.retain(|finding| stops(finding, is_default));
         println!("not blessed  {name}: {}", report::headline(&bad));
         return Ok(if bad.verdict == Verdict::Inconclusive { Outcome::Inconclusive } else { Outcome::NonConformant });
     }
@@ -178,14 +180,23 @@ fn needless(name: &str, path: &Path, version: &str, check: bool) -> Result<Outco
     Ok(Outcome::Conformant)
 }
 
-/// Whether the case did not go through to its end, or says another thing than upstream does. What it says is about the default version.
+/// Whether the case did not go through to its end, or says another thing than upstream does.
 fn stopped(judgement: &Judgement) -> bool {
-    let is_default = Minor::of(&judgement.subject.version).is_none_or(Minor::is_default);
-    judgement.findings.iter().any(|finding| match finding.what {
+    let is_default = is_default(judgement);
+    judgement.findings.iter().any(|finding| stops(finding, is_default))
+}
+
+/// Whether the controllers of the default version were judged: what a case says by itself is about them.
+fn is_default(judgement: &Judgement) -> bool {
+    Minor::of(&judgement.subject.version).is_none_or(Minor::is_default)
+}
+
+fn stops(finding: &Finding, is_default: bool) -> bool {
+    match finding.what {
         What::Unsettled(..) | What::Trouble(..) => true,
         What::Unexpected(_) | What::Rule(_) => is_default,
         _ => false,
-    })
+    }
 }
 
 /// Every core kept busy until it is dropped.
