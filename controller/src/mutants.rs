@@ -31,7 +31,7 @@ pub(crate) use switches::{is_on, must_be_listed};
 mod switches {
     use std::cell::Cell;
 
-    use crate::ControllerName::{Deployment, ReplicaSet};
+    use crate::ControllerName::{ConfigRestart, Deployment, ReplicaSet};
     use crate::settings::ControllerName;
 
     /// One way of being wrong.
@@ -53,8 +53,12 @@ mod switches {
         Mutant { name, of: ReplicaSet, does }
     }
 
+    const fn of_restarts(name: &'static str, does: &'static str) -> Mutant {
+        Mutant { name, of: ConfigRestart, does }
+    }
+
     /// All of them.
-    pub const BANK: [Mutant; 94] = [
+    pub const BANK: [Mutant; 130] = [
         // Sizes.
         of_deployments("unavailable-rounded-up", "rounds a percentage of maxUnavailable up"),
         of_deployments("surge-rounded-down", "rounds a percentage of maxSurge down where it sizes the new ReplicaSet"),
@@ -161,6 +165,50 @@ mod switches {
         of_replica_sets("pods-not-released", "keeps pods whose labels match no more"),
         of_replica_sets("available-at-once", "takes a ready pod for available whatever minReadySeconds says"),
         of_replica_sets("failure-stays", "never takes the word back that it could not make pods"),
+        // What a workload refers to.
+        of_restarts("init-containers-unread", "does not look at init containers"),
+        of_restarts("value-from-unread", "does not look at single variables"),
+        of_restarts("secret-volumes-unread", "does not look at volumes of Secrets"),
+        of_restarts("projected-unread", "does not look at projected volumes"),
+        of_restarts("optional-unread", "takes every reference for one that pods wait for"),
+        of_restarts("keys-unread", "takes all of a config for used where only some keys are"),
+        of_restarts("any-word-opts-in", "takes any value of the annotation for enabled"),
+        of_restarts("config-cannot-opt-out", "does not ask a config whether it restarts anything"),
+        of_restarts("ignores-unread", "does not ask a workload which configs are not to restart it"),
+        of_restarts("daemon-sets-unread", "does not restart DaemonSets"),
+        of_restarts("held-unnoticed", "takes a paused workload's new template for new pods"),
+        // What has changed.
+        of_restarts("binary-data-unread", "leaves binary data out of the checksum"),
+        of_restarts("labels-count-as-data", "takes a config's labels for data"),
+        of_restarts("takeover-restarts", "restarts what xing's controller has annotated"),
+        of_restarts("adoption-restarts", "restarts a workload for being adopted"),
+        of_restarts("rollout-unnoticed", "restarts pods that have been replaced since"),
+        of_restarts("deletion-forgets", "forgets what pods have of a config that is gone"),
+        of_restarts("strangers-kept", "keeps checksums of what is no longer referred to"),
+        of_restarts("late-config-restarts", "restarts pods that have waited for their config"),
+        of_restarts("unseen-change-missed", "misses what changed while nobody watched"),
+        of_restarts("new-reference-is-current", "takes a config as it is for what the pods began with"),
+        of_restarts("stale-view-believed", "believes a watch that is behind its own write"),
+        // When.
+        of_restarts("grace-period-unread", "does not wait for more changes"),
+        of_restarts("window-does-not-slide", "acts a grace period after the first change, whatever follows"),
+        of_restarts("window-without-end", "waits as long as changes come"),
+        of_restarts("budget-ignored", "restarts as often as configs change"),
+        of_restarts("budget-forgets", "forgets earlier restarts when it writes down one more"),
+        of_restarts("one-config-at-a-time", "restarts once for each config"),
+        of_restarts("failure-given-up", "does not try a failed write again"),
+        // What is written.
+        of_restarts("change-not-noted", "does not write down what the pods had before it waits"),
+        of_restarts("trigger-is-the-time", "writes another trigger each time it tries"),
+        of_restarts("restart-and-record-apart", "does not record what it restarts for in the same write"),
+        // xing's choices.
+        of_restarts("xing-knows-daemon-sets", "restarts DaemonSets in xing's profile"),
+        of_restarts("xing-knows-every-reference", "finds in xing's profile what that controller does not"),
+        of_restarts(
+            "xing-restarts-for-one",
+            "restarts in xing's profile for the first change of what was never applied",
+        ),
+        of_restarts("xing-keeps-deleted", "goes on with a deleted config in xing's profile"),
     ];
 
     /// Questions after which a controller that is wrong is taken for one that never rests: in virtual time a loop without a pause

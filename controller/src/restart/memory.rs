@@ -188,14 +188,15 @@ fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, ver
     let Some(known) = view.config(name) else { return view.is_listed(name.kind).then_some(Baseline::Absent) };
     let now = || Baseline::Checksum(known.config.digest.used(used));
     if known.changed > version && known.watched {
-        return Some(Baseline::Outdated);
+        return Some(flip!("new-reference-is-current", Baseline::Outdated, now()));
     }
     if known.changed > version && known.appeared {
-        return Some(if used.required { now() } else { Baseline::Absent });
+        let waited = flip!("late-config-restarts", used.required, false);
+        return Some(if waited { now() } else { Baseline::Absent });
     }
     // Nobody watched; the server may know.
     let config = &known.config;
     let later = config.written.zip(workload.written).is_some_and(|(config, workload)| config > workload);
     let rewritten = config.written > config.created || !used.required;
-    Some(if later && rewritten { Baseline::Outdated } else { now() })
+    Some(if flip!("unseen-change-missed", later && rewritten, false) { Baseline::Outdated } else { now() })
 }

@@ -31,8 +31,8 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
         Present::There { used, whole } => match applied {
             Some(before) if before == used => Verdict::Fine,
             // Remembered by xing's controller, which has no checksum for a part or for binary data.
-            Some(before) if before == whole => Verdict::Record(used.clone()),
-            _ if linked.rolled_out => Verdict::Record(used.clone()),
+            Some(before) if flip!("takeover-restarts", before == whole, false) => Verdict::Record(used.clone()),
+            _ if flip!("rollout-unnoticed", linked.rolled_out, false) => Verdict::Record(used.clone()),
             // Pods have waited for it, so they have it as it is (X5, the other way round).
             Some(before) if before == ABSENT && linked.used.required => Verdict::Record(used.clone()),
             Some(before) => Verdict::Changed(Some(before.clone()), used.clone()),
@@ -44,7 +44,7 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
                 Some(Baseline::Absent) if !linked.used.required => {
                     Verdict::Changed(Some(ABSENT.to_owned()), used.clone())
                 }
-                _ => Verdict::Record(used.clone()),
+                _ => flip!("adoption-restarts", Verdict::Record(used.clone()), Verdict::Changed(None, used.clone())),
             },
         },
     }
@@ -55,6 +55,9 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
 fn missing(applied: Option<&String>, linked: &Linked) -> Verdict {
     match applied {
         None if !linked.used.required => Verdict::Record(ABSENT.to_owned()),
+        Some(_) if flip!("deletion-forgets", false, applied.is_some_and(|before| before != ABSENT)) => {
+            Verdict::Record(ABSENT.to_owned())
+        }
         _ => Verdict::Fine,
     }
 }
@@ -64,7 +67,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     let before = &workload.applied;
     // What is no longer referred to goes, without a restart.
     let mut recorded: Applied = before.clone();
-    recorded.retain(|name, _| observed.configs.keys().any(|config| config.to_string() == *name));
+    recorded.retain(|name, _| {
+        flip!("strangers-kept", false, true) || observed.configs.keys().any(|config| config.to_string() == *name)
+    });
     let purges = recorded.len() < before.len();
     let (mut records, mut causes, mut waits) = (false, Vec::new(), None::<Wait>);
     let mut seen = Vec::new();
@@ -89,7 +94,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
             }
             Verdict::Changed(was, checksum) => {
                 // Until it is acted upon, what the pods have is remembered.
-                if let (Some(was), None) = (&was, before.get(&name)) {
+                if let (Some(was), None) = (flip!("change-not-noted", &was, &None), before.get(&name)) {
                     records = true;
                     recorded.insert(name, was.clone());
                 }
@@ -114,10 +119,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     if let Some(wait) = settings.budget.wait(&workload.restarts, now) {
         return record(recorded, Some(Wait::Budget(wait)));
     }
+    if flip!("one-config-at-a-time", false, true) {
+        causes.truncate(1);
+    }
     let mut applied = recorded;
     applied.extend(causes.iter().map(|cause| (cause.config.to_string(), cause.after.clone())));
     let restart = Restart {
-        trigger: derived(workload.trigger.as_deref(), &applied),
+        trigger: flip!("trigger-is-the-time", derived(workload.trigger.as_deref(), &applied), now.to_string()),
         merged: seen.iter().map(|(_, changes)| changes).sum(),
         restarts: Some(settings.budget.spent(&workload.restarts, now)),
         held: workload.held,
@@ -135,5 +143,10 @@ fn earlier(wait: Option<&Wait>, due: super::window::Moment) -> Wait {
 
 /// Whether a config's name is one that a workload or the config itself has opted out of.
 pub(super) fn is_ignored(workload: &super::workload::Workload, config: &ConfigName, says_so_itself: bool) -> bool {
-    says_so_itself || workload.ignores.contains(&format!("{}/{}", config.kind.as_str(), config.name))
+    flip!("config-cannot-opt-out", says_so_itself, false)
+        || flip!(
+            "ignores-unread",
+            workload.ignores.contains(&format!("{}/{}", config.kind.as_str(), config.name)),
+            false
+        )
 }

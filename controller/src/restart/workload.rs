@@ -119,7 +119,11 @@ impl Workload {
             _ => None,
         };
         Ok(Self {
-            enabled: annotation(names::ENABLED) == Some("enabled"),
+            enabled: flip!(
+                "any-word-opts-in",
+                annotation(names::ENABLED) == Some("enabled"),
+                annotation(names::ENABLED).is_some()
+            ),
             applied,
             problem,
             restarts: read_restarts(annotation(names::RESTARTS)),
@@ -127,7 +131,7 @@ impl Workload {
             references: references(template, &meta.namespace),
             ignores: ignores.filter(|name| !name.is_empty()).collect(),
             template: super::checksum::text(&canonical(template).to_string()),
-            held,
+            held: flip!("held-unnoticed", held, None),
             written: evidence::template_written(&raw["metadata"]),
             name: WorkloadName { kind, namespace: meta.namespace.clone(), name: meta.name.clone() },
             meta,

@@ -35,7 +35,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 /// The two rules: what was applied and differs restarts; what was never applied does if it was seen to change meanwhile.
 fn cause(observed: &Observed, config: &ConfigName, linked: &Linked, checksum: &str) -> Option<Cause> {
     let before = observed.workload.applied.get(&config.to_string());
-    let restarts = before.map_or(linked.changes >= 2, |before| before != checksum);
+    let restarts = before.map_or(linked.changes >= flip!("xing-restarts-for-one", 2, 1), |before| before != checksum);
     restarts.then(|| Cause {
         config: config.clone(),
         keys: linked.keys.clone(),
