@@ -2,6 +2,9 @@
 //!
 //! Level-triggered: what the pods have is written on the workload, and whatever differs from it is due. A baseline is written at once
 //! and only restarts wait, so a crash can lose a change only between two writes that belong together, and there are none.
+//!
+//! What a crash can cost is one restart too many: an undo brings the checksums of the old revision back, and a process that is killed before
+//! it has recorded the undo comes back to what looks like a change that it missed (scenario 49).
 
 use jiff::Timestamp;
 

@@ -119,11 +119,10 @@ impl Driver {
             Edge::Undo { deployment, to_revision } => self.undo(deployment, *to_revision).await,
             Edge::Restart(deployment) => self.restart(deployment).await,
             Edge::Name(naming) => self.name(naming).await,
-            Edge::Advance(time) => {
-                clock::pause(*time).await;
+            Edge::Advance(_) | Edge::AdvanceTo { .. } => {
+                clock::pause(self.time(edge)?).await;
                 Ok(())
             }
-            Edge::AdvanceTo { to, since } => self.advance_to(*to, since).await,
             Edge::Ready(pods) => self.pods(PodEdge::Ready, pods).await,
             Edge::Unready(pods) => self.pods(PodEdge::Unready, pods).await,
             Edge::Fail(pods) => self.pods(PodEdge::Fail, pods).await,
@@ -146,18 +145,28 @@ impl Driver {
         labels.extend(label.map(|label| (label.to_owned(), clock::instant())));
     }
 
-    /// Wait until so long after a labelled step began, however long settling has taken since.
-    async fn advance_to(&self, to: Duration, since: &str) -> Result<(), DriveError> {
+    /// How much time an edge lets pass from now on; none where it is about something else.
+    ///
+    /// # Errors
+    /// It is to last until a moment that is gone.
+    pub fn time(&self, edge: &Edge) -> Result<Duration, DriveError> {
+        match edge {
+            Edge::Advance(time) => Ok(*time),
+            Edge::AdvanceTo { to, since } => self.until(*to, since),
+            _ => Ok(Duration::ZERO),
+        }
+    }
+
+    /// The time until so long after a labelled step began, however long settling has taken since.
+    fn until(&self, to: Duration, since: &str) -> Result<Duration, DriveError> {
         let began = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(since).copied();
         let began = began.ok_or_else(|| DriveError::Lab(format!("no step with the label {since} was made yet")))?;
-        let left = to.checked_sub(began.elapsed()).ok_or_else(|| {
+        to.checked_sub(began.elapsed()).ok_or_else(|| {
             DriveError::Lab(format!(
                 "{:?} have passed since {since} already; this cluster is too slow for it",
                 began.elapsed()
             ))
-        })?;
-        clock::pause(left).await;
-        Ok(())
+        })
     }
 
     /// An object as it is on the server now, if it is there.

@@ -102,6 +102,15 @@ impl When {
     }
 }
 
+impl Rule {
+    /// Whether it asks which edge it is, and so says by when something must be.
+    #[must_use]
+    pub fn says_when(&self) -> bool {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        self.when != When::Finally && self.text.split(|c| !is_part(c)).any(|word| word == "edge")
+    }
+}
+
 impl Display for Rule {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.when.name(), self.text)

@@ -5,12 +5,15 @@
 //! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A trap that nothing
 //! walks into leaves the edge impossible: the verdict is whoever's who could have known.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::Seat;
 use super::kinds::is_user;
 use super::play::{Play, Stopped};
 use crate::case::model::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment, Step};
+use crate::clock;
 use crate::driver::{between, label};
 use crate::gate::{
     Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand,
@@ -92,6 +95,25 @@ impl<'a> Play<'a> {
             drop(watch);
         }
         Ok(())
+    }
+
+    /// Time passes. Whoever walks into a trap meanwhile is attended to at once, so that a subject that is killed has the rest of the time to
+    /// come back in.
+    pub(super) async fn pass(&mut self, time: Duration) -> Result<(), Stopped> {
+        let end = clock::instant() + time;
+        loop {
+            let mut trap = self.trap.take();
+            let met = tokio::select! {
+                biased;
+                met = met(trap.as_mut()) => Some(met),
+                () = clock::pause(end.saturating_duration_since(clock::instant())) => None,
+            };
+            self.trap = trap;
+            match met {
+                Some(met) => self.spring(met).await?,
+                None => return Ok(()),
+            }
+        }
     }
 
     /// A request walked into the trap.

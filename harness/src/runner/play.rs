@@ -213,6 +213,13 @@ impl<'a> Play<'a> {
                 self.live(*life).await?;
                 Ok(())
             }
+            (Edge::Advance(_) | Edge::AdvanceTo { .. }, _) => match self.driver.time(edge) {
+                Ok(time) => {
+                    self.pass(time).await?;
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
             (_, Some((kind, pods))) if !pods.atomic && pods.count == Count::Exactly(1) => {
                 self.driver.one_pod(kind, pods).await
             }

@@ -2,9 +2,12 @@
 //!
 //! How it got there may differ, as a crash costs a conflict and a lagging view a detour. What must be the same is where it ends, which
 //! ReplicaSets it made, and under which revisions; and the laws must hold at every frame, and rest come at the end.
+//! A case's rules must hold as well; of a config-restart controller, which waits before it acts and after a crash waits again, all but those
+//! that say at which edge.
 
 use super::judge::judge_live;
 use super::judgement::What;
+use crate::controllers::Controller;
 use crate::recording::{Blame, Entry, NEVER_CAME, Recording};
 use crate::timeline::{Action, Timeline};
 
@@ -29,6 +32,7 @@ pub fn withstood(reference: &Recording, faulted: &Recording) -> Withstood {
         return Withstood::NotReached;
     }
     let judgement = judge_live(faulted, reference);
+    let restarts = faulted.header.judged.has(Controller::ConfigRestart);
     let mut failures = Vec::new();
     for finding in &judgement.findings {
         let place = finding.place;
@@ -39,6 +43,8 @@ pub fn withstood(reference: &Recording, faulted: &Recording) -> Withstood {
             What::Unsettled(_, why) | What::Trouble(_, why) => failures.push(format!("{place}: {why}")),
             What::Breach(breach) => failures.push(format!("{place}: law broken: {breach}")),
             What::Unexpected(why) => failures.push(format!("{place}: {why}")),
+            // A fault takes time: a rule that says by when is for a run without one.
+            What::Rule(broken) if restarts && broken.rule.says_when() => {}
             What::Rule(broken) => failures.push(format!("{place}: {broken}")),
             What::Divergence(_) | What::BothIdle => {}
         }
