@@ -152,8 +152,10 @@ fn random() -> Result<(), Error> {
         let steps = generate::sequence(seed * 1_000_000 + number);
         let mut both = |steps: &[Step]| -> Result<(Vec<Answer>, Vec<Answer>), Error> {
             namespaces += 1;
-            let real = real(&format!("p{seed}-{namespaces}"), steps)?;
-            let simulated = simulated("p-sim", steps, forgets(&real))?;
+            // Of the same name, as some messages show so many letters of a body.
+            let namespace = format!("p{seed}-{namespaces}");
+            let real = real(&namespace, steps)?;
+            let simulated = simulated(&namespace, steps, forgets(&real))?;
             Ok((real, simulated))
         };
         let (one, other) = both(&steps)?;

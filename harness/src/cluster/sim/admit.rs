@@ -47,7 +47,7 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
 }
 
 /// Upstream: NamespaceLifecycle.
-fn namespace_lives(server: &Server, kind: &Kind, namespace: &str, name: &str) -> Outcome<()> {
+pub(super) fn namespace_lives(server: &Server, kind: &Kind, namespace: &str, name: &str) -> Outcome<()> {
     let spaces = served("", "namespaces").expect("namespaces are served");
     let Some(found) = server.store.get(&Key::new(spaces, "", namespace)) else {
         return Err(Problem::not_found(spaces, namespace));

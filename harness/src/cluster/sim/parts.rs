@@ -8,7 +8,7 @@ use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, whole};
 use super::store::Object;
-use super::{body, validate, write};
+use super::{admit, body, validate, write};
 
 impl Server {
     pub(super) fn scale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
@@ -61,7 +61,8 @@ impl Server {
     /// A pod gets its node.
     pub(super) fn bind(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let binding = self.read_as(ask, "v1", "Binding")?;
-        if binding["metadata"]["name"].as_str().is_some_and(|named| named != ask.route.name) {
+        admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
+        if binding["metadata"]["name"].as_str().unwrap_or_default() != ask.route.name {
             return Err(Problem::bad_request("name in URL does not match name in Binding object".to_owned()));
         }
         let (kind, node) = (
@@ -83,7 +84,7 @@ impl Server {
         let pod = self.existing(ask)?;
         let uid = binding["metadata"]["uid"].as_str().unwrap_or_default();
         if !uid.is_empty() && uid != pod.meta("uid") {
-            return Err(write::wrong_uid(ask, pod.meta("uid"), uid));
+            return Err(self.wrong_uid(ask, pod.meta("uid"), uid));
         }
         let name = pod.meta("name");
         let taken = pod.body["spec"]["nodeName"].as_str().unwrap_or_default();

@@ -71,9 +71,12 @@ impl Server {
                 return Ok((false, Arc::clone(object)));
             }
             let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
-            let finalizers = finalizers(&was, how);
+            let mut finalizers = finalizers(&was, how);
             let mut body = object.body.clone();
             if finalizers != was {
+                // Each once, as they come out of a map there.
+                let mut seen = std::collections::BTreeSet::new();
+                finalizers.retain(|name| seen.insert(name.clone()));
                 body["metadata"]["finalizers"] = json!(finalizers);
             }
             return Ok((false, self.end_namespace(&Object::new(kind, body, object.version), now)));

@@ -181,15 +181,20 @@ impl Server {
     fn list(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let selector = options::list(ask.call, ask.kind, false)?;
         let latest = self.store.version();
+        let continued = ask.call.query.get("continue").filter(|place| !place.is_empty());
+        let continued = continued.map(|place| options::place(place)).transpose()?;
         let wanted = ask.version().map_err(|why| Problem::bad_request(format!("invalid resource version: {why}")))?;
+        if continued.is_some() && wanted.is_some() {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(Problem::bad_request(why.to_owned()));
+        }
         let exact = ask.call.param("resourceVersionMatch") == "Exact";
         if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
             return Err(Problem::too_large(wanted, latest));
         }
         let mut from = None;
         let mut at = if exact { wanted.unwrap_or(latest) } else { latest };
-        if let Some(place) = ask.call.query.get("continue").filter(|place| !place.is_empty()) {
-            let (version, key) = options::place(place)?;
+        if let Some((version, key)) = continued {
             (at, from) = (version, Some(key));
         }
         if at < self.store.forgotten() {

@@ -94,7 +94,7 @@ impl Server {
                 Ok(old) => self.replaced(ask, &old, new, status),
                 Err(_) if ask.kind.made_by_put() && !status => {
                     if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
-                        return Err(wrong_uid(ask, "", uid));
+                        return Err(self.wrong_uid(ask, "", uid));
                     }
                     base_version(&new)?;
                     if !self.dry {
@@ -160,7 +160,7 @@ impl Server {
         // A patch means the object that it was made of.
         let put = ask.call.method == hyper::Method::PUT;
         if put && !uid.is_empty() && uid != old.meta("uid") {
-            return Err(wrong_uid(ask, old.meta("uid"), uid));
+            return Err(self.wrong_uid(ask, old.meta("uid"), uid));
         }
         match base_version(&new)? {
             0 if kind.kind == "Lease" => {
@@ -297,23 +297,26 @@ pub(super) fn check_name(body: &Value, wanted: &str) -> Outcome<()> {
     }
 }
 
-/// Somebody means another object of the same name.
-pub(super) fn wrong_uid(ask: &Ask<'_>, there: &str, uid: &str) -> Problem {
-    let path = registry(ask.kind, &ask.key());
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         UID in precondition: {uid}, UID in object meta: {there}"
-    );
-    Problem::conflict(ask.kind, &ask.route.name, &why)
+impl Server {
+    /// Somebody means another object of the same name.
+    pub(super) fn wrong_uid(&self, ask: &Ask<'_>, there: &str, uid: &str) -> Problem {
+        // A dry run does not come as far as etcd, which knows it by a longer path.
+        let path = format!("{}{}", if self.dry { "" } else { "/registry" }, registry(ask.kind, &ask.key()));
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             UID in precondition: {uid}, UID in object meta: {there}"
+        );
+        Problem::conflict(ask.kind, &ask.route.name, &why)
+    }
 }
 
-/// The path under which etcd would have it.
+/// The path under which it is stored.
 fn registry(kind: &Kind, key: &Key) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
     // As nodes were called once.
     let plural = if kind.kind == "Node" { "minions" } else { kind.plural };
-    format!("/registry/{plural}/{}", names.join("/"))
+    format!("/{plural}/{}", names.join("/"))
 }
 
 /// Without what the kind says, and without what this server does not keep.

@@ -191,7 +191,7 @@ impl Reader {
         if !fits && self.loose {
             return match (shape, value) {
                 (Shape::Map(_), other) => Err(format!("cannot restore map from {}", go_kind(other))),
-                (Shape::List(_), other) => Err(format!("cannot restore slice from {}", go_kind(other))),
+                (Shape::List(_) | Shape::Bytes, other) => Err(format!("cannot restore slice from {}", go_kind(other))),
                 (Shape::Int(least, _), Value::Number(number)) if number.is_i64() && *least == i64::from(i32::MIN) => {
                     // As Go cuts a number to its type.
                     #[expect(clippy::cast_possible_truncation, reason = "that is what upstream does")]
