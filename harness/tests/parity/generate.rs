@@ -124,7 +124,7 @@ fn request(kind: &Kind, lots: &mut Lots) -> Step {
         57..72 => patch(kind, lots),
         72..80 => parts(kind, lots),
         80..91 => delete(kind, lots),
-        91..96 => collection(kind, lots),
+        91..97 => collection(kind, lots),
         _ => odd(kind, lots),
     }
 }
@@ -630,7 +630,10 @@ fn delete(kind: &Kind, lots: &mut Lots) -> Step {
 }
 
 fn collection(kind: &Kind, lots: &mut Lots) -> Step {
-    let (query, body) = options(kind, "a", lots);
+    let (query, mut body) = options(kind, "a", lots);
+    if lots.percent(15) {
+        body = json!({"propagationPolicy": "Sometime"}).to_string();
+    }
     let own = if kind.namespaced { "" } else { "seq=$NS," };
     let selector = lots.one(&["app=a", "app=b", "app", "app in (a", ""]);
     // Nor is everything taken that this sequence stands on.
@@ -639,7 +642,9 @@ fn collection(kind: &Kind, lots: &mut Lots) -> Step {
     let selector = escape(format!("{own}{selector}").trim_end_matches(','));
     let query = if query.is_empty() { "?".to_owned() } else { format!("{query}&") };
     let form = if body.is_empty() { "" } else { JSON };
-    let path = format!("{}{query}labelSelector={selector}", kind.collection());
+    let fields =
+        if lots.percent(15) { lots.one(&["&fieldSelector=metadata.name%3Da", "&fieldSelector=bogus%3Da"]) } else { "" };
+    let path = format!("{}{query}labelSelector={selector}{fields}", kind.collection());
     // A namespace goes by its name alone.
     let verb = if kind.kind == "Namespace" { "odd" } else { "deletecollection" };
     step(verb, kind.kind, "DELETE", path, form, &body)

@@ -8,7 +8,7 @@ use super::lots::Lots;
 use super::step::Step;
 
 /// What there is, by the verb that the table counts it under.
-pub(crate) const REFUSED: [&str; 8] = [
+pub(crate) const REFUSED: [&str; 9] = [
     "apply",
     "protobuf-body",
     "yaml-body",
@@ -17,11 +17,14 @@ pub(crate) const REFUSED: [&str; 8] = [
     "orphan-dependents",
     "finalize",
     "foreign-continue",
+    "delete-some",
 ];
 
 /// A last request.
 pub(crate) fn last(kind: &Kind, lots: &mut Lots) -> Step {
     let verb = lots.one(&REFUSED);
+    // Namespaces go one by one anyway.
+    let verb = if verb == "delete-some" && kind.kind == "Namespace" { "apply" } else { verb };
     let name = kind.name(lots);
     let (all, one) = (kind.collection(), format!("{}/{name}", kind.collection()));
     let body = object(kind, &name, lots).to_string();
@@ -30,6 +33,7 @@ pub(crate) fn last(kind: &Kind, lots: &mut Lots) -> Step {
         "protobuf-body" => ("POST", all, "application/vnd.kubernetes.protobuf", "", body),
         "yaml-body" => ("POST", all, "application/yaml", "", body),
         "protobuf-answer" => ("GET", all, "", "application/vnd.kubernetes.protobuf", String::new()),
+        "delete-some" => ("DELETE", format!("{all}?limit=1&labelSelector=seq%3D$NS"), "", "", String::new()),
         "table-answer" => ("GET", all, "", "application/json;as=Table;v=v1;g=meta.k8s.io", String::new()),
         "orphan-dependents" => ("DELETE", one, "application/json", "", json!({"orphanDependents": true}).to_string()),
         "finalize" => (

@@ -47,6 +47,9 @@ impl Server {
 
     pub(super) fn delete_all(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let selector = options::list(ask.call, ask.kind, false)?;
+        if ["limit", "continue", "resourceVersion"].iter().any(|name| !matches!(ask.call.param(name), "" | "0")) {
+            return Err(Problem::beyond("the deletion of a part of a collection, or of what it once was"));
+        }
         let how = how(ask)?;
         self.dry = how.dry;
         let found: Vec<_> = self.store.list(ask.kind, &ask.route.namespace).cloned().collect();

@@ -70,6 +70,11 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
+    /// Whether it names one object, which is then looked for by its name alone. Upstream: `MatchesSingle`.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.fields.iter().any(|(key, equal, _)| *equal && key == "metadata.name")
+    }
+
     /// Whether an object is meant.
     ///
     /// # Errors

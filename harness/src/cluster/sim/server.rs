@@ -188,6 +188,7 @@ impl Server {
             let why = "specifying resource version is not allowed when using continue";
             return Err(Problem::bad_request(why.to_owned()));
         }
+        let of_one = continued.is_none() && selector.is_of_one();
         let exact = ask.call.param("resourceVersionMatch") == "Exact";
         if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
             return Err(Problem::too_large(wanted, latest));
@@ -212,7 +213,7 @@ impl Server {
         let mut meta = json!({"resourceVersion": at.to_string()});
         let last = objects.last().map(|object| place(object)).unwrap_or_default();
         // It is cut where others follow, whether they are meant or not.
-        if left > 0 || (limit > 0 && objects.len() == limit && last < end) {
+        if left > 0 || (limit > 0 && !of_one && objects.len() == limit && last < end) {
             meta["continue"] = format!("{at}:{last}").into();
             if selector.is_empty() {
                 meta["remainingItemCount"] = left.into();
