@@ -49,7 +49,8 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
         let blessed = shelf.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge_blessed(&recording, blessed);
         let expected = judgement.expected(blessed);
-        let repeat = format!("cargo lockstep judge {}", path.display());
+        let like = arguments.like.map_or_else(String::new, |minor| format!(" --as {minor}"));
+        let repeat = format!("cargo lockstep judge {}{like}", path.display());
         run::print(&judgement, None, arguments.output, &repeat);
         let play =
             Play { judgement: &judgement, expected, recording: &recording, repeat: &repeat, took: None, voice: None };

@@ -217,7 +217,8 @@ async fn tell(
         beside(&judgement, blessed);
     }
     let place = arguments.place.words_with(round.seed);
-    let repeat = format!("cargo lockstep run {} --subject '{spec}'{place}", case.path);
+    let like = arguments.like.map_or_else(String::new, |minor| format!(" --as {minor}"));
+    let repeat = format!("cargo lockstep run {} --subject '{spec}'{like}{place}", case.path);
     if !brief || judgement.outcome() != Outcome::Conformant {
         print(&judgement, Some(took), arguments.output, &repeat);
     }
