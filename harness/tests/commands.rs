@@ -80,6 +80,28 @@ fn explain_tells_every_case_and_gives_reasons() {
     assert!(code == 0 && all.lines().count() > 8_000);
 }
 
+/// What another version of upstream did lies beside the case, and is told of, explained and held against whoever is to be like it.
+#[test]
+fn other_versions_of_upstream_have_timelines_of_their_own() {
+    let case = "cases/history/undo-keeps-order.yaml";
+    let (said, code) = lockstep(&["list", case], &[]);
+    assert!(said.contains("[otherwise in v1.15]") && code == 0, "{said}");
+    let (now, then) = (lockstep(&["explain", case], &[]).0, lockstep(&["explain", case, "--by", "v1.15"], &[]).0);
+    assert!(now.contains("what kube-controller-manager v1.36.3 on") && now.contains("> rs2 is deleted"), "{now}");
+    assert!(then.contains("what kube-controller-manager v1.15.5 on") && then.contains("> rs1 is deleted"), "{then}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().display().to_string();
+    let played = |more: &[&str]| lockstep(&[&["run", case], more].concat(), &[("CARGO_TARGET_DIR", target.as_str())]);
+    assert_eq!(played(&[]).1, 0);
+    let (said, code) = played(&["--as", "v1.15"]);
+    assert!(said.contains("rs2 deleted instead of rs1 deleted") || said.contains("+         rs2 deleted"), "{said}");
+    assert!(said.contains("--as v1.15") && code == 1, "{said}");
+    assert_eq!(played(&["--as", "1.15"]).1, 64);
+    // Told otherwise in every case, decided alike: a fact, and no file.
+    let (said, _) = lockstep(&["explain", "cases/recreate/three.yaml", "--by", "v1.31"], &[]);
+    assert!(said.contains("as v1.31 tells it"), "{said}");
+}
+
 /// A right controller, and a timeline that asks for something else: what a failure leaves behind, and what plays it again.
 #[test]
 fn a_failure_is_told_of_wherever_it_was_asked_for() {
