@@ -37,7 +37,7 @@ pub(crate) fn beginning() -> Vec<Step> {
 pub(crate) fn sequence(seed: u64) -> Vec<Step> {
     let mut lots = Lots::new(seed);
     let mut steps = beginning();
-    let favourites = [lots.one(&KINDS), lots.one(&KINDS[..5]), lots.one(&KINDS)];
+    let favourites = [lots.one(&KINDS), lots.one(&KINDS[..7]), lots.one(&KINDS)];
     for kind in &favourites {
         for name in ["a", "b"] {
             // Mostly there is something to act on.
@@ -113,18 +113,18 @@ fn dry(step: &mut Step, lots: &mut Lots) {
 fn request(kind: &Kind, lots: &mut Lots) -> Step {
     let roll = lots.next() % 100;
     match roll {
-        0..25 => create(kind, lots),
-        25..32 => {
+        0..21 => create(kind, lots),
+        21..26 => {
             let path = format!("{}/{}", kind.collection(), kind.name(lots));
             step("get", kind.kind, "GET", path, "", "")
         }
-        32..40 => list(kind, lots),
-        40..45 => watch(kind, lots),
-        45..57 => replace(kind, lots),
-        57..72 => patch(kind, lots),
-        72..80 => parts(kind, lots),
-        80..91 => delete(kind, lots),
-        91..97 => collection(kind, lots),
+        26..33 => list(kind, lots),
+        33..38 => watch(kind, lots),
+        38..49 => replace(kind, lots),
+        49..62 => patch(kind, lots),
+        62..80 => parts(kind, lots),
+        80..90 => delete(kind, lots),
+        90..97 => collection(kind, lots),
         _ => odd(kind, lots),
     }
 }

@@ -22,7 +22,7 @@ const REACHABLE: [(&str, &[&str]); 34] = [
     ("watch", &["ok"]),
     ("watch-initial", &["ok"]),
     ("watch-old", &["ok"]),
-    ("watch-odd", &["Invalid", "BadRequest"]),
+    ("watch-odd", &["422", "400"]),
     ("create", &["ok", "Invalid", "BadRequest", "AlreadyExists", "Forbidden"]),
     ("create-strict", &["ok", "BadRequest"]),
     ("generate", &["ok", "Invalid"]),

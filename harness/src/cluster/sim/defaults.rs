@@ -47,6 +47,10 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                 let rolling = entry(strategy, "rollingUpdate");
                 set(rolling, "maxUnavailable", json!(1));
                 set(rolling, "maxSurge", json!(0));
+            } else if let Some(rolling) = strategy.get_mut("rollingUpdate") {
+                // The server's own form of it has numbers where the client's may have none.
+                set(rolling, "maxUnavailable", json!(0));
+                set(rolling, "maxSurge", json!(0));
             }
             pod_spec(&mut body["spec"]["template"]["spec"]);
         }

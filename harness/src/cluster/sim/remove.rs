@@ -113,6 +113,15 @@ impl Server {
         } else if held {
             mark(&mut body, now);
             return Ok((false, self.write(kind, &body)?));
+        } else if !was.is_empty() && how.version.is_some() {
+            // Upstream looks at its precondition again, by the version of what it has not written: none.
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+                 ResourceVersion in precondition: , ResourceVersion in object meta: {}",
+                super::write::registry(kind, &key),
+                object.version
+            );
+            return Err(Problem::conflict(kind, &name, &why));
         }
         let last = self.discard(&key).ok_or_else(|| Problem::not_found(kind, &name))?;
         Ok((true, last))

@@ -161,7 +161,7 @@ fn unknown_fields_go_with_a_warning_or_are_refused() {
 fn a_bound_pod_goes_in_two_steps_and_an_unbound_one_at_once() {
     let mut world = world();
     world.ask(Method::POST, PODS, &pod("a"));
-    let binding = json!({"target": {"kind": "Node", "name": "n1"}});
+    let binding = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}});
     assert_eq!(world.ask(Method::POST, &format!("{PODS}/a/binding"), &binding).0, 201);
     assert_eq!(world.ask(Method::POST, &format!("{PODS}/a/binding"), &binding).0, 409);
     let (_, going) = world.ask(Method::DELETE, &format!("{PODS}/a"), &Value::Null);

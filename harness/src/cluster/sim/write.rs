@@ -96,6 +96,9 @@ impl Server {
                     if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
                         return Err(self.wrong_uid(ask, "", uid));
                     }
+                    if ask.kind.namespaced {
+                        admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
+                    }
                     base_version(&new)?;
                     if !self.dry {
                         new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
@@ -311,7 +314,7 @@ impl Server {
 }
 
 /// The path under which it is stored.
-fn registry(kind: &Kind, key: &Key) -> String {
+pub(super) fn registry(kind: &Kind, key: &Key) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
     // As nodes were called once.

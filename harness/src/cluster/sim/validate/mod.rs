@@ -148,8 +148,11 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
         let why = "a negative value retains all historical revisions; a value >= 0 is recommended";
         all.push(format!("spec.revisionHistoryLimit: {why}"));
     }
-    let changed =
-        old.is_none_or(|old| kind.kind != "Pod" && old.pointer("/spec/template") != new.pointer("/spec/template"));
+    let changed = old.is_none_or(|old| match kind.kind {
+        "Pod" => false,
+        "DaemonSet" => old.pointer("/spec/template") != new.pointer("/spec/template"),
+        _ => old.pointer("/metadata/generation") != new.pointer("/metadata/generation"),
+    });
     let grace = new.pointer(&format!("{spec}/terminationGracePeriodSeconds")).and_then(Value::as_i64);
     if changed && grace.is_some_and(|grace| grace < 0) {
         let path = spec.trim_start_matches('/').replace('/', ".");
