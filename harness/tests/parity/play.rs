@@ -98,7 +98,9 @@ pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Re
         }
         let (code, warnings, body) = whole(server, &step).await?;
         memory.learn(&body);
-        let warnings = warnings.iter().map(|text| memory.text(text)).collect();
+        // What is not there any more the real server may have patched all the same in its cache, before it looked: of that it warns.
+        let known = step.method != "PATCH" || code != 404;
+        let warnings = warnings.iter().filter(|_| known).map(|text| memory.text(text)).collect();
         let body = memory.normal(body);
         answers.push(Answer { code, warnings, body });
     }
