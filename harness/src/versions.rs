@@ -7,7 +7,7 @@
 //!
 //! Pure. A fact is believed because the recordings of the versions before it agree with the timelines that it rewrote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -122,12 +122,7 @@ fn without_terminating(timeline: &mut Timeline, brought: &Controllers) {
 }
 
 fn to_from(timeline: &mut Timeline, brought: &Controllers) {
-    let mut created: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for decision in timeline.edges.iter().flat_map(|edge| &edge.decisions) {
-        if let Action::Created(size) = decision.action {
-            *created.entry((decision.object.clone(), size.to_string())).or_default() += 1;
-        }
-    }
+    let created = creations(timeline);
     reword(timeline, brought, |scaled| {
         let Some((from, to)) = scaled.sizes.strip_prefix("from ").and_then(|sizes| sizes.split_once(" to ")) else {
             return vec![(scaled.sizes.clone(), scaled.count)];
@@ -136,6 +131,27 @@ fn to_from(timeline: &mut Timeline, brought: &Controllers) {
         let made = made.unwrap_or_default().min(scaled.count);
         vec![(format!("to {to}"), made), (format!("to {to} from {from}"), scaled.count - made)]
     });
+}
+
+/// How often each ReplicaSet was created with each size, by the name that events know it by. One that is made again has its old name, so
+/// its events are told of the last that had it (pause/replicaset-deleted).
+fn creations(timeline: &Timeline) -> BTreeMap<(String, String), u64> {
+    let lines = if let Events::All(all) = &timeline.events { all.as_slice() } else { &[] };
+    let known: BTreeSet<String> = lines.iter().filter_map(|line| Some(scaled(line)?.1.set)).collect();
+    let decisions = timeline.edges.iter().flat_map(|edge| &edge.decisions);
+    let mut sizes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for decision in decisions {
+        let Action::Created(size) = decision.action else { continue };
+        let deployment = decision.object.split_once('/').map_or("", |(deployment, _)| deployment);
+        sizes.entry(deployment).or_default().push(size.to_string());
+        if known.contains(&decision.object) {
+            for size in sizes.remove(deployment).unwrap_or_default() {
+                *counts.entry((decision.object.clone(), size)).or_default() += 1;
+            }
+        }
+    }
+    counts
 }
 
 fn to_alone(timeline: &mut Timeline, brought: &Controllers) {
@@ -222,6 +238,14 @@ mod tests {
         }
         assert_eq!(said.matches('×').count(), lines.len() + 1, "{said}");
         assert_eq!(told(&format!("{made}{BEFORE}"), minor, "replicaset").matches(" from 0 to 3").count(), 2);
+    }
+
+    #[test]
+    fn one_that_is_made_again_has_its_old_name() {
+        let made = "given   x\n        rs1 created 2\nedge 1  y\n        rs2 created 2\n";
+        let events = "events\n        Normal ScalingReplicaSet \"Scaled up replica set rs2 from 0 to 2\"  ×2\n";
+        let said = told(&format!("{made}{events}"), 31, "deployment");
+        assert!(said.contains("replica set rs2 to 2\"  ×2") && !said.contains("from 0"), "{said}");
     }
 
     #[test]
