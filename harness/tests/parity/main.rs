@@ -16,8 +16,8 @@
 //! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
 //! ```
 //!
-//! Left out, because only managedFields tell, which the simulated server does not keep: whether a scale to what is there already is a write. Left
-//! out, because it is up to chance on the real server: what a list of any version (`resourceVersion=0`) shows, which its cache may not have yet,
+//! Left out, because only managedFields tell, which the simulated server does not keep: whether a scale to what is there already is a write. The
+//! same of a status that is put as a patch has written it, which no case does, is rarely reached, and stands as a disagreement. Left out, because it is up to chance on the real server: what a list of any version (`resourceVersion=0`) shows, which its cache may not have yet,
 //! and what it warns of where a patch finds nothing, which its cache may still have.
 //! What the simulated server is known to refuse each sequence may end with ([`refused`]), so that it is seen to refuse it.
 //!
