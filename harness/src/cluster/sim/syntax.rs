@@ -178,6 +178,14 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Result<(), End> {
+        const PLACE: &str = "in numeric literal";
+        if self.text[self.at] == b'-' {
+            // At its end the text is read as if a space came.
+            let next = self.text.get(self.at + 1).copied().unwrap_or(b' ');
+            if !next.is_ascii_digit() {
+                return Err(End::Odd(next, PLACE));
+            }
+        }
         let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
         while self.text.get(self.at).is_some_and(is_part) {
             self.at += 1;
@@ -218,6 +226,7 @@ mod tests {
     #[case("{\"a\":}", Some("invalid character '}' looking for beginning of value"))]
     #[case("{}}", Some("invalid character '}' after top-level value"))]
     #[case("{a}", Some("invalid character 'a' looking for beginning of object key string"))]
+    #[case("{\"a\":-", Some("invalid character ' ' in numeric literal"))]
     #[case("[1 2]", Some("invalid character '2' after array element"))]
     fn faults(#[case] text: &str, #[case] wanted: Option<&str>) {
         assert_eq!(fault(text.as_bytes()).as_deref(), wanted);
