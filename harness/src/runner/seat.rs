@@ -9,7 +9,7 @@ use super::{Lab, LabError};
 use crate::case::RestartOptions;
 use crate::case::model::{Beside, Case, PodKind};
 use crate::clock;
-use crate::cluster::Guard;
+use crate::cluster::{Guard, kubeconfig};
 use crate::controllers::Controller;
 use crate::driver::Stillness;
 use crate::gate::Gate;
@@ -27,11 +27,15 @@ pub struct SeatOptions {
     pub pods: Option<PodKind>,
     /// How a config-restart controller is to run: as the cases say that are played here.
     pub restart: RestartOptions,
+    /// Whether the subject goes straight to the server, to measure what its gate costs. Nothing can be credited to it then, so no run of it
+    /// is conformant.
+    pub past_the_gate: bool,
 }
 
 impl Default for SeatOptions {
     fn default() -> Self {
-        Self { budget: Duration::from_secs(20), pods: None, restart: RestartOptions::default() }
+        let restart = RestartOptions::default();
+        Self { budget: Duration::from_secs(20), pods: None, restart, past_the_gate: false }
     }
 }
 
@@ -48,6 +52,7 @@ pub struct Seat<'a> {
     pub(super) budget: Duration,
     pub(super) pods: Option<PodKind>,
     pub(super) restart: RestartOptions,
+    past_the_gate: bool,
     pub(super) cases: std::sync::atomic::AtomicU32,
     /// What the server refused the subject so far.
     pub(super) refused: Refused,
@@ -71,7 +76,7 @@ impl<'a> Seat<'a> {
         if let Some(sim) = &lab.cluster.sim {
             let half = subject::half(sim.client(), lab.brought())?;
             let gate = Gate::inside(sim.clone());
-            let subject = begin(lab, spec, &gate, "", &options.restart).await?;
+            let subject = begin(lab, spec, &gate, "", options).await?;
             return Ok(Self::seated(lab, spec, options, gate, subject, None, half, None, 0));
         }
         let alone = lab.cluster.exclusive().await?;
@@ -93,11 +98,13 @@ impl<'a> Seat<'a> {
         };
         lab.cluster.admit(&namespace).await?;
         let gate = gate(lab, spec).await?;
-        let subject = begin(lab, spec, &gate, &canary.namespace, &options.restart).await?;
+        let subject = begin(lab, spec, &gate, &canary.namespace, options).await?;
         let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
         // Of a controller that the canary does without, its first request is all that can be waited for.
         let reacts = Controller::UPSTREAM.into_iter().any(|one| brought.has(one));
-        if !reacts {
+        if options.past_the_gate {
+            tracing::debug!("the subject goes past its gate, as it was told");
+        } else if !reacts {
             tokio::time::timeout(options.budget, gate.log().beyond(0)).await.ok();
         } else if taken_up && gate.log().counts().is_empty() {
             subject.stop().await;
@@ -130,6 +137,7 @@ impl<'a> Seat<'a> {
             budget,
             pods,
             restart,
+            past_the_gate: options.past_the_gate,
             cases: 0.into(),
             refused: Refused::default(),
             beyond,
@@ -181,7 +189,9 @@ impl<'a> Seat<'a> {
     pub(super) async fn start(&self) -> Result<(), LabError> {
         if self.is_off() {
             let folder = self.canary.as_ref().map_or("", |canary| &canary.namespace);
-            let subject = begin(self.lab, &self.spec, &self.gate, folder, &self.restart).await?;
+            let (restart, past_the_gate) = (self.restart.clone(), self.past_the_gate);
+            let options = SeatOptions { restart, past_the_gate, ..SeatOptions::default() };
+            let subject = begin(self.lab, &self.spec, &self.gate, folder, &options).await?;
             *self.subject() = Some(subject);
         }
         Ok(())
@@ -243,15 +253,14 @@ async fn gate(lab: &Lab, spec: &Spec) -> Result<Gate, LabError> {
     }
 }
 
-async fn begin(
-    lab: &Lab,
-    spec: &Spec,
-    gate: &Gate,
-    folder: &str,
-    restart: &RestartOptions,
-) -> Result<Running, LabError> {
-    let folder = lab.folder.join(folder);
-    let (kubeconfig, supervisor, controllers) = (gate.kubeconfig(), lab.supervisor.as_ref(), lab.brought());
+async fn begin(lab: &Lab, spec: &Spec, gate: &Gate, folder: &str, options: &SeatOptions) -> Result<Running, LabError> {
+    let (folder, restart) = (lab.folder.join(folder), &options.restart);
+    let access = &lab.cluster.access;
+    let kubeconfig = match options.past_the_gate {
+        true => kubeconfig(&access.server, &access.ca_pem, &access.subject_token),
+        false => gate.kubeconfig(),
+    };
+    let (supervisor, controllers) = (lab.supervisor.as_ref(), lab.brought());
     let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
     let inside = node.map(|node| Inside { client: &lab.client, node, gate });
     let stage = Stage { kubeconfig, client: gate.client(), folder: &folder, supervisor, controllers, restart, inside };

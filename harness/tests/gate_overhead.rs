@@ -1,0 +1,105 @@
+//! What the gate costs on a whole case: the same case on one control plane, with upstream's controller through the gate and past it, by
+//! turns. It measures, and judges only that the runs came to their end.
+//!
+//! ```text
+//! LOCKSTEP_BIN=… cargo test -p lockstep --test gate_overhead -- --ignored
+//! ```
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::case;
+use lockstep::cluster::{self, DEFAULT_VERSION, Plan};
+use lockstep::recording::Entry;
+use lockstep::runner::{Lab, Seat, SeatOptions};
+use lockstep::{clock, supervise};
+
+const CASE: &str = "../cases/rolling/quarter-on-ten.yaml";
+/// How often each side sits down, by turns.
+const ROUNDS: u32 = 4;
+/// How many plays of a sitting count; one before them does not.
+const PLAYS: u32 = 5;
+/// Longer than a settling takes on a machine that others use as well.
+const BUDGET: Duration = Duration::from_secs(90);
+
+fn main() -> ExitCode {
+    supervise::main_if_asked();
+    // Never by itself: it measures, and only a machine that does nothing else gives numbers that mean much.
+    let trial = Trial::test("control-plane::gate_overhead::quarter_on_ten", both).with_ignored_flag(true);
+    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+}
+
+fn both() -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let without = "deployment".parse().map_err(Failed::from)?;
+        let lab = Lab::open(cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?).await?;
+        let measured = measure(&lab).await;
+        lab.close().await;
+        measured
+    })
+}
+
+/// What one side showed.
+#[derive(Default)]
+struct Side {
+    /// Milliseconds that each play took.
+    plays: Vec<u64>,
+    /// Milliseconds that each settling took: from the edge to the proof that nothing more will happen.
+    settlings: Vec<u64>,
+    /// Requests that were seen, if there was a gate to see them.
+    requests: usize,
+}
+
+async fn measure(lab: &Lab) -> Result<(), Failed> {
+    let case = case::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
+    let spec = "upstream".parse().map_err(|error| format!("{error}"))?;
+    let mut sides = [Side::default(), Side::default()];
+    for round in 0..ROUNDS {
+        let first = usize::from(round % 2 == 1);
+        for which in [first, 1 - first] {
+            let options = SeatOptions { budget: BUDGET, past_the_gate: which == 1, ..SeatOptions::default() };
+            let seat = Seat::take(lab, &spec, &options).await?;
+            seat.play(&case).await;
+            for _ in 0..PLAYS {
+                let began = clock::instant();
+                let recording = seat.play(&case).await;
+                sides[which].plays.push(clock::millis_since(began));
+                if !recording.end.as_ref().is_some_and(|end| end.completed) {
+                    return Err("a play did not come to its end".into());
+                }
+                for entry in &recording.entries {
+                    match entry {
+                        Entry::Settled(settling) => sides[which].settlings.push(settling.took),
+                        Entry::Request(_) => sides[which].requests += 1,
+                        _ => {}
+                    }
+                }
+            }
+            seat.leave().await;
+        }
+    }
+    let [gate, none] = &mut sides;
+    let each = gate.requests / gate.plays.len();
+    for (title, side) in [("no gate", &mut *none), ("gate", &mut *gate)] {
+        let (half, most) = (at(&mut side.plays, 50), at(&mut side.plays, 99));
+        let (settled, slowest) = (at(&mut side.settlings, 50), at(&mut side.settlings, 99));
+        let rate = u64::try_from(each)? * 1000 / half.max(1);
+        eprintln!(
+            "{title:8} {} plays: median {half} ms, p99 {most} ms; an edge settles in {settled} ms, p99 {slowest} ms; {each} requests a play, {rate} a second",
+            side.plays.len()
+        );
+    }
+    let (with, without) = (at(&mut gate.plays, 50), at(&mut none.plays, 50));
+    eprintln!("with the gate a play takes {}% of what it takes without", with * 100 / without.max(1));
+    Ok(())
+}
+
+/// The value that so many percent do not exceed.
+fn at(values: &mut [u64], percent: usize) -> u64 {
+    values.sort_unstable();
+    let place = values.len().saturating_sub(1) * percent / 100;
+    values.get(place).copied().unwrap_or_default()
+}
