@@ -35,7 +35,7 @@ mod tests {
     #[case::at_the_end("edges:\n  - scale: 3\n")]
     #[case::before_rules("edges:\n  - scale: 3\nrules:\n  finally: [\"pods.size() == 3\"]\n")]
     #[case::after_a_long_step(
-        "edges:\n- scale: 4\n- patch:\n    target: deployment/web\n    patch:\n      metadata: {labels: {a: b}}\n\n# c\nnodes: [n]\n"
+        "edges:\n- scale: 4\n- patch:\n    target: deployment/web\n    patch:\n      metadata: {labels: {a: b}}\n\n# c\nnodes: [n1]\n"
     )]
     fn one_more_edge_and_nothing_else_changed(#[case] text: &str) {
         let read = |text: &str| parse("a/b.yaml", "a/b", text).unwrap_or_else(|error| panic!("{error}"));
