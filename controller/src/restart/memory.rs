@@ -162,7 +162,9 @@ impl Link {
         let Some(known) = view.config(name) else { return };
         match self.baseline {
             None => self.baseline = baseline(view, workload, name, &self.used, self.version),
-            Some(Baseline::Absent) if self.used.required || known.changed < self.version => {
+            Some(Baseline::Absent)
+                if flip!("late-config-restarts", self.used.required, false) || known.changed < self.version =>
+            {
                 self.baseline = Some(Baseline::Checksum(known.config.digest.used(&self.used)));
             }
             Some(_) => {}
@@ -191,8 +193,7 @@ fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, ver
         return Some(flip!("new-reference-is-current", Baseline::Outdated, now()));
     }
     if known.changed > version && known.appeared {
-        let waited = flip!("late-config-restarts", used.required, false);
-        return Some(if waited { now() } else { Baseline::Absent });
+        return Some(if used.required { now() } else { Baseline::Absent });
     }
     // Nobody watched; the server may know.
     let config = &known.config;

@@ -37,14 +37,16 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
             Some(before) if flip!("takeover-restarts", before == whole, false) => Verdict::Record(used.clone()),
             _ if flip!("rollout-unnoticed", linked.rolled_out, false) => Verdict::Record(used.clone()),
             // Pods have waited for it, so they have it as it is (X5, the other way round).
-            Some(before) if before == ABSENT && linked.used.required => Verdict::Record(used.clone()),
+            Some(before) if before == ABSENT && flip!("late-config-restarts", linked.used.required, false) => {
+                Verdict::Record(used.clone())
+            }
             Some(before) => Verdict::Changed(Some(before.clone()), used.clone()),
             None => match &linked.baseline {
                 Some(Baseline::Checksum(before)) if before != used => {
                     Verdict::Changed(Some(before.clone()), used.clone())
                 }
                 Some(Baseline::Outdated) => Verdict::Changed(None, used.clone()),
-                Some(Baseline::Absent) if !linked.used.required => {
+                Some(Baseline::Absent) if flip!("late-config-restarts", !linked.used.required, true) => {
                     Verdict::Changed(Some(ABSENT.to_owned()), used.clone())
                 }
                 _ => flip!("adoption-restarts", Verdict::Record(used.clone()), Verdict::Changed(None, used.clone())),

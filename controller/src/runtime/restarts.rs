@@ -92,9 +92,14 @@ impl Restarts {
         self.api.clone()
     }
 
-    /// Kinds that are watched; xing's controller knows no DaemonSets.
+    /// Kinds that are watched.
     pub(super) fn watched(&self) -> usize {
-        if self.settings.profile == Profile::Xing { 4 } else { 5 }
+        4 + usize::from(self.knows_daemon_sets())
+    }
+
+    /// xing's controller does not.
+    fn knows_daemon_sets(&self) -> bool {
+        flip!("xing-knows-daemon-sets", self.settings.profile != Profile::Xing, true)
     }
 
     /// Starts the watches; `seen` makes what each calls when its first list is complete.
@@ -113,7 +118,7 @@ impl Restarts {
         tasks.spawn(reflect::<Secret, _>(self.clone(), once(Resource::Secrets)));
         tasks.spawn(reflect::<Deployment, _>(self.clone(), once(Resource::Deployments)));
         tasks.spawn(reflect::<StatefulSet, _>(self.clone(), once(Resource::StatefulSets)));
-        if self.settings.profile != Profile::Xing {
+        if self.knows_daemon_sets() {
             tasks.spawn(reflect::<DaemonSet, _>(self.clone(), once(Resource::DaemonSets)));
         }
     }
