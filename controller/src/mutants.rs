@@ -58,7 +58,7 @@ mod switches {
     }
 
     /// All of them.
-    pub const BANK: [Mutant; 130] = [
+    pub const BANK: [Mutant; 135] = [
         // Sizes.
         of_deployments("unavailable-rounded-up", "rounds a percentage of maxUnavailable up"),
         of_deployments("surge-rounded-down", "rounds a percentage of maxSurge down where it sizes the new ReplicaSet"),
@@ -201,7 +201,12 @@ mod switches {
         of_restarts("change-not-noted", "does not write down what the pods had before it waits"),
         of_restarts("trigger-is-the-time", "writes another trigger each time it tries"),
         of_restarts("restart-and-record-apart", "does not record what it restarts for in the same write"),
+        of_restarts("change-only-noted", "writes down what has changed, and restarts nothing"),
         // xing's choices.
+        of_restarts("xing-change-only-noted", "writes down in xing's profile what has changed, and restarts nothing"),
+        of_restarts("xing-adoption-restarts", "restarts in xing's profile for being adopted"),
+        of_restarts("xing-counts-nothing", "restarts in xing's profile for nothing that was never applied"),
+        of_restarts("xing-strangers-kept", "keeps in xing's profile checksums of what is no longer referred to"),
         of_restarts("xing-knows-daemon-sets", "restarts DaemonSets in xing's profile"),
         of_restarts("xing-knows-every-reference", "finds in xing's profile what that controller does not"),
         of_restarts(

@@ -40,7 +40,11 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
             Some(before) if before == ABSENT && flip!("late-config-restarts", linked.used.required, false) => {
                 Verdict::Record(used.clone())
             }
-            Some(before) => Verdict::Changed(Some(before.clone()), used.clone()),
+            Some(before) => flip!(
+                "change-only-noted",
+                Verdict::Changed(Some(before.clone()), used.clone()),
+                Verdict::Record(used.clone())
+            ),
             None => match &linked.baseline {
                 Some(Baseline::Checksum(before)) if before != used => {
                     Verdict::Changed(Some(before.clone()), used.clone())
