@@ -108,9 +108,11 @@ async fn tell(
         let first = verdict::judge_blessed(one, expected);
         let mut second = verdict::judge_live(two, one);
         // Where upstream does several things, two that do different ones are both right.
-        let any = verdict::judge_blessed(two, expected);
-        if first.nearest.is_some() && any.outcome() == Outcome::Conformant {
-            second = any;
+        if first.nearest.is_some() {
+            let any = verdict::judge_blessed(two, expected);
+            if any.outcome() == Outcome::Conformant {
+                second = any;
+            }
         }
         let differ = second.verdict != Verdict::Conformant;
         if arguments.timelines || cases.len() == 1 || differ {

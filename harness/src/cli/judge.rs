@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::like::Like;
 use super::telling::{Play, Reports, Telling};
 use super::{CliError, run};
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::shelf::Shelf;
 use crate::verdict;
-use crate::versions::Minor;
 
 /// Judge stored recordings again; needs no cluster.
 #[derive(Debug, clap::Args)]
@@ -19,9 +19,8 @@ pub(super) struct Arguments {
     /// Where the cases and their blessed timelines are, if not where they were.
     #[arg(long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
-    /// Hold the subjects to what upstream of this version does, such as v1.33; so is upstream:VERSION itself without being told.
-    #[arg(long = "as", value_name = "VERSION")]
-    like: Option<Minor>,
+    #[command(flatten)]
+    like: Like,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     output: run::Output,
@@ -45,11 +44,11 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
             return Err(CliError::File { path: case, source });
         }
         let shelf = Shelf::beside(&case)?;
-        let shelf = shelf.held_to(&recording.header, arguments.like);
+        let shelf = shelf.held_to(&recording.header, arguments.like.like);
         let blessed = shelf.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge_blessed(&recording, blessed);
         let expected = judgement.expected(blessed);
-        let like = arguments.like.map_or_else(String::new, |minor| format!(" --as {minor}"));
+        let like = arguments.like.words();
         let repeat = format!("cargo lockstep judge {}{like}", path.display());
         run::print(&judgement, None, arguments.output, &repeat);
         let play =

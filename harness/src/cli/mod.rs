@@ -13,6 +13,7 @@ mod explain;
 mod failed;
 mod faults;
 mod judge;
+mod like;
 mod lint;
 mod list;
 mod mutants;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::like::Like;
 use super::progress::Progress;
 use super::select::{Selection, blessed};
 use super::stage::Place;
@@ -22,7 +23,6 @@ use crate::shelf::Shelf;
 use crate::subject::{Spec, Voice};
 use crate::timeline::Timeline;
 use crate::verdict::{self, Blessing, Judgement};
-use crate::versions::Minor;
 
 /// Judge a subject on cases, against the timelines blessed from upstream.
 #[derive(Debug, clap::Args)]
@@ -35,9 +35,8 @@ pub(super) struct Arguments {
     /// kind deployment:MANIFEST, a controller that runs as pods of the cluster, from a file or a folder of kustomize's.
     #[arg(long, default_value = "ours")]
     subject: Vec<String>,
-    /// Hold the subjects to what upstream of this version does, such as v1.33; so is upstream:VERSION itself without being told.
-    #[arg(long = "as", value_name = "VERSION")]
-    like: Option<Minor>,
+    #[command(flatten)]
+    like: Like,
     /// Play each case so many times.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -205,7 +204,7 @@ async fn tell(
         let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
         record::keep(&folder, recording)?;
     }
-    let shelf = shelf.held_to(&recording.header, arguments.like);
+    let shelf = shelf.held_to(&recording.header, arguments.like.like);
     let blessed = shelf.for_server(&recording.header.cluster.version);
     let judgement = verdict::judge_blessed(recording, blessed);
     tally.take(&judgement, blessed);
@@ -217,7 +216,7 @@ async fn tell(
         beside(&judgement, blessed);
     }
     let place = arguments.place.words_with(round.seed);
-    let like = arguments.like.map_or_else(String::new, |minor| format!(" --as {minor}"));
+    let like = arguments.like.words();
     let repeat = format!("cargo lockstep run {} --subject '{spec}'{like}{place}", case.path);
     if !brief || judgement.outcome() != Outcome::Conformant {
         print(&judgement, Some(took), arguments.output, &repeat);
