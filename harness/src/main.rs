@@ -4,14 +4,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use lockstep::cli::{Cli, CliError};
+use lockstep::subject::SUBJECT_TARGET;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     lockstep::supervise::main_if_asked();
-    let filter =
-        tracing_subscriber::EnvFilter::try_from_env("LOCKSTEP_LOG").unwrap_or_else(|_| "warn,kube_client=off".into());
+    // What a subject in this process says of faults that a case makes is no news of the harness's. LOCKSTEP_LOG=warn shows it.
+    let quiet = || format!("warn,kube_client=off,{SUBJECT_TARGET}=off").into();
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LOCKSTEP_LOG").unwrap_or_else(|_| quiet());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

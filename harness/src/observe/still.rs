@@ -13,6 +13,8 @@ use crate::recording::{Blame, Trouble};
 
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_millis(500);
+/// How often it is looked whether something did: what happens late in a silence costs a whole one anew, and no more.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen first.
 pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
@@ -23,11 +25,10 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
             return Rest { unsettled: Some(trouble), rounds };
         }
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
-        let before = quiet();
-        clock::pause(QUIET).await;
+        let still = silence(&quiet).await;
         rounds += 1;
         let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
-        let still = quiet() == before && heard;
+        let still = still && heard;
         let stuck = discrepancy(world, scene);
         if still && stuck.is_none() && ((scene.under_way)() == 0 || scene.subject != Half::Whole) {
             return Rest { unsettled: broken(world, scene), rounds };
@@ -54,10 +55,9 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
 pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
     let since = clock::instant();
     loop {
-        let before = world.activity(scene.namespace);
-        clock::pause(QUIET).await;
+        let still = silence(&|| world.activity(scene.namespace)).await;
         let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
-        if heard && world.activity(scene.namespace) == before {
+        if heard && still {
             return broken(world, scene);
         }
         if since.elapsed() >= scene.budget {
@@ -65,4 +65,16 @@ pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
             return Some(Trouble { blame: Blame::Lab, why });
         }
     }
+}
+
+/// Wait until nothing has happened for so long, or something has.
+async fn silence<T: PartialEq>(happened: &impl Fn() -> T) -> bool {
+    let (before, since) = (happened(), clock::instant());
+    while since.elapsed() < QUIET {
+        clock::pause(LOOK).await;
+        if happened() != before {
+            return false;
+        }
+    }
+    true
 }

@@ -16,6 +16,7 @@ use std::str::FromStr;
 
 pub use deployment::ManifestError;
 pub use error::SubjectError;
+pub use ours::SUBJECT_TARGET;
 pub use voice::Voice;
 
 use crate::case::RestartOptions;

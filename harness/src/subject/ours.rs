@@ -18,6 +18,9 @@ use crate::controllers::{Controller, Controllers};
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 
+/// The target of what it logs where it is a task of this process.
+pub const SUBJECT_TARGET: &str = "rollout_controller";
+
 /// The controller as a task of this process.
 #[derive(Debug)]
 pub(super) struct Task {

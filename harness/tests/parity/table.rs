@@ -62,11 +62,19 @@ impl Table {
         }
     }
 
+    /// Whether this answer reaches one of these cells.
+    pub(crate) fn is_among(cells: &BTreeSet<String>, step: &Step, sim: &Answer) -> bool {
+        let (verb, kind, outcome) = (&step.verb, &step.kind, sim.outcome());
+        let refused = outcome == "beyond" && REFUSED.contains(&verb.as_str());
+        cells.contains(&format!("{verb} {kind} {outcome}"))
+            || (refused && (cells.contains(&format!("{verb} beyond")) || cells.contains(&format!("refused {kind} beyond"))))
+    }
+
     /// The cells that can be reached and were not.
-    pub(crate) fn empty(&self) -> Vec<String> {
+    pub(crate) fn empty(&self) -> BTreeSet<String> {
         let any = |verb: &str| self.cells.keys().any(|(of, _, outcome)| of == verb && outcome == "beyond");
         let never = REFUSED.iter().filter(|verb| !any(verb)).map(|verb| format!("{verb} beyond"));
-        let mut empty: Vec<String> = never.collect();
+        let mut empty: BTreeSet<String> = never.collect();
         for kind in KINDS {
             for (verb, outcomes) in REACHABLE {
                 let has = match verb {
@@ -91,7 +99,7 @@ impl Table {
                     // What admission put into its spec is in no body of ours.
                     let whole = matches!(verb, "replace" | "dry-replace") && *outcome == "ok" && kind.kind == "Pod";
                     if !made && !whole && !outside && !self.cells.contains_key(&cell) {
-                        empty.push(format!("{verb} {} {outcome}", kind.kind));
+                        empty.insert(format!("{verb} {} {outcome}", kind.kind));
                     }
                 }
             }

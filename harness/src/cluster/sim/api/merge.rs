@@ -81,9 +81,9 @@ fn inner<'a>(shape: Option<&'a Shape>, name: &str) -> (Option<&'a Field>, Option
 
 fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> Result<Value, String> {
     let Some(key) = &field.key else {
-        let mut merged = old.to_vec();
-        for item in new {
-            // Each once.
+        let mut merged = Vec::new();
+        for item in old.iter().chain(new) {
+            // Each once, what was there twice as well.
             if !merged.contains(item) {
                 merged.push(item.clone());
             }
@@ -191,6 +191,13 @@ mod tests {
         let object = json!({"containers": [{"name": "a"}]});
         let patch = json!({"containers": [{"name": "n"}]});
         assert_eq!(patched("PodSpec", &object, &patch), json!({"containers": [{"name": "n"}, {"name": "a"}]}));
+    }
+
+    #[test]
+    fn a_list_without_a_key_has_each_item_once_afterwards() {
+        let object = json!({"finalizers": ["a.b/c", "a.b/c"]});
+        let patch = json!({"finalizers": ["a.b/d"]});
+        assert_eq!(patched("ObjectMeta", &object, &patch), json!({"finalizers": ["a.b/d", "a.b/c"]}));
     }
 
     #[test]
