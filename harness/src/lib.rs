@@ -53,6 +53,7 @@ pub mod mutants;
 pub mod news;
 pub mod observe;
 pub mod outcome;
+mod pointer;
 pub mod recording;
 pub mod report;
 mod route;

@@ -39,7 +39,7 @@ pub(super) fn is_news(rs: &ReplicaSet, status: &ReplicaSetStatus) -> bool {
 
 /// Whether a pod has all labels of the template.
 fn is_fully_labeled(pod: &Pod, rs: &ReplicaSet) -> bool {
-    let labels = rs.template().pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = rs.template()["metadata"]["labels"].as_object();
     let has = |(key, value): (&String, &Value)| pod.traits().labels.get(key).map(String::as_str) == value.as_str();
     labels.is_none_or(|labels| labels.iter().all(has))
 }

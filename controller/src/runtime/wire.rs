@@ -41,9 +41,8 @@ pub(super) struct Raw<T> {
 
 impl<T> Raw<T> {
     fn key(&self) -> (Key, String) {
-        let text = |pointer| self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
-        (key, text("/metadata/resourceVersion").to_owned())
+        let text = |field| self.value["metadata"][field].as_str().unwrap_or_default();
+        (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned())
     }
 
     /// Without the field managers, which nobody here uses, and which the server keeps where a write leaves them out.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::case::Case;
 use crate::case::model::{Edge, PatchKind, Step};
+use crate::pointer::At;
 use crate::timeline::Bounds;
 
 /// What a Deployment's strategy allows, and the words that it comes from.
@@ -41,7 +42,7 @@ fn of_each(deployments: &BTreeMap<String, Value>) -> BTreeMap<String, Allowed> {
 }
 
 fn of(deployment: &Value) -> Allowed {
-    let spec = |pointer: &str| deployment.pointer(&format!("/spec/{pointer}"));
+    let spec = |pointer: &str| deployment.at(&format!("/spec/{pointer}"));
     let recreate = spec("strategy/type").and_then(Value::as_str) == Some("Recreate");
     let share = |field: &str| {
         let value = spec(&format!("strategy/rollingUpdate/{field}"));

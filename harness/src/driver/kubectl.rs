@@ -14,6 +14,7 @@ use super::{DriveError, Driver};
 use crate::case::model::{Cascade, PatchKind, Target};
 use crate::clock;
 use crate::observe::{Kind, Object};
+use crate::pointer::At;
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
@@ -36,7 +37,7 @@ impl Driver {
         }
         self.resolve_owners(&mut manifest).await?;
         self.make_real(&mut manifest).await?;
-        let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
+        let text = |pointer: &str| manifest.at(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         let api = self.api(group, version, &kind);
@@ -100,7 +101,7 @@ impl Driver {
             Some(name) => name.to_owned(),
             None => {
                 let found = self.deployments().get(deployment).await?;
-                let name = found.data.pointer("/spec/template/spec/containers/0/name").and_then(Value::as_str);
+                let name = found.data.at("/spec/template/spec/containers/0/name").and_then(Value::as_str);
                 name.unwrap_or_default().to_owned()
             }
         };
@@ -130,7 +131,7 @@ impl Driver {
 
     pub(super) async fn pause(&self, deployment: &str, paused: bool) -> Result<(), DriveError> {
         let found = self.deployments().get(deployment).await?;
-        let is = found.data.pointer("/spec/paused").and_then(Value::as_bool).unwrap_or(false);
+        let is = found.data.at("/spec/paused").and_then(Value::as_bool).unwrap_or(false);
         if is == paused {
             let not = if paused { "already" } else { "not" };
             return Err(DriveError::Refused(format!("deployment \"{deployment}\" is {not} paused")));
@@ -140,7 +141,7 @@ impl Driver {
 
     pub(super) async fn restart(&self, deployment: &str) -> Result<(), DriveError> {
         let found = self.deployments().get(deployment).await?;
-        if found.data.pointer("/spec/paused") == Some(&Value::Bool(true)) {
+        if found.data.at("/spec/paused") == Some(&Value::Bool(true)) {
             return Err(DriveError::Refused(format!(
                 "can't restart paused deployment \"{deployment}\"; resume it first"
             )));
@@ -151,7 +152,7 @@ impl Driver {
 
     pub(super) async fn undo(&self, deployment: &str, to_revision: i64) -> Result<(), DriveError> {
         let found = self.deployments().get(deployment).await?;
-        if found.data.pointer("/spec/paused") == Some(&Value::Bool(true)) {
+        if found.data.at("/spec/paused") == Some(&Value::Bool(true)) {
             return Err(DriveError::Refused(format!(
                 "cannot undo the paused deployment \"{deployment}\"; resume it first"
             )));
@@ -175,7 +176,7 @@ impl Driver {
         if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
             labels.remove("pod-template-hash");
         }
-        if found.data.pointer("/spec/template") == Some(&template) {
+        if found.data.at("/spec/template") == Some(&template) {
             return Err(DriveError::Refused(format!(
                 "skipped rollback (current template already matches revision {to_revision})"
             )));

@@ -1,6 +1,7 @@
 //! An edge in the words of its case, for marks, timelines and messages. Pure.
 
 use crate::case::model::{Case, Count, Edge, Life, Naming, Place, Pods, Readiness, Traits};
+use crate::pointer::At;
 
 /// What an edge does, as a timeline shows it. Names of Deployments are left out where the case has only one.
 pub fn label(case: &Case, edge: &Edge) -> String {
@@ -46,7 +47,7 @@ pub fn label(case: &Case, edge: &Edge) -> String {
 }
 
 fn apply(manifest: &serde_json::Value) -> String {
-    let text = |pointer: &str| manifest.pointer(pointer).and_then(|value| value.as_str()).unwrap_or("?");
+    let text = |pointer: &str| manifest.at(pointer).and_then(|value| value.as_str()).unwrap_or("?");
     let mut label = format!("{}/{}", text("/kind").to_lowercase(), text("/metadata/name"));
     let shown = [
         ("replicas", "/spec/replicas"),
@@ -56,7 +57,7 @@ fn apply(manifest: &serde_json::Value) -> String {
         ("image", "/spec/template/spec/containers/0/image"),
     ];
     for (name, pointer) in shown {
-        match manifest.pointer(pointer) {
+        match manifest.at(pointer) {
             Some(serde_json::Value::String(text)) => label += &format!(" {name}={text}"),
             Some(value) => label += &format!(" {name}={value}"),
             None => {}

@@ -14,6 +14,7 @@ use super::{DriveError, Driver, PodEdge, next_pods};
 use crate::case::model::{Naming, Phase, Place, Readiness, Traits};
 use crate::clock;
 use crate::observe::{Kind, Object};
+use crate::pointer::At;
 
 /// The annotation that a deletion cost is read from.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -108,7 +109,7 @@ fn status(pod: &Object, traits: &Traits, now: Timestamp) -> Option<Value> {
         status["conditions"] = json!([condition("ContainersReady", is), condition("Ready", is)]);
     }
     let counted = |pointer: &str, restarts: i64, only: fn(&Value) -> bool| {
-        let containers = pod.value.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+        let containers = pod.value.at(pointer).and_then(Value::as_array).into_iter().flatten();
         let one = |(at, container): (usize, &Value)| {
             let count = if at == 0 { restarts } else { 0 };
             json!({"name": container["name"], "image": container["image"], "imageID": "", "ready": true, "restartCount": count})

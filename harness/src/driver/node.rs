@@ -13,6 +13,7 @@ use super::{DriveError, Driver, Stillness};
 use crate::case::model::{Count, Pods};
 use crate::clock;
 use crate::observe::{Kind, Object, World};
+use crate::pointer::At;
 
 /// What happens to a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +163,7 @@ impl Driver {
         }
         let api = self.api("", "v1", "Pod");
         let condition = |kind: &str, ready: bool| {
-            let was = pod.value.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+            let was = pod.value.at("/status/conditions").and_then(Value::as_array).into_iter().flatten();
             let status = if ready { "True" } else { "False" };
             match was.into_iter().find(|c| c["type"] == kind && c["status"] == status) {
                 Some(same) => same.clone(),

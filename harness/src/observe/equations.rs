@@ -9,6 +9,7 @@
 use super::Object;
 use crate::case::model::Terminations;
 use crate::controllers::{Controller, Controllers};
+use crate::pointer::At;
 use crate::recording::{Blame, Trouble};
 
 /// The readiness gate of pods that run for real: the condition that the case holds, under the project's own name.
@@ -58,7 +59,7 @@ pub fn history_pending(namespace: &Namespace<'_>) -> bool {
         let complete = ["/status/updatedReplicas", "/status/replicas", "/status/availableReplicas"]
             .iter()
             .all(|counter| deployment.int(counter) == replicas);
-        let limit = deployment.value.pointer("/spec/revisionHistoryLimit").and_then(serde_json::Value::as_i64);
+        let limit = deployment.value.at("/spec/revisionHistoryLimit").and_then(serde_json::Value::as_i64);
         let empty = owned(deployment, namespace.replica_sets)
             .filter(|rs| rs.int("/spec/replicas") == 0 && rs.int("/status/replicas") == 0 && !rs.deleting());
         let empty = i64::try_from(empty.count()).unwrap_or(i64::MAX);
@@ -105,7 +106,7 @@ fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
                 let terminating = pods()
                     .filter(|pod| pod.deleting() && !matches!(pod.text("/status/phase"), "Failed" | "Succeeded"))
                     .count();
-                let reported = rs.value.pointer("/status/terminatingReplicas").is_some();
+                let reported = rs.value.at("/status/terminatingReplicas").is_some();
                 reported.then(|| differs(rs, "replicaset", "terminatingReplicas", count(terminating))).flatten()
             })
     })
@@ -115,7 +116,7 @@ fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
 /// status tells of.
 fn garbage(namespace: &Namespace<'_>) -> Option<String> {
     let waits = |object: &Object, finalizer: &str| {
-        let finalizers = object.value.pointer("/metadata/finalizers").and_then(serde_json::Value::as_array);
+        let finalizers = object.value.at("/metadata/finalizers").and_then(serde_json::Value::as_array);
         object.deleting() && finalizers.is_some_and(|names| names.iter().any(|name| name == finalizer))
     };
     let has = |owner: &Object, all: &[Object]| all.iter().any(|one| one.owner() == Some(owner.text("/metadata/uid")));
@@ -130,7 +131,7 @@ fn garbage(namespace: &Namespace<'_>) -> Option<String> {
 
 /// A real pod runs, and is ready exactly when the case lets it be; of a held one there is nothing to say.
 fn kubelet_lags(pod: &Object) -> Option<String> {
-    let gates = pod.value.pointer("/spec/readinessGates").and_then(serde_json::Value::as_array);
+    let gates = pod.value.at("/spec/readinessGates").and_then(serde_json::Value::as_array);
     if !pod.alive() || !gates.is_some_and(|gates| gates.iter().any(|gate| gate["conditionType"] == REAL_GATE)) {
         return None;
     }

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use super::{Kind, ObserveError, World};
 use crate::clock;
+use crate::pointer::At;
 use crate::recording::Change;
 
 /// The running watches; dropping it ends them.
@@ -90,7 +91,7 @@ async fn follow(client: &kube::Client, path: &str, kind: Kind, mut from: String,
                     break;
                 }
             };
-            if let Some(version) = object.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
+            if let Some(version) = object.at("/metadata/resourceVersion").and_then(Value::as_str) {
                 version.clone_into(&mut from);
             }
             world.deliver(kind, change, object);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::clock::Instant;
+use crate::pointer::At;
 
 use serde_json::Value;
 
@@ -56,22 +57,22 @@ pub struct Object {
 impl Object {
     /// The value at a JSON pointer, as an integer; 0 where there is none.
     pub fn int(&self, pointer: &str) -> i64 {
-        self.value.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
+        self.value.at(pointer).and_then(Value::as_i64).unwrap_or(0)
     }
 
     /// The value at a JSON pointer, as text; empty where there is none.
     pub fn text(&self, pointer: &str) -> &str {
-        self.value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
+        self.value.at(pointer).and_then(Value::as_str).unwrap_or("")
     }
 
     /// Whether `metadata.deletionTimestamp` is set.
     pub fn deleting(&self) -> bool {
-        self.value.pointer("/metadata/deletionTimestamp").is_some()
+        self.value.at("/metadata/deletionTimestamp").is_some()
     }
 
     /// The UID of the controller that owns it, if any.
     pub fn owner(&self) -> Option<&str> {
-        let references = self.value.pointer("/metadata/ownerReferences")?.as_array()?;
+        let references = self.value.at("/metadata/ownerReferences")?.as_array()?;
         references.iter().find(|r| r["controller"] == true)?["uid"].as_str()
     }
 
@@ -87,7 +88,7 @@ impl Object {
 
     /// Whether a condition of the object's status is True.
     pub fn condition(&self, kind: &str) -> bool {
-        let conditions = self.value.pointer("/status/conditions").and_then(Value::as_array);
+        let conditions = self.value.at("/status/conditions").and_then(Value::as_array);
         conditions.into_iter().flatten().any(|c| c["type"] == kind && c["status"] == "True")
     }
 }
@@ -229,7 +230,7 @@ impl World {
     /// Take in one version. Called by the watches only.
     pub(crate) fn deliver(&self, kind: Kind, change: Change, mut object: Value) {
         let at = self.elapsed();
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
+        let text = |pointer: &str| object.at(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
         let rv = text("/metadata/resourceVersion").parse().unwrap_or(0);
         let mut inner = self.lock();

@@ -21,6 +21,7 @@ use crate::gate::{
 use crate::observe::catch_up::catch_up;
 use crate::observe::settle::{Half, arrive};
 use crate::observe::still;
+use crate::pointer::At;
 use crate::recording::{Blame, Entry, Meeting, NEVER_CAME};
 
 /// What a step has laid.
@@ -223,7 +224,7 @@ impl<'a> Play<'a> {
         let now = if creates { None } else { self.driver.look(&met.route.resource, &met.route.name).await };
         // It will be a conflict, and asked again.
         let version =
-            |object: &Value| object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
+            |object: &Value| object.at("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
         if let (Some(now), Some(known)) = (&now, version(&body))
             && version(now).is_some_and(|latest| latest != known)
         {
@@ -237,7 +238,7 @@ impl<'a> Play<'a> {
         };
         let sets = appeared(&self.entries, &decided.deployment);
         let number = |name: &str| (1..).zip(&sets).find(|(_, set)| *set == name).map(|(number, _)| number);
-        let replicas = |object: &Value| object.pointer("/spec/replicas").and_then(Value::as_i64).map_or(1, narrow);
+        let replicas = |object: &Value| object.at("/spec/replicas").and_then(Value::as_i64).map_or(1, narrow);
         Ok(match decided.what {
             DecidedWhat::Created(count) => {
                 creates
@@ -247,7 +248,7 @@ impl<'a> Play<'a> {
             }
             DecidedWhat::Deleted => deletes && number(&met.route.name) == Some(wanted),
             DecidedWhat::Resized { from, to } => {
-                let asked = body.pointer("/spec/replicas").is_some() && replicas(&body) == to;
+                let asked = body.at("/spec/replicas").is_some() && replicas(&body) == to;
                 !creates
                     && !deletes
                     && asked
@@ -334,13 +335,13 @@ fn appeared(entries: &[Entry], deployment: &str) -> Vec<String> {
 
 /// The name of the Deployment that controls an object.
 fn owner(object: &Value) -> Option<&str> {
-    let references = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let references = object.at("/metadata/ownerReferences")?.as_array()?;
     let owner = references.iter().find(|owner| owner["controller"] == true)?;
     owner["name"].as_str().filter(|_| owner["kind"] == "Deployment")
 }
 
 fn revision_of(object: &Value) -> Option<&str> {
-    object.pointer("/metadata/annotations/deployment.kubernetes.io~1revision")?.as_str()
+    object.at("/metadata/annotations/deployment.kubernetes.io~1revision")?.as_str()
 }
 
 fn narrow(number: i64) -> i32 {

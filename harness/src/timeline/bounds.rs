@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::object;
+use crate::pointer::At;
 
 /// What a Deployment's strategy allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Bounds {
         if object::text(deployment, "/spec/strategy/type") == Some("Recreate") {
             return Self { most: replicas, least: None };
         }
-        let rolling = |field: &str| deployment.pointer(&format!("/spec/strategy/rollingUpdate/{field}"));
+        let rolling = |field: &str| deployment.at(&format!("/spec/strategy/rollingUpdate/{field}"));
         let surge = share(rolling("maxSurge"), replicas, Rounding::Up);
         let unavailable = match share(rolling("maxUnavailable"), replicas, Rounding::Down) {
             // Both zero would leave no way to move.

@@ -11,6 +11,7 @@ use super::names::Names;
 use super::object;
 use super::pods::crowd;
 use super::world::{DEPLOYMENT, POD, REPLICA_SET, World};
+use crate::pointer::At;
 
 /// Reasons of Progressing that mean "on its way". Which of them is written depends on a race between upstream's own status
 /// writes, so they are one class while the Deployment is not complete.
@@ -81,7 +82,7 @@ fn deployment_state(deployment: &Value) -> State {
 
 /// Whether `spec.paused` is set.
 pub(super) fn paused(deployment: &Value) -> bool {
-    deployment.pointer("/spec/paused") == Some(&Value::Bool(true))
+    deployment.at("/spec/paused") == Some(&Value::Bool(true))
 }
 
 /// Whether the status says that the roll-out is done: as many updated, available and in total as wanted, and the status is
@@ -97,7 +98,7 @@ fn complete(deployment: &Value) -> bool {
 
 /// Conditions by type: `Available=True(MinimumReplicasAvailable)`; the reason is `incomplete` where `on_its_way` says so.
 fn conditions(object: &Value, on_its_way: impl Fn(&str, &str) -> bool) -> Vec<Field> {
-    let all = object.pointer("/status/conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let all = object.at("/status/conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let field = |condition: &Value| {
         let text = |key: &str| object::text(condition, key).unwrap_or_default().to_owned();
         let (kind, reason) = (text("/type"), text("/reason"));

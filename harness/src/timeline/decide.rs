@@ -9,6 +9,7 @@ use super::names::Names;
 use super::object::{self, OWN_PREFIX, REVISION};
 use super::shape;
 use super::world::World;
+use crate::pointer::At;
 use crate::recording::{Change, Version};
 
 /// Annotations of the controller's own, by what follows their prefix, and what timelines call them, in print order.
@@ -155,7 +156,7 @@ fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) ->
 
 /// Labels and finalizers that differ. Finalizers of a deletion in progress are the garbage collector's.
 fn metadata_changes(before: &Value, after: &Value) -> Vec<Field> {
-    let finalizers = |object: &Value| object.pointer("/metadata/finalizers").cloned();
+    let finalizers = |object: &Value| object.at("/metadata/finalizers").cloned();
     let finalizers = (!object::deleting(after) && finalizers(before) != finalizers(after))
         .then(|| Field::new("finalizers", "changed"));
     label_changes(before, after).into_iter().chain(finalizers).collect()

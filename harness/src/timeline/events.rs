@@ -15,6 +15,7 @@ use super::object;
 use super::token::quote;
 use super::world::{DEPLOYMENT, EVENT, REPLICA_SET};
 use crate::controllers::Controller;
+use crate::pointer::At;
 use crate::recording::{Entry, Recording};
 
 /// From so many distinct Events in ten minutes on, client-go aggregates them.
@@ -88,7 +89,7 @@ fn line(event: &Value, names: &Names, unanswered: bool) -> String {
 /// `Normal SuccessfulCreate rs1`.
 fn line_of_set(event: &Value, names: &Names) -> String {
     let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));
-    let set = names.replica_set(&json!({"metadata": {"uid": event.pointer("/involvedObject/uid")}}));
+    let set = names.replica_set(&json!({"metadata": {"uid": event.at("/involvedObject/uid")}}));
     format!("{} {} {set}", text("/type"), text("/reason"))
 }
 

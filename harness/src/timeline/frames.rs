@@ -8,6 +8,7 @@ use super::model::{Decision, EdgeId};
 use super::names::Names;
 use super::object;
 use super::world::{POD, REPLICA_SET, World};
+use crate::pointer::At;
 use crate::recording::{Change, Entry, Recording, Version, Writer};
 
 /// One state of the recorded world, and how it came about.
@@ -74,7 +75,7 @@ impl<'a> Frame<'_, 'a> {
     /// The workload whose pod template somebody other than the driver changed in this frame, as `kind/name`.
     pub(crate) fn restarted(&self, kinds: &[&str]) -> Option<String> {
         let version = self.version.filter(|it| it.by == Writer::Other && it.change != Change::Deleted)?;
-        let template = |object: &'a Value| object.pointer("/spec/template");
+        let template = |object: &'a Value| object.at("/spec/template");
         let changed = template(self.before?) != template(&version.object);
         (kinds.contains(&version.kind.as_str()) && changed)
             .then(|| format!("{}/{}", version.kind.to_lowercase(), version.name))

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::pointer::At;
 use serde_json::{Map, Value};
 
 /// The label that a Deployment adds to its ReplicaSets' templates, selectors and labels.
@@ -14,7 +15,7 @@ pub(super) const OWN_PREFIX: &str = "deployment.kubernetes.io/";
 
 /// An integer, by JSON pointer.
 pub(super) fn int(object: &Value, pointer: &str) -> Option<i64> {
-    object.pointer(pointer)?.as_i64()
+    object.at(pointer)?.as_i64()
 }
 
 /// An integer that counts something: 0 when it is absent, as the API leaves zeros out.
@@ -24,7 +25,7 @@ pub(super) fn count(object: &Value, pointer: &str) -> i64 {
 
 /// A string, by JSON pointer.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
-    object.pointer(pointer)?.as_str()
+    object.at(pointer)?.as_str()
 }
 
 /// The name.
@@ -44,7 +45,7 @@ pub(super) fn replicas(object: &Value) -> i32 {
 
 /// A map of strings at a pointer: labels, annotations, a selector's matchLabels.
 pub(super) fn strings<'a>(object: &'a Value, pointer: &str) -> BTreeMap<&'a str, &'a str> {
-    let map = object.pointer(pointer).and_then(Value::as_object);
+    let map = object.at(pointer).and_then(Value::as_object);
     map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
 }
 
@@ -60,7 +61,7 @@ pub(super) fn revision(object: &Value) -> Option<i64> {
 
 /// The owner reference that says `controller: true`.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
-    let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let owners = object.at("/metadata/ownerReferences")?.as_array()?;
     owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
@@ -71,12 +72,12 @@ pub(super) fn controller_uid(object: &Value) -> Option<&str> {
 
 /// Whether its deletion has begun.
 pub(super) fn deleting(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
+    object.at("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
 }
 
 /// A pod template without the hash label, and without nulls and empty maps, which mean nothing to the API.
 pub(super) fn bare_template(object: &Value) -> Value {
-    let mut template = object.pointer("/spec/template").cloned().unwrap_or(Value::Null);
+    let mut template = object.at("/spec/template").cloned().unwrap_or(Value::Null);
     if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
         labels.remove(HASH_LABEL);
     }

@@ -12,6 +12,7 @@ use super::model::{Action, Decision, Field};
 use super::names::Names;
 use super::object;
 use super::world::{POD, REPLICA_SET, World};
+use crate::pointer::At;
 use crate::recording::{Change, Version, Writer};
 
 /// The pods that moved, by how, and what is odd about the new ones; by the rank and the name of their ReplicaSet.
@@ -125,8 +126,8 @@ fn moved<'a>(before: Option<&Value>, version: &Version, world: &World<'a>) -> Op
 /// Every way in which a new pod is not of its ReplicaSet's template.
 /// Source: the API's documentation of ReplicaSet's `template`, and of controller references.
 fn odd(pod: &Value, set: &Value) -> Vec<&'static str> {
-    let template = |pointer: &str| set.pointer(&format!("/spec/template{pointer}")).cloned().unwrap_or(Value::Null);
-    let has = |pointer: &str| pod.pointer(pointer).cloned().unwrap_or(Value::Null);
+    let template = |pointer: &str| set.at(&format!("/spec/template{pointer}")).cloned().unwrap_or(Value::Null);
+    let has = |pointer: &str| pod.at(pointer).cloned().unwrap_or(Value::Null);
     let strings =
         |pointer: &str| object::strings(pod, pointer) == object::strings(set, &format!("/spec/template{pointer}"));
     let images = |spec: Value| {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::model::Field;
 use super::object::{self, HASH_LABEL};
 use super::world::World;
+use crate::pointer::At;
 
 /// What is written in place of a hash.
 const HASH: &str = "<hash>";
@@ -66,7 +67,7 @@ fn labelled(set: &Value, deployment: &Value, hash: &str, pointer: &str, key: &st
 
 /// The selector must be the Deployment's and the hash.
 fn selecting(set: &Value, deployment: &Value, hash: &str) -> Option<Field> {
-    let expressions = |object: &Value| object.pointer("/spec/selector/matchExpressions").cloned();
+    let expressions = |object: &Value| object.at("/spec/selector/matchExpressions").cloned();
     let mut ordinary = object::strings(deployment, "/spec/selector/matchLabels");
     ordinary.insert(HASH_LABEL, hash);
     let labels = object::strings(set, "/spec/selector/matchLabels");

@@ -67,7 +67,8 @@ impl Table {
         let (verb, kind, outcome) = (&step.verb, &step.kind, sim.outcome());
         let refused = outcome == "beyond" && REFUSED.contains(&verb.as_str());
         cells.contains(&format!("{verb} {kind} {outcome}"))
-            || (refused && (cells.contains(&format!("{verb} beyond")) || cells.contains(&format!("refused {kind} beyond"))))
+            || (refused
+                && (cells.contains(&format!("{verb} beyond")) || cells.contains(&format!("refused {kind} beyond"))))
     }
 
     /// The cells that can be reached and were not.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::kinds::Kind;
+use crate::pointer::At;
 
 /// Fill in an object.
 pub(super) fn fill(kind: &Kind, body: &mut Value) {
@@ -199,7 +200,7 @@ fn volume(volume: &mut Value) {
 }
 
 fn requests_from_limits(container: &mut Value) {
-    let limits = container.pointer("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
+    let limits = container.at("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
     if limits.is_empty() {
         return;
     }

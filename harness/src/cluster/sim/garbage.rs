@@ -14,6 +14,7 @@ use super::kinds::{Kind, named, served};
 use super::remove::{FOREGROUND, How, ORPHAN};
 use super::server::{Server, stamp};
 use super::store::{Key, Object};
+use crate::pointer::At;
 
 impl Server {
     /// Do the next thing that is due; whether there was one.
@@ -69,7 +70,7 @@ impl Server {
             }
             (Some(before), Some(after)) => {
                 let references = "/metadata/ownerReferences";
-                after.deleting() || before.body.pointer(references) != after.body.pointer(references)
+                after.deleting() || before.body.at(references) != after.body.at(references)
             }
         })
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::problem::{Outcome, Problem};
+use crate::pointer::At;
 
 /// Apply all operations to an object.
 pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
@@ -15,7 +16,7 @@ pub(super) fn apply(operations: &[Value], object: &Value) -> Outcome<Value> {
         }
         let mut operation = operation.clone();
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if op == "replace" && object.pointer(parent).is_some_and(Value::is_object) {
+        if op == "replace" && object.at(parent).is_some_and(Value::is_object) {
             // What is not there is replaced all the same.
             operation["op"] = "add".into();
         }

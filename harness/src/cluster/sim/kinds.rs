@@ -58,8 +58,8 @@ impl Kind {
     }
 
     /// Its place in [`KINDS`].
-    pub(super) fn place(&self) -> usize {
-        KINDS.iter().position(|kind| kind == self).expect("a kind is one of them")
+    pub(super) fn place(&'static self) -> usize {
+        KINDS.iter().position(|kind| std::ptr::eq(kind, self)).expect("a kind is one of them")
     }
 }
 

@@ -13,6 +13,7 @@ use super::options;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::Object;
+use crate::pointer::At;
 
 /// The finalizer that keeps an object until its dependents are gone.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
@@ -278,7 +279,7 @@ fn how(ask: &Ask<'_>) -> Outcome<How> {
     }
     let dry: Vec<&str> = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut errors = Vec::new();
-    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let text = |pointer: &str| body.at(pointer).and_then(Value::as_str).map(str::to_owned);
     let propagation = text("/propagationPolicy");
     if let Some(other) = propagation.as_deref().filter(|one| !matches!(*one, "Orphan" | "Background" | "Foreground")) {
         let among = ["Foreground", "Background", "Orphan", "nil"];

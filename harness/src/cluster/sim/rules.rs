@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::defaults::entry;
 use super::kinds::Kind;
+use crate::pointer::At;
 
 /// Kinds whose generation counts the changes of their spec.
 fn counts(kind: &Kind) -> bool {
@@ -140,8 +141,7 @@ fn quality(spec: &Value) -> &'static str {
     let containers =
         || ["containers", "initContainers"].into_iter().flat_map(|list| spec[list].as_array().into_iter().flatten());
     let counted = |container: &Value, which: &str| -> Vec<(String, String)> {
-        let amounts =
-            container.pointer(&format!("/resources/{which}")).and_then(Value::as_object).into_iter().flatten();
+        let amounts = container.at(&format!("/resources/{which}")).and_then(Value::as_object).into_iter().flatten();
         let counted = amounts.filter(|(name, amount)| matches!(name.as_str(), "cpu" | "memory") && *amount != "0");
         counted.map(|(name, amount)| (name.clone(), amount.as_str().unwrap_or_default().to_owned())).collect()
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::problem::{Outcome, Problem};
+use crate::pointer::At;
 
 /// All of these must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,7 +84,7 @@ impl Selector {
         self.matches_labels(&object["metadata"]["labels"])
             && self.fields.iter().all(|(key, equal, value)| {
                 let pointer = format!("/{}", key.replace('.', "/"));
-                let found = match object.pointer(&pointer) {
+                let found = match object.at(&pointer) {
                     Some(Value::String(found)) => found.clone(),
                     Some(Value::Null) | None if matches!(key.as_str(), "spec.unschedulable" | "spec.hostNetwork") => {
                         "false".to_owned()

@@ -54,7 +54,7 @@ pub(super) struct Store {
 }
 
 impl Key {
-    pub(super) fn new(kind: &Kind, namespace: &str, name: &str) -> Self {
+    pub(super) fn new(kind: &'static Kind, namespace: &str, name: &str) -> Self {
         Self { kind: kind.place(), namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
@@ -131,7 +131,7 @@ impl Store {
     }
 
     /// Those of a kind, in a namespace or (empty) in all.
-    pub(super) fn list<'a>(&'a self, kind: &Kind, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
+    pub(super) fn list<'a>(&'a self, kind: &'static Kind, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
         let from = Key::new(kind, namespace, "");
         let place = from.kind;
         self.objects
@@ -151,7 +151,7 @@ impl Store {
     }
 
     /// Those of a kind as they were at an older version.
-    pub(super) fn list_at(&self, kind: &Kind, namespace: &str, version: u64) -> Vec<Arc<Object>> {
+    pub(super) fn list_at(&self, kind: &'static Kind, namespace: &str, version: u64) -> Vec<Arc<Object>> {
         let mut objects: BTreeMap<Key, Arc<Object>> =
             self.list(kind, namespace).map(|object| (object.key(), Arc::clone(object))).collect();
         let place = kind.place();

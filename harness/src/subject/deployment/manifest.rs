@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::pointer::At;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -113,14 +114,14 @@ impl Manifest {
 
     /// How many pods it asks for.
     pub(super) fn replicas(&self) -> i64 {
-        self.deployment.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
+        self.deployment.at("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
     }
 
     /// Every image that its pods are made of, once each.
     pub(super) fn images(&self) -> Vec<String> {
         let mut images = Vec::new();
         for list in super::CONTAINERS {
-            let containers = self.deployment.pointer(&format!("/spec/template/spec/{list}"));
+            let containers = self.deployment.at(&format!("/spec/template/spec/{list}"));
             for container in containers.and_then(Value::as_array).into_iter().flatten() {
                 let image = text_at(container, "/image");
                 if !image.is_empty() && !images.contains(&image) {
@@ -142,7 +143,7 @@ pub(super) fn namespace(object: &Value) -> String {
 
 /// A string, or nothing where there is none.
 pub(super) fn text_at(value: &Value, pointer: &str) -> String {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+    value.at(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// One document, or the items of a list.
@@ -173,15 +174,15 @@ fn check(deployment: &Value) -> Result<(), String> {
     if deployment["apiVersion"] != "apps/v1" {
         return Err(format!("apiVersion is {}, and must be apps/v1", deployment["apiVersion"]));
     }
-    match deployment.pointer("/spec/replicas") {
+    match deployment.at("/spec/replicas") {
         None | Some(Value::Null) => {}
         Some(number) if number.as_i64().is_some_and(|number| number > 0) => {}
         Some(other) => return Err(format!("spec.replicas is {other}, so that nobody would be judged")),
     }
-    if !deployment.pointer("/spec/selector").is_some_and(Value::is_object) {
+    if !deployment.at("/spec/selector").is_some_and(Value::is_object) {
         return Err("it has no spec.selector".to_owned());
     }
-    let containers = deployment.pointer("/spec/template/spec/containers").and_then(Value::as_array);
+    let containers = deployment.at("/spec/template/spec/containers").and_then(Value::as_array);
     let containers = containers.filter(|list| !list.is_empty() && list.iter().all(Value::is_object));
     containers.map(drop).ok_or_else(|| "it has no containers in spec.template.spec".to_owned())
 }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::CONTAINERS;
 use super::manifest::{Manifest, ManifestError, namespace, text_at};
 use crate::cluster::{MANAGER, OURS};
+use crate::pointer::At;
 
 /// Where every client looks for its token and CA.
 const ACCESS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -65,7 +66,7 @@ fn replica_set(manifest: &Manifest, place: &Place<'_>) -> Result<Value, Manifest
     let deployment = &manifest.deployment;
     let mut template = deployment["spec"]["template"].clone();
     // Pods of a manifest that has such a label itself keep theirs, which a selector may ask for.
-    if template.pointer("/metadata/labels").and_then(|labels| labels.get(OURS)).is_none() {
+    if template.at("/metadata/labels").and_then(|labels| labels.get(OURS)).is_none() {
         template["metadata"]["labels"][OURS] = MANAGER.into();
     }
     let spec = &mut template["spec"];
@@ -89,10 +90,10 @@ fn replica_set(manifest: &Manifest, place: &Place<'_>) -> Result<Value, Manifest
             "template": template,
         },
     });
-    if let Some(labels) = deployment.pointer("/metadata/labels") {
+    if let Some(labels) = deployment.at("/metadata/labels") {
         made["metadata"]["labels"] = labels.clone();
     }
-    if let Some(seconds) = deployment.pointer("/spec/minReadySeconds") {
+    if let Some(seconds) = deployment.at("/spec/minReadySeconds") {
         made["spec"]["minReadySeconds"] = seconds.clone();
     }
     Ok(made)

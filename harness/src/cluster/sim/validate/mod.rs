@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::field::FieldError;
 use super::kinds::Kind;
+use crate::pointer::At;
 
 /// What is wrong with a new object.
 pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
@@ -150,10 +151,10 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
     }
     let changed = old.is_none_or(|old| match kind.kind {
         "Pod" => false,
-        "DaemonSet" => old.pointer("/spec/template") != new.pointer("/spec/template"),
-        _ => old.pointer("/metadata/generation") != new.pointer("/metadata/generation"),
+        "DaemonSet" => old.at("/spec/template") != new.at("/spec/template"),
+        _ => old.at("/metadata/generation") != new.at("/metadata/generation"),
     });
-    let grace = new.pointer(&format!("{spec}/terminationGracePeriodSeconds")).and_then(Value::as_i64);
+    let grace = new.at(&format!("{spec}/terminationGracePeriodSeconds")).and_then(Value::as_i64);
     if changed && grace.is_some_and(|grace| grace < 0) {
         let path = spec.trim_start_matches('/').replace('/', ".");
         all.push(format!(
