@@ -207,7 +207,7 @@ async fn tell(
     let shelf = shelf.held_to(&recording.header, arguments.like.like);
     let blessed = shelf.for_server(&recording.header.cluster.version);
     let judgement = verdict::judge_blessed(recording, blessed);
-    tally.take(&judgement, blessed);
+    tally.take(&judgement, blessed, round.seed);
     let expected = judgement.expected(blessed);
     if arguments.output == Output::Human
         && arguments.timelines

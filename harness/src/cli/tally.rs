@@ -1,15 +1,30 @@
-//! Which of upstream's several outcomes the plays of a case reached, and which they did not.
+//! What several plays of a case have in common: whether they gave one timeline, and which of upstream's several outcomes they reached.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::fingerprint::fingerprint;
 use crate::outcome::Outcome;
 use crate::timeline::Blessed;
 use crate::verdict::Judgement;
 
-/// Counts outcomes by subject and case, as plays come in.
+/// Counts by subject and case, as plays come in.
 #[derive(Debug, Default)]
-pub(super) struct Tally(RefCell<BTreeMap<(String, String), Vec<Count>>>);
+pub(super) struct Tally {
+    outcomes: RefCell<BTreeMap<(String, String), Vec<Count>>>,
+    timelines: RefCell<BTreeMap<Repeated, Timelines>>,
+}
+
+/// What is to give one timeline: a subject, a case, and a seed if one was given.
+type Repeated = (String, String, Option<u64>);
+
+/// The timelines of one case.
+#[derive(Debug, Default)]
+struct Timelines {
+    plays: u32,
+    /// By what they say, times aside, which no timeline has.
+    different: BTreeSet<String>,
+}
 
 /// How often one outcome was reached, and what upstream's recordings say of it.
 #[derive(Debug, Clone)]
@@ -19,11 +34,16 @@ struct Count {
 }
 
 impl Tally {
-    /// Count a play; of cases with one outcome nothing is counted.
-    pub(super) fn take(&self, judgement: &Judgement, blessed: Option<&Blessed>) {
+    /// Count a play. Only plays of one seed are to give one timeline.
+    pub(super) fn take(&self, judgement: &Judgement, blessed: Option<&Blessed>, seed: Option<u64>) {
+        let key = (judgement.subject.name.clone(), judgement.case.clone());
+        let mut timelines = self.timelines.borrow_mut();
+        let timelines = timelines.entry((key.0.clone(), key.1.clone(), seed)).or_default();
+        timelines.plays += 1;
+        timelines.different.insert(fingerprint(judgement.timeline.to_string().bytes()));
         let (Some(nearest), Some(blessed)) = (judgement.nearest, blessed) else { return };
-        let mut all = self.0.borrow_mut();
-        let counts = all.entry((judgement.subject.name.clone(), judgement.case.clone())).or_insert_with(|| {
+        let mut all = self.outcomes.borrow_mut();
+        let counts = all.entry(key).or_insert_with(|| {
             let from = blessed.outcomes().map(|outcome| outcome.provenance.as_ref());
             let said = from.map(|from| from.and_then(|from| Some(format!("{} of {}", from.seen?, from.recordings))));
             said.map(|said| Count { reached: 0, upstream: said.unwrap_or_else(|| "?".to_owned()) }).collect()
@@ -33,10 +53,10 @@ impl Tally {
         }
     }
 
-    /// A line for each case and outcome.
+    /// A line for each case and outcome, and for each case whose plays differ.
     pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for ((subject, case), counts) in self.0.borrow().iter() {
+        let mut lines = self.repeated();
+        for ((subject, case), counts) in self.outcomes.borrow().iter() {
             for (number, Count { reached, upstream }) in (1..).zip(counts) {
                 let reached = match reached {
                     0 => "not reached".to_owned(),
@@ -47,5 +67,59 @@ impl Tally {
             }
         }
         lines
+    }
+
+    /// Of cases that were played several times.
+    fn repeated(&self) -> Vec<String> {
+        let all = self.timelines.borrow();
+        let several = || all.iter().filter(|(_, timelines)| timelines.plays > 1);
+        let (cases, plays) =
+            several().fold((0, 0), |(cases, plays), (_, timelines)| (cases + 1, plays + timelines.plays));
+        if cases == 0 {
+            return Vec::new();
+        }
+        let differ = several().filter(|(_, timelines)| timelines.different.len() > 1);
+        let mut lines: Vec<String> = differ
+            .map(|((subject, case, seed), Timelines { plays, different })| {
+                let seed = seed.map_or_else(String::new, |seed| format!(" with seed {seed}"));
+                format!("{case}: {} different timelines in {plays} plays of {subject}{seed}", different.len())
+            })
+            .collect();
+        let same = match lines.len() {
+            0 => "each gave one timeline".to_owned(),
+            differ => format!("{} gave one timeline each", cases - differ),
+        };
+        let cases = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
+        lines.push(format!("{cases} in {plays} plays: {same}"));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(timelines: &[(&str, u32, &[&str])]) -> Tally {
+        let tally = Tally::default();
+        for (case, plays, different) in timelines {
+            let different = different.iter().map(|&one| one.to_owned()).collect();
+            let key = ("ours".to_owned(), (*case).to_owned(), None);
+            tally.timelines.borrow_mut().insert(key, Timelines { plays: *plays, different });
+        }
+        tally
+    }
+
+    #[test]
+    fn plays_that_differ_are_named() {
+        let all = tally(&[("a", 3, &["x"]), ("b", 3, &["x", "y"])]);
+        let said = ["b: 2 different timelines in 3 plays of ours", "2 cases in 6 plays: 1 gave one timeline each"];
+        assert_eq!(all.lines(), said);
+    }
+
+    #[test]
+    fn one_play_has_nothing_to_differ_from() {
+        assert_eq!(tally(&[("a", 1, &["x"])]).lines(), Vec::<String>::new());
+        let twice = tally(&[("a", 2, &["x"])]);
+        assert_eq!(twice.lines(), ["1 case in 2 plays: each gave one timeline"]);
     }
 }
