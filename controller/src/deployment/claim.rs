@@ -2,6 +2,8 @@
 //!
 //! Upstream: `getReplicaSetsForDeployment`, `ClaimReplicaSets`. What decides is the controller owner's UID; labels decide only
 //! about orphans and about letting go. The labels are the ReplicaSet's own, not its selector's.
+//!
+//! Cases: `adoption/released`, `adoption/other-controller`, `adoption/orphan`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //! Upstream: the second half of `getNewReplicaSet`. The name is the Deployment's with the template's hash, so a sync that runs
 //! twice on a stale cache finds its own ReplicaSet instead of making a second one. A name that something else has taken raises
 //! `collisionCount`, which gives another hash (issue 59212).
+//!
+//! Cases: `rolling/quarter-on-ten`, `adoption/name-taken`, `rolling/template-label`.
 
 use std::sync::Arc;
 

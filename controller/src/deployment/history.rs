@@ -2,6 +2,8 @@
 //!
 //! Upstream: `cleanupDeployment`. Lowest revision first; one that still has something to do is passed over, and no other takes
 //! its place. Runs once the *cached* status says complete, so one sync late, or while paused.
+//!
+//! Cases: `history/limit-2`, `history/undo-keeps-order`, `history/passed-over`.
 
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //!
 //! Upstream: `syncRolloutStatus`, `DeploymentProgressing`, `DeploymentTimedOut`, `requeueStuckDeployment`. Stalling changes
 //! nothing but the condition: the roll-out goes on, and progress turns it back.
+//!
+//! Cases: `deadline/exceeded`, `deadline/progress-starts-it-anew`, `status/quota`.
 
 use std::time::Duration;
 

@@ -1,7 +1,9 @@
 //! The Recreate roll-out: all old pods go, and only when the last has ended do new ones come.
 //!
 //! Upstream: `rolloutRecreate`, `oldPodsRunning`. Only a roll-out waits: pods that are deleted within one ReplicaSet are replaced
-//! at once. Case: `recreate/three`.
+//! at once.
+//!
+//! Cases: `recreate/three`, `recreate/failed-old-pods`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
 //! Revisions, and the annotations that travel from a Deployment to its new ReplicaSet.
 //!
-//! Upstream: `MaxRevision`, `LastRevision`, `SetNewReplicaSetAnnotations`. Case: `undo/previous`.
+//! Upstream: `MaxRevision`, `LastRevision`, `SetNewReplicaSetAnnotations`.
+//!
+//! Cases: `undo/previous`, `history/revision-history`, `annotations/copied`, `annotations/not-copied`.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,8 @@
 //!
 //! Upstream: `rollback`, `getRollbackTo`. The annotation asks for a revision, 0 for the one before; it is removed whether or not
 //! it could be served. kubectl's undo does not use it.
+//!
+//! Cases: `rollback/to-revision`, `rollback/annotations`, `rollback/not-found`.
 
 use std::sync::Arc;
 

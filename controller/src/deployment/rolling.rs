@@ -2,8 +2,10 @@
 //!
 //! Upstream: `rolloutRolling`, `reconcileNewReplicaSet`, `reconcileOldReplicaSets`. Sizes are what is asked for; availability is
 //! what ReplicaSets report. Pods are never looked at, and terminating ones do not count.
+//!
 //! Cases: `rolling/quarter-on-ten`, `rolling/surge-1-unavailable-0`, `rolling/surge-3-unavailable-2`, `rolling/rollover`,
-//! `rolling/unhealthy-old-first`.
+//! `rolling/new-replicaset-scaled-by-hand`, `rolling/all-old-unready`, `rolling/unhealthy-old-first`, `rolling/three-revisions-and-scale`,
+//! `during/undone-before-the-first-step`.
 
 use std::sync::Arc;
 

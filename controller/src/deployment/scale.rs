@@ -1,7 +1,10 @@
 //! Scaling: when what is asked for changes, or a paused Deployment is not the size it should be.
 //!
 //! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. A roll-out that is under way grows and shrinks in proportion, so
-//! that scaling does not speed it up. Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `pause/template-and-scale`.
+//! that scaling does not speed it up.
+//!
+//! Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `scale/three-active-in-proportion`, `scale/saturated`,
+//! `pause/template-and-scale`, `pause/scale-to-zero`, `pause/history`.
 
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //!
 //! Upstream: `FindNewReplicaSet`, `FindOldReplicaSets`, `getNewReplicaSet`. The new ReplicaSet is the oldest one whose template
 //! means the same as the Deployment's; every other one is old, duplicates included (issue 40415).
+//!
+//! Cases: `adoption/twin-comes-later`, `status/min-ready-seconds-raised`, `annotations/replicaset-revision-unparsable`.
 
 use std::sync::Arc;
 

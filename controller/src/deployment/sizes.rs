@@ -1,6 +1,8 @@
 //! Arithmetic of sizes: how far above and below what is asked for a rolling update may go.
 //!
 //! All of it on 32-bit numbers that wrap, as upstream's do: replicas up to 2³¹−1 are valid, and a sum of them is not worth a panic.
+//!
+//! Cases: `rolling/percentages-round-apart`, `rolling/percent-rounds-to-nothing`, `rolling/quarter-on-ten`.
 
 use crate::model::{Deployment, IntOrPercent, ModelError, ReplicaSet, Round, Strategy};
 

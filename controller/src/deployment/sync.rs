@@ -2,6 +2,8 @@
 //!
 //! [`Sync`] holds a working copy of the Deployment, changed as upstream changes its own in memory, and the plan so far. It knows
 //! which cached objects the plan has already written, so that the plan ends where upstream's next write would meet a conflict.
+//!
+//! Cases: `pause/in-mid-rollout`, `deadline/exceeded`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

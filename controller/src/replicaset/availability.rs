@@ -1,6 +1,8 @@
 //! When a pod is available, and when to look again for one that will be.
 //!
 //! Upstream: `IsPodAvailable`, `nextPodAvailabilityCheck`, `FindMinNextPodAvailabilityCheck` (#132121).
+//!
+//! Case: `replicaset/min-ready-seconds`.
 
 use std::sync::Arc;
 use std::time::Duration;

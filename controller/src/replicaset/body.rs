@@ -1,4 +1,6 @@
 //! What goes over the wire: a pod from the template, the ownership patches, and the status.
+//!
+//! Case: `replicaset/pod-labels-and-more`.
 
 use serde_json::{Value, json};
 

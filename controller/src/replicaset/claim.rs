@@ -2,6 +2,8 @@
 //!
 //! Upstream: `FilterPodsByOwner`, `FilterActivePods`, `ClaimPods`, `FilterClaimedPods`. Pods that have ended or are on their way out
 //! are left as they are, whoever's they are.
+//!
+//! Cases: `replicaset/release-by-label`, `replicaset/adopt-orphan`, `replicaset/pod-failed`, `replicaset/terminating`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! Upstream: the middle of `calculateStatus`. It stays as it was first told until a sync goes well, even if by then something else
 //! goes wrong.
+//!
+//! Case: `replicaset/quota`.
 
 use jiff::Timestamp;
 

@@ -22,6 +22,10 @@
 //! time: among such pods upstream itself has no answer, and no case may ask for one (give ready times that are all equal, or all
 //! of different steps, or all different with UIDs that nobody relies on). What is certain is that sorting ends, and that what it
 //! gives is one of upstream's answers wherever there are no more pods than upstream's sort inserts one by one (twelve).
+//!
+//! Cases: `kill-order/node`, `kill-order/phase`, `kill-order/ready`, `kill-order/deletion-cost`, `kill-order/rank`,
+//! `kill-order/ready-time`, `kill-order/ready-time-unknown`, `kill-order/ready-time-in-the-future`, `kill-order/restarts`,
+//! `kill-order/restarts-of-sidecars`, `kill-order/scale-of-nanoseconds`.
 
 use std::cmp::Ordering;
 

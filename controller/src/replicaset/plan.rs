@@ -2,6 +2,8 @@
 //!
 //! One sync of upstream's `syncReplicaSet` in two decisions: [`plan`] before the pods are made or deleted, [`report`] after it. In
 //! between the world answers, and the report tells of it.
+//!
+//! Case: `replicaset/stale-pods-scaled-up`.
 
 use std::sync::Arc;
 

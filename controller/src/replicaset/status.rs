@@ -2,6 +2,8 @@
 //!
 //! Upstream: `calculateStatus`, `updateReplicaSetStatus`. They are of the pods that were there before any was made or deleted in
 //! this sync; the next one, which those wake, tells of them.
+//!
+//! Case: `replicaset/fully-labeled`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
 //! Which pods go, of those that are there.
 //!
 //! Upstream: `getPodsToDelete`. Where all go there is no order, and none is made up.
+//!
+//! Cases: `kill-order/deletion-cost-before-ready-time`, `kill-order/several-at-once`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -2,6 +2,8 @@
 //!
 //! A plain data structure. Two profiles share what is known ([`View`]) and differ in what they remember: xing's a queue of changes for
 //! all workloads together, the safe one a memory for each.
+//!
+//! Case: `config-restart/s61-safe-refused-and-then-not`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

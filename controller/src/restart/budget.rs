@@ -2,6 +2,8 @@
 //!
 //! A Secret that flaps is not to make a thousand ReplicaSets. What goes beyond the budget waits; it is not lost, for the data still
 //! differs from what the pods have. The times are kept on the workload, or a controller that is itself restarted would forget them.
+//!
+//! Case: `config-restart/s24-safe-budget`.
 
 use std::time::Duration;
 

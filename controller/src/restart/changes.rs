@@ -1,4 +1,6 @@
 //! xing's queue and links (sections 1.5, 1.6 and 1.11): what changed, since when, how often.
+//!
+//! Case: `config-restart/s39-xing-re-created`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

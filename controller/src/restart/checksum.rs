@@ -4,6 +4,8 @@
 //! without a wave of restarts: the first eight bytes of SHA-256, in hex, over the data map as Go's encoder writes it. It says nothing
 //! about `binaryData` (defect X12). Where that is there, or where a workload uses single keys only, a checksum over what is used takes
 //! its place; it looks the same.
+//!
+//! Case: `config-restart/s17-safe-binary-data`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,4 +1,6 @@
 //! What the watches have shown: configs as checksums, workloads as facts, and who uses what.
+//!
+//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

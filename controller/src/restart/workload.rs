@@ -1,4 +1,6 @@
 //! A workload, as far as the rules look at it.
+//!
+//! Cases: `config-restart/s03-safe-opt-in-true`, `config-restart/paused-template-and-config`.
 
 use std::collections::BTreeSet;
 use std::fmt;
