@@ -107,6 +107,13 @@ pub fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
 }
 
+/// What a case pins, of a table.
+#[must_use]
+pub fn pinned_by(table: Vec<Requirement>, case: &str) -> Vec<Requirement> {
+    let table = resolved(table, &BTreeSet::from([case.to_owned()]));
+    table.into_iter().filter(|one| one.cases.iter().any(|pin| pin == case)).collect()
+}
+
 /// The table with patterns replaced by the cases that there are. What is open until its cases are there is closed once they are.
 #[must_use]
 pub fn resolved(mut table: Vec<Requirement>, cases: &BTreeSet<String>) -> Vec<Requirement> {

@@ -12,13 +12,18 @@ use lockstep::trials::{Trials, Wish};
 fn main() -> ExitCode {
     lockstep::supervise::main_if_asked();
     let arguments = Arguments::from_args();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // So that a failure names `cases/area/name.yaml`, as everything else does.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if let Err(error) = std::env::set_current_dir(&root) {
+        eprintln!("Error: {}: {error}", root.display());
+        return ExitCode::from(70);
+    }
     let wish = match (&arguments.filter, arguments.exact) {
         // A runner that starts a process for each trial should not make each of them read every case.
         (Some(name), true) => Wish::One(name.clone()),
         _ => Wish::All,
     };
-    let trials = Trials::find(&root.join("../cases"), &root.join("tests/known-failures.yaml"), &wish);
+    let trials = Trials::find(Path::new("cases"), Path::new("harness/tests/known-failures.yaml"), &wish);
     let trials = match trials {
         Ok(trials) => trials,
         Err(error) => {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::CliError;
-use crate::case;
-use crate::coverage::{self, FILE};
+use crate::case::{self, Case};
+use crate::coverage::{self, FILE, Requirement};
 use crate::outcome::Outcome;
 
 /// Show which requirement is pinned by which cases and tests, and fail where one is pinned by nothing or a case pins none.
@@ -26,14 +26,24 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
 }
 
+/// What a case pins, of the table in the nearest folder above its file; nothing where there is none.
+pub(super) fn pinned_by(case: &Case) -> Result<Vec<Requirement>, CliError> {
+    let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(FILE));
+    let Some(path) = tables.into_iter().find(|path| path.is_file()) else { return Ok(Vec::new()) };
+    Ok(coverage::pinned_by(table(&path)?, &case.name))
+}
+
+fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
+    let failed = |source| CliError::File { path: path.to_owned(), source };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))
+}
+
 /// The list, the totals and what is wrong, of a folder of cases with its table.
 fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
-    let path = folder.join(FILE);
-    let failed = |source| CliError::File { path: path.clone(), source };
-    let text = std::fs::read_to_string(&path).map_err(failed)?;
+    let table = table(&folder.join(FILE))?;
     let cases = case::find(&[folder.to_owned()])?;
     let cases: BTreeSet<String> = cases.iter().map(|path| case::name(path)).collect();
-    let table = coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))?;
     let table = coverage::resolved(table, &cases);
     let root = folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_test = |test: &str| {

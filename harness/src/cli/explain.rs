@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::CliError;
 use super::run::colour;
+use super::{CliError, coverage};
 use crate::case;
 use crate::cluster::DEFAULT_VERSION;
 use crate::outcome::Outcome;
@@ -29,6 +29,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let server = format!("kube-apiserver {}", arguments.on);
     for (number, path) in case::find(&arguments.paths)?.iter().enumerate() {
         let case = case::load(path)?;
+        let pins = coverage::pinned_by(&case)?;
         let shelf = Shelf::beside(Path::new(&case.path))?;
         let shelf = match arguments.by.filter(|minor| !minor.is_default()) {
             Some(minor) => shelf.by(minor, &case.controllers),
@@ -38,13 +39,13 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             println!("\n{}\n", "─".repeat(80));
         }
         match shelf.for_server(&server) {
-            None => print!("{}", report::story(&case, None, colour())),
+            None => print!("{}", report::story(&case, None, &pins, colour())),
             Some(blessed) => {
                 for (number, outcome) in (1..).zip(blessed.outcomes()) {
                     if number > 1 {
                         println!("\nor, outcome {number} of {}:\n", blessed.count());
                     }
-                    print!("{}", report::story(&case, Some(outcome), colour()));
+                    print!("{}", report::story(&case, Some(outcome), &pins, colour()));
                 }
             }
         }

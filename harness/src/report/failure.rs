@@ -35,6 +35,9 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
     out.extend(later_differences(judgement));
     if !repeat.is_empty() {
         out.push(String::new());
+        if judgement.outcome() == Outcome::NonConformant {
+            out.push(format!("  why:    {}", paint.strong(&format!("cargo lockstep explain {}", judgement.path))));
+        }
         out.push(format!("  repeat: {}", paint.strong(repeat)));
     }
     out.join("\n") + "\n"

@@ -6,11 +6,12 @@ use super::paint::Paint;
 use super::staircase::staircase;
 use crate::case::Case;
 use crate::course::{Allowed, Course, Stop, Total, reasons};
+use crate::coverage::Requirement;
 use crate::timeline::{Action, Decision, Edge, EdgeId, Events, Timeline};
 
-/// The story of a case and of its blessed timeline; without one, what the case says alone.
+/// The story of a case, which pins these requirements, and of its blessed timeline; without one, what the case says alone.
 #[must_use]
-pub fn story(case: &Case, blessed: Option<&Timeline>, colour: bool) -> String {
+pub fn story(case: &Case, blessed: Option<&Timeline>, pins: &[Requirement], colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = format!("{}\n{}\n", paint.strong(&case.name), case.description);
     let from = blessed.and_then(|timeline| timeline.provenance.as_ref());
@@ -26,6 +27,9 @@ pub fn story(case: &Case, blessed: Option<&Timeline>, colour: bool) -> String {
     );
     let _ = writeln!(out, "{}", paint.faint(&format!("{}: {from}", case.path)));
     let _ = writeln!(out, "{}", paint.faint(&who(case)));
+    for Requirement { id, says, source, level, .. } in pins {
+        let _ = writeln!(out, "pins: {says} {}", paint.faint(&format!("({id}: {}, {source})", level.name())));
+    }
     match blessed {
         Some(timeline) => edges(&mut out, case, timeline, paint),
         None => steps(&mut out, case),

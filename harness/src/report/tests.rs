@@ -68,6 +68,7 @@ fn a_failure_shows_the_first_wrong_step() {
 
       one later step differs as well
 
+      why:    cargo lockstep explain cases/rolling/x.yaml
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     "#);
 }
@@ -103,6 +104,7 @@ fn a_broken_law_is_explained() {
             = rs1 20/10 ready=10 available=10 revision=1 pods=0
             = web 0 updated=0 ready=0 available=0 generation=0/1 revision=1
 
+      why:    cargo lockstep explain cases/rolling/x.yaml
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     "#);
 }
