@@ -92,7 +92,8 @@ async fn played(
     Ok(Side { title, played })
 }
 
-/// The left side is held against what is blessed, if anything is; the right side against the left.
+/// The left side is held against what is blessed for it (upstream of another version against what that does), if anything is; the right side
+/// against the left.
 async fn tell(
     arguments: &Arguments,
     telling: &Telling<'_>,
@@ -104,12 +105,14 @@ async fn tell(
     let mut outcomes = Vec::new();
     for (case, (one, two)) in cases.iter().zip(left.played.iter().zip(&right.played)) {
         let shelf = blessed(case)?;
-        let expected = shelf.for_server(&one.header.cluster.version);
+        let theirs = [one, two].map(|side| shelf.held_to(&side.header, None));
+        let [expected, instead] =
+            [(&theirs[0], one), (&theirs[1], two)].map(|(shelf, side)| shelf.for_server(&side.header.cluster.version));
         let first = verdict::judge_blessed(one, expected);
         let mut second = verdict::judge_live(two, one);
         // Where upstream does several things, two that do different ones are both right.
         if first.nearest.is_some() {
-            let any = verdict::judge_blessed(two, expected);
+            let any = verdict::judge_blessed(two, instead);
             if any.outcome() == Outcome::Conformant {
                 second = any;
             }
