@@ -1,5 +1,6 @@
 //! `lockstep run`: a subject on cases, against the timelines blessed from upstream.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -80,7 +81,8 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     }
     arguments.timelines |= cases.len() == 1 && arguments.rounds().nth(1).is_none();
     // All of them are read before anything runs.
-    cases.iter().try_for_each(|case| blessed(case).map(drop))?;
+    let read = cases.iter().map(|case| Ok((case.path.clone(), blessed(case)?)));
+    let read = read.collect::<Result<BTreeMap<String, Shelf>, CliError>>()?;
     let all = clock::instant();
     let telling = Telling::new(&arguments.reports);
     let tally = Tally::default();
@@ -90,7 +92,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
         if arguments.stops(&outcomes) {
             break;
         }
-        let shelves = cases.iter().map(blessed).collect::<Result<Vec<_>, _>>()?;
+        let shelves: Vec<&Shelf> = cases.iter().filter_map(|case| read.get(&case.path)).collect();
         let judged = arguments.place.with_each(&brought, &specs, async |spec, player| {
             let outcomes = judged(&arguments, (&telling, &progress, &tally), spec, player, &cases, &shelves).await?;
             if outcomes.contains(&Outcome::Inconclusive)
@@ -149,13 +151,13 @@ async fn judged(
     spec: &Spec,
     player: &Player<'_>,
     cases: &[Case],
-    shelves: &[Shelf],
+    shelves: &[&Shelf],
 ) -> Result<Vec<Outcome>, CliError> {
     let since = clock::instant();
     let several = arguments.rounds().nth(1).is_some();
     let brief = several && player.seat().is_none();
     let plays =
-        arguments.rounds().flat_map(|round| cases.iter().zip(shelves).map(move |(case, shelf)| (round, case, shelf)));
+        arguments.rounds().flat_map(|round| cases.iter().zip(shelves).map(move |(case, shelf)| (round, case, *shelf)));
     let plays = stream::iter(plays).map(async |(round, case, shelf)| {
         let began = clock::instant();
         progress.begins(&case.name);
