@@ -7,7 +7,9 @@
 mod bless;
 mod cluster;
 mod compare;
+mod completions;
 mod coverage;
+mod doctor;
 mod error;
 mod explain;
 mod failed;
@@ -69,6 +71,10 @@ enum Command {
     Lint(lint::Arguments),
     /// Print the JSON schema of a case, for editors.
     Schema(schema::Arguments),
+    /// Say which clusters can run here, and what the others lack.
+    Doctor(doctor::Arguments),
+    /// Print completions for a shell.
+    Completions(completions::Arguments),
     /// Show which requirement is pinned by what.
     Coverage(coverage::Arguments),
     /// Hold wrong controllers against the cases, to see that each is found out, and that each case can say no.
@@ -94,6 +100,8 @@ impl Cli {
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Lint(arguments) => lint::execute(&arguments),
             Command::Schema(arguments) => schema::execute(&arguments),
+            Command::Doctor(arguments) => doctor::execute(&arguments),
+            Command::Completions(arguments) => completions::execute(&arguments),
             Command::Coverage(arguments) => coverage::execute(&arguments),
             Command::Mutants(arguments) => mutants::execute(&arguments),
             Command::Cluster(arguments) => cluster::execute(arguments).await,

@@ -66,7 +66,7 @@ pub use error::ClusterError;
 pub use exclusive::Guard;
 pub(crate) use ours::{MANAGER, OURS, delete_namespace, named_ours, ours};
 pub use plan::{DEFAULT_VERSION, Plan, Site, SiteName, is_version, minor};
-pub use processes::{Binaries, available, binaries, controller_manager};
+pub use processes::{Binaries, available, binaries, controller_manager, found};
 pub use running::Cluster;
 pub use served::Served;
 pub use standing::{Raised, Standing};

@@ -75,17 +75,32 @@ pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
 /// Only the local processes are for everybody: the others take a container engine and a minute, so a profile of nextest's must
 /// ask for them.
 pub fn available(site: SiteName) -> Result<(), String> {
+    let outside = || Run::of_nextest().is_none() && std::env::var_os("NEXTEST").is_none();
     match site {
-        SiteName::Sim => Ok(()),
-        SiteName::ControlPlane => super::available(DEFAULT_VERSION),
-        SiteName::Containers | SiteName::Kind
-            if Run::of_nextest().is_none() && std::env::var_os("NEXTEST").is_none() =>
-        {
+        SiteName::Containers | SiteName::Kind if outside() => {
             Err("only under cargo nextest, which has a profile for it".to_owned())
         }
-        SiteName::Containers => containers::available(DEFAULT_VERSION, &containers::Wish::of_environment()),
-        SiteName::Kind => kind::available(),
+        SiteName::ControlPlane => super::available(DEFAULT_VERSION),
         SiteName::Kubeconfig => Err("a cluster of one's own is named on a command line".to_owned()),
+        SiteName::Sim | SiteName::Containers | SiteName::Kind => found(site).map(drop),
+    }
+}
+
+/// Whether there is here what a cluster of this sort needs, in words. Nothing is started and nothing fetched.
+///
+/// # Errors
+/// What is lacking.
+pub fn found(site: SiteName) -> Result<&'static str, String> {
+    match site {
+        SiteName::Sim => Ok("ready; needs nothing"),
+        SiteName::ControlPlane => super::found(DEFAULT_VERSION),
+        SiteName::Containers => {
+            containers::available(DEFAULT_VERSION, &containers::Wish::of_environment()).map(|()| "ready")
+        }
+        SiteName::Kind => kind::available().map(|()| "ready"),
+        SiteName::Kubeconfig => {
+            Ok("for a cluster of yours whose Deployment controller is off: --yes-this-cluster CONTEXT")
+        }
     }
 }
 

@@ -55,22 +55,41 @@ fn folder(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
 }
 
 /// Whether [`binaries`] can succeed, as far as one can tell without running anything; if not, what is missing.
+///
+/// A `LOCKSTEP_BIN` that lacks something is no reason here: who set it is to see it fail.
 pub fn available(version: &str) -> Result<(), String> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if variable("LOCKSTEP_BIN").is_some_and(|folder| holds(&folder)) {
-        return Ok(());
+    match found(version) {
+        Err(_) if variable("LOCKSTEP_BIN").is_some() => Ok(()),
+        found => found.map(drop),
+    }
+}
+
+/// What [`binaries`] would find, in words.
+pub fn found(version: &str) -> Result<&'static str, String> {
+    let wanted = format!("kube-apiserver, kube-controller-manager and etcd of {version}");
+    if let Some(folder) = variable("LOCKSTEP_BIN") {
+        let lacks = || format!("LOCKSTEP_BIN={} has not all of {wanted}; put them there or unset it", folder.display());
+        return holds(&folder).then_some("ready").ok_or_else(lacks);
     }
     let cache = variable("LOCKSTEP_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("lockstep")))
         .or_else(|| variable("HOME").map(|folder| folder.join(".cache/lockstep")));
     if cache.is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
-        return Ok(());
+        return Ok("ready");
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    if std::env::split_paths(&path).any(|folder| holds(&folder) || folder.join("go").is_file()) {
-        return Ok(());
+    let has = |test: &dyn Fn(&Path) -> bool| std::env::split_paths(&path).any(|folder| test(&folder));
+    if has(&|folder| holds(folder)) {
+        return Ok("ready");
     }
-    Err(format!("neither kube-apiserver, kube-controller-manager and etcd of {version}, nor Go to build them"))
+    if has(&|folder| folder.join("go").is_file()) {
+        return Ok("ready, once upstream's programs are fetched or built, which takes minutes the first time");
+    }
+    Err(format!("neither {wanted}, nor Go to build them"))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn holds(folder: &Path) -> bool {

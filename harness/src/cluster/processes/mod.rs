@@ -7,5 +7,5 @@ mod binaries;
 mod boot;
 mod ports;
 
-pub use binaries::{Binaries, available, binaries, controller_manager};
+pub use binaries::{Binaries, available, binaries, controller_manager, found};
 pub(super) use boot::boot_in;

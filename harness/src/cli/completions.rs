@@ -1,0 +1,32 @@
+//! `lockstep completions`: what a shell needs to complete commands and flags.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::{Cli, CliError};
+use crate::outcome::Outcome;
+
+/// Print completions for a shell: `source <(lockstep completions bash)`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    shell: Shell,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "lockstep", &mut std::io::stdout());
+    Ok(Outcome::Conformant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_completed() {
+        let mut text = Vec::new();
+        clap_complete::generate(Shell::Bash, &mut Cli::command(), "lockstep", &mut text);
+        let text = String::from_utf8(text).unwrap();
+        let lacks = |command: &&clap::Command| !text.contains(command.get_name());
+        assert_eq!(Cli::command().get_subcommands().find(lacks).map(|one| one.get_name().to_owned()), None);
+    }
+}
