@@ -73,8 +73,8 @@ impl Tally {
     fn repeated(&self) -> Vec<String> {
         let all = self.timelines.borrow();
         let several = || all.iter().filter(|(_, timelines)| timelines.plays > 1);
-        let (cases, plays) =
-            several().fold((0, 0), |(cases, plays), (_, timelines)| (cases + 1, plays + timelines.plays));
+        let cases = several().map(|((_, case, _), _)| case).collect::<BTreeSet<_>>().len();
+        let plays: u32 = several().map(|(_, timelines)| timelines.plays).sum();
         if cases == 0 {
             return Vec::new();
         }
@@ -87,7 +87,7 @@ impl Tally {
             .collect();
         let same = match lines.len() {
             0 => "each gave one timeline".to_owned(),
-            differ => format!("{} gave one timeline each", cases - differ),
+            differ => format!("all but {differ} gave one timeline"),
         };
         let cases = if cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
         lines.push(format!("{cases} in {plays} plays: {same}"));
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn plays_that_differ_are_named() {
         let all = tally(&[("a", 3, &["x"]), ("b", 3, &["x", "y"])]);
-        let said = ["b: 2 different timelines in 3 plays of ours", "2 cases in 6 plays: 1 gave one timeline each"];
+        let said = ["b: 2 different timelines in 3 plays of ours", "2 cases in 6 plays: all but 1 gave one timeline"];
         assert_eq!(all.lines(), said);
     }
 
