@@ -109,8 +109,8 @@ pub fn parse(text: &str) -> Result<Vec<Requirement>, String> {
 
 /// What a case pins, of a table.
 #[must_use]
-pub fn pinned_by(table: Vec<Requirement>, case: &str) -> Vec<Requirement> {
-    let table = resolved(table, &BTreeSet::from([case.to_owned()]));
+pub fn pinned_by(table: &[Requirement], case: &str) -> Vec<Requirement> {
+    let table = resolved(table.to_vec(), &BTreeSet::from([case.to_owned()]));
     table.into_iter().filter(|one| one.cases.iter().any(|pin| pin == case)).collect()
 }
 

@@ -105,14 +105,14 @@ async fn tell(
     let mut outcomes = Vec::new();
     for (case, (one, two)) in cases.iter().zip(left.played.iter().zip(&right.played)) {
         let shelf = blessed(case)?;
-        let theirs = [one, two].map(|side| shelf.held_to(&side.header, None));
-        let [expected, instead] =
-            [(&theirs[0], one), (&theirs[1], two)].map(|(shelf, side)| shelf.for_server(&side.header.cluster.version));
+        let held = |side: &Recording| shelf.held_to(&side.header, None);
+        let theirs = held(one);
+        let expected = theirs.for_server(&one.header.cluster.version);
         let first = verdict::judge_blessed(one, expected);
         let mut second = verdict::judge_live(two, one);
         // Where upstream does several things, two that do different ones are both right.
         if first.nearest.is_some() {
-            let any = verdict::judge_blessed(two, instead);
+            let any = verdict::judge_blessed(two, held(two).for_server(&two.header.cluster.version));
             if any.outcome() == Outcome::Conformant {
                 second = any;
             }

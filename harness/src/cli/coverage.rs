@@ -1,6 +1,7 @@
 //! `lockstep coverage`: which requirement is pinned by what.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::CliError;
@@ -26,11 +27,24 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
 }
 
-/// What a case pins, of the table in the nearest folder above its file; nothing where there is none.
-pub(super) fn pinned_by(case: &Case) -> Result<Vec<Requirement>, CliError> {
-    let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(FILE));
-    let Some(path) = tables.into_iter().find(|path| path.is_file()) else { return Ok(Vec::new()) };
-    Ok(coverage::pinned_by(table(&path)?, &case.name))
+/// The tables that cases lie under, each read once.
+#[derive(Debug, Default)]
+pub(super) struct Tables(BTreeMap<PathBuf, Vec<Requirement>>);
+
+impl Tables {
+    /// What a case pins, of the table in the nearest folder above its file; nothing where there is none.
+    pub(super) fn pinned_by(&mut self, case: &Case) -> Result<Vec<Requirement>, CliError> {
+        let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(FILE));
+        let Some(path) = tables.into_iter().find(|path| path.is_file()) else { return Ok(Vec::new()) };
+        let table = match self.0.entry(path) {
+            Entry::Occupied(read) => read.into_mut(),
+            Entry::Vacant(place) => {
+                let table = table(place.key())?;
+                place.insert(table)
+            }
+        };
+        Ok(coverage::pinned_by(table, &case.name))
+    }
 }
 
 fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::CliError;
+use super::coverage::Tables;
 use super::run::colour;
-use super::{CliError, coverage};
 use crate::case;
 use crate::cluster::DEFAULT_VERSION;
 use crate::outcome::Outcome;
@@ -27,9 +28,10 @@ pub(super) struct Arguments {
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let server = format!("kube-apiserver {}", arguments.on);
+    let mut tables = Tables::default();
     for (number, path) in case::find(&arguments.paths)?.iter().enumerate() {
         let case = case::load(path)?;
-        let pins = coverage::pinned_by(&case)?;
+        let pins = tables.pinned_by(&case)?;
         let shelf = Shelf::beside(Path::new(&case.path))?;
         let shelf = match arguments.by.filter(|minor| !minor.is_default()) {
             Some(minor) => shelf.by(minor, &case.controllers),

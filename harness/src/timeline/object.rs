@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::pointer::At;
 use serde_json::{Map, Value};
+
+use crate::pointer::At;
 
 /// The label that a Deployment adds to its ReplicaSets' templates, selectors and labels.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";

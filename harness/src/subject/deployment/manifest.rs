@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::pointer::At;
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::pointer::At;
 
 /// The files that make a folder one of kustomize's.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
