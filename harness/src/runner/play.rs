@@ -79,7 +79,7 @@ impl Seat<'_> {
             written: Vec::new(),
         };
         world.open_journal(&namespace);
-        let made = self.make_namespace(&namespace).await;
+        let prepared = self.prepare(case, &namespace).await;
         let charge = Charge {
             namespace: namespace.clone(),
             nodes: case.nodes.clone(),
@@ -90,11 +90,11 @@ impl Seat<'_> {
         // In a set, so that it ends with this play, also with one that is given up half-way.
         let mut attendant = JoinSet::new();
         attendant.spawn(attend(world.clone(), self.lab.nodes.clone(), charge));
-        let completed = match made {
+        let completed = match prepared {
             _ if play.is_not_judged() => false,
             Ok(()) => play.all().await.is_ok(),
             Err(error) => {
-                play.trouble(Blame::Lab, format!("cannot make the case's namespace: {error}"));
+                play.trouble(Blame::Lab, format!("cannot make ready for the case: {error}"));
                 false
             }
         };

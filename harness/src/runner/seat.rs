@@ -25,7 +25,7 @@ pub struct SeatOptions {
     pub budget: Duration,
     /// Who runs the pods; `None`: as each case says.
     pub pods: Option<PodKind>,
-    /// How a config-restart controller is to run: as the cases say that are played here.
+    /// How a config-restart controller is to run at first: as the first case says that is played here.
     pub restart: RestartOptions,
     /// Whether the subject goes straight to the server, to measure what its gate costs. Nothing can be credited to it then, so no run of it
     /// is conformant.
@@ -51,7 +51,7 @@ pub struct Seat<'a> {
     pub(super) canary: Option<Canary>,
     pub(super) budget: Duration,
     pub(super) pods: Option<PodKind>,
-    pub(super) restart: RestartOptions,
+    restart: Mutex<RestartOptions>,
     past_the_gate: bool,
     pub(super) cases: std::sync::atomic::AtomicU32,
     /// What the server refused the subject so far.
@@ -126,7 +126,7 @@ impl<'a> Seat<'a> {
         beyond: usize,
     ) -> Self {
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
-        let (budget, pods, restart) = (options.budget, options.pods, options.restart.clone());
+        let (budget, pods, restart) = (options.budget, options.pods, Mutex::new(options.restart.clone()));
         Seat {
             lab,
             gate,
@@ -173,8 +173,25 @@ impl<'a> Seat<'a> {
             let why = "the case wants another Deployment controller beside the subject than this cluster has";
             return Some(why.to_owned());
         }
-        let why = "the case says how restarts are decided, and this subject was started to decide them otherwise; run it on --cluster sim";
-        (self.restart != case.restart).then(|| why.to_owned())
+        let why = "the case says how restarts are decided, and nobody can tell this subject; `--subject ours` is told";
+        (*self.restart() != case.restart).then(|| why.to_owned())
+    }
+
+    /// Make ready for a case: its namespace, and a subject that decides restarts as the case says, where it can be told.
+    pub(super) async fn prepare(&self, case: &Case, namespace: &str) -> Result<(), LabError> {
+        let concerned = self.lab.brought().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
+        if concerned && *self.restart() != case.restart {
+            let subject = self.subject().take();
+            if let Some(subject) = subject {
+                subject.stop().await;
+            }
+            self.restart().clone_from(&case.restart);
+            let seen = self.gate.log().counts().values().sum();
+            self.start().await?;
+            // What the case makes shall not be there before the subject has begun to look.
+            tokio::time::timeout(self.budget, self.gate.log().beyond(seen)).await.ok();
+        }
+        self.make_namespace(namespace).await
     }
 
     /// Kill the subject, on purpose, and wait until it is gone.
@@ -189,7 +206,7 @@ impl<'a> Seat<'a> {
     pub(super) async fn start(&self) -> Result<(), LabError> {
         if self.is_off() {
             let folder = self.canary.as_ref().map_or("", |canary| &canary.namespace);
-            let (restart, past_the_gate) = (self.restart.clone(), self.past_the_gate);
+            let (restart, past_the_gate) = (self.restart().clone(), self.past_the_gate);
             let options = SeatOptions { restart, past_the_gate, ..SeatOptions::default() };
             let subject = begin(self.lab, &self.spec, &self.gate, folder, &options).await?;
             *self.subject() = Some(subject);
@@ -207,6 +224,10 @@ impl<'a> Seat<'a> {
 
     fn subject(&self) -> MutexGuard<'_, Option<Running>> {
         self.subject.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn restart(&self) -> MutexGuard<'_, RestartOptions> {
+        self.restart.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many requests the subject has made so far, and what the server refused it, and how often: in cases, and elsewhere. What it
@@ -227,7 +248,7 @@ impl<'a> Seat<'a> {
     }
 
     /// Make a namespace that pods are let into and the subject can write in.
-    pub(super) async fn make_namespace(&self, name: &str) -> Result<(), LabError> {
+    async fn make_namespace(&self, name: &str) -> Result<(), LabError> {
         make_namespace(&self.lab.client, name).await.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
         Ok(self.lab.cluster.admit(name).await?)
     }

@@ -136,6 +136,11 @@ impl Spec {
         matches!(self, Self::Ours | Self::OursFixed)
     }
 
+    /// Whether it can be told how restarts are decided; any other decides them as it will.
+    pub fn takes_restart_options(&self) -> bool {
+        matches!(self, Self::Ours | Self::OursFixed)
+    }
+
     /// Check what can be checked without a cluster: a program that is not there is bad usage, not a verdict.
     ///
     /// # Errors
