@@ -4,9 +4,9 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::fixtures::{Set, World, messages, now, status, template};
-use crate::deployment::create::replica_set_name;
-use crate::deployment::{Action, Taken, plan, plan_after_conflict, plan_after_refusal};
-use crate::model::{ReplicaSet, names};
+use crate::deployment::create::{replica_set_name, restate_creation};
+use crate::deployment::{Action, StatusChange, Taken, plan, plan_after_conflict, plan_after_refusal};
+use crate::model::{Condition, Deployment, DeploymentStatus, ReplicaSet, names};
 use crate::{Minor, Settings, pod_template_hash};
 
 #[rstest]
@@ -135,4 +135,21 @@ fn a_refusal(#[case] deadline: Option<i32>, #[case] condition: bool) {
     assert_eq!(messages(&plan), [message]);
     let written = status(&plan).map(|status| status.conditions[0].message.as_str());
     assert_eq!(written, condition.then_some(message));
+}
+
+/// The status that tells of a new ReplicaSet met a newer Deployment: its own numbers stay, and it is told of the same, unless it wants
+/// another template by now.
+#[rstest]
+#[case::scaled_meanwhile(World::new(5), true)]
+#[case::retemplated_meanwhile(World::new(3).spec("template", template("app:newer")), false)]
+fn a_creation_told_anew(#[case] fresh: World, #[case] told: bool) {
+    let observed = Deployment::read(World::new(3).deployment).unwrap();
+    let fresh = Deployment::read(fresh.status(json!({"collisionCount": 2})).deployment).unwrap();
+    let (kind, reason) = (names::condition::PROGRESSING, names::reason::NEW_REPLICA_SET);
+    let conditions = vec![Condition::new(kind, names::status::TRUE, reason, "Created", now())];
+    let revision = Some("4".to_owned());
+    let status = DeploymentStatus { conditions: conditions.clone(), ..observed.status.clone() };
+    let change = StatusChange { revision: revision.clone(), status };
+    let status = DeploymentStatus { conditions, ..fresh.status.clone() };
+    assert_eq!(restate_creation(&observed, &fresh, &change), told.then_some(StatusChange { revision, status }));
 }

@@ -228,6 +228,27 @@ fn revision_history_keeps_the_newest() {
     assert!(!unchanged.counts && unchanged.set.is_empty());
 }
 
+/// The history has a length in bytes, and the oldest go; a revision that is too long by itself is not remembered.
+#[rstest]
+#[case::room_to_spare("1,2", "3", 6, Some("1,2,3"))]
+#[case::just_fits("1,2", "3", 5, Some("1,2,3"))]
+#[case::the_oldest_goes("1,2", "3", 4, Some("2,3"))]
+#[case::as_many_as_it_takes("12,34,56", "78", 5, Some("56,78"))]
+#[case::too_long_by_itself("1", "234", 2, None)]
+fn revision_history_within(
+    #[case] history: &str,
+    #[case] revision: &str,
+    #[case] limit: usize,
+    #[case] wanted: Option<&str>,
+) {
+    let deployment = deployment(&World::new(1));
+    let annotation = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let annotations =
+        BTreeMap::from([annotation(names::REVISION, revision), annotation(names::REVISION_HISTORY, history)]);
+    let update = revision::update_within(&deployment, &annotations, 1000, limit);
+    assert_eq!(update.set.get(names::REVISION_HISTORY).map(String::as_str), wanted);
+}
+
 /// A revision that is not a number stops the update: the user's annotations are copied, but nothing is written for them alone.
 #[test]
 fn broken_revision_stops_the_update() {

@@ -74,6 +74,16 @@ fn recreate_with_two_active_goes_on() {
     assert_eq!(updated(&at_rest(world).unwrap()), 6);
 }
 
+/// With one that has pods there is nothing to mend: it is scaled, and the next sync takes it down.
+#[rstest]
+#[case::upstream(false)]
+#[case::fixed(true)]
+fn recreate_with_one_active_is_scaled(#[case] fixed: bool) {
+    let world = World::new(6).recreate().with(Set::new("old", 3, 1).revision(1).sized_for(3, 3).healthy(3));
+    let world = if fixed { world.fixed() } else { world };
+    assert_eq!(sizes(&world.plan()), [("old".to_owned(), 6)]);
+}
+
 /// 2000 of a million, scaled to two million.
 #[rstest]
 #[case::upstream(Compatibility::Upstream, -2295)]

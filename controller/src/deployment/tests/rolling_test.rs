@@ -81,6 +81,20 @@ fn scale_down_old_replica_sets_for_rolling_update(
     assert_eq!(sizes(&plan).last().map(|(_, size)| *size), wanted);
 }
 
+/// What the first gave up is no longer there for the second to give.
+#[test]
+fn healthy_pods_of_two_old_replica_sets() {
+    let world = World::new(10)
+        .bounds(0, 3)
+        .with(Set::new("new", 0, 3))
+        .with(Set::new("older", 1, 1).healthy(1))
+        .with(Set::new("old", 9, 2).healthy(9));
+    let (result, plan) =
+        world.part(Some("new"), |sync, sets| sync.reduce_healthy(&sets.old, sets.new.as_ref().unwrap(), 7));
+    assert_eq!(result.unwrap(), 3);
+    assert_eq!(sizes(&plan), [("older".to_owned(), 0), ("old".to_owned(), 7)]);
+}
+
 /// Unhealthy first, then healthy: the same ReplicaSet is written twice, each time with an event of its own.
 #[test]
 fn one_replica_set_in_two_steps() {

@@ -16,6 +16,7 @@ use super::fixtures::{Set, World, sizes};
 #[case::leftover_3_to_2(2, 3, 0, 0, true, &[1, 1, 1], &[1, 1, 0])]
 #[case::proportional_no_new_rs_4_to_5(5, 4, 0, 0, false, &[2, 2], &[3, 2])]
 #[case::proportional_6_to_0(0, 6, 0, 0, true, &[3, 2, 1], &[0, 0, 0])]
+#[case::proportional_6_to_0_with_surge(0, 6, 2, 2, true, &[3, 2, 1], &[0, 0, 0])]
 #[case::proportional_0_to_6(6, 6, 0, 0, true, &[0, 0, 0], &[6, 0, 0])]
 #[case::deployment_with_surge_pods(20, 10, 2, 2, true, &[6, 6], &[11, 11])]
 #[case::change_both_surge_and_size(50, 10, 6, 3, true, &[5, 8], &[22, 34])]
@@ -51,6 +52,14 @@ fn failed_rs_update() {
         .with(Set::new("rs1", 1, 40).sized_for(3, 3))
         .with(Set::new("rs2", 1, 30).sized_for(5, 5));
     assert_eq!(scaled(&world, Some("rs0"), &[2, 1, 1]), [2, 2, 1]);
+}
+
+/// The first takes all that there is to give; the second, which was once sized for a larger Deployment, gives nothing back for that.
+#[test]
+fn nothing_is_taken_back_when_all_is_given() {
+    let world =
+        World::new(10).with(Set::new("rs0", 6, 50).sized_for(6, 6)).with(Set::new("rs1", 2, 40).sized_for(20, 20));
+    assert_eq!(scaled(&world, Some("rs0"), &[6, 2]), [8, 2]);
 }
 
 #[test]
