@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Blessing, BothIdle, Disagreement, Place, Verdict, agree, compare, compare_live, judge, judge_live};
 use crate::outcome::Outcome;
 use crate::recording::{Blame, Recording};
-use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
 use crate::timeline::{EdgeId, Timeline};
 
 fn web() -> Value {
@@ -202,6 +202,30 @@ fn a_live_run_is_not_blamed_for_the_others_lab() {
 fn disagreement_names_both(#[case] sizes: Vec<Vec<i32>>, #[case] expected: &str) {
     let timelines: Vec<Timeline> = sizes.iter().map(|sizes| timeline(&film(sizes).settled().end())).collect();
     assert_eq!(agree(&timelines).unwrap_err().to_string(), expected);
+}
+
+/// One went on for an edge more; whichever comes first, it is that edge.
+#[test]
+fn disagreement_on_how_many_edges_there_were() {
+    let longer = timeline(&film(&[11]).settled().node(2, 2, "ready 1").settled().end());
+    let expected = [
+        "recordings 1 and 2 differ at edge 2.2: the edge was not expected",
+        "recordings 1 and 2 differ at edge 2.2: the edge was never made",
+    ];
+    let said = |first: Timeline, other: Timeline| agree(&[first, other]).unwrap_err().to_string();
+    assert_eq!([said(blessed(), longer.clone()), said(longer, blessed())], expected);
+}
+
+/// The first may lack some, so it is the others who disagree, and they are called by their places among all.
+#[test]
+fn disagreement_on_events_names_both() {
+    let told = |message: &str| film(&[11]).other(&event("e", "web", message, 1)).settled().end();
+    let mut lacking = told("a");
+    lacking.end.as_mut().unwrap().events_complete = false;
+    let timelines = [&lacking, &told("a"), &told("b")].map(timeline);
+    let said = agree(&timelines).unwrap_err().to_string();
+    assert!(said.starts_with("recordings 2 and 3 differ at events: "), "{said}");
+    assert_eq!(agree(&timelines[..2]).unwrap().events, timelines[1].events);
 }
 
 #[test]
