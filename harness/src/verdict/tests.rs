@@ -204,6 +204,34 @@ fn disagreement_names_both(#[case] sizes: Vec<Vec<i32>>, #[case] expected: &str)
     assert_eq!(agree(&timelines).unwrap_err().to_string(), expected);
 }
 
+/// The same roll-out, told of in these words.
+fn told(messages: &[&str]) -> Recording {
+    let tell =
+        |film: Film, (number, message): (usize, &&str)| film.other(&event(&format!("e{number}"), "web", message, 1));
+    messages.iter().enumerate().fold(film(&[11]), tell).settled().end()
+}
+
+/// As if the lab could not tell whether it had seen all Events.
+fn perhaps_not_all(recording: Recording) -> Recording {
+    let end = recording.end.map(|end| crate::recording::End { events_complete: false, ..end });
+    Recording { end, ..recording }
+}
+
+const TEN: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+#[rstest]
+#[case::the_same(told(&["a"]), told(&["a"]), true)]
+#[case::another(told(&["a"]), told(&["b"]), false)]
+#[case::one_more(told(&["a"]), told(&["a", "b"]), false)]
+#[case::too_many_where_few_were_expected(told(&["a"]), told(&TEN), false)]
+#[case::few_where_too_many_were_expected(told(&TEN), told(&["b"]), true)]
+#[case::perhaps_not_all(told(&["a"]), perhaps_not_all(told(&["b"])), true)]
+fn events_are_compared_where_all_are_known(#[case] expected: Recording, #[case] actual: Recording, #[case] same: bool) {
+    let comparison = compare(&timeline(&expected), &timeline(&actual)).unwrap();
+    assert_eq!(comparison.is_same(), same);
+    assert_eq!(comparison.first().map(|first| first.place), (!same).then_some(Place::Events));
+}
+
 /// One went on for an edge more; whichever comes first, it is that edge.
 #[test]
 fn disagreement_on_how_many_edges_there_were() {
@@ -219,10 +247,7 @@ fn disagreement_on_how_many_edges_there_were() {
 /// The first may lack some, so it is the others who disagree, and they are called by their places among all.
 #[test]
 fn disagreement_on_events_names_both() {
-    let told = |message: &str| film(&[11]).other(&event("e", "web", message, 1)).settled().end();
-    let mut lacking = told("a");
-    lacking.end.as_mut().unwrap().events_complete = false;
-    let timelines = [&lacking, &told("a"), &told("b")].map(timeline);
+    let timelines = [&perhaps_not_all(told(&["a"])), &told(&["a"]), &told(&["b"])].map(timeline);
     let said = agree(&timelines).unwrap_err().to_string();
     assert!(said.starts_with("recordings 2 and 3 differ at events: "), "{said}");
     assert_eq!(agree(&timelines[..2]).unwrap().events, timelines[1].events);
