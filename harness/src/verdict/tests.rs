@@ -3,6 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use super::compare::{Difference, difference};
 use super::{Blessing, BothIdle, Disagreement, Place, Verdict, agree, compare, compare_live, judge, judge_live};
 use crate::outcome::Outcome;
 use crate::recording::{Blame, Recording};
@@ -193,6 +194,56 @@ fn a_live_run_is_not_blamed_for_the_others_lab() {
     assert_eq!(judge_live(&film(&[13]).settled().end(), &other).verdict, Verdict::Inconclusive);
     let earlier = Film::rolled_out(10).user(1, "scale 12").settled().end();
     assert_eq!(judge_live(&earlier, &other).verdict, Verdict::NonConformant);
+}
+
+/// A step that cannot be made is the subject's fault only where the other run made it and came through it.
+#[rstest]
+#[case::made(film(&[11]).settled().node(2, 2, "ready 1").settled().end(), Verdict::NonConformant)]
+#[case::broke_there(
+    film(&[11]).settled().node(2, 2, "ready 1").trouble(Blame::Lab, "etcd").aborted(),
+    Verdict::Inconclusive
+)]
+#[case::never_came_there(film(&[11]).settled().end(), Verdict::Inconclusive)]
+#[case::broke_later(
+    film(&[11]).settled().node(2, 2, "ready 1").settled().node(2, 3, "ready 1").trouble(Blame::Lab, "etcd").aborted(),
+    Verdict::NonConformant
+)]
+#[case::was_in_trouble_before(
+    film(&[11]).unsettled(Blame::Subject, "writes on").node(2, 2, "ready 1").settled().end(),
+    Verdict::Inconclusive
+)]
+fn an_impossible_step_beside_another_run(#[case] other: Recording, #[case] verdict: Verdict) {
+    let stuck = film(&[11]).settled().node(2, 2, "ready 1").impossible("no pod").aborted();
+    assert_eq!(judge_live(&stuck, &other).verdict, verdict);
+}
+
+/// What is missing after the end of a run that ended early says nothing; what is missing before it does.
+#[test]
+fn a_missing_step_counts_up_to_where_the_run_ended() {
+    let step = |film: Film, index: u32, part: u32| film.node(index, part, "ready 1");
+    let blessed = step(step(film(&[11]).settled(), 2, 2).settled(), 3, 1).settled();
+    let blessed = timeline(&step(blessed, 3, 2).settled().end());
+    let ended = step(film(&[11]).settled(), 3, 1).settled().trouble(Blame::Subject, "it ended").aborted();
+    let judgement = judge(&ended, Some(&blessed));
+    let missing = |finding: &&super::Finding| matches!(finding.what, super::What::Divergence(_));
+    let places: Vec<_> = judgement.findings.iter().filter(missing).map(|finding| finding.place).collect();
+    assert_eq!(places, [Place::Edge(EdgeId { index: 2, part: 2 })]);
+    let ended = film(&[11]).settled().trouble(Blame::Subject, "it ended").aborted();
+    assert!(!judge(&ended, Some(&blessed)).findings.iter().any(|finding| missing(&finding)));
+}
+
+#[rstest]
+#[case::another(&["a", "b"], &["a", "x"], "x instead of b")]
+#[case::one_too_many(&["a", "b"], &["x", "a", "b"], "x was not expected")]
+#[case::one_too_many_at_the_end(&["a"], &["a", "b"], "b was not expected")]
+#[case::one_too_few(&["a", "b"], &["a"], "nothing instead of b")]
+#[case::another_order(&["a", "b"], &["b", "a"], "b instead of a")]
+fn a_difference_in_words(#[case] expected: &[&str], #[case] actual: &[&str], #[case] said: &str) {
+    let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect();
+    let (expected, actual, at) = difference(lines(expected), lines(actual)).unwrap();
+    let (expected, actual) = (Some(expected), Some(actual));
+    let difference = Difference { place: Place::Events, label: String::new(), expected, actual, at };
+    assert_eq!(difference.to_string(), said);
 }
 
 #[rstest]
