@@ -192,6 +192,9 @@ fn live_runs_note_what_is_only_split_differently() {
 fn a_live_run_is_not_blamed_for_the_others_lab() {
     let other = film(&[11]).trouble(Blame::Lab, "etcd").aborted();
     assert_eq!(judge_live(&film(&[13]).settled().end(), &other).verdict, Verdict::Inconclusive);
+    let other = film(&[11]).other(&event("e", "web", "a", 1)).unsettled(Blame::Lab, "canary").end();
+    assert_eq!(judge_live(&told(&["b"]), &other).verdict, Verdict::Inconclusive);
+    let other = film(&[11]).trouble(Blame::Lab, "etcd").aborted();
     let earlier = Film::rolled_out(10).user(1, "scale 12").settled().end();
     assert_eq!(judge_live(&earlier, &other).verdict, Verdict::NonConformant);
 }

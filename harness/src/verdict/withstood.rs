@@ -11,6 +11,9 @@ use crate::controllers::Controller;
 use crate::recording::{Blame, Entry, NEVER_CAME, Recording};
 use crate::timeline::{Action, Timeline};
 
+/// So many ReplicaSets that should not be, or should, are named; of the rest their number.
+const FEW: usize = 6;
+
 /// What came of one fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Withstood {
@@ -89,10 +92,25 @@ fn made(expected: &Timeline, actual: &Timeline) -> Vec<String> {
         lines
     };
     let (expected, actual) = (summary(expected), summary(actual));
-    if expected == actual {
-        return Vec::new();
-    }
-    vec![format!("made `{}` instead of `{}`", actual.join(", "), expected.join(", "))]
+    let more = beyond(&actual, &expected).map(|what| format!("besides: {what}"));
+    let less = beyond(&expected, &actual).map(|what| format!("never: {what}"));
+    more.into_iter().chain(less).collect()
+}
+
+/// What these have and those lack, the first few of it; a line that is there twice counts twice.
+fn beyond(these: &[String], those: &[String]) -> Option<String> {
+    let mut left = those.to_vec();
+    let lacks = |line: &&String| match left.iter().position(|other| other == *line) {
+        Some(at) => {
+            left.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    let lacking: Vec<&str> = these.iter().filter(lacks).map(String::as_str).collect();
+    let (few, rest) = lacking.split_at(lacking.len().min(FEW));
+    let rest = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    (!few.is_empty()).then(|| format!("{}{rest}", few.join(", ")))
 }
 
 #[cfg(test)]
@@ -133,6 +151,17 @@ mod tests {
             Withstood::No(why) => assert!(!expected.is_empty() && why.join("; ").contains(expected), "{why:?}"),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// A controller that makes the same again and again is told of in a line that can be read.
+    #[test]
+    fn what_it_made_besides_is_counted() {
+        let twins = (2..=9).map(|n| owned_set(&web(5), &n.to_string(), &format!("app:{n}"), 0));
+        let film = twins.fold(film().driver(&web(5)).met("x").other(&set(5)), |film, twin| film.other(&twin));
+        let Withstood::No(why) = withstood(&reference(), &film.settled().end()) else { panic!("it made more") };
+        let last = why.last().map(String::as_str).unwrap_or_default();
+        assert!(last.starts_with("besides: rs2 created revision=2, rs3 created"), "{why:?}");
+        assert!(last.ends_with(", rs7 created revision=7 and 2 more"), "{why:?}");
     }
 
     #[test]
