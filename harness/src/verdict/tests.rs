@@ -192,9 +192,6 @@ fn live_runs_note_what_is_only_split_differently() {
 fn a_live_run_is_not_blamed_for_the_others_lab() {
     let other = film(&[11]).trouble(Blame::Lab, "etcd").aborted();
     assert_eq!(judge_live(&film(&[13]).settled().end(), &other).verdict, Verdict::Inconclusive);
-    let other = film(&[11]).other(&event("e", "web", "a", 1)).unsettled(Blame::Lab, "canary").end();
-    assert_eq!(judge_live(&told(&["b"]), &other).verdict, Verdict::Inconclusive);
-    let other = film(&[11]).trouble(Blame::Lab, "etcd").aborted();
     let earlier = Film::rolled_out(10).user(1, "scale 12").settled().end();
     assert_eq!(judge_live(&earlier, &other).verdict, Verdict::NonConformant);
 }
@@ -284,6 +281,13 @@ fn events_are_compared_where_all_are_known(#[case] expected: Recording, #[case] 
     let comparison = compare(&timeline(&expected), &timeline(&actual)).unwrap();
     assert_eq!(comparison.is_same(), same);
     assert_eq!(comparison.first().map(|first| first.place), (!same).then_some(Place::Events));
+}
+
+#[test]
+fn events_say_nothing_where_the_lab_broke() {
+    let broke = film(&[11]).other(&event("e", "web", "a", 1)).unsettled(Blame::Lab, "canary").end();
+    assert_eq!(judge(&broke, Some(&timeline(&told(&["b"])))).verdict, Verdict::Inconclusive);
+    assert_eq!(judge_live(&told(&["b"]), &broke).verdict, Verdict::Inconclusive);
 }
 
 /// One went on for an edge more; whichever comes first, it is that edge.

@@ -153,6 +153,7 @@ fn steps(#[values(35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45)] power: u32) {
 // From here on the scale is no finer than the numbers that it is made of: a few nanoseconds too early it is the next step.
 #[case((1 << 49) - 1, 49)]
 #[case((1 << 50) - 1, 50)]
+#[case((1 << 50) - 5, 49)]
 fn more_steps(#[case] age: i64, #[case] expected: i64) {
     assert_eq!(step(now() - SignedDuration::from_nanos(age), now()), expected);
 }
