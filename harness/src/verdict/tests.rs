@@ -226,8 +226,10 @@ fn a_missing_step_counts_up_to_where_the_run_ended() {
     let ended = step(film(&[11]).settled(), 3, 1).settled().trouble(Blame::Subject, "it ended").aborted();
     let judgement = judge(&ended, Some(&blessed));
     let missing = |finding: &&super::Finding| matches!(finding.what, super::What::Divergence(_));
-    let places: Vec<_> = judgement.findings.iter().filter(missing).map(|finding| finding.place).collect();
-    assert_eq!(places, [Place::Edge(EdgeId { index: 2, part: 2 })]);
+    let places: Vec<_> =
+        judgement.findings.iter().filter(missing).map(|finding| (finding.place, finding.line)).collect();
+    // Its line is that of the step's first part.
+    assert_eq!(places, [(Place::Edge(EdgeId { index: 2, part: 2 }), Some(6))]);
     let ended = film(&[11]).settled().trouble(Blame::Subject, "it ended").aborted();
     assert!(!judge(&ended, Some(&blessed)).findings.iter().any(|finding| missing(&finding)));
 }
