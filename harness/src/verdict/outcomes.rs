@@ -140,6 +140,9 @@ mod tests {
         let recording = of_case(SEVERAL, film(&[8]).settled().end());
         let judgement = judge_blessed(&recording, Some(&Blessed::new(timeline(&[9]), vec![stale])));
         assert_eq!(judgement.outcome(), Outcome::Unblessed);
+        let stale = Timeline { case: Some("0123456789abcdef".to_owned()), ..timeline(&[9]) };
+        let judgement = judge_blessed(&recording, Some(&Blessed::new(timeline(&[8]), vec![stale])));
+        assert_eq!(judgement.outcome(), Outcome::Unblessed, "though the first fits");
     }
 
     #[test]

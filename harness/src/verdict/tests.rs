@@ -424,6 +424,25 @@ fn rules_alone_can_be_what_is_expected() {
     assert_eq!(broke.outcome(), Outcome::Inconclusive);
 }
 
+/// What holds in the end can only be asked of a run that came to it.
+#[test]
+fn rules_of_the_end_are_not_asked_of_a_run_that_ended_early() {
+    let rules = "rules: {finally: [\"replicaSets[0].spec.replicas == 99\"]}\n";
+    let asked = |recording: Recording| {
+        let judgement = judge(&of_case(rules, recording), Some(&blessed()));
+        judgement.findings.iter().any(|finding| matches!(finding.what, super::What::Rule(_)))
+    };
+    assert!(asked(film(&[11]).settled().end()));
+    assert!(!asked(film(&[11]).settled().trouble(Blame::Subject, "it ended").aborted()));
+}
+
+/// Before the first edge there is no line to point at.
+#[test]
+fn trouble_before_the_first_edge_has_no_line() {
+    let judgement = judge(&Film::new().trouble(Blame::Lab, "etcd").aborted(), Some(&blessed()));
+    assert_eq!(judgement.findings.first().map(|finding| finding.line), Some(None));
+}
+
 #[test]
 fn rules_that_cannot_be_read_are_never_a_pass() {
     let judgement =
