@@ -125,13 +125,6 @@ pub enum Wait {
     Budget(Duration),
 }
 
-impl Plan {
-    /// Whether there is nothing to do.
-    pub fn is_idle(&self) -> bool {
-        self.write.is_none() && self.wait.is_none()
-    }
-}
-
 /// Decides about one workload. Pure: the same arguments give the same plan.
 pub fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettings) -> Plan {
     match settings.profile {

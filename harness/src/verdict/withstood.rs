@@ -153,6 +153,21 @@ mod tests {
         }
     }
 
+    #[rstest]
+    #[case::that_says_when("deployment", "edge < 1", false)]
+    #[case::that_says_when_of_restarts("config-restart", "edge < 1", true)]
+    #[case::of_restarts("config-restart", "replicaSets[0].spec.replicas < 5", false)]
+    fn a_rule_of_the_case(#[case] judged: &str, #[case] rule: &str, #[case] stands: bool) {
+        let with_rule = |mut recording: Recording| {
+            recording.header.judged = judged.parse().unwrap();
+            recording.header.source += &format!("rules: {{always: [\"{rule}\"]}}\n");
+            recording
+        };
+        let faulted = film().driver(&web(5)).met("x").other(&set(5)).settled().end();
+        let found = withstood(&with_rule(reference()), &with_rule(faulted));
+        assert_eq!(found == Withstood::Yes, stands, "{found:?}");
+    }
+
     /// A controller that makes the same again and again is told of in a line that can be read.
     #[test]
     fn what_it_made_besides_is_counted() {
