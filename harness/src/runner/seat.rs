@@ -25,7 +25,7 @@ pub struct SeatOptions {
     pub budget: Duration,
     /// Who runs the pods; `None`: as each case says.
     pub pods: Option<PodKind>,
-    /// How a config-restart controller is to run at first: as the first case says that is played here.
+    /// How a config-restart controller is to run until a case says otherwise.
     pub restart: RestartOptions,
     /// Whether the subject goes straight to the server, to measure what its gate costs. Nothing can be credited to it then, so no run of it
     /// is conformant.
@@ -181,10 +181,7 @@ impl<'a> Seat<'a> {
     pub(super) async fn prepare(&self, case: &Case, namespace: &str) -> Result<(), LabError> {
         let concerned = self.lab.brought().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
         if concerned && *self.restart() != case.restart {
-            let subject = self.subject().take();
-            if let Some(subject) = subject {
-                subject.stop().await;
-            }
+            self.stop().await;
             self.restart().clone_from(&case.restart);
             let seen = self.gate.log().counts().values().sum();
             self.start().await?;
@@ -192,6 +189,14 @@ impl<'a> Seat<'a> {
             tokio::time::timeout(self.budget, self.gate.log().beyond(seen)).await.ok();
         }
         self.make_namespace(namespace).await
+    }
+
+    /// Stop the subject, and wait until it is gone.
+    async fn stop(&self) {
+        let subject = self.subject().take();
+        if let Some(subject) = subject {
+            subject.stop().await;
+        }
     }
 
     /// Kill the subject, on purpose, and wait until it is gone.
@@ -255,10 +260,7 @@ impl<'a> Seat<'a> {
 
     /// Stop the subject and wait until it is gone; its canary goes too.
     pub async fn leave(self) {
-        let subject = self.subject().take();
-        if let Some(subject) = subject {
-            subject.stop().await;
-        }
+        self.stop().await;
         if let Some(canary) = &self.canary {
             remove_namespace(&self.lab.client, &canary.namespace).await;
         }

@@ -238,6 +238,12 @@ pub(crate) fn owned_set(deployment: &Value, hash: &str, image: &str, replicas: i
     })
 }
 
+/// The recording of a case with these fields besides.
+pub(crate) fn of_case(fields: &str, mut recording: Recording) -> Recording {
+    recording.header.source += fields;
+    recording
+}
+
 /// An Event about a Deployment.
 pub(crate) fn event(name: &str, deployment: &str, message: &str, count: u64) -> Value {
     json!({

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::outcome::Outcome;
     use crate::recording::Blame;
-    use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+    use crate::timeline::fixture::{Film, deployment, of_case, owned_set, ready, revision, scaled, with};
 
     const SEVERAL: &str = "expectation: outcomes\n";
 
@@ -96,11 +96,6 @@ mod tests {
         let set = with(&owned_set(&web, "1", "app:1", 10), &serde_json::json!({"status": ready(10)}));
         let film = Film::rolled_out(10).user(1, "scale 9").driver(&scaled(&web, 9));
         sizes.iter().fold(film, |film, size| film.other(&scaled(&set, *size)))
-    }
-
-    fn of_case(text: &str, mut recording: Recording) -> Recording {
-        recording.header.source += text;
-        recording
     }
 
     fn timeline(sizes: &[i32]) -> Timeline {

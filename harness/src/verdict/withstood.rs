@@ -118,7 +118,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, with};
+    use crate::timeline::fixture::{Film, deployment, of_case, owned_set, ready, revision, with};
 
     fn film() -> Film {
         Film::rolled_out(3).user(1, "scale 5")
@@ -160,8 +160,7 @@ mod tests {
     fn a_rule_of_the_case(#[case] judged: &str, #[case] rule: &str, #[case] stands: bool) {
         let with_rule = |mut recording: Recording| {
             recording.header.judged = judged.parse().unwrap();
-            recording.header.source += &format!("rules: {{always: [\"{rule}\"]}}\n");
-            recording
+            of_case(&format!("rules: {{always: [\"{rule}\"]}}\n"), recording)
         };
         let faulted = film().driver(&web(5)).met("x").other(&set(5)).settled().end();
         let found = withstood(&with_rule(reference()), &with_rule(faulted));
