@@ -3,6 +3,9 @@
 //! A watch that the server closes is opened again at the last resourceVersion seen, so nothing is lost. A
 //! watch that the server refuses to continue (410) may have lost events: that is said, never papered over by
 //! listing again.
+//!
+//! A server sends no bookmarks for Events, which it does not cache: where none happens for ten minutes it has forgotten the place at which
+//! the last watch stood. So a watch that has shown nothing at all goes on from a list, if that proves that there was nothing to show.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +44,7 @@ pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, 
         let from = list.metadata.resource_version.clone().unwrap_or_default();
         world.progress(kind, from.parse().unwrap_or(0));
         let (client, world) = (client.clone(), Arc::clone(world));
-        tasks.spawn(async move { follow(&client, &path, kind, from, &world).await });
+        tasks.spawn(async move { follow(&client, &api, &path, kind, from, &world).await });
     }
     Ok(Watches { _tasks: tasks })
 }
@@ -55,9 +58,17 @@ pub(super) fn resource(kind: Kind) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", &kind.to_string()))
 }
 
-async fn follow(client: &kube::Client, path: &str, kind: Kind, mut from: String, world: &World) {
+async fn follow(
+    client: &kube::Client,
+    api: &Api<DynamicObject>,
+    path: &str,
+    kind: Kind,
+    mut from: String,
+    world: &World,
+) {
     let params = WatchParams::default().timeout(290);
     loop {
+        let began = from.clone();
         let request = Request::new(path).watch(&params, &from).expect("a time-out of 290 s is allowed");
         // Objects stay as they came: a recording holds them whole.
         let stream = match client.request_events::<Value>(request).await {
@@ -96,5 +107,84 @@ async fn follow(client: &kube::Client, path: &str, kind: Kind, mut from: String,
             }
             world.deliver(kind, change, object);
         }
+        if from == began
+            && let Some(later) = nothing_since(api, &from).await
+        {
+            from = later;
+            world.progress(kind, from.parse().unwrap_or(0));
+        }
+    }
+}
+
+/// A later place from which a watch may go on, as nothing that is there now is newer than this one; `None` if something is, or if it
+/// cannot be said. What came and went in between is not known of; an Event stays for an hour.
+async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
+    let from: u64 = from.parse().ok()?;
+    let mut page = ListParams::default().limit(500);
+    loop {
+        let list = api.list(&page).await.ok()?;
+        for object in &list.items {
+            let version: u64 = object.metadata.resource_version.as_deref()?.parse().ok()?;
+            if version > from {
+                return None;
+            }
+        }
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return list.metadata.resource_version,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::api::PostParams;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::super::pulse::template;
+    use super::*;
+    use crate::cluster::sim::Sim;
+
+    const ALMOST_FIVE_MINUTES: Duration = Duration::from_secs(280);
+
+    /// Its version.
+    async fn write(client: &kube::Client, kind: Kind, number: u32) -> u64 {
+        let name = format!("x{number}");
+        let object = match kind {
+            Kind::Event => json!({"metadata": {"name": name}, "type": "Normal", "reason": "r", "message": "m",
+                "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}}),
+            _ => json!({"metadata": {"name": name},
+                "spec": {"selector": {"matchLabels": {"app": name}}, "template": template(&name)}}),
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource(kind));
+        let made = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        made.metadata.resource_version.unwrap().parse().unwrap()
+    }
+
+    /// A server forgets what is five to ten minutes old. In an hour of ReplicaSets a watch of Events is told nothing, not even its place; and where
+    /// one of them happens now and then, it is shown.
+    #[rstest]
+    #[case::none(&[])]
+    #[case::at_first(&[0])]
+    #[case::now_and_then(&[3, 4, 9])]
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_outlives_silence(#[case] events: &[u32]) {
+        let sim = Sim::server_alone(0);
+        let (client, world) = (sim.client(), Arc::new(World::default()));
+        world.follow("default");
+        let watches = open(&client, &world).await.unwrap();
+        for number in 0..12 {
+            if events.contains(&number) {
+                write(&client, Kind::Event, number).await;
+            }
+            clock::sleep(ALMOST_FIVE_MINUTES).await;
+            sim.forget(write(&client, Kind::ReplicaSet, number).await - 3);
+        }
+        clock::sleep(ALMOST_FIVE_MINUTES).await;
+        assert_eq!(world.gap(), None);
+        assert_eq!(world.list(Kind::ReplicaSet, "default").len(), 12);
+        assert_eq!(world.list(Kind::Event, "default").len(), events.len());
+        drop(watches);
     }
 }

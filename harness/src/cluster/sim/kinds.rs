@@ -57,6 +57,12 @@ impl Kind {
         matches!(self.kind, "Lease" | "Event")
     }
 
+    /// Whether watches of it are told their place from time to time: that is the doing of the server's watch cache, which Events are
+    /// kept out of. Upstream: `DefaultWatchCacheSizes`.
+    pub(super) fn has_bookmarks(&self) -> bool {
+        self.kind != "Event"
+    }
+
     /// Its place in [`KINDS`].
     pub(super) fn place(&'static self) -> usize {
         KINDS.iter().position(|kind| std::ptr::eq(kind, self)).expect("a kind is one of them")

@@ -237,7 +237,7 @@ impl Watch {
             if let Some(ends) = &mut self.ends
                 && ends.as_mut().poll(cx).is_ready()
             {
-                if !self.order.bookmarks {
+                if !(self.order.bookmarks && self.order.kind.has_bookmarks()) {
                     return Poll::Ready(None);
                 }
                 // A last word on how far it got, then the end.
