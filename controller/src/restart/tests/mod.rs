@@ -1,5 +1,6 @@
 //! Scenarios of the catalogue against the controller without its shell, in both profiles; their numbers are in the names.
 
+mod agent;
 mod both;
 mod safe;
 mod world;

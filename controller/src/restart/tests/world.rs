@@ -99,6 +99,14 @@ impl World {
         self.put(path, object);
     }
 
+    /// A change that is seen, and nothing done about what is due then.
+    pub(super) fn only_seen(&mut self, at: u64, path: &str, change: impl FnOnce(&mut Value)) {
+        self.at = at;
+        let mut object = self.objects[path].clone();
+        change(&mut object);
+        self.keep(path, object);
+    }
+
     pub(super) fn delete(&mut self, at: u64, path: &str) {
         self.pass(at);
         self.objects.remove(path);
@@ -106,7 +114,12 @@ impl World {
         self.run();
     }
 
-    fn put(&mut self, path: &str, mut object: Value) {
+    fn put(&mut self, path: &str, object: Value) {
+        self.keep(path, object);
+        self.run();
+    }
+
+    fn keep(&mut self, path: &str, mut object: Value) {
         self.version += 1;
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
         if object["metadata"]["uid"].is_null() {
@@ -114,7 +127,6 @@ impl World {
         }
         self.objects.insert(path.to_owned(), object);
         self.show(path);
-        self.run();
     }
 
     fn show(&mut self, path: &str) {
