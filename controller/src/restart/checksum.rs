@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn control_characters_are_written_as_go_1_20_does() {
         let mut text = String::new();
-        go_string(&mut text, "\u{8}\u{c}\u{1}\"\\\u{2028}é\u{7f}");
-        assert_eq!(text, "\"\\u0008\\u000c\\u0001\\\"\\\\\\u2028é\u{7f}\"");
+        go_string(&mut text, "\u{8}\u{c}\u{1}\r\n\t\"\\\u{2028}é\u{7f}");
+        assert_eq!(text, "\"\\u0008\\u000c\\u0001\\r\\n\\t\\\"\\\\\\u2028é\u{7f}\"");
     }
 
     /// Scenario 17 (X12).

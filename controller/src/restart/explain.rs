@@ -99,4 +99,34 @@ mod tests {
         assert_eq!((event.reason, event.message.as_str()), ("ConfigRestartDeferred", text));
         assert!(restarted(&restart(&["a"], None, 1), true).message.starts_with("Would restart"));
     }
+
+    /// An Event's message has its bounds, and a Secret may have a thousand keys.
+    #[test]
+    fn of_many_the_number_is_told() {
+        let names: Vec<String> = (10..21).map(|n| format!("k{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let of = |keys: &[&str]| restart(keys, None, 1).causes.remove(0);
+        assert_eq!(cause(&of(&names)), "Secret token changed (11 keys; aa -> bb)");
+        let ten = cause(&of(&names[..10]));
+        assert_eq!(ten, "Secret token changed (keys k10 k11 k12 k13 k14 k15 k16 k17 k18 k19; aa -> bb)");
+        assert_eq!(cause(&of(&["a"])), "Secret token changed (key a; aa -> bb)");
+        let all = |count: usize| causes(&vec![of(&["a"]); count]);
+        assert_eq!(all(5), [cause(&of(&["a"])).as_str(); 5].join(", "));
+        assert_eq!(all(7), all(5) + ", and 2 more");
+        let unknown = Cause { before: Some(String::new()), ..of(&["a"]) };
+        assert_eq!(cause(&unknown), "Secret token changed (key a; unknown -> bb)");
+    }
+
+    #[test]
+    fn what_did_not_happen_is_told_too() {
+        let told = |event: Event| (event.reason, event.message);
+        let text =
+            "Not restarted yet: the restart budget of this workload is spent; looking again in 1 s (--restart-budget)";
+        assert_eq!(told(throttled(Duration::from_millis(900))), ("ConfigRestartThrottled", text.to_owned()));
+        let text = "Annotation com.xing.deployment-restart.applied-config-checksums is ignored, and written anew without a restart: it is null";
+        assert_eq!(told(unreadable("it is null")), ("ConfigChecksumsUnreadable", text.to_owned()));
+        let text = |what: &str| format!("Could not {what} this workload, trying again: refused");
+        assert_eq!(told(failed("refused", true)), ("ConfigRestartFailed", text("restart")));
+        assert_eq!(told(failed("refused", false)), ("ConfigRestartFailed", text("remember the configs of")));
+    }
 }

@@ -345,26 +345,3 @@ fn taken_over_from_xing() {
     world.pass(120_000);
     assert_eq!(world.restarts(WEB).len(), 1);
 }
-
-/// Nobody watched, and the server remembers who wrote when.
-#[rstest]
-#[case::changed_later("2026-01-01T00:00:09Z", 1)]
-#[case::changed_before("2026-01-01T00:00:04Z", 0)]
-#[case::in_the_same_second("2026-01-01T00:00:05Z", 0)]
-fn made_and_changed_while_away(#[case] changed: &str, #[case] restarts: usize) {
-    let mut world = World::new(Profile::Safe);
-    let managed = |time: &str, fields: Value| json!([{"time": time, "fieldsV1": fields}]);
-    let mut web = deployment("web", json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c"}}]}]}));
-    web["metadata"]["managedFields"] = managed("2026-01-01T00:00:05Z", json!({"f:spec": {"f:template": {}}}));
-    let mut config = json!({"metadata": {"name": "c", "namespace": "ns"}, "data": {"k": "1"}});
-    config["metadata"]["creationTimestamp"] = "2026-01-01T00:00:01Z".into();
-    config["metadata"]["managedFields"] = managed(changed, json!({"f:data": {}}));
-    let mut away = World::with(RestartSettings { dry_run: true, ..RestartSettings::default() });
-    away.object(0, C, config.clone());
-    away.object(0, WEB, web.clone());
-    away.restart_controller();
-    away.told.clear();
-    away.pass(60_000);
-    world.pass(0);
-    assert_eq!(away.told.len(), restarts);
-}

@@ -168,10 +168,13 @@ impl World {
     /// Time passes, and what is due is done at its time.
     pub(super) fn pass(&mut self, to: u64) {
         assert!(to >= self.at, "time goes on");
+        let mut looks = 0;
         while let Some(next) = self.agent.next().map(|next| u64::try_from(next.as_millis()).unwrap()) {
             if next > to {
                 break;
             }
+            looks += 1;
+            assert!(looks < 10_000, "there is something to do at {next}, again and again");
             self.at = self.at.max(next);
             self.run();
         }

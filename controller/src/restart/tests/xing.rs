@@ -129,3 +129,18 @@ fn s61_an_error_is_forgotten() {
     world.pass(130_000);
     assert_eq!(world.restarts(WEB), [125_000], "until the workload shows itself");
 }
+
+/// X7: with the next change, what was refused is written down as if the pods had it.
+#[test]
+fn s61_a_refused_restart_is_believed_to_be_done() {
+    let mut world = settled();
+    world.refuses = true;
+    world.config(60_000, "c", json!({"k": "2"}));
+    world.pass(70_000);
+    world.refuses = false;
+    world.config(70_000, "c2", json!({"k": "2"}));
+    world.pass(120_000);
+    let causes = &world.writes.last().unwrap().2.as_ref().unwrap().causes;
+    let configs: Vec<_> = causes.iter().map(|cause| cause.config.to_string()).collect();
+    assert_eq!((world.restarts(WEB), configs), (vec![75_000], vec!["configmap/ns/c2".to_owned()]));
+}
