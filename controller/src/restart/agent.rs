@@ -143,7 +143,7 @@ impl Agent {
         if let Mind::Safe(minds) = &mut self.mind {
             for (name, minded) in minds {
                 if let Some(workload) = self.view.workload(name) {
-                    minded.memory.listed(&self.view, workload, at);
+                    minded.memory.weigh(&self.view, workload, at);
                     minded.wake(at);
                 }
             }
@@ -248,7 +248,7 @@ impl Agent {
                     let real = self.view.workload(name).map(|workload| workload.applied.clone()).unwrap_or_default();
                     minded.memory.pretended = Some((real, write.applied.clone()));
                     if let Some(workload) = self.view.workload(name) {
-                        minded.memory.listed(&self.view, workload, at);
+                        minded.memory.weigh(&self.view, workload, at);
                     }
                 }
             }

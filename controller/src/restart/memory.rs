@@ -35,7 +35,7 @@ pub(super) struct Memory {
 #[derive(Debug)]
 struct Link {
     used: Use,
-    /// `None`: the config's kind has not been listed yet.
+    /// `None`: the config has not been there yet.
     baseline: Option<Baseline>,
     /// Version of the workload when they were linked, and when.
     version: u64,
@@ -91,7 +91,8 @@ impl Memory {
         if view.is_ignored(workload, name) {
             return self.workload(view, workload, at);
         }
-        link.arrive(view, workload, name);
+        // What comes now may have been there all along, and only its event is late (scenario 33).
+        link.baseline = link.baseline.take().or_else(|| baseline(view, workload, name, &link.used, link.version));
         let now = view.config(name).map(|known| &known.config.digest);
         let (was, is) = (before.map(|before| before.digest.used(&link.used)), now.map(|now| now.used(&link.used)));
         if was != is && is.is_some() {
@@ -106,18 +107,8 @@ impl Memory {
         self.weigh(view, workload, at);
     }
 
-    /// A kind has been listed: configs that are not there are missing.
-    pub(super) fn listed(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
-        for (name, link) in &mut self.links {
-            if link.baseline.is_none() && view.is_listed(name.kind) {
-                link.baseline = baseline(view, workload, name, &link.used, link.version);
-            }
-        }
-        self.weigh(view, workload, at);
-    }
-
     /// Opens the window of each config that is due, and closes that of each that is not, or not any more (scenario 14).
-    fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
+    pub(super) fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
         let applied = self.applied(workload);
         for (name, link) in &mut self.links {
             let linked = link.linked(view, name, self.rolled);
@@ -159,20 +150,6 @@ impl Memory {
 }
 
 impl Link {
-    /// One that was not there has come. Pods have waited for it where they had to; where its event is only late, it was there all along.
-    fn arrive(&mut self, view: &View, workload: &Workload, name: &ConfigName) {
-        let Some(known) = view.config(name) else { return };
-        match self.baseline {
-            None => self.baseline = baseline(view, workload, name, &self.used, self.version),
-            Some(Baseline::Absent)
-                if flip!("late-config-restarts", self.used.required, false) || known.changed < self.version =>
-            {
-                self.baseline = Some(Baseline::Checksum(known.config.digest.used(&self.used)));
-            }
-            Some(_) => {}
-        }
-    }
-
     fn linked(&self, view: &View, name: &ConfigName, rolled: Option<u64>) -> Linked {
         let known = view.config(name);
         Linked {
@@ -187,15 +164,16 @@ impl Link {
     }
 }
 
-/// What pods had of a config when it and their workload, at this version, were first seen together (X2, X3, X5).
+/// What pods had of a config when it and their workload, at this version, were first seen together (X2, X3, X5); `None` if it is not there.
 fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, version: u64) -> Option<Baseline> {
-    let Some(known) = view.config(name) else { return view.is_listed(name.kind).then_some(Baseline::Absent) };
+    let known = view.config(name)?;
     let now = || Baseline::Checksum(known.config.digest.used(used));
     if known.changed > version && known.watched {
         return Some(flip!("new-reference-is-current", Baseline::Outdated, now()));
     }
     if known.changed > version && known.appeared {
-        return Some(if used.required { now() } else { Baseline::Absent });
+        // Pods have waited for it where they had to.
+        return Some(if flip!("late-config-restarts", used.required, false) { now() } else { Baseline::Absent });
     }
     // Nobody watched; the server may know.
     let config = &known.config;

@@ -64,7 +64,7 @@ pub enum Present {
 pub enum Baseline {
     /// Data with this checksum.
     Checksum(String),
-    /// Nothing: it was not there.
+    /// Nothing: it was not there, and they did not wait for it.
     Absent,
     /// Something else than what was there then.
     Outdated,

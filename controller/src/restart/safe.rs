@@ -53,9 +53,7 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
                     Verdict::Changed(Some(before.clone()), used.clone())
                 }
                 Some(Baseline::Outdated) => Verdict::Changed(None, used.clone()),
-                Some(Baseline::Absent) if flip!("late-config-restarts", !linked.used.required, true) => {
-                    Verdict::Changed(Some(ABSENT.to_owned()), used.clone())
-                }
+                Some(Baseline::Absent) => Verdict::Changed(Some(ABSENT.to_owned()), used.clone()),
                 _ => flip!("adoption-restarts", Verdict::Record(used.clone()), Verdict::Changed(None, used.clone())),
             },
         },

@@ -58,10 +58,6 @@ impl View {
         self.listed.insert(kind)
     }
 
-    pub(super) fn is_listed(&self, kind: ConfigKind) -> bool {
-        self.listed.contains(&kind)
-    }
-
     pub(super) fn config(&self, name: &ConfigName) -> Option<&Known> {
         self.configs.get(name)
     }
@@ -114,10 +110,7 @@ impl View {
         if let (Some(before), Some(now)) = (&before, &now) {
             let (old, new) = (&before.meta.resource_version, &now.meta.resource_version);
             // What this controller has written may be known before the watch shows what was there before it (scenario 37).
-            let stale = self.profile == Profile::Safe
-                && before.meta.uid == now.meta.uid
-                && number(old) > number(new)
-                && number(new) > 0;
+            let stale = self.profile == Profile::Safe && before.meta.uid == now.meta.uid && number(old) > number(new);
             if old == new || flip!("stale-view-believed", stale, false) {
                 return None;
             }

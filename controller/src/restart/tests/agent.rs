@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 
-use super::super::{Action, Numbers, Outcome, Profile};
+use super::super::{Action, Agent, Numbers, Outcome, Profile, RestartSettings};
 use super::world::{C, WEB, World, deployment};
 use crate::model::names::restart as names;
 
@@ -66,11 +66,14 @@ fn what_is_wrong_with_an_annotation_is_told_once() {
 #[test]
 fn a_list_that_comes_late_says_what_is_missing() {
     let mut world = World::new(Safe);
+    world.agent = Agent::new(RestartSettings::default());
     let optional = json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c", "optional": true}}]}]});
     world.object(0, WEB, deployment("web", optional));
-    world.restart_controller();
     world.pass(60_000);
-    assert_eq!((world.records(WEB).len(), world.applied(WEB).as_str()), (1, r#"{"configmap/ns/c":"absent"}"#));
+    assert_eq!(world.writes, []);
+    world.restart_controller();
+    world.pass(120_000);
+    assert_eq!((world.records(WEB), world.applied(WEB).as_str()), (vec![65_000], r#"{"configmap/ns/c":"absent"}"#));
 }
 
 /// One at a time: a workload whose write is under way is left alone, whatever happens meanwhile.

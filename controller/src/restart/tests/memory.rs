@@ -38,16 +38,15 @@ const OPTIONAL: bool = false;
 #[case::another(Some("old"), there(), None, REQUIRED, changed("old"))]
 #[case::another_optional(Some("old"), there(), None, OPTIONAL, changed("old"))]
 #[case::written_by_xings(Some("whole"), there(), None, REQUIRED, record("new"))]
-#[case::waited_for(Some(ABSENT), there(), Some(Baseline::Absent), REQUIRED, record("new"))]
-#[case::run_without(Some(ABSENT), there(), Some(Baseline::Absent), OPTIONAL, changed(ABSENT))]
+#[case::waited_for(Some(ABSENT), there(), None, REQUIRED, record("new"))]
+#[case::run_without(Some(ABSENT), there(), None, OPTIONAL, changed(ABSENT))]
 #[case::new_as_it_was(None, there(), had("new"), REQUIRED, record("new"))]
 #[case::new_and_changed(None, there(), had("old"), REQUIRED, changed("old"))]
 #[case::new_and_changed_unseen(None, there(), Some(Baseline::Outdated), REQUIRED, Verdict::Changed(None, "new".to_owned()))]
-#[case::new_and_waited_for(None, there(), Some(Baseline::Absent), REQUIRED, record("new"))]
 #[case::new_and_run_without(None, there(), Some(Baseline::Absent), OPTIONAL, changed(ABSENT))]
 #[case::new_and_nobody_knows(None, there(), None, OPTIONAL, record("new"))]
-#[case::missing_and_required(None, Present::Missing, Some(Baseline::Absent), REQUIRED, Verdict::Fine)]
-#[case::missing_and_optional(None, Present::Missing, Some(Baseline::Absent), OPTIONAL, record(ABSENT))]
+#[case::missing_and_required(None, Present::Missing, None, REQUIRED, Verdict::Fine)]
+#[case::missing_and_optional(None, Present::Missing, None, OPTIONAL, record(ABSENT))]
 #[case::gone(Some("old"), Present::Missing, None, REQUIRED, Verdict::Fine)]
 #[case::gone_and_optional(Some("old"), Present::Missing, None, OPTIONAL, Verdict::Fine)]
 #[case::not_listed(Some("old"), Present::Unknown, None, OPTIONAL, Verdict::Fine)]
@@ -137,6 +136,26 @@ fn s34_a_list_changes_nothing_that_is_known() {
     assert!(restart.causes[0].before.is_some(), "{restart:?}");
 }
 
+/// Scenario 33: the workload is seen at version 8, its template was written in second 3, and the event of a config from between the two
+/// comes last. Pods waited for it, or began without it.
+#[rstest]
+#[case::waited_for(REQUIRED, 0)]
+#[case::run_without(OPTIONAL, 1)]
+fn s33_a_config_that_was_there_and_its_event_is_late(#[case] required: bool, #[case] restarts: usize) {
+    let of = |mut object: Value, version: u64, second: u8, fields: Value| {
+        let time = format!("2026-01-01T00:00:0{second}Z");
+        let more = json!({"metadata": {"uid": "u", "resourceVersion": version.to_string(), "creationTimestamp": time,
+            "managedFields": [{"time": time, "fieldsV1": fields}]}});
+        json_patch::merge(&mut object, &more);
+        object
+    };
+    let mut world = dry();
+    world.show_stale(0, WEB, of(uses(required), 8, 3, json!({"f:spec": {"f:template": {}}})));
+    world.show_stale(1000, C, of(config("1"), 6, 6, json!({"f:data": {}})));
+    world.pass(60_000);
+    assert_eq!(world.told.len(), restarts);
+}
+
 /// Scenario 73: what a dry run remembers instead of writing it counts until somebody else writes.
 #[test]
 fn s73_a_dry_run_believes_what_is_written() {
@@ -159,30 +178,53 @@ fn uses(required: bool) -> Value {
     deployment("web", json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c", "optional": !required}}]}]}))
 }
 
-/// X2, X3 and X5: the workload is of version 5, and is seen only when all has happened.
+fn at_version(mut object: Value, version: u64) -> Value {
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    object["metadata"]["uid"] = "u".into();
+    object
+}
+
+fn config(data: &str) -> Value {
+    json!({"metadata": {"name": "c", "namespace": "ns"}, "data": {"k": data}})
+}
+
+/// X2, X3 and X5: the config at versions, with data; the workload is of version 5, and is seen only when all has happened.
 #[rstest]
-#[case::changed_before(&[3, 4], REQUIRED, 0)]
-#[case::changed_since(&[3, 7], REQUIRED, 1)]
-#[case::changed_before_optional(&[3, 4], OPTIONAL, 0)]
-#[case::changed_since_optional(&[3, 7], OPTIONAL, 1)]
-#[case::came_before(&[3], REQUIRED, 0)]
-#[case::came_since(&[7], REQUIRED, 0)]
-#[case::came_before_optional(&[3], OPTIONAL, 0)]
-#[case::came_since_optional(&[7], OPTIONAL, 1)]
-fn a_workload_seen_late(#[case] versions: &[u64], #[case] required: bool, #[case] restarts: usize) {
+#[case::changed_before(&[(3, "1"), (4, "2")], REQUIRED, 0)]
+#[case::changed_since(&[(3, "1"), (7, "2")], REQUIRED, 1)]
+#[case::changed_before_optional(&[(3, "1"), (4, "2")], OPTIONAL, 0)]
+#[case::changed_since_optional(&[(3, "1"), (7, "2")], OPTIONAL, 1)]
+#[case::labelled_since(&[(3, "1"), (7, "1")], REQUIRED, 0)]
+#[case::came_before(&[(3, "1")], REQUIRED, 0)]
+#[case::came_since(&[(7, "1")], REQUIRED, 0)]
+#[case::came_before_optional(&[(3, "1")], OPTIONAL, 0)]
+#[case::came_since_optional(&[(7, "1")], OPTIONAL, 1)]
+#[case::came_since_and_labelled(&[(7, "1"), (8, "1")], REQUIRED, 0)]
+#[case::came_since_and_labelled_optional(&[(7, "1"), (8, "1")], OPTIONAL, 1)]
+fn a_workload_seen_late(#[case] versions: &[(u64, &str)], #[case] required: bool, #[case] restarts: usize) {
     let mut world = dry();
-    let of = |mut object: Value, version: u64| {
-        object["metadata"]["resourceVersion"] = version.to_string().into();
-        object["metadata"]["uid"] = "u".into();
-        object
-    };
-    for version in versions {
-        let config = json!({"metadata": {"name": "c", "namespace": "ns"}, "data": {"k": version.to_string()}});
-        world.show_stale(0, C, of(config, *version));
+    for (version, data) in versions {
+        world.show_stale(0, C, at_version(config(data), *version));
     }
-    world.show_stale(1000, WEB, of(uses(required), 5));
+    world.show_stale(1000, WEB, at_version(uses(required), 5));
     world.pass(60_000);
     assert_eq!(world.told.len(), restarts);
+}
+
+/// Scenario 52: what is in the first list has not appeared, whichever comes first, and adopting a workload never rolls it out.
+#[rstest]
+fn s52_the_first_look_in_any_order(#[values(true, false)] workload_first: bool, #[values(3, 7)] version: u64) {
+    let mut world = dry();
+    world.agent = Agent::new(RestartSettings { dry_run: true, ..RestartSettings::default() });
+    let (web, config) = (at_version(uses(OPTIONAL), 5), at_version(config("1"), version));
+    let order = [(WEB, web), (C, config)];
+    let turn = usize::from(!workload_first);
+    for (path, object) in order.iter().cycle().skip(turn).take(2) {
+        world.show_stale(0, path, object.clone());
+    }
+    ConfigKind::ALL.into_iter().for_each(|kind| world.agent.listed(kind, Duration::ZERO));
+    world.pass(60_000);
+    assert_eq!(world.told, [""; 0]);
 }
 
 /// Nobody watched: what the server remembers is by the second. The workload was written in second 5.
@@ -201,7 +243,7 @@ fn a_config_while_away(#[case] made: u8, #[case] written: u8, #[case] required: 
     let managed = |at: u8, fields: Value| json!([{"time": second(at), "fieldsV1": fields}]);
     let mut web = uses(required);
     web["metadata"]["managedFields"] = managed(5, json!({"f:spec": {"f:template": {}}}));
-    let mut config = json!({"metadata": {"name": "c", "namespace": "ns"}, "data": {"k": "1"}});
+    let mut config = config("1");
     config["metadata"]["creationTimestamp"] = second(made).into();
     config["metadata"]["managedFields"] = managed(written, json!({"f:data": {}}));
     let mut away = dry();
