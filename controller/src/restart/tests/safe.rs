@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::{Profile, RestartSettings};
+use super::super::{Held, Profile, RestartSettings};
 use super::world::{C, WEB, World, deployment};
 use crate::model::names::restart as names;
 
@@ -283,13 +283,30 @@ fn s65_s66_deferred() {
     world.config(61_000, "c", json!({"k": "2"}));
     world.pass(70_000);
     let restart = world.writes[0].2.clone().unwrap();
-    assert_eq!(
-        (world.writes.len(), restart.held, world.agent.numbers().deferred),
-        (1, Some(super::super::Held::Paused), 1)
-    );
+    assert_eq!((world.writes.len(), restart.held, world.agent.numbers().deferred), (1, Some(Held::Paused), 1));
     world.change(70_000, WEB, |web| web["spec"]["paused"] = false.into());
     world.pass(120_000);
     assert_eq!((world.writes.len(), world.agent.numbers().deferred), (1, 0));
+}
+
+/// X14: whoever deletes a pod of a set that is updated OnDelete gets a new one, and not before.
+#[rstest]
+#[case::stateful_set("statefulset/web", json!({"updateStrategy": {"type": "OnDelete"}}), Some(Held::OnDelete))]
+#[case::daemon_set("daemonset/web", json!({"updateStrategy": {"type": "OnDelete"}}), Some(Held::OnDelete))]
+#[case::rolling("statefulset/web", json!({"updateStrategy": {"type": "RollingUpdate"}}), None)]
+#[case::by_default("statefulset/web", json!({}), None)]
+#[case::paused_is_no_word_for_it("statefulset/web", json!({"paused": true}), None)]
+#[case::nor_is_that_one_of_a_deployment("deployment/web", json!({"updateStrategy": {"type": "OnDelete"}}), None)]
+fn s66_on_delete(#[case] path: &str, #[case] spec: Value, #[case] held: Option<Held>) {
+    let mut world = World::new(Profile::Safe);
+    world.config(0, "c", json!({"k": "1"}));
+    let mut set = deployment("web", json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c"}}]}]}));
+    json_patch::merge(&mut set["spec"], &spec);
+    world.object(0, path, set);
+    world.config(60_000, "c", json!({"k": "2"}));
+    world.pass(120_000);
+    let restart = world.writes.last().unwrap().2.clone().unwrap();
+    assert_eq!((restart.held, world.agent.numbers().deferred), (held, usize::from(held.is_some())));
 }
 
 #[rstest]

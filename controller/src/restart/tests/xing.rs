@@ -130,6 +130,18 @@ fn s61_an_error_is_forgotten() {
     assert_eq!(world.restarts(WEB), [125_000], "until the workload shows itself");
 }
 
+/// Scenario 34, section 1.8: what the annotation says of a config that is not seen yet stays.
+#[test]
+fn s34_what_is_not_seen_yet_is_kept() {
+    let web = settled().get(WEB).clone();
+    let mut world = World::new(Profile::Xing);
+    world.object(0, WEB, web);
+    world.config(0, "c", json!({"k": "2"}));
+    world.pass(60_000);
+    assert_eq!(world.restarts(WEB), [5000]);
+    assert!(world.applied(WEB).contains(r#""configmap/ns/c2":"#), "{}", world.applied(WEB));
+}
+
 /// X7: with the next change, what was refused is written down as if the pods had it.
 #[test]
 fn s61_a_refused_restart_is_believed_to_be_done() {
