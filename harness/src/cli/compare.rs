@@ -12,8 +12,8 @@ use crate::clock;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
-use crate::runner::Player;
-use crate::subject::Spec;
+use crate::runner::{Player, Seat};
+use crate::subject::{Spec, Voice};
 use crate::verdict::{self, Judgement, Verdict};
 
 /// Run the cases live on two subjects and diff what they did.
@@ -40,6 +40,8 @@ pub(super) struct Arguments {
 struct Side {
     title: String,
     played: Vec<Recording>,
+    /// What it printed in each, where that may have to be kept.
+    voices: Vec<Option<Voice>>,
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
@@ -80,8 +82,17 @@ async fn played(
     cases: &[Case],
 ) -> Result<Side, CliError> {
     let since = clock::instant();
-    let plays = stream::iter(cases).map(|case| player.play(case)).buffered(player.lanes());
-    let mut played: Vec<Recording> = plays.try_collect().await?;
+    let plays = stream::iter(cases).map(async |case| {
+        let voice = player.seat().and_then(Seat::voice).filter(|_| arguments.reports.keeps_evidence());
+        let recording = player.play(case).await?;
+        let voice = match voice {
+            Some(voice) => Some(voice.until_now().await),
+            None => None,
+        };
+        Ok::<_, CliError>((recording, voice))
+    });
+    let plays: Vec<_> = plays.buffered(player.lanes()).try_collect().await?;
+    let (mut played, voices): (Vec<Recording>, Vec<Option<Voice>>) = plays.into_iter().unzip();
     for recording in &mut played {
         recording.header.subject.name.clone_from(&title);
         if let Some(folder) = &arguments.recordings {
@@ -89,7 +100,7 @@ async fn played(
         }
     }
     stage::pace(&title, cases.len(), since.elapsed());
-    Ok(Side { title, played })
+    Ok(Side { title, played, voices })
 }
 
 /// The left side is held against what is blessed for it (upstream of another version against what that does), if anything is; the right side
@@ -103,7 +114,7 @@ async fn tell(
 ) -> Result<Vec<Outcome>, CliError> {
     let mut judgements = Vec::new();
     let mut outcomes = Vec::new();
-    for (case, (one, two)) in cases.iter().zip(left.played.iter().zip(&right.played)) {
+    for (number, (case, (one, two))) in cases.iter().zip(left.played.iter().zip(&right.played)).enumerate() {
         let shelf = blessed(case)?;
         let held = |side: &Recording| shelf.held_to(&side.header, None);
         let theirs = held(one);
@@ -137,7 +148,7 @@ async fn tell(
             recording: two,
             repeat: &repeat,
             took: None,
-            voice: None,
+            voice: right.voices.get(number).and_then(Option::as_ref),
         };
         telling.take(&play).await?;
         judgements.extend([first, second]);

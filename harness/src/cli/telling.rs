@@ -30,6 +30,13 @@ pub(super) struct Reports {
     evidence: Option<PathBuf>,
 }
 
+impl Reports {
+    /// Whether failures are kept.
+    pub(super) fn keeps_evidence(&self) -> bool {
+        self.evidence.is_some()
+    }
+}
+
 /// One judged play, kept for the end.
 struct Told {
     judgement: Judgement,

@@ -20,6 +20,7 @@ pub struct Voice(Source);
 enum Source {
     File { path: PathBuf, from: u64 },
     Pods { pods: Pods, since: Timestamp },
+    Said(String),
 }
 
 impl Voice {
@@ -43,7 +44,13 @@ impl Voice {
                 let how = LogParams { since_time: Some(*since), limit_bytes: limit, ..LogParams::default() };
                 pods.logs(&how).await
             }
+            Source::Said(text) => text.clone(),
         }
+    }
+
+    /// What it has said until now; what it says later does not belong to it.
+    pub async fn until_now(&self) -> Self {
+        Self(Source::Said(self.said().await))
     }
 }
 
@@ -76,6 +83,9 @@ mod tests {
         assert_eq!(voice.said().await, "");
         std::fs::write(&path, "before\nafter\n").unwrap();
         assert_eq!(voice.said().await, "after\n");
+        let until_now = voice.until_now().await;
+        std::fs::write(&path, "before\nafter\nlater\n").unwrap();
+        assert_eq!([until_now.said().await, voice.said().await], ["after\n", "after\nlater\n"]);
     }
 
     #[tokio::test]
