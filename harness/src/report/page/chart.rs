@@ -87,6 +87,8 @@ impl Frame {
     pub(super) fn figure(&self, out: &mut String, side: &str, whose: &str, course: &Course, timeline: &Timeline) {
         let wide = self.wide;
         let width = GUTTER + wide * self.ids.len() + 10;
+        // A little too wide shrinks; only what could not be read any more is scrolled.
+        let least = width * 3 / 4;
         let lanes = |tall: usize, low: usize| {
             f64::from(u32::try_from(tall).unwrap_or(0)) * (TALL + GAP)
                 + f64::from(u32::try_from(low).unwrap_or(0)) * (LOW + GAP)
@@ -95,7 +97,7 @@ impl Frame {
         let _ = writeln!(
             out,
             "<figure class=\"{side}\"><figcaption><b>{side}</b> {}</figcaption><div class=\"scroll\">\
-             <svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by edge\">",
+             <svg style=\"width:100%;max-width:{width}px;min-width:{least}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by edge\">",
             escape(whose)
         );
         self.columns_of(out, timeline, height);
