@@ -1,9 +1,11 @@
 //! sync_test.go: TestDeploymentController_cleanupDeployment and …cleanupDeploymentOrder.
 
 use rstest::rstest;
+use serde_json::json;
 
-use super::fixtures::{Set, World};
+use super::fixtures::{Set, World, words};
 use crate::deployment::Action;
+use crate::model::names;
 
 /// Old ReplicaSets as (spec, status); how many go.
 #[rstest]
@@ -52,6 +54,25 @@ fn cleanup_deployment_order(#[case] limit: i32, #[case] sets: &[(&str, i32)], #[
         world = world.with(set);
     }
     assert_eq!(deleted(&world), wanted);
+}
+
+/// The new ReplicaSet's size, and how many pods are available by the Deployment's status, which is all that a Recreate asks.
+#[rstest]
+#[case::at_rest(2, 2, true)]
+#[case::not_all_are_there(2, 1, false)]
+#[case::it_still_grows(1, 2, false)]
+fn history_is_cut_at_rest_only(#[case] size: i32, #[case] available: i32, #[case] cut: bool) {
+    let counts = json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": available,
+        "availableReplicas": available});
+    let world = World::new(2)
+        .bounds(1, 0)
+        .spec("revisionHistoryLimit", 0)
+        .annotate(names::REVISION, "2")
+        .status(counts)
+        .with(Set::new("old", 0, 1).revision(1).sized_for(2, 3))
+        .with(Set::new("new", size, 2).current().revision(2).sized_for(2, 3).healthy(size));
+    assert_eq!(words(&world.plan()).contains(&"delete"), cut);
+    assert_eq!(words(&world.recreate().plan()).contains(&"delete"), cut || size < 2);
 }
 
 fn deleted(world: &World) -> Vec<String> {

@@ -16,6 +16,12 @@ fn creates_replica_set() {
     assert_eq!(change.status.conditions[0].reason, "NewReplicaSetCreated");
 }
 
+/// That a ReplicaSet without pods is made is no scaling, and no event tells of it.
+#[test]
+fn creates_a_replica_set_without_pods_silently() {
+    assert_eq!(words(&World::new(0).spec("progressDeadlineSeconds", 600).plan()), ["create", "status"]);
+}
+
 /// TestSyncDeploymentDontDoAnythingDuringDeletion.
 #[test]
 fn only_the_status_during_deletion() {

@@ -80,6 +80,9 @@ enum Times {
 #[case::no_rollout_is_not_estimated(
     Some(60), [3, 3, 3], Some(("True", "NewReplicaSetAvailable")), None, Some((3, 1)),
     Some(("True", "NewReplicaSetAvailable", Times::Kept)))]
+#[case::a_pod_that_comes_back_is_no_rollout(
+    Some(60), [3, 3, 1], Some(("True", "NewReplicaSetAvailable")), None, Some((3, 2)),
+    Some(("True", "NewReplicaSetAvailable", Times::Kept)))]
 #[case::progressing_keeps_transition_if_true(
     Some(60), [3, 2, 2], Some(("True", "ReplicaSetUpdated")), Some((0, 1)), Some((3, 2)),
     Some(("True", "ReplicaSetUpdated", Times::OnlyTransitionKept)))]
@@ -102,6 +105,9 @@ enum Times {
 #[case::times_out(
     Some(50), [3, 2, 2], Some(("True", "ReplicaSetUpdated")), None, Some((3, 2)),
     Some(("False", "ProgressDeadlineExceeded", Times::New)))]
+#[case::what_was_complete_has_no_deadline(
+    Some(50), [3, 3, 3], Some(("True", "NewReplicaSetAvailable")), Some((1, 1)), Some((2, 2)),
+    Some(("True", "NewReplicaSetAvailable", Times::Kept)))]
 #[case::timed_out_before(
     Some(50), [3, 2, 2], Some(("False", "ProgressDeadlineExceeded")), None, Some((3, 2)),
     Some(("False", "ProgressDeadlineExceeded", Times::Kept)))]
