@@ -108,6 +108,17 @@ fn proportional_scaling_refreshes_annotations() {
     assert!(sizes(&plan).is_empty());
 }
 
+/// An event for each that is sized, in the order of the writes.
+#[rstest]
+#[case::up(10, ["Scaled up replica set rs1 from 3 to 6", "Scaled up replica set rs0 from 2 to 4"].as_slice())]
+#[case::down(2, ["Scaled down replica set rs1 from 3 to 1", "Scaled down replica set rs0 from 2 to 1"].as_slice())]
+fn scaling_is_told_of(#[case] replicas: i32, #[case] told: &[&str]) {
+    let world =
+        World::new(replicas).with(Set::new("rs0", 2, 50).sized_for(5, 5)).with(Set::new("rs1", 3, 40).sized_for(5, 5));
+    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+    assert_eq!(super::fixtures::messages(&plan), told);
+}
+
 /// Sizes after scaling, in the order in which they were given.
 fn scaled(world: &World, new: Option<&str>, before: &[i32]) -> Vec<i32> {
     let (result, plan) = world.part(new, |sync, sets| sync.scale(sets));
