@@ -45,6 +45,35 @@ fn sorts_by_active_pod() {
     }
 }
 
+/// Up to twelve are inserted; more are sorted in runs, and these merged, and none is lost.
+#[rstest]
+fn as_many_as_there_are(#[values(0, 1, 2, 12, 13, 24, 25, 100)] count: usize) {
+    let shuffled = (0..count).map(|place| place * 7919 % count).collect();
+    let distinct: Vec<usize> = sorted(shuffled, Ord::cmp);
+    assert_eq!(distinct, (0..count).collect::<Vec<_>>());
+    let by_tens = sorted((0..count).collect(), |a, b| (b / 10).cmp(&(a / 10)));
+    let mut stable: Vec<usize> = (0..count).collect();
+    stable.sort_by_key(|item| std::cmp::Reverse(item / 10));
+    assert_eq!(by_tens, stable, "equals keep their order");
+}
+
+/// Where each goes before another in a circle (as pods do that became ready at about the same time), twelve come out as insertion leaves
+/// them, which is how Go sorts so few.
+#[test]
+fn a_circle_is_left_as_insertion_leaves_it() {
+    let beats = |a: &u32, b: &u32| if (b + 3 - a) % 3 == 1 { Ordering::Less } else { Ordering::Greater };
+    let items: Vec<u32> = (0..12).map(|place| place * place % 7 % 3).collect();
+    let mut inserted = items.clone();
+    for from in 1..inserted.len() {
+        let mut place = from;
+        while place > 0 && beats(&inserted[place], &inserted[place - 1]).is_lt() {
+            inserted.swap(place, place - 1);
+            place -= 1;
+        }
+    }
+    assert_eq!(sorted(items, beats), inserted);
+}
+
 /// A pod as the second test makes it: without a UID, and with restarts only where it is ready.
 fn ranked(name: &str) -> Made {
     let bare = |node: &str, phase: &str| pod(name).node(node).phase(phase).with(|traits| traits.uid.clear());
