@@ -1,7 +1,7 @@
 //! One case that did not pass: what went wrong first, in the lines of the timeline and of the case file.
 
 use super::paint::Paint;
-use super::rows::{Row, rows, what_differs};
+use super::rows::{Row, in_short, rows, what_differs};
 use super::staircase::staircase;
 use crate::case;
 use crate::course::Course;
@@ -71,7 +71,7 @@ pub(super) fn brief(finding: &Finding) -> String {
 /// What is wrong, in a few words.
 pub(super) fn sentence(what: &What) -> String {
     match what {
-        What::Divergence(difference) => difference.to_string(),
+        What::Divergence(difference) => in_short(difference),
         What::Unsettled(Blame::Subject, why) => format!("the subject never came to rest: {why}"),
         What::Unsettled(Blame::Lab, why) => format!("it cannot be said whether the namespace settled: {why}"),
         What::Trouble(Blame::Subject, why) => format!("the subject left this step impossible: {why}"),

@@ -2,6 +2,8 @@
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
+use crate::verdict::Difference;
+
 /// One row of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Row<'a> {
@@ -50,6 +52,17 @@ fn about(line: &str) -> (bool, &str) {
     (state.is_some(), state.unwrap_or(line).split(' ').next().unwrap_or_default())
 }
 
+/// A difference in one line: of two long states of one object only the words that differ.
+pub(super) fn in_short(difference: &Difference) -> String {
+    let short = || {
+        let (expected, actual) = (difference.expected_line()?, difference.actual_line()?);
+        let (is_state, name) = about(actual);
+        let words = what_differs(expected, actual).filter(|_| is_state && about(expected) == about(actual))?;
+        Some(format!("= {name}: {words}"))
+    };
+    short().unwrap_or_else(|| difference.to_string())
+}
+
 /// The words in which two lines about one object differ: `ready=7 instead of 8`. Nothing if a glance at the lines is
 /// quicker.
 pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
@@ -82,3 +95,34 @@ pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
 
 /// Lines shorter than this are compared by eye.
 const LONG: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::verdict::Place;
+
+    #[rstest]
+    #[case::decisions("rs1 5 -> 4", "rs1 5 -> 3", "rs1 5 -> 3 instead of rs1 5 -> 4")]
+    #[case::long_decisions(
+        "rs2 created 3  revision=2 desired=10 max=13",
+        "rs2 created 5  revision=2 desired=10 max=13",
+        "rs2 created 5  revision=2 desired=10 max=13 instead of rs2 created 3  revision=2 desired=10 max=13"
+    )]
+    #[case::states(
+        "= web 3 updated=3 ready=2 available=2 generation=1/1 Available=False(MinimumReplicasUnavailable)",
+        "= web 4 updated=3 ready=2 available=2 generation=1/1 Available=True(MinimumReplicasAvailable)",
+        "= web: 4 instead of 3, Available=True(MinimumReplicasAvailable) instead of False(MinimumReplicasUnavailable)"
+    )]
+    #[case::of_two(
+        "= rs1 3/3 ready=3 available=3 revision=1 desired=3 max=4 pods=3",
+        "= rs2 3/3 ready=3 available=3 revision=2 desired=3 max=4 pods=3",
+        "= rs2 3/3 ready=3 available=3 revision=2 desired=3 max=4 pods=3 instead of = rs1 3/3 ready=3 available=3 revision=1 desired=3 max=4 pods=3"
+    )]
+    fn of_long_states_only_what_differs(#[case] expected: &str, #[case] actual: &str, #[case] told: &str) {
+        let lines = |line: &str| Some(vec![format!("      {line}")]);
+        let (expected, actual) = (lines(expected), lines(actual));
+        assert_eq!(in_short(&Difference { place: Place::Events, label: String::new(), expected, actual, at: 0 }), told);
+    }
+}
