@@ -195,6 +195,8 @@ fn config(data: &str) -> Value {
 #[case::changed_before_optional(&[(3, "1"), (4, "2")], OPTIONAL, 0)]
 #[case::changed_since_optional(&[(3, "1"), (7, "2")], OPTIONAL, 1)]
 #[case::labelled_since(&[(3, "1"), (7, "1")], REQUIRED, 0)]
+#[case::labelled_since_optional(&[(3, "1"), (7, "1")], OPTIONAL, 0)]
+#[case::changed_before_and_labelled_since(&[(3, "1"), (4, "2"), (7, "2")], REQUIRED, 0)]
 #[case::came_before(&[(3, "1")], REQUIRED, 0)]
 #[case::came_since(&[(7, "1")], REQUIRED, 0)]
 #[case::came_before_optional(&[(3, "1")], OPTIONAL, 0)]
