@@ -39,9 +39,8 @@ pub(super) struct Arguments {
 /// What one subject did on all cases.
 struct Side {
     title: String,
-    played: Vec<Recording>,
-    /// What it printed in each, where that may have to be kept.
-    voices: Vec<Option<Voice>>,
+    /// With what it printed meanwhile, where that may have to be kept.
+    played: Vec<(Recording, Option<Voice>)>,
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
@@ -91,16 +90,15 @@ async fn played(
         };
         Ok::<_, CliError>((recording, voice))
     });
-    let plays: Vec<_> = plays.buffered(player.lanes()).try_collect().await?;
-    let (mut played, voices): (Vec<Recording>, Vec<Option<Voice>>) = plays.into_iter().unzip();
-    for recording in &mut played {
+    let mut played: Vec<_> = plays.buffered(player.lanes()).try_collect().await?;
+    for (recording, _) in &mut played {
         recording.header.subject.name.clone_from(&title);
         if let Some(folder) = &arguments.recordings {
             record::keep(&folder.join(number.to_string()), recording)?;
         }
     }
     stage::pace(&title, cases.len(), since.elapsed());
-    Ok(Side { title, played, voices })
+    Ok(Side { title, played })
 }
 
 /// The left side is held against what is blessed for it (upstream of another version against what that does), if anything is; the right side
@@ -114,7 +112,7 @@ async fn tell(
 ) -> Result<Vec<Outcome>, CliError> {
     let mut judgements = Vec::new();
     let mut outcomes = Vec::new();
-    for (number, (case, (one, two))) in cases.iter().zip(left.played.iter().zip(&right.played)).enumerate() {
+    for (case, ((one, _), (two, voice))) in cases.iter().zip(left.played.iter().zip(&right.played)) {
         let shelf = blessed(case)?;
         let held = |side: &Recording| shelf.held_to(&side.header, None);
         let theirs = held(one);
@@ -148,7 +146,7 @@ async fn tell(
             recording: two,
             repeat: &repeat,
             took: None,
-            voice: right.voices.get(number).and_then(Option::as_ref),
+            voice: voice.as_ref(),
         };
         telling.take(&play).await?;
         judgements.extend([first, second]);

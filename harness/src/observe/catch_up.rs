@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::api::{Api, DynamicObject, ListParams};
 
-use super::watch::resource;
+use super::watch::{newest, resource};
 use super::{Kind, World};
 
 /// Wait until the watches have shown the Deployments and ReplicaSets of a namespace as the server has them now, or newer. Whether they did
@@ -21,8 +21,7 @@ pub async fn catch_up(
     for kind in [Kind::Deployment, Kind::ReplicaSet] {
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource(kind));
         let list = api.list(&ListParams::default()).await?;
-        let versions = list.items.iter().filter_map(|object| object.metadata.resource_version.as_ref()?.parse().ok());
-        let latest: u64 = versions.max().unwrap_or(0);
+        let latest = newest(&list.items);
         if !world.until(budget, || world.gap().is_some() || world.has_seen(kind, latest)).await {
             return Ok(false);
         }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
-use kube::Resource as _;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Request, WatchEvent, WatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
@@ -37,14 +36,13 @@ pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, 
     let mut tasks = JoinSet::new();
     for kind in Kind::ALL {
         let resource = resource(kind);
-        let path = DynamicObject::url_path(&resource, None);
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         let list = api.list(&ListParams::default().limit(1)).await;
         let list = list.map_err(|source| ObserveError::List { kind, source: Box::new(source) })?;
         let from = list.metadata.resource_version.clone().unwrap_or_default();
         world.progress(kind, from.parse().unwrap_or(0));
-        let (client, world) = (client.clone(), Arc::clone(world));
-        tasks.spawn(async move { follow(&client, &api, &path, kind, from, &world).await });
+        let world = Arc::clone(world);
+        tasks.spawn(async move { follow(&api, kind, from, &world).await });
     }
     Ok(Watches { _tasks: tasks })
 }
@@ -58,18 +56,12 @@ pub(super) fn resource(kind: Kind) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", &kind.to_string()))
 }
 
-async fn follow(
-    client: &kube::Client,
-    api: &Api<DynamicObject>,
-    path: &str,
-    kind: Kind,
-    mut from: String,
-    world: &World,
-) {
+async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &World) {
+    let client = api.clone().into_client();
     let params = WatchParams::default().timeout(290);
     loop {
         let began = from.clone();
-        let request = Request::new(path).watch(&params, &from).expect("a time-out of 290 s is allowed");
+        let request = Request::new(api.resource_url()).watch(&params, &from).expect("a time-out of 290 s is allowed");
         // Objects stay as they came: a recording holds them whole.
         let stream = match client.request_events::<Value>(request).await {
             Ok(stream) => stream,
@@ -116,6 +108,12 @@ async fn follow(
     }
 }
 
+/// The latest version among these; 0 if there are none.
+pub(super) fn newest(objects: &[DynamicObject]) -> u64 {
+    let versions = objects.iter().filter_map(|object| object.metadata.resource_version.as_ref()?.parse().ok());
+    versions.max().unwrap_or(0)
+}
+
 /// A later place from which a watch may go on, as nothing that is there now is newer than this one; `None` if something is, or if it
 /// cannot be said. What came and went in between is not known of; an Event stays for an hour.
 async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
@@ -123,11 +121,8 @@ async fn nothing_since(api: &Api<DynamicObject>, from: &str) -> Option<String> {
     let mut page = ListParams::default().limit(500);
     loop {
         let list = api.list(&page).await.ok()?;
-        for object in &list.items {
-            let version: u64 = object.metadata.resource_version.as_deref()?.parse().ok()?;
-            if version > from {
-                return None;
-            }
+        if newest(&list.items) > from {
+            return None;
         }
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),

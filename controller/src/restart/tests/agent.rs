@@ -5,18 +5,15 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 
-use super::super::{Action, Agent, Numbers, Outcome, Profile, RestartSettings};
-use super::world::{C, WEB, World, deployment};
+use super::super::{Action, Numbers, Outcome, Profile};
+use super::world::{C, WEB, World, deployment, env_from};
 use crate::model::names::restart as names;
 
 use Profile::{Safe, Xing};
 
 /// One that uses two configs, of which it has one in a version since replaced.
-fn changed(mut world: World) -> World {
-    world.config(0, "c", json!({"k": "1"}));
-    world.config(0, "c2", json!({"k": "1"}));
-    world.deployment(1000, "web", &["c", "c2"]);
-    world.pass(60_000);
+fn changed(world: World) -> World {
+    let mut world = world.settled();
     world.writes.clear();
     world.config(60_000, "c", json!({"k": "2"}));
     world
@@ -72,9 +69,8 @@ fn what_is_wrong_with_an_annotation_is_told_once() {
 #[test]
 fn a_list_that_comes_late_says_what_is_missing() {
     let mut world = World::new(Safe);
-    world.agent = Agent::new(RestartSettings::default());
-    let optional = json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c", "optional": true}}]}]});
-    world.object(0, WEB, deployment("web", optional));
+    world.forget();
+    world.object(0, WEB, deployment("web", env_from(&["c"], true)));
     world.pass(60_000);
     assert_eq!(world.writes, []);
     world.restart_controller();

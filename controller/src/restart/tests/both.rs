@@ -8,15 +8,8 @@ use super::super::Profile;
 use super::world::{C, WEB, World, deployment};
 use crate::model::names::restart as names;
 
-/// A workload that has its config, long ago.
 fn settled(profile: Profile) -> World {
-    let mut world = World::new(profile);
-    world.config(0, "c", json!({"k": "1"}));
-    world.config(0, "c2", json!({"k": "1"}));
-    world.deployment(1000, "web", &["c", "c2"]);
-    world.pass(60_000);
-    assert_eq!((world.records(WEB).len(), world.restarts(WEB).len()), (1, 0));
-    world
+    World::new(profile).settled()
 }
 
 #[rstest]

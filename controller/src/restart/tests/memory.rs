@@ -9,8 +9,8 @@ use super::super::plan::{Baseline, Linked, Present};
 use super::super::references::Use;
 use super::super::safe::{Verdict, judge};
 use super::super::state::ABSENT;
-use super::super::{Agent, ConfigKind, Profile, RestartSettings};
-use super::world::{C, WEB, World, deployment};
+use super::super::{ConfigKind, Profile};
+use super::world::{C, WEB, World, deployment, env_from};
 use crate::model::names::restart as names;
 
 fn there() -> Present {
@@ -72,11 +72,7 @@ fn of_one_config(
 }
 
 fn settled() -> World {
-    let mut world = World::new(Profile::Safe);
-    world.config(0, "c", json!({"k": "1"}));
-    world.config(0, "c2", json!({"k": "1"}));
-    world.deployment(10_000, "web", &["c", "c2"]);
-    world.pass(60_000);
+    let mut world = World::new(Profile::Safe).settled();
     world.writes.clear();
     world
 }
@@ -84,11 +80,7 @@ fn settled() -> World {
 /// X5: it may only be late, so it is missing only when its window has passed, and each has its own.
 #[test]
 fn s32_what_is_missing_is_written_down_in_time() {
-    let optional = |name: &str| json!({"configMapRef": {"name": name, "optional": true}});
-    let uses = |names: &[&str]| {
-        let from: Vec<_> = names.iter().map(|name| optional(name)).collect();
-        deployment("web", json!({"containers": [{"envFrom": from}]}))
-    };
+    let uses = |names: &[&str]| deployment("web", env_from(names, true));
     let mut world = World::new(Profile::Safe);
     world.object(1000, WEB, uses(&["c"]));
     assert_eq!(world.agent.numbers().waiting, 0, "that is no change");
@@ -123,7 +115,7 @@ fn s10_labels_do_not_put_a_restart_off() {
 #[test]
 fn s34_a_list_changes_nothing_that_is_known() {
     let mut world = World::new(Profile::Safe);
-    world.agent = Agent::new(RestartSettings::default());
+    world.forget();
     world.refuses = true;
     world.config(0, "c", json!({"k": "1"}));
     world.deployment(0, "web", &["c"]);
@@ -149,7 +141,7 @@ fn s33_a_config_that_was_there_and_its_event_is_late(#[case] required: bool, #[c
         json_patch::merge(&mut object, &more);
         object
     };
-    let mut world = dry();
+    let mut world = World::dry();
     world.show_stale(0, WEB, of(uses(required), 8, 3, json!({"f:spec": {"f:template": {}}})));
     world.show_stale(1000, C, of(config("1"), 6, 6, json!({"f:data": {}})));
     world.pass(60_000);
@@ -159,7 +151,7 @@ fn s33_a_config_that_was_there_and_its_event_is_late(#[case] required: bool, #[c
 /// Scenario 73: what a dry run remembers instead of writing it counts until somebody else writes.
 #[test]
 fn s73_a_dry_run_believes_what_is_written() {
-    let mut world = dry();
+    let mut world = World::dry();
     world.config(0, "c", json!({"k": "1"}));
     world.deployment(0, "web", &["c"]);
     world.pass(60_000);
@@ -170,12 +162,8 @@ fn s73_a_dry_run_believes_what_is_written() {
     assert_eq!(world.told, ["would restart"]);
 }
 
-fn dry() -> World {
-    World::with(RestartSettings { dry_run: true, ..RestartSettings::default() })
-}
-
 fn uses(required: bool) -> Value {
-    deployment("web", json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c", "optional": !required}}]}]}))
+    deployment("web", env_from(&["c"], !required))
 }
 
 fn at_version(mut object: Value, version: u64) -> Value {
@@ -204,7 +192,7 @@ fn config(data: &str) -> Value {
 #[case::came_since_and_labelled(&[(7, "1"), (8, "1")], REQUIRED, 0)]
 #[case::came_since_and_labelled_optional(&[(7, "1"), (8, "1")], OPTIONAL, 1)]
 fn a_workload_seen_late(#[case] versions: &[(u64, &str)], #[case] required: bool, #[case] restarts: usize) {
-    let mut world = dry();
+    let mut world = World::dry();
     for (version, data) in versions {
         world.show_stale(0, C, at_version(config(data), *version));
     }
@@ -216,15 +204,15 @@ fn a_workload_seen_late(#[case] versions: &[(u64, &str)], #[case] required: bool
 /// Scenario 52: what is in the first list has not appeared, whichever comes first, and adopting a workload never rolls it out.
 #[rstest]
 fn s52_the_first_look_in_any_order(#[values(true, false)] workload_first: bool, #[values(3, 7)] version: u64) {
-    let mut world = dry();
-    world.agent = Agent::new(RestartSettings { dry_run: true, ..RestartSettings::default() });
+    let mut world = World::dry();
+    world.forget();
     let (web, config) = (at_version(uses(OPTIONAL), 5), at_version(config("1"), version));
     let order = [(WEB, web), (C, config)];
     let turn = usize::from(!workload_first);
     for (path, object) in order.iter().cycle().skip(turn).take(2) {
         world.show_stale(0, path, object.clone());
     }
-    ConfigKind::ALL.into_iter().for_each(|kind| world.agent.listed(kind, Duration::ZERO));
+    world.list();
     world.pass(60_000);
     assert_eq!(world.told, [""; 0]);
 }
@@ -248,7 +236,7 @@ fn a_config_while_away(#[case] made: u8, #[case] written: u8, #[case] required: 
     let mut config = config("1");
     config["metadata"]["creationTimestamp"] = second(made).into();
     config["metadata"]["managedFields"] = managed(written, json!({"f:data": {}}));
-    let mut away = dry();
+    let mut away = World::dry();
     away.object(0, C, config);
     away.object(0, WEB, web);
     away.restart_controller();

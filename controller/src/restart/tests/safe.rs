@@ -3,20 +3,16 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::{Held, Profile, RestartSettings};
-use super::world::{C, WEB, World, deployment};
+use super::super::{Held, Profile};
+use super::world::{C, WEB, World, deployment, env_from};
 use crate::model::names::restart as names;
 
 fn settled() -> World {
     settle(World::new(Profile::Safe))
 }
 
-fn settle(mut world: World) -> World {
-    world.config(0, "c", json!({"k": "1"}));
-    world.config(0, "c2", json!({"k": "1"}));
-    world.deployment(10_000, "web", &["c", "c2"]);
-    world.pass(60_000);
-    assert_eq!(world.restarts(WEB), [0_u64; 0]);
+fn settle(world: World) -> World {
+    let mut world = world.settled();
     world.writes.clear();
     world
 }
@@ -138,8 +134,7 @@ fn s30_pods_began_with_the_last_data() {
 #[case::soon(3000)]
 fn s32_an_optional_config_appears(#[case] at: u64) {
     let mut world = World::new(Profile::Safe);
-    let optional = json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c", "optional": true}}]}]});
-    using(&mut world, 0, optional);
+    using(&mut world, 0, env_from(&["c"], true));
     world.config(at, "c", json!({"k": "1"}));
     world.pass(at + 60_000);
     assert_eq!(world.restarts(WEB), [at + 5000]);
@@ -152,8 +147,7 @@ fn s33_an_optional_config_whose_event_is_late() {
     world.config(0, "c", json!({"k": "1"}));
     let config = world.get(C).clone();
     let mut late = World::new(Profile::Safe);
-    let mut web =
-        deployment("web", json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c", "optional": true}}]}]}));
+    let mut web = deployment("web", env_from(&["c"], true));
     web["metadata"]["uid"] = "u".into();
     web["metadata"]["resourceVersion"] = "7".into();
     late.show_stale(0, WEB, web.clone());
@@ -300,7 +294,7 @@ fn s65_s66_deferred() {
 fn s66_on_delete(#[case] path: &str, #[case] spec: Value, #[case] held: Option<Held>) {
     let mut world = World::new(Profile::Safe);
     world.config(0, "c", json!({"k": "1"}));
-    let mut set = deployment("web", json!({"containers": [{"envFrom": [{"configMapRef": {"name": "c"}}]}]}));
+    let mut set = deployment("web", env_from(&["c"], false));
     json_patch::merge(&mut set["spec"], &spec);
     world.object(0, path, set);
     world.config(60_000, "c", json!({"k": "2"}));
@@ -329,8 +323,7 @@ fn opted_out_per_config(#[case] by_config: bool) {
 
 #[test]
 fn s73_a_dry_run() {
-    let settings = RestartSettings { dry_run: true, ..RestartSettings::default() };
-    let mut world = World::with(settings);
+    let mut world = World::dry();
     world.config(0, "c", json!({"k": "1"}));
     world.deployment(0, "web", &["c"]);
     world.config(10_000, "c", json!({"k": "2"}));

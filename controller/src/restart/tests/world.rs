@@ -58,14 +58,35 @@ impl World {
         Duration::from_millis(self.at)
     }
 
-    fn list(&mut self) {
+    /// Nothing happens but what is planned for: it is only told of.
+    pub(super) fn dry() -> Self {
+        Self::with(RestartSettings { dry_run: true, ..RestartSettings::default() })
+    }
+
+    /// With a workload that has its two configs, long ago.
+    pub(super) fn settled(mut self) -> Self {
+        self.config(0, "c", json!({"k": "1"}));
+        self.config(0, "c2", json!({"k": "1"}));
+        self.deployment(1000, "web", &["c", "c2"]);
+        self.pass(60_000);
+        assert_eq!((self.records(WEB).len(), self.restarts(WEB).len()), (1, 0));
+        self
+    }
+
+    /// The controller begins anew, and has seen nothing yet.
+    pub(super) fn forget(&mut self) {
+        self.agent = Agent::new(self.settings.clone());
+    }
+
+    /// Both kinds of config have been seen.
+    pub(super) fn list(&mut self) {
         let at = self.moment();
         ConfigKind::ALL.into_iter().for_each(|kind| self.agent.listed(kind, at));
     }
 
     /// The controller ends and begins anew, and sees everything in a list.
     pub(super) fn restart_controller(&mut self) {
-        self.agent = Agent::new(self.settings.clone());
+        self.forget();
         for path in self.objects.keys().cloned().collect::<Vec<_>>() {
             self.show(&path);
         }
@@ -86,17 +107,13 @@ impl World {
 
     /// A Deployment that has opted in and uses these ConfigMaps.
     pub(super) fn deployment(&mut self, at: u64, name: &str, uses: &[&str]) {
-        self.pass(at);
-        let from: Vec<_> = uses.iter().map(|name| json!({"configMapRef": {"name": name}})).collect();
-        let spec = json!({"containers": [{"name": "app", "envFrom": from}]});
-        self.put(&format!("deployment/{name}"), deployment(name, spec));
+        self.object(at, &format!("deployment/{name}"), deployment(name, env_from(uses, false)));
     }
 
     pub(super) fn change(&mut self, at: u64, path: &str, change: impl FnOnce(&mut Value)) {
         self.pass(at);
-        let mut object = self.objects[path].clone();
-        change(&mut object);
-        self.put(path, object);
+        self.only_seen(at, path, change);
+        self.run();
     }
 
     /// A change that is seen, and nothing done about what is due then.
@@ -249,6 +266,12 @@ pub(super) fn deployment(name: &str, pod_spec: Value) -> Value {
         "metadata": {"name": name, "namespace": "ns", "annotations": {names::ENABLED: "enabled"}},
         "spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": name}}, "spec": pod_spec}},
     })
+}
+
+/// A pod's spec that takes its environment from these ConfigMaps.
+pub(super) fn env_from(names: &[&str], optional: bool) -> Value {
+    let from: Vec<_> = names.iter().map(|name| json!({"configMapRef": {"name": name, "optional": optional}})).collect();
+    json!({"containers": [{"name": "app", "envFrom": from}]})
 }
 
 pub(super) const WEB: &str = "deployment/web";

@@ -7,11 +7,16 @@ use super::world::{C, WEB, World};
 use crate::model::names::restart as names;
 
 fn settled() -> World {
-    let mut world = World::new(Profile::Xing);
-    world.config(0, "c", json!({"k": "1"}));
-    world.config(0, "c2", json!({"k": "1"}));
-    world.deployment(10_000, "web", &["c", "c2"]);
-    world.pass(60_000);
+    World::new(Profile::Xing).settled()
+}
+
+/// One whose restart was refused, once.
+fn refused() -> World {
+    let mut world = settled();
+    world.refuses = true;
+    world.config(60_000, "c", json!({"k": "2"}));
+    world.pass(70_000);
+    world.refuses = false;
     world
 }
 
@@ -118,11 +123,7 @@ fn s53_s54_killed_and_ended() {
 /// X7.
 #[test]
 fn s61_an_error_is_forgotten() {
-    let mut world = settled();
-    world.refuses = true;
-    world.config(60_000, "c", json!({"k": "2"}));
-    world.pass(70_000);
-    world.refuses = false;
+    let mut world = refused();
     world.pass(120_000);
     assert_eq!(world.restarts(WEB), [0_u64; 0]);
     world.change(120_000, WEB, |web| web["status"] = json!({"replicas": 1}));
@@ -145,11 +146,7 @@ fn s34_what_is_not_seen_yet_is_kept() {
 /// X7: with the next change, what was refused is written down as if the pods had it.
 #[test]
 fn s61_a_refused_restart_is_believed_to_be_done() {
-    let mut world = settled();
-    world.refuses = true;
-    world.config(60_000, "c", json!({"k": "2"}));
-    world.pass(70_000);
-    world.refuses = false;
+    let mut world = refused();
     world.config(70_000, "c2", json!({"k": "2"}));
     world.pass(120_000);
     let causes = &world.writes.last().unwrap().2.as_ref().unwrap().causes;
