@@ -24,7 +24,7 @@
 //!
 //! # Where things are
 //!
-//! `case`, `controllers`, `course`, `coverage`, `expect`, `mutants`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report`, `versions` and `outcome` are pure: no clock,
+//! `case`, `controllers`, `course`, `coverage`, `expect`, `mutants`, `plain`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report`, `versions` and `outcome` are pure: no clock,
 //! no network, no runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
 //!
@@ -53,6 +53,7 @@ pub mod mutants;
 pub mod news;
 pub mod observe;
 pub mod outcome;
+pub mod plain;
 mod pointer;
 pub mod recording;
 pub mod report;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use lockstep::cli::{Cli, CliError};
+use lockstep::plain;
 use lockstep::subject::SUBJECT_TARGET;
 
 #[global_allocator]
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         match &error {
             // A diagnostic with its own heading.
             CliError::Cases(_) => eprintln!("{error}"),
-            error => eprintln!("error: {error}"),
+            error => eprintln!("error: {}", plain::text(&error.to_string())),
         }
         error.outcome()
     });

@@ -282,7 +282,8 @@ fn has_case(timeline: &Path) -> bool {
 fn read(path: &Path) -> Result<Option<Timeline>, ShelfError> {
     match std::fs::read_to_string(path) {
         Ok(text) => {
-            Timeline::parse(&text).map(Some).map_err(|source| ShelfError::Timeline { path: path.to_owned(), source })
+            let read = Timeline::parse(&text).map(|timeline| Some(timeline.plain()));
+            read.map_err(|source| ShelfError::Timeline { path: path.to_owned(), source })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ShelfError::File { path: path.to_owned(), source }),

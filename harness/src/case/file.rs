@@ -9,6 +9,7 @@ use super::ruled;
 use super::step::Reader;
 use super::tree::{Kind, Node};
 use crate::controllers::{Controller, Controllers};
+use crate::plain;
 use crate::rules::Expectation;
 
 /// The fields of a case.
@@ -63,6 +64,9 @@ pub fn parse_bytes(path: &str, name: &str, bytes: &[u8]) -> Result<Case, CaseErr
 pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
+    if !plain::is_one_line(path) || !plain::is_one_line(name) {
+        report.add_at(0..0, "the file's name is no plain text", "rename it: it would act on a terminal or in a job");
+    }
     let case = match Node::parse(text) {
         Ok(root) => read_case(&root, text, &mut report).map(|case| {
             let case = Case { path: path.to_owned(), name: name.to_owned(), source: text.to_owned(), ..case };
@@ -90,7 +94,10 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     }
     let fields = Fields::of(root, "a case", &FIELDS, report)?;
     let description = match fields.get("description") {
-        Some(node) => read::text(node, "the description", report).unwrap_or_default().trim().to_owned(),
+        Some(node) => {
+            let text = read::text(node, "the description", report).unwrap_or_default();
+            plain::text(text.trim()).into_owned()
+        }
         None if !fields.lacks("description") => String::new(),
         None => {
             report.add(root, "the case has no description", "add `description: …`, one sentence on what it is about");

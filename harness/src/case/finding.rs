@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::tree::Node;
+use crate::plain::{self, tidy};
 
 /// Why there is no case.
 #[derive(Debug, thiserror::Error)]
@@ -87,13 +88,15 @@ impl Report {
 
     /// Something is wrong in these bytes.
     pub(super) fn add_at(&mut self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) {
-        self.all.push(Finding { span, what: what.into(), hint: hint.into(), help: None });
+        let (mut what, mut hint) = (what.into(), hint.into());
+        [&mut what, &mut hint].into_iter().for_each(tidy);
+        self.all.push(Finding { span, what, hint, help: None });
     }
 
     /// A word of help below the finding that was added last.
     pub(super) fn help(&mut self, help: impl Into<String>) {
         if let Some(last) = self.all.last_mut() {
-            last.help = Some(help.into());
+            last.help = Some(plain::text(&help.into()).into_owned());
         }
     }
 
@@ -105,7 +108,7 @@ impl Report {
     /// The error that says it all, in the file's order.
     pub(super) fn into_error(mut self, path: &str, source: &str) -> CaseError {
         self.all.sort_by_key(|finding| finding.span.start);
-        CaseError::Bad(Findings { path: path.to_owned(), source: source.to_owned(), all: self.all })
+        CaseError::Bad(Findings { path: plain::line(path).into_owned(), source: source.to_owned(), all: self.all })
     }
 }
 

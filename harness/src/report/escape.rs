@@ -1,5 +1,7 @@
 //! Text that HTML and SVG show as it is, in elements and in quoted attributes.
 
+use crate::plain::acts;
+
 /// With the five letters that mean something replaced, and control characters that no page may hold.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -11,7 +13,7 @@ pub(super) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(letter),
-            letter if letter.is_control() => out.push('\u{fffd}'),
+            letter if acts(letter) => out.push('\u{fffd}'),
             letter => out.push(letter),
         }
     }

@@ -6,6 +6,7 @@ use super::staircase::staircase;
 use crate::case;
 use crate::course::Course;
 use crate::outcome::{Outcome, Verdict};
+use crate::plain;
 use crate::recording::Blame;
 use crate::rules::Broken;
 use crate::timeline::Timeline;
@@ -101,7 +102,7 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
 fn place(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
     let mut out = vec![format!("  {}  {}", paint.strong(&finding.place.to_string()), finding.label)];
     if let Some(line) = finding.line {
-        let text = judgement.source.lines().nth(line - 1).map(|text| format!("  |  {}", text.trim_end()));
+        let text = judgement.source.lines().nth(line - 1).map(|text| format!("  |  {}", plain::line(text.trim_end())));
         out.push(paint.faint(&format!("  {}:{line}{}", judgement.path, text.unwrap_or_default())));
     }
     out

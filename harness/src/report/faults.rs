@@ -8,6 +8,7 @@ use serde_json::json;
 use super::paint::Paint;
 use crate::faults::{Kind, Point};
 use crate::outcome::Outcome;
+use crate::plain;
 use crate::recording::Identity;
 use crate::verdict::Withstood;
 
@@ -95,7 +96,7 @@ pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
             Withstood::No(why) => why.join("\n      "),
             Withstood::Unknown(why) => format!("inconclusive: {why}"),
         };
-        let _ = write!(text, "\n  {point}\n      {why}");
+        let _ = write!(text, "\n  {point}\n      {}", plain::text(&why));
         if let Some(file) = file {
             let _ = write!(
                 text,

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use super::escape::escape;
 use super::failure::{failure, headline};
 use crate::outcome::Outcome;
+use crate::plain;
 use crate::verdict::Judgement;
 
 /// More failures than this are counted, not shown: a summary has a limited size.
@@ -94,7 +95,7 @@ fn cell(text: &str) -> String {
 
 /// The message of an annotation, on one line.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    plain::text(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property of an annotation.
@@ -109,8 +110,9 @@ mod tests {
     #[test]
     fn nothing_in_a_message_ends_it() {
         let at = Spot { file: "a,b:c.yaml", line: 3, column: Some(5) };
-        let line = annotation("error", at, "100%: no", "one\n::error::two\r\n50%");
-        assert_eq!(line, "::error file=a%2Cb%3Ac.yaml,line=3,col=5,title=100%25%3A no::one%0A::error::two%0D%0A50%25");
+        let line = annotation("error", at, "100%: no", "one\n::error::two\r\n50% \u{1b}[31m");
+        let message = r"one%0A\x3a:error::two%0A50%25 \x1b[31m";
+        assert_eq!(line, format!("::error file=a%2Cb%3Ac.yaml,line=3,col=5,title=100%25%3A no::{message}"));
         assert_eq!(cell("<b>|\n"), "&lt;b&gt;\\| ");
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json as object};
 
 use super::failure::sentence;
 use super::table::word;
+use crate::plain;
 use crate::recording::Blame;
 use crate::verdict::{Blessing, Finding, Judgement, Place, What};
 
@@ -32,7 +33,7 @@ pub fn json(judgement: &Judgement) -> String {
             "settlingMilliseconds": metrics.settling,
         },
     });
-    value.to_string()
+    plain::json(&value.to_string()).into_owned()
 }
 
 fn expectation(blessing: &Blessing) -> Value {

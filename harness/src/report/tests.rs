@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Side, failure, json as as_json, side_by_side, summary, table, totals};
 use crate::outcome::Outcome;
 use crate::recording::{Blame, Recording};
-use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
+use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
 use crate::timeline::{Provenance, Timeline};
 use crate::verdict::{Judgement, judge};
 
@@ -252,4 +252,42 @@ fn what_the_server_refused_is_told() {
     assert_eq!(metrics["refused"]["get leases in there"], 2);
     // What is not about the case is none of its costs.
     assert_eq!((&metrics["requests"], &metrics["errors"]), (&json!({"update": 5}), &json!(1)));
+}
+
+/// Every text of a recording may be hostile: none of it acts on a terminal, in a job that reads along, or on a page.
+#[test]
+fn nothing_in_a_recording_acts_where_it_is_shown() {
+    const EVIL: &str = "\u{1b}[2J\u{9b}31m\u{202e}\n::error file=x::<script>##[error]";
+    let name = |size| {
+        let named = owned_set(&with(&web(), &json!({"metadata": {"name": EVIL}})), EVIL, EVIL, 10);
+        scaled(&with(&named, &json!({"metadata": {"annotations": {EVIL: EVIL}}})), size)
+    };
+    let film = Film::rolled_out(10).user(1, EVIL).driver(&scaled(&web(), 12)).other(&name(13));
+    let film = film.met(EVIL).refused(EVIL, EVIL, EVIL).other(&event("e", EVIL, EVIL, 1));
+    let mut recording = film.trouble(Blame::Subject, EVIL).aborted();
+    let header = &mut recording.header;
+    header.source = format!("{EVIL}\n").repeat(9);
+    for text in [&mut header.case, &mut header.path, &mut header.subject.name, &mut header.cluster.version] {
+        EVIL.clone_into(text);
+    }
+    let judgement = judge(&recording, Some(&blessed()));
+    let side = |timeline| Side { title: "x", timeline };
+    let shown = [
+        failure(&judgement, "", false),
+        super::headline(&judgement),
+        as_json(&judgement),
+        judgement.timeline.to_string(),
+        side_by_side(side(&judgement.timeline), side(&blessed()), 160, false),
+        table(std::slice::from_ref(&judgement), false),
+        super::github::annotated(&judgement, "").unwrap(),
+        super::page::page("x", &[super::page::Sheet { judgement: &judgement, expected: None, repeat: "", took: None }]),
+        super::junit::junit(&[super::junit::Played { judgement: &judgement, repeat: "", took: Duration::ZERO }]),
+    ];
+    for text in shown {
+        let acts = |letter| crate::plain::acts(letter) && !matches!(letter, '\n' | '\t');
+        assert!(!text.contains(acts), "{text:?}");
+        let commands = text.lines().filter(|line| line.trim().starts_with("::")).count();
+        // The annotation itself is one.
+        assert_eq!(commands, usize::from(text.starts_with("::error file=")), "{text}");
+    }
 }

@@ -48,7 +48,7 @@ impl Timeline {
             edge.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));
-        Self { provenance: None, case, edges, events: events::take(recording, &names) }
+        Self { provenance: None, case, edges, events: events::take(recording, &names) }.plain()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
 
+use crate::plain::tidy;
 use crate::recording::EdgeMark;
 
 /// What one recording shows, normalised.
@@ -181,6 +182,33 @@ impl Timeline {
         self.edges.iter().find(|edge| edge.id == id)
     }
 
+    /// The same in plain text: what others wrote acts on no terminal, and in no job, that it is shown in.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        for edge in &mut self.edges {
+            tidy(&mut edge.label);
+            edge.meetings.iter_mut().for_each(tidy);
+            for decision in &mut edge.decisions {
+                tidy(&mut decision.object);
+                decision.details.iter_mut().for_each(Field::tidy);
+            }
+            edge.breaches.iter_mut().for_each(|breach| tidy(&mut breach.detail));
+            for state in &mut edge.checkpoint {
+                tidy(&mut state.object);
+                tidy(&mut state.size);
+                state.fields.iter_mut().for_each(Field::tidy);
+            }
+        }
+        match &mut self.events {
+            Events::All(all) => all.iter_mut().for_each(|event| tidy(&mut event.text)),
+            Events::NotCompared(why) => tidy(why),
+        }
+        if let Some(Provenance { name, controller, server, .. }) = &mut self.provenance {
+            [name, controller, server].into_iter().for_each(tidy);
+        }
+        self
+    }
+
     /// The same with a word about where it comes from, as `lockstep bless` stores it.
     #[must_use]
     pub fn with_provenance(mut self, provenance: Provenance) -> Self {
@@ -220,6 +248,11 @@ impl EdgeId {
 }
 
 impl Field {
+    fn tidy(&mut self) {
+        tidy(&mut self.key);
+        tidy(&mut self.value);
+    }
+
     /// A field whose value is written bare if it can be, else as JSON.
     pub(super) fn new(key: &str, value: &str) -> Self {
         Self { key: key.to_owned(), value: super::token::quote(value) }

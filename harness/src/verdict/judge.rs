@@ -114,6 +114,7 @@ fn finish(
         timeline,
         metrics: Metrics::from_recording(recording),
     }
+    .plain()
 }
 
 /// The trouble that counts: the lab's first, and the subject's before it.

@@ -2,6 +2,7 @@
 
 use super::compare::{Comparison, Difference, Place, Relabelled};
 use crate::outcome::{Outcome, Verdict};
+use crate::plain::{line, tidy, tidy_lines};
 use crate::recording::{Blame, Identity};
 use crate::rules::Broken;
 use crate::timeline::{Blessed, Breach, Metrics, Provenance, Timeline};
@@ -94,7 +95,29 @@ pub enum What {
     BothIdle,
 }
 
+fn plain(identity: &mut Identity) {
+    tidy(&mut identity.name);
+    tidy(&mut identity.version);
+}
+
 impl What {
+    fn plain(&mut self) {
+        match self {
+            Self::Unsettled(_, why) | Self::Trouble(_, why) | Self::Unexpected(why) | Self::OtherRun(why) => {
+                tidy_lines(why);
+            }
+            Self::Rule(Broken { rule, frame, why, values }) => {
+                [&mut rule.text, frame, why].into_iter().for_each(tidy_lines);
+                for (name, value) in values {
+                    tidy(name);
+                    tidy(value);
+                }
+            }
+            // Out of timelines, which are plain already.
+            Self::Divergence(_) | Self::Breach(_) | Self::BothIdle => {}
+        }
+    }
+
     /// Whom it speaks against.
     #[must_use]
     pub const fn blame(&self) -> Blame {
@@ -107,6 +130,27 @@ impl What {
 }
 
 impl Judgement {
+    /// The same in plain text: names and messages of a recording act on no terminal, and in no job, that they are shown in. The
+    /// case's text stays as it is written; who shows a line of it makes that plain.
+    pub(super) fn plain(mut self) -> Self {
+        [&mut self.case, &mut self.path].into_iter().for_each(tidy);
+        [&mut self.subject, &mut self.cluster].into_iter().for_each(plain);
+        match &mut self.blessing {
+            Blessing::Live(other) => plain(other),
+            // Out of timelines, which are plain already.
+            Blessing::Blessed(_) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {}
+        }
+        for finding in &mut self.findings {
+            tidy(&mut finding.label);
+            finding.what.plain();
+        }
+        for counts in [&mut self.metrics.requests, &mut self.metrics.refused] {
+            let all = std::mem::take(counts);
+            counts.extend(all.into_iter().map(|(what, times)| (line(&what).into_owned(), times)));
+        }
+        self
+    }
+
     /// The outcome for the exit code: a case without a blessed timeline that is otherwise in order is unblessed.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {

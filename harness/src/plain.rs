@@ -1,0 +1,169 @@
+//! Text of others, fit to be shown: what a recording, a case file or a subject says reaches a terminal, an annotation or a page
+//! without acting there.
+//!
+//! ```text
+//! subject, recording, case file ──► plain::line, plain::text ──► terminal, standard output of a job, report
+//! ```
+//!
+//! A terminal obeys control characters, a reader is misled by characters that reorder what stands beside them, and a job of GitHub
+//! Actions obeys a line of standard output that begins with `::command::` or contains `##[`. All of them are shown as escapes
+//! (`\x1b`, `\u{202e}`, `\x3a:error::`), so that a reader sees that they are there. Anything else stays as it is, and plain text costs
+//! one look at each letter. HTML is escaped by [`crate::report::page`], JSON by its own rules.
+//!
+//! Borders: what is *stored* (an object of a recording, a subject's log) stays as it was said; only what is shown is changed.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// One line: line breaks and tabs are shown as escapes too.
+#[must_use]
+pub fn line(text: &str) -> Cow<'_, str> {
+    shown(text, false)
+}
+
+/// Several lines: line breaks and tabs stay, `\r\n` becomes `\n`.
+#[must_use]
+pub fn text(text: &str) -> Cow<'_, str> {
+    shown(text, true)
+}
+
+/// Make a text that is kept one line of plain text.
+pub(crate) fn tidy(text: &mut String) {
+    if let Cow::Owned(plain) = line(text) {
+        *text = plain;
+    }
+}
+
+/// Make a text that is kept plain, line by line.
+pub(crate) fn tidy_lines(lines: &mut String) {
+    if let Cow::Owned(plain) = text(lines) {
+        *lines = plain;
+    }
+}
+
+/// Whether a text can be shown on one line as it is.
+pub(crate) fn is_one_line(text: &str) -> bool {
+    matches!(line(text), Cow::Borrowed(_))
+}
+
+/// JSON without control characters: those that JSON itself leaves in its strings are written as JSON's escapes.
+#[must_use]
+pub(crate) fn json(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' => out.push(letter),
+            // All of them are in the first plane, so one escape will do.
+            letter if acts(letter) => drop(write!(out, "\\u{:04x}", u32::from(letter))),
+            letter => out.push(letter),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn shown(text: &str, lines: bool) -> Cow<'_, str> {
+    let is_plain = |letter: char| !acts(letter) || lines && matches!(letter, '\n' | '\t');
+    if text.chars().all(is_plain) && !text.contains("##[") && !text.lines().any(is_command) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    let text = if lines { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            out.push_str(if lines { "\n" } else { "\\n" });
+        }
+        // On one line only the first can be taken for a command.
+        one_line(line, lines, lines || number == 0, &mut out);
+    }
+    Cow::Owned(out)
+}
+
+fn one_line(line: &str, tabs: bool, first: bool, out: &mut String) {
+    let line = line.replace("##[", "#\\x23[");
+    let line = match line.split_once("::").filter(|_| first && is_command(&line)) {
+        Some((blanks, rest)) => Cow::Owned(format!("{blanks}\\x3a:{rest}")),
+        None => Cow::Borrowed(line.as_str()),
+    };
+    for letter in line.chars() {
+        match letter {
+            '\t' if tabs => out.push(letter),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            letter if !acts(letter) => out.push(letter),
+            letter if u32::from(letter) < 0x100 => drop(write!(out, "\\x{:02x}", u32::from(letter))),
+            letter => drop(write!(out, "\\u{{{:x}}}", u32::from(letter))),
+        }
+    }
+}
+
+/// Whether a job of GitHub Actions takes a line for a command: `::name …::…`, blanks before it or not.
+fn is_command(line: &str) -> bool {
+    // What is shown as an escape does not hide one: the job trims more than blanks.
+    let begins = line.trim_start_matches(|letter: char| letter.is_whitespace() || acts(letter));
+    begins.strip_prefix("::").is_some_and(|rest| rest.contains("::"))
+}
+
+/// Whether a letter does something instead of being seen: control characters, line separators, and what changes the direction of text.
+pub(crate) fn acts(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || letter == '\u{feff}'
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("rs1 3 -> 2", "rs1 3 -> 2")]
+    #[case("\u{1b}[31mred\u{7}", "\\x1b[31mred\\x07")]
+    #[case("\u{9b}2J\u{7f}", "\\x9b2J\\x7f")]
+    #[case("a\u{202e}b", "a\\u{202e}b")]
+    #[case("one\ttwo\r\n::error::three", "one\\ttwo\\r\\n::error::three")]
+    #[case("::error file=a::b", "\\x3a:error file=a::b")]
+    #[case(" \t::error::b", " \\t\\x3a:error::b")]
+    #[case("\u{1b}::error::b", "\\x1b\\x3a:error::b")]
+    #[case("::1 refused", "::1 refused")]
+    #[case("a ##[error]b", "a #\\x23[error]b")]
+    #[case("größer ×10 → 是", "größer ×10 → 是")]
+    fn one_line_is_shown(#[case] said: &str, #[case] seen: &str) {
+        assert_eq!(line(said), seen);
+    }
+
+    #[rstest]
+    #[case("one\n\ttwo\n", "one\n\ttwo\n")]
+    #[case("one\r\ntwo\rthree", "one\ntwo\\rthree")]
+    #[case("one\n  ::add-mask::x\n::group::y", "one\n  \\x3a:add-mask::x\n\\x3a:group::y")]
+    #[case("\u{1b}[2K\n\u{2028}", "\\x1b[2K\n\\u{2028}")]
+    fn several_lines_are_shown(#[case] said: &str, #[case] seen: &str) {
+        assert_eq!(text(said), seen);
+    }
+
+    #[test]
+    fn json_says_the_same_without_control_characters() {
+        let said = serde_json::json!({"a": "\u{1b}\u{9b}\u{202e}\u{7f}"});
+        let written = said.to_string();
+        assert!(!json(&written).chars().any(acts));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json(&written)).unwrap(), said);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_said_nothing_acts(said in "(?s).*") {
+            let (one, many) = (line(&said).into_owned(), text(&said).into_owned());
+            prop_assert!(!one.chars().any(acts), "{one:?}");
+            prop_assert!(!many.chars().any(|letter| acts(letter) && !matches!(letter, '\n' | '\t')), "{many:?}");
+            for line in one.lines().chain(many.lines()) {
+                prop_assert!(!is_command(line) && !line.contains("##["), "{line:?}");
+            }
+            // What has been made plain stays as it is.
+            prop_assert_eq!(line(&one), one.as_str());
+        }
+    }
+}
