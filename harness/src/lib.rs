@@ -55,6 +55,7 @@ pub mod observe;
 pub mod outcome;
 pub mod plain;
 mod pointer;
+mod private;
 pub mod recording;
 pub mod report;
 mod route;

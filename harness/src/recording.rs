@@ -9,6 +9,8 @@
 //! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
 //! recorder replaces them by digests.
 
+mod names;
+
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::io::{BufRead, Write};
@@ -18,6 +20,7 @@ use serde_json::Value;
 
 use crate::controllers::Controllers;
 use crate::expect::Expect;
+pub(crate) use names::part;
 
 /// The version of the format that this build writes and reads.
 pub const FORMAT: u32 = 1;
@@ -301,6 +304,16 @@ pub enum RecordingError {
         /// The format that the header names.
         found: u32,
     },
+    /// A name that no recording of this build has; it might lead out of the folder that it is kept in.
+    #[error("the {what} is called `{name}`, and that is not {rule}; who wrote this recording?")]
+    Name {
+        /// Whose name.
+        what: &'static str,
+        /// The name, fit to be shown.
+        name: String,
+        /// What such a name is.
+        rule: &'static str,
+    },
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -334,7 +347,10 @@ impl Recording {
                 (Entry::Header(found), None) if found.format != FORMAT => {
                     return Err(RecordingError::Format { found: found.format });
                 }
-                (Entry::Header(found), None) => header = Some(found),
+                (Entry::Header(found), None) => {
+                    names::check(&found)?;
+                    header = Some(found);
+                }
                 (_, None) => return Err(RecordingError::NoHeader),
                 (Entry::End(found), _) => end = Some(found),
                 (entry, _) => entries.push(entry),

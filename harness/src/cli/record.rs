@@ -8,6 +8,7 @@ use super::CliError;
 use super::select::Selection;
 use super::stage::Place;
 use crate::outcome::Outcome;
+use crate::private;
 use crate::recording::{Recording, RecordingError};
 use crate::subject::Spec;
 
@@ -49,12 +50,8 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
 /// Write a recording into a folder, by its case's name.
 pub(super) fn keep(folder: &Path, recording: &Recording) -> Result<PathBuf, CliError> {
     let path = folder.join(format!("{}.ndjson", recording.header.case));
-    let written = || -> Result<(), RecordingError> {
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        recording.write(std::io::BufWriter::new(std::fs::File::create(&path)?))
-    };
+    let written =
+        || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
     written().map_err(|source| CliError::Recording { path: path.clone(), source })?;
     Ok(path)
 }

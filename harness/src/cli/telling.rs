@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::{CliError, failed};
 use crate::outcome::Outcome;
-use crate::recording::{Recording, RecordingError};
+use crate::private;
+use crate::recording::{Recording, RecordingError, part};
 use crate::report::github;
 use crate::report::junit::{Played, junit};
 use crate::report::page::{Sheet, page};
@@ -95,7 +96,7 @@ impl<'r> Telling<'r> {
         if let (Some(folder), false) = (&self.reports.evidence, good) {
             let kept = evidence(folder, play)?;
             if let Some(voice) = play.voice {
-                write(&kept.join("subject.log"), &voice.said().await)?;
+                keep_private(&kept.join("subject.log"), &voice.said().await)?;
             }
             eprintln!("the evidence is in {}", kept.display());
         }
@@ -154,16 +155,10 @@ impl Told {
 /// Keep all that shows a failure; the folder.
 fn evidence(folder: &Path, play: &Play<'_>) -> Result<PathBuf, CliError> {
     let Play { judgement, expected, recording, repeat, took, .. } = *play;
-    let safe = |text: &str| {
-        text.chars().map(|c| if c.is_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect::<String>()
-    };
-    let case = judgement.case.split('/').map(safe).collect::<PathBuf>();
-    let folder = folder.join(safe(&judgement.subject.name)).join(case);
+    let case = judgement.case.split('/').map(part).collect::<PathBuf>();
+    let folder = folder.join(part(&judgement.subject.name)).join(case);
     let path = folder.join("recording.ndjson");
-    let keep = || -> Result<(), RecordingError> {
-        std::fs::create_dir_all(&folder)?;
-        recording.write(std::io::BufWriter::new(std::fs::File::create(&path)?))
-    };
+    let keep = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
     keep().map_err(|source| CliError::Recording { path: path.clone(), source })?;
     let about = serde_json::json!({
         "lockstep": env!("CARGO_PKG_VERSION"),
@@ -179,15 +174,20 @@ fn evidence(folder: &Path, play: &Play<'_>) -> Result<PathBuf, CliError> {
         "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     });
     let sheet = Sheet { judgement, expected, repeat, took };
-    write(&folder.join("about.json"), &format!("{about:#}\n"))?;
-    write(&folder.join("case.yaml"), &judgement.source)?;
-    write(&folder.join("happened.timeline"), &judgement.timeline.to_string())?;
-    write(&folder.join("report.txt"), &crate::report::failure(judgement, repeat, false))?;
-    write(&folder.join("page.html"), &page(&judgement.case, &[sheet]))?;
+    keep_private(&folder.join("about.json"), &format!("{about:#}\n"))?;
+    keep_private(&folder.join("case.yaml"), &judgement.source)?;
+    keep_private(&folder.join("happened.timeline"), &judgement.timeline.to_string())?;
+    keep_private(&folder.join("report.txt"), &crate::report::failure(judgement, repeat, false))?;
+    keep_private(&folder.join("page.html"), &page(&judgement.case, &[sheet]))?;
     if let Some(expected) = expected {
-        write(&folder.join("expected.timeline"), &expected.to_string())?;
+        keep_private(&folder.join("expected.timeline"), &expected.to_string())?;
     }
     Ok(folder)
+}
+
+/// Write a file that only this user can read.
+fn keep_private(path: &Path, text: &str) -> Result<(), CliError> {
+    private::write(path, text.as_bytes()).map_err(|source| CliError::File { path: path.to_owned(), source })
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CliError> {

@@ -190,10 +190,8 @@ impl Spec {
             let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
             return Ok(Running { identity: self.identity(&version), life: Life::Task(task) });
         }
-        std::fs::create_dir_all(stage.folder)?;
         let kubeconfig = stage.folder.join("kubeconfig");
-        std::fs::write(&kubeconfig, &stage.kubeconfig)?;
-        restrict(&kubeconfig)?;
+        crate::private::write(&kubeconfig, stage.kubeconfig.as_bytes())?;
         match self {
             Self::Ours | Self::OursFixed => {
                 let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
@@ -296,12 +294,6 @@ impl Running {
             Life::Pods(pods) => pods.stop().await,
         }
     }
-}
-
-/// Only the owner may read it: a kubeconfig holds a token.
-fn restrict(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
 }
 
 /// The wrong controllers that this build has: none without the feature `mutants`.

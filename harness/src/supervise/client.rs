@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use tokio::sync::watch;
 use super::FAREWELL;
 use super::protocol::{Exit, Order, Report, Spec, Until};
 use super::{MARK, ProcessId, SuperviseError};
+use crate::private;
 
 /// The supervisor answers within milliseconds; on a machine that is starting a hundred things, later.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -64,7 +64,7 @@ impl Supervisor {
             return Err(SuperviseError::Start(format!("{MARK} is set, so this process was to be one itself")));
         }
         let failed = |error: std::io::Error| SuperviseError::Start(error.to_string());
-        let log = OpenOptions::new().create(true).append(true).open(dir.join("supervisor.log")).map_err(failed)?;
+        let log = private::append(&dir.join("supervisor.log")).map_err(failed)?;
         let mut process = Command::new(own_executable().map_err(failed)?)
             .arg0("lockstep")
             .arg("--supervisor") // for whoever reads a list of processes; and a program that does not know it stops here

@@ -4,7 +4,6 @@
 //! gives its number to nobody else, so the signal can only reach what the program left behind.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -33,7 +32,7 @@ struct Member {
 impl Family {
     /// Start a program; when it ends, its number and its end are sent to `ended`.
     pub(super) fn spawn(&mut self, id: u64, spec: &Spec, ended: UnboundedSender<(u64, Exit)>) -> io::Result<i32> {
-        let log = OpenOptions::new().create(true).append(true).open(&spec.log)?;
+        let log = crate::private::append(&spec.log)?;
         let child = Command::new(&spec.program)
             .args(&spec.args)
             .env_clear()

@@ -1,0 +1,98 @@
+//! Names in a recording that become names of files: a recording may come from anywhere, so they are looked at when it is read.
+
+use super::{Header, RecordingError};
+use crate::fingerprint::fingerprint;
+use crate::plain;
+
+/// The longest part of a path that a name becomes, in letters; the system's own limit is 255 bytes.
+const LONGEST: usize = 60;
+
+/// Refuse names that would leave the folder that they are kept in, or that are no names at all.
+pub(super) fn check(header: &Header) -> Result<(), RecordingError> {
+    let bad = |what: &'static str, name: &str, rule: &'static str| {
+        Err(RecordingError::Name { what, name: plain::line(name).into_owned(), rule })
+    };
+    let case = &header.case;
+    let parts: Vec<&str> = case.split('/').collect();
+    let is_name = |part: &&str| !part.is_empty() && part.chars().any(|letter| letter != '.') && !part.contains('\\');
+    if parts.len() > 2 || !parts.iter().all(is_name) || !plain::is_one_line(case) {
+        return bad("case", case, "`AREA/NAME`, neither of them of dots alone");
+    }
+    let subject = &header.subject.name;
+    if subject.is_empty() || !plain::is_one_line(subject) {
+        return bad("subject", subject, "one line of plain text");
+    }
+    Ok(())
+}
+
+/// A name as one part of a path: it names nothing above or below, and another name gets another part as far as letters can tell.
+pub(crate) fn part(name: &str) -> String {
+    let safe = |letter: char| if letter.is_alphanumeric() || "-._".contains(letter) { letter } else { '_' };
+    let part: String = name.chars().map(safe).collect();
+    if part.chars().all(|letter| letter == '.') {
+        return "_".repeat(part.len().max(1));
+    }
+    match part.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}-{}", &part[..at], fingerprint(name.bytes())),
+        None => part,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::recording::Recording;
+    use crate::timeline::fixture::Film;
+
+    fn read(case: &str, subject: &str) -> Result<Recording, RecordingError> {
+        let mut recording = Film::rolled_out(1).end();
+        case.clone_into(&mut recording.header.case);
+        subject.clone_into(&mut recording.header.subject.name);
+        let mut text = Vec::new();
+        recording.write(&mut text).unwrap();
+        Recording::read(text.as_slice())
+    }
+
+    #[rstest]
+    #[case("../../x", "ours")]
+    #[case("..", "ours")]
+    #[case("rolling/..", "ours")]
+    #[case("/etc/x", "ours")]
+    #[case("/x", "ours")]
+    #[case("a/b/c", "ours")]
+    #[case("a/", "ours")]
+    #[case("", "ours")]
+    #[case("a\\..\\b", "ours")]
+    #[case("a/b\u{1b}[2J", "ours")]
+    #[case("a/b", "")]
+    #[case("a/b", "ours\n::error::x")]
+    fn names_that_lead_elsewhere_are_refused(#[case] case: &str, #[case] subject: &str) {
+        let error = read(case, subject).unwrap_err();
+        assert!(matches!(error, RecordingError::Name { .. }), "{error}");
+        assert!(!error.to_string().contains(['\u{1b}', '\n']), "{error:?}");
+    }
+
+    #[rstest]
+    #[case("rolling/a.b-c_d", "command:../bin/x --flag 'a b'")]
+    #[case("x", "deployment:./deploy")]
+    #[case("größe/..x", "upstream:v1.35.0")]
+    fn other_names_are_read(#[case] case: &str, #[case] subject: &str) {
+        assert_eq!(read(case, subject).unwrap().header.case, case);
+    }
+
+    #[rstest]
+    #[case("command:./a b/../c", "command_._a_b_.._c")]
+    #[case("..", "__")]
+    #[case("", "_")]
+    fn a_name_as_a_part_of_a_path(#[case] name: &str, #[case] expected: &str) {
+        assert_eq!(part(name), expected);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_stays_its_own() {
+        let (one, other) = (part(&format!("{}1", "é".repeat(400))), part(&format!("{}2", "é".repeat(400))));
+        assert!(one.len() < 255 && one != other, "{one}");
+    }
+}
