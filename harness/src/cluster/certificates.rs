@@ -1,7 +1,15 @@
-//! Certificates and keys: one fresh authority for each cluster, another for each gate.
+//! Certificates and keys: one fresh authority for each cluster, another for each gate. Nothing else
+//! of the harness issues any.
 //!
-//! Nothing of it is worth stealing for long: it speaks for loopback, and for names that mean something on the cluster's own
-//! network only, and it is thrown away with the cluster. Every certificate is valid from yesterday, for clocks that disagree, until next year.
+//! Clients differ in how they find the issuer of a certificate. Go and rustls try every key that
+//! they trust. OpenSSL, and with it curl, Python, Ruby and Node, goes by names: a certificate whose
+//! subject is its issuer's counts as self-signed. So an authority and what it signs have names of
+//! their own and say whose key signed them, and all hold what `openssl verify -x509_strict` asks.
+//!
+//! Nothing of it is worth stealing for long: it speaks for loopback, for the API server's names
+//! inside a cluster and for names that mean something on the cluster's own network only, and it is
+//! thrown away with the cluster. Every certificate is valid from yesterday, for clocks that
+//! disagree, until next year.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +26,20 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use super::place::write_private;
 use super::{ClusterError, place};
 
-/// Signs certificates for loopback, and for such other names as it is given.
+/// What every server may be reached by: loopback, and what the API server is called inside a
+/// cluster.
+const NAMES: [&str; 7] = [
+    "127.0.0.1",
+    "::1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
+
+/// Signs certificates for loopback and the names inside a cluster, and for such other names as it
+/// is given.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     names: Vec<String>,
@@ -32,13 +53,14 @@ pub(crate) struct Leaf {
 }
 
 impl Authority {
-    /// An authority that nobody else knows.
+    /// An authority of a cluster or a gate that nobody else knows. `name` is the cluster's or the
+    /// gate's.
     pub(crate) fn new(name: &str, now: Timestamp) -> Result<Self, rcgen::Error> {
         let today = now.to_zoned(TimeZone::UTC).date();
-        let mut params = params(name, today);
+        let mut params = params(&format!("{name} CA"), today);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        let names = NAMES.map(str::to_owned).to_vec();
         Ok(Self { issuer: CertifiedIssuer::self_signed(params, key()?)?, names, today })
     }
 
@@ -53,7 +75,7 @@ impl Authority {
         self.issuer.pem()
     }
 
-    /// A certificate for a server on 127.0.0.1 and localhost, and on the authority's other names.
+    /// A certificate for a server on loopback, and on the authority's other names.
     pub(crate) fn server(&self, name: &str) -> Result<Leaf, rcgen::Error> {
         self.sign(name, &[ExtendedKeyUsagePurpose::ServerAuth])
     }
@@ -70,6 +92,8 @@ impl Authority {
 
     fn sign(&self, name: &str, usages: &[ExtendedKeyUsagePurpose]) -> Result<Leaf, rcgen::Error> {
         let mut params = params(name, self.today);
+        // Said outright, and with it which key it is for.
+        params.is_ca = IsCa::ExplicitNoCa;
         params.subject_alt_names = CertificateParams::new(self.names.clone())?.subject_alt_names;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = usages.to_vec();
@@ -99,7 +123,10 @@ impl Leaf {
 
 /// Write everything that a control plane needs into `folder`, readable by this user only, and return the CA's certificate, PEM.
 /// Its servers are on loopback, and on a network where they go by these `names`.
-pub(super) fn write_all(folder: &Path, names: &[String], now: Timestamp) -> Result<String, ClusterError> {
+///
+/// # Errors
+/// When the folder is not private or cannot be written.
+pub fn issue_control_plane(folder: &Path, names: &[String], now: Timestamp) -> Result<String, ClusterError> {
     place::make_private(folder)?;
     let authority = Authority::new("lockstep cluster", now)?.speaking_for(names);
     write_private(&folder.join("ca.crt"), authority.pem().as_bytes())?;
@@ -128,22 +155,4 @@ fn params(name: &str, today: Date) -> CertificateParams {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn keys_are_readable_by_their_owner_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("pki");
-        let ca = write_all(&folder, &["plane-etcd".to_owned()], "2026-11-21T10:00:00Z".parse().unwrap()).unwrap();
-        assert!(ca.starts_with("-----BEGIN CERTIFICATE-----"));
-        let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(files.len(), 9);
-        for file in files {
-            let mode = file.metadata().unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600, "{}", file.display());
-        }
-    }
-}
+mod tests;

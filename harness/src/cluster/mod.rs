@@ -61,6 +61,7 @@ pub(crate) use access::kubeconfig;
 pub use access::{Access, Credential, User};
 pub use boot::boot;
 pub(crate) use certificates::Authority;
+pub use certificates::issue_control_plane;
 pub use engine::EngineError;
 pub use error::ClusterError;
 pub use exclusive::Guard;

@@ -83,7 +83,7 @@ pub(super) struct Secrets {
 impl Secrets {
     /// Make all of it, and write what the programs read of it: certificates into the folder `pki`, and the file `tokens`.
     pub(super) fn write(pki: &Path, tokens: &Path, names: &[String]) -> Result<Self, ClusterError> {
-        let ca_pem = certificates::write_all(pki, names, clock::now())?;
+        let ca_pem = certificates::issue_control_plane(pki, names, clock::now())?;
         let (admin_token, subject_token) = (place::token()?, place::token()?);
         let (admin, subject) = (User::Admin.name(), User::Subject.name());
         let known = format!("{admin_token},{admin},1,system:masters\n{subject_token},{subject},2\n");

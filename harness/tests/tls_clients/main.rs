@@ -1,0 +1,234 @@
+//! Real TLS clients against every server whose certificate the harness issues: gate, simulated
+//! server, control plane.
+//!
+//! Trials `tls::<server>::<client>`. A client that this machine lacks is listed as ignored, and why
+//! is said on standard error. What the certificates hold is read by unit tests, which need no
+//! client.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::clock;
+use lockstep::cluster::{self, Cluster, Plan, Site, issue_control_plane};
+use lockstep::gate::Gate;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::process;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+/// Where else than on 127.0.0.1 a gate listens, as it does for the pods of a kind node.
+const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+/// Every name that a server answers to.
+const NAMES: [&str; 5] =
+    ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
+
+type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// Whose certificate it is.
+#[derive(Debug, Clone, Copy)]
+enum Server {
+    Gate,
+    GateElsewhere,
+    Simulated,
+    ApiServer,
+    Etcd,
+}
+
+/// Who connects.
+#[derive(Debug, Clone, Copy)]
+enum Client {
+    OpenSsl,
+    Curl,
+    Python,
+    Go,
+}
+
+/// A server that listens, for as long as this is there.
+struct Listening {
+    address: SocketAddr,
+    ca: PathBuf,
+    _folder: TempDir,
+    _cluster: Option<Cluster>,
+    _gate: Option<Gate>,
+    answering: Option<JoinHandle<()>>,
+}
+
+fn main() -> ExitCode {
+    lockstep::supervise::main_if_asked();
+    let arguments = Arguments::from_args();
+    let servers = [
+        ("gate", Server::Gate),
+        ("gate-elsewhere", Server::GateElsewhere),
+        ("simulated-server", Server::Simulated),
+        ("kube-apiserver", Server::ApiServer),
+        ("etcd", Server::Etcd),
+    ];
+    let clients = [
+        ("openssl", Client::OpenSsl, "openssl", "version"),
+        ("curl", Client::Curl, "curl", "--version"),
+        ("python", Client::Python, "python3", "--version"),
+        ("go", Client::Go, "go", "version"),
+    ];
+    let mut trials = Vec::new();
+    for (name, client, program, version) in clients {
+        let lacking = !runs(program, version);
+        if lacking {
+            eprintln!("ignored: tls::*::{name}: `{program}` is not installed here");
+        }
+        let of = |(server, which): (&str, Server)| {
+            let trial = Trial::test(format!("tls::{server}::{name}"), move || {
+                let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+                let runtime = runtime.map_err(|why| Failed::from(why.to_string()))?;
+                runtime.block_on(connects(which, client)).map_err(|why| Failed::from(why.to_string()))
+            });
+            trial.with_ignored_flag(lacking)
+        };
+        trials.extend(servers.map(of));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Whether a program is there and runs.
+fn runs(program: &str, version: &str) -> bool {
+    let mut asked = Command::new(program);
+    asked.arg(version).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    asked.status().is_ok_and(|status| status.success())
+}
+
+async fn connects(server: Server, client: Client) -> Checked {
+    let listening = server.start().await?;
+    let ca = listening.ca.display().to_string();
+    match client {
+        Client::OpenSsl => {
+            let address = listening.address.to_string();
+            let ip = listening.address.ip().to_string();
+            let names = NAMES.map(|name| ["-verify_hostname", name]);
+            let ips = [ip.as_str(), "127.0.0.1", "::1"].map(|ip| ["-verify_ip", ip]);
+            // One at a time: each is a connection.
+            for name in names.into_iter().chain(ips) {
+                let strict = ["s_client", "-connect", &address, "-CAfile", &ca, "-x509_strict", "-verify_return_error"];
+                said("openssl", strict.into_iter().chain(name), "Verify return code: 0 (ok)").await?;
+            }
+        }
+        Client::Curl => {
+            let plain = ["--noproxy", "*", "--silent", "--show-error", "--write-out", "%{http_code}", "--cacert", &ca];
+            try_join_all(listening.urls().iter().map(async |url| {
+                let url = format!("{url}/version");
+                said("curl", plain.into_iter().chain([url.as_str()]), "401").await
+            }))
+            .await?;
+        }
+        Client::Python => {
+            let script = source("client.py");
+            let words = [script, ca].into_iter().chain(listening.urls());
+            said("python3", words, " 401").await?;
+        }
+        Client::Go => {
+            let words = ["run".to_owned(), source("client.go"), ca].into_iter().chain(listening.urls());
+            said("go", words, " 401").await?;
+        }
+    }
+    Ok(())
+}
+
+fn source(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls_clients").join(name).display().to_string()
+}
+
+/// Run a client to its end: it must succeed, and say this.
+async fn said(program: &str, words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>, what: &str) -> Checked {
+    let mut client = process::Command::new(program);
+    client.args(words).stdin(Stdio::null()).kill_on_drop(true);
+    let output = client.output().await?;
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    if output.status.success() && text.contains(what) {
+        return Ok(());
+    }
+    Err(format!("{client:?} did not say `{what}` ({}):\n{text}", output.status).into())
+}
+
+impl Server {
+    /// Start it, with its authority's certificate in a file.
+    async fn start(self) -> Checked<Listening> {
+        let folder = tempfile::tempdir()?;
+        if let Self::ApiServer | Self::Etcd = self {
+            let pki = folder.path().join("pki");
+            issue_control_plane(&pki, &["plane-etcd".to_owned()], clock::now())?;
+            let name = if let Self::Etcd = self { "etcd" } else { "kube-apiserver" };
+            let (address, answering) = answer(&pki, name).await?;
+            let ca = pki.join("ca.crt");
+            let (cluster, gate, answering) = (None, None, Some(answering));
+            return Ok(Listening { address, ca, _folder: folder, _cluster: cluster, _gate: gate, answering });
+        }
+        let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?;
+        let gate = match self {
+            Self::Gate => Some(Gate::start(&cluster.access)?),
+            Self::GateElsewhere => Some(Gate::start_at(&cluster.access, ELSEWHERE)?),
+            _ => None,
+        };
+        let address = cluster.access.server.trim_start_matches("https://").parse::<SocketAddr>()?;
+        let address = gate.as_ref().map_or(address, Gate::address);
+        let ca = folder.path().join("ca.crt");
+        fs::write(&ca, gate.as_ref().map_or(cluster.access.ca_pem.as_str(), Gate::ca_pem))?;
+        Ok(Listening { address, ca, _folder: folder, _cluster: Some(cluster), _gate: gate, answering: None })
+    }
+}
+
+impl Listening {
+    /// By what it is asked.
+    fn urls(&self) -> Vec<String> {
+        let port = self.address.port();
+        let by_name = self.address.ip() == Ipv4Addr::LOCALHOST;
+        let hosts = std::iter::once(self.address.ip().to_string()).chain(by_name.then(|| "localhost".to_owned()));
+        hosts.map(|host| format!("https://{host}:{port}")).collect()
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(answering) = &self.answering {
+            answering.abort();
+        }
+    }
+}
+
+/// A server with one of a control plane's certificates, which answers whatever it is asked as one
+/// does that knows nobody.
+async fn answer(pki: &Path, name: &str) -> Checked<(SocketAddr, JoinHandle<()>)> {
+    let certificate = CertificateDer::from_pem_file(pki.join(format!("{name}.crt")))?;
+    let key = PrivateKeyDer::from_pem_file(pki.join(format!("{name}.key")))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    let tls = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let answering = tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let tls = tls.clone();
+            tokio::spawn(async move {
+                // A client that does not trust the certificate says so itself.
+                let Ok(mut stream) = tls.accept(socket).await else { return };
+                let mut asked = [0; 4096];
+                if stream.read(&mut asked).await.is_ok_and(|read| read > 0) {
+                    let words = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                    stream.write_all(words).await.ok();
+                }
+                stream.shutdown().await.ok();
+            });
+        }
+    });
+    Ok((address, answering))
+}
