@@ -23,7 +23,7 @@ pub struct Control(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// How many commands are in force.
+    /// How many commands are in force, and watches of `cut_short`.
     armed: AtomicUsize,
     /// How many of them are about watches.
     watching: AtomicUsize,
@@ -42,6 +42,9 @@ struct State {
     kept: BTreeMap<String, u64>,
     /// Open watches that the gate cannot read, by resource.
     opaque: BTreeMap<String, u64>,
+    /// Watches that ended while events were kept from them, by resource, and that nobody has made
+    /// up for yet.
+    cut_short: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -192,6 +195,22 @@ impl Control {
         waited
     }
 
+    /// Whether a list or a watch of a kind is the first since a watch of it ended while events were
+    /// kept from it. Those events are lost to a watch that goes on: it may have been sent later
+    /// ones, about other namespaces, and asks for what came after them.
+    pub(super) fn follows_a_loss(&self, route: &Route) -> bool {
+        if !matches!(route.verb, Verb::List | Verb::Watch) {
+            return false;
+        }
+        let mut state = self.state();
+        let found = state.cut_short.contains_key(&route.resource);
+        if found {
+            forget(&mut state.cut_short, &route.resource);
+            self.0.armed.fetch_sub(1, Ordering::SeqCst);
+        }
+        found
+    }
+
     fn holds(&self, route: &Route) -> bool {
         self.state().watches.values().any(|slot| {
             let WatchCommand { namespace, resource, act, .. } = &slot.command;
@@ -305,9 +324,15 @@ impl Control {
     }
 
     /// A watch is over; what it kept is lost.
-    pub(super) fn close_watch(&self, watch: u64, kept: &VecDeque<Kept>) {
+    pub(super) fn close_watch(&self, watch: u64, resource: &str, kept: &VecDeque<Kept>) {
         let mut state = self.state();
         state.wakers.remove(&watch);
+        if !kept.is_empty() {
+            *state.cut_short.entry(resource.to_owned()).or_default() += 1;
+            // The next request for the kind is looked at, whether or not a command is in force by
+            // then.
+            self.0.armed.fetch_add(1, Ordering::SeqCst);
+        }
         kept.iter().for_each(|event| forget(&mut state.kept, &event.namespace));
     }
 

@@ -145,7 +145,7 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.control.close_watch(self.id, &self.kept);
+        self.control.close_watch(self.id, &self.resource, &self.kept);
     }
 }
 

@@ -107,6 +107,11 @@ impl GateLog {
         self.state().under_way.get(namespace).copied().unwrap_or(0)
     }
 
+    /// How many requests have arrived in all, finished or not.
+    pub fn arrived(&self) -> u64 {
+        self.state().arrived
+    }
+
     /// Wait until more than `seen` requests were finished in all, and say how many. Start with 0.
     pub async fn beyond(&self, seen: u64) -> u64 {
         let mut finished = self.0.finished.listen();

@@ -69,7 +69,9 @@ impl Passage {
         }
         let route = Route::parse(request.method(), request.uri().path(), request.uri().query());
         let begins_anew = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents=true"));
-        if self.control.await_kind(&route).await && route.verb == Verb::Watch && !begins_anew {
+        let waited = self.control.await_kind(&route).await;
+        // Asked in any case: a list makes up for a loss as well.
+        if (self.control.follows_a_loss(&route) || waited) && route.verb == Verb::Watch && !begins_anew {
             // What was kept from the watch before this one is lost: only a list can make up for it.
             let status = status_body("Expired", "too old resource version", StatusCode::GONE, None);
             return Ok(words(StatusCode::GONE, &status, ticket));

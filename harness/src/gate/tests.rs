@@ -30,7 +30,8 @@ use super::{Gate, Verb};
 use crate::clock;
 use crate::cluster::{Access, Authority, Credential};
 
-const SOON: Duration = Duration::from_secs(5);
+/// What comes comes in milliseconds; a machine that is busy with something else may take this long.
+const SOON: Duration = Duration::from_secs(60);
 
 type Frames = BoxStream<'static, Result<Frame<Bytes>, std::io::Error>>;
 
@@ -133,6 +134,16 @@ fn get(gate: &Gate, path: &str) -> Request<Full<Bytes>> {
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future).await.expect("in time")
+}
+
+/// Wait until so many requests have arrived at the gate, whatever it does with them.
+async fn arrived(gate: &Gate, requests: u64) {
+    soon(async {
+        while gate.log().arrived() < requests {
+            clock::pause(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
 }
 
 async fn frame(body: &mut Incoming) -> Option<Bytes> {
