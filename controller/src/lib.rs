@@ -19,8 +19,8 @@
 //! resourceVersion that the decision was made on, the server refuses it if that is the past, and the Deployment is looked at
 //! again. Pods have no such guard: the ReplicaSet controller waits until it has seen what it wrote and made.
 //!
-//! Arrows: `model ◄ deployment, replicaset, restart ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, and time enters only
-//! through `clock`.
+//! Arrows: `model ◄ deployment, replicaset, restart ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, time enters only
+//! through `clock`, and `connect` makes the client that `main` hands in.
 //!
 //! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments: that is how a controller that
 //! is wrong on purpose is made. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
@@ -30,6 +30,7 @@
 mod mutants;
 
 mod clock;
+pub mod connect;
 pub mod deployment;
 mod hash;
 mod metrics;

@@ -8,15 +8,12 @@ mod restart_flags;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
 use flags::{Flags, Launch, LoggingFormat};
-use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use rollout_controller::connect::{self, ProxyRules};
 use rollout_controller::{Endpoint, Metrics, Process, check, serve};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -55,39 +52,17 @@ fn main() -> ExitCode {
 async fn start(launch: Launch) -> anyhow::Result<()> {
     let Launch { kubeconfig, metrics: at, probes, settings, election, .. } = launch;
     let shutdown = shutdown_signal()?;
-    let config = config(kubeconfig.as_deref()).await?;
+    let proxies = ProxyRules::read(|name| std::env::var(name).ok());
+    let config = connect::config(kubeconfig.as_deref(), &proxies).await?;
     let server = config.cluster_url.to_string();
     let metrics = Metrics::new(config.cluster_url.authority().map_or("", |authority| authority.as_str()));
-    let client = client(config, &metrics)?;
+    let client = connect::client(&config, &metrics)?;
     let endpoints = Endpoint::open(at, probes).await?;
     check(&client).await.with_context(|| format!("API server {server}"))?;
     tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
     serve(client, settings, Process { election, metrics, endpoints }, shutdown).await?;
     tracing::info!("Stopped.");
     Ok(())
-}
-
-async fn config(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
-    let mut config = match kubeconfig {
-        Some(path) => {
-            let file =
-                Kubeconfig::read_from(path).with_context(|| format!("cannot read kubeconfig {}", path.display()))?;
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-                .await
-                .context("cannot use kubeconfig")?
-        }
-        None => Config::infer().await.context("no usable kubeconfig; set KUBECONFIG or --kubeconfig")?,
-    };
-    // What is to be tried again, and when, is the controller's decision.
-    config.default_retry = false;
-    let agent = concat!("rollout-controller/", env!("CARGO_PKG_VERSION"));
-    config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(agent)));
-    Ok(config)
-}
-
-fn client(config: Config, metrics: &Metrics) -> anyhow::Result<Client> {
-    let builder = ClientBuilder::try_from(config).context("cannot make a client")?;
-    Ok(builder.with_layer(&metrics.requests()).build())
 }
 
 /// Who this process is: the machine's or pod's name, and something that no other process on it has.

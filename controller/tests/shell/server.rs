@@ -39,6 +39,10 @@ struct State {
     /// Requests whose `VERB path` begins so get no answer.
     hangs: Option<&'static str>,
     rights: Rights,
+    /// The token without which a request is refused, if there is one.
+    token: Option<String>,
+    /// The credentials that were refused.
+    refused: Vec<String>,
     interfere: Option<Interfere>,
 }
 
@@ -71,6 +75,16 @@ impl Server {
     /// Takes a right away: all that concerns a resource.
     pub(crate) fn forbid(&self, resource: &str) {
         self.0.lock().unwrap().rights.0.retain(|(_, of, ..)| of != resource);
+    }
+
+    /// Refuses requests without this token from now on.
+    pub(crate) fn ask_for(&self, token: &str) {
+        self.0.lock().unwrap().token = Some(token.to_owned());
+    }
+
+    /// The credentials that were refused so far, one entry a request.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.0.lock().unwrap().refused.clone()
     }
 
     /// A client of it.
@@ -162,7 +176,7 @@ impl Server {
     }
 
     /// Listens on a port of this machine until the runtime ends, for programs of their own; returns the port.
-    async fn listen(&self) -> u16 {
+    pub(crate) async fn listen(&self) -> u16 {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = self.clone();
@@ -234,6 +248,18 @@ impl State {
 
     fn send(&mut self, kind: &str, line: &Value) {
         self.watchers.retain(|(of, sender)| of != kind || sender.send(line.clone()).is_ok());
+    }
+
+    /// A refusal, if the credentials are not those that are asked for.
+    fn challenge(&mut self, headers: &http::HeaderMap) -> Option<Response<AnswerBody>> {
+        let wanted = self.token.as_ref().map(|token| format!("Bearer {token}"))?;
+        let given = headers.get(http::header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap());
+        if given == wanted {
+            return None;
+        }
+        self.refused.push(given.to_owned());
+        let (code, answer) = failure(401, "Unauthorized", "Unauthorized");
+        Some(respond(code, &answer))
     }
 
     /// An answer, if this request is to have one.
@@ -336,6 +362,9 @@ where
     let (parts, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    if let Some(answer) = server.0.lock().unwrap().challenge(&parts.headers) {
+        return Ok(answer);
+    }
     if parts.uri.path() == "/apis/apps/v1" {
         return Ok(respond(200, &discovery()));
     }

@@ -1,0 +1,314 @@
+//! Which proxy is between this program and the API server: Go's rules, and thus those of every other client in a cluster.
+//!
+//! `HTTPS_PROXY` for an API server that speaks TLS, `HTTP_PROXY` for one that does not, each in lower case too; neither for
+//! `localhost`, for a loopback address, or for what `NO_PROXY` names. A kubeconfig's own `proxy-url` knows no exceptions. Either
+//! kind of request goes through a tunnel (CONNECT), so a proxy sees no more than host and port.
+
+use std::net::IpAddr;
+
+use http::{HeaderValue, Uri};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+
+use super::ConnectError;
+
+/// What the environment says about proxies.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct ProxyRules {
+    http: Option<String>,
+    https: Option<String>,
+    exempt: Vec<Exempt>,
+}
+
+/// One entry of `NO_PROXY`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Exempt {
+    /// `*`.
+    All,
+    /// `10.0.0.0/8`: any port.
+    Network { address: IpAddr, bits: u8 },
+    /// `10.0.0.1`, `10.0.0.1:6443`, `[::1]:6443`.
+    Address { address: IpAddr, port: Option<u16> },
+    /// `example.com` and all below it, or with a dot in front only what is below it.
+    Domain { suffix: String, itself: bool, port: Option<u16> },
+}
+
+impl ProxyRules {
+    /// Those of an environment; `lookup` tells a variable's value.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let either = |upper: &str| {
+            let values = [lookup(upper), lookup(&upper.to_ascii_lowercase())];
+            values.into_iter().flatten().find(|value| !value.is_empty())
+        };
+        let exempt = either("NO_PROXY").unwrap_or_default();
+        Self {
+            http: either("HTTP_PROXY"),
+            https: either("HTTPS_PROXY"),
+            exempt: exempt.split(',').filter_map(Exempt::read).collect(),
+        }
+    }
+
+    /// The proxy for an API server.
+    ///
+    /// # Errors
+    /// [`ConnectError::Proxy`] if it is to be used and cannot be.
+    pub(super) fn choose(&self, server: &Uri) -> Result<Option<Uri>, ConnectError> {
+        let (variable, proxy, default) = match server.scheme_str() {
+            Some("http") => ("HTTP_PROXY", &self.http, 80),
+            _ => ("HTTPS_PROXY", &self.https, 443),
+        };
+        let port = server.port_u16().unwrap_or(default);
+        match proxy {
+            Some(proxy) if self.concern(server.host().unwrap_or_default(), port) => parse(variable, proxy).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a host is reached through a proxy, if there is one.
+    fn concern(&self, host: &str, port: u16) -> bool {
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        let address = host.parse::<IpAddr>().ok().map(|address| address.to_canonical());
+        let is_loopback = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+        !is_loopback && !self.exempt.iter().any(|exempt| exempt.matches(&host, address, port))
+    }
+}
+
+/// An address may hold a password.
+impl std::fmt::Debug for ProxyRules {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let set = |proxy: &Option<String>| proxy.is_some();
+        let mut shown = to.debug_struct("ProxyRules");
+        shown.field("http", &set(&self.http)).field("https", &set(&self.https)).field("exempt", &self.exempt).finish()
+    }
+}
+
+impl Exempt {
+    /// Reads an entry; what means nothing is left out, as Go does.
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        if text == "*" {
+            return Some(Self::All);
+        }
+        if let Some((address, bits)) = text.split_once('/') {
+            let address: IpAddr = address.parse().ok()?;
+            let bits = bits.parse().ok().filter(|bits| *bits <= if address.is_ipv4() { 32 } else { 128 })?;
+            return Some(Self::Network { address, bits });
+        }
+        let (host, port) = match text.parse::<IpAddr>() {
+            // What has many colons may be no host with a port.
+            Ok(_) => (text.as_str(), None),
+            Err(_) => match text.rsplit_once(':') {
+                Some((host, port)) => (host, Some(port.parse().ok()?)),
+                None => (text.as_str(), None),
+            },
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Some(Self::Address { address: address.to_canonical(), port });
+        }
+        // `*.example.com` and `.example.com` are the same.
+        let host = if host.starts_with("*.") { &host[1..] } else { host };
+        let suffix = host.trim_start_matches('.');
+        (!suffix.is_empty()).then(|| Self::Domain { suffix: suffix.to_owned(), itself: !host.starts_with('.'), port })
+    }
+
+    fn matches(&self, host: &str, address: Option<IpAddr>, at: u16) -> bool {
+        match self {
+            Self::All => true,
+            Self::Network { address: network, bits } => address.is_some_and(|of| contains(*network, *bits, of)),
+            Self::Address { address: own, port } => address == Some(*own) && port.is_none_or(|port| port == at),
+            Self::Domain { suffix, itself, port } => {
+                let below = host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'));
+                (below || *itself && host == suffix) && port.is_none_or(|port| port == at)
+            }
+        }
+    }
+}
+
+/// Whether an address begins with as many bits of a network's.
+fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
+    let all = |address: IpAddr| match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    };
+    let ((network, width), (address, other)) = (all(network), all(address));
+    let differing = network ^ address;
+    width == other && differing.leading_zeros() >= u32::from(bits)
+}
+
+/// A proxy's address; without a scheme it speaks HTTP, as in Go.
+pub(super) fn parse(variable: &'static str, text: &str) -> Result<Uri, ConnectError> {
+    let failed = |why: &str| ConnectError::Proxy { variable, why: why.to_owned() };
+    let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let uri: Uri = full.parse().map_err(|_| failed("that is no address"))?;
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let (host, place) = (uri.host().unwrap_or_default(), authority.rsplit('@').next().unwrap_or_default());
+    if host.is_empty() {
+        return Err(failed("it has no host"));
+    }
+    if place != host && uri.port_u16().is_none() {
+        return Err(failed("its port is no number"));
+    }
+    match uri.scheme_str() {
+        Some("http" | "https") => Ok(uri),
+        Some(other) => Err(failed(&format!("{other} is not spoken here, http and https are"))),
+        None => Err(failed("it has no scheme")),
+    }
+}
+
+/// A proxy without its password.
+pub(super) fn shown(proxy: &Uri) -> String {
+    let (scheme, host) = (proxy.scheme_str().unwrap_or_default(), proxy.host().unwrap_or_default());
+    proxy.port_u16().map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
+}
+
+/// Adds the user and the password of the proxy's address, if it has them.
+pub(super) fn with_credentials<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
+    let user = proxy.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
+    let header = user.and_then(|(user, _)| HeaderValue::try_from(format!("Basic {}", base64(&decoded(user)))).ok());
+    match header {
+        Some(header) => tunnel.with_auth(header),
+        None => tunnel,
+    }
+}
+
+/// Text as it was before it was put into an address: `%40` is `@`.
+fn decoded(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let escaped = (*first == b'%').then(|| Some(digit(0)? * 16 + digit(1)?)).flatten();
+        match escaped.and_then(|value| u8::try_from(value).ok()) {
+            Some(value) => {
+                bytes.push(value);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+/// RFC 4648, with padding: what a proxy's `Basic` credentials are written in.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| usize::from(chunk.get(at).copied().unwrap_or(0));
+        let all = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let shown = at <= chunk.len();
+            text.push(if shown { char::from(DIGITS[all >> (18 - 6 * at) & 63]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn rules(variables: &[(&str, &str)]) -> ProxyRules {
+        let find = |name: &str| variables.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
+        ProxyRules::read(find)
+    }
+
+    fn chosen(variables: &[(&str, &str)], server: &str) -> Option<String> {
+        rules(variables).choose(&server.parse().unwrap()).unwrap().map(|uri| uri.to_string())
+    }
+
+    #[rstest]
+    #[case::tls(&[("HTTPS_PROXY", "http://p:3128"), ("HTTP_PROXY", "http://q:1")], "https://api:6443", Some("http://p:3128/"))]
+    #[case::plain(&[("HTTPS_PROXY", "http://p:3128"), ("HTTP_PROXY", "http://q:1")], "http://api:8080", Some("http://q:1/"))]
+    #[case::lower_case(&[("https_proxy", "http://p:3128")], "https://api", Some("http://p:3128/"))]
+    #[case::upper_case_first(&[("https_proxy", "http://p:1"), ("HTTPS_PROXY", "http://q:1")], "https://api", Some("http://q:1/"))]
+    #[case::empty_is_not_set(&[("HTTPS_PROXY", ""), ("https_proxy", "http://p:1")], "https://api", Some("http://p:1/"))]
+    #[case::without_scheme(&[("HTTPS_PROXY", "p:3128")], "https://api", Some("http://p:3128/"))]
+    #[case::the_other_one(&[("HTTP_PROXY", "http://p:3128")], "https://api", None)]
+    #[case::none(&[], "https://api", None)]
+    #[case::localhost(&[("HTTPS_PROXY", "p:1")], "https://localhost:6443", None)]
+    #[case::loopback(&[("HTTPS_PROXY", "p:1")], "https://127.8.0.1:6443", None)]
+    #[case::loopback6(&[("HTTPS_PROXY", "p:1")], "https://[::1]:6443", None)]
+    #[case::loopback_mapped(&[("HTTPS_PROXY", "p:1")], "https://[::ffff:127.0.0.1]:6443", None)]
+    #[case::exempt(&[("HTTPS_PROXY", "p:1"), ("no_proxy", "10.0.0.0/8")], "https://10.96.0.1", None)]
+    fn is_chosen(#[case] variables: &[(&str, &str)], #[case] server: &str, #[case] expected: Option<&str>) {
+        assert_eq!(chosen(variables, server).as_deref(), expected);
+    }
+
+    /// Go's: `golang.org/x/net/http/httpproxy`, with the answers of its own test where it has the entry.
+    #[rstest]
+    #[case("*", "example.com", true)]
+    #[case(" a.b , * ", "10.0.0.1", true)]
+    #[case("example.com", "example.com", true)]
+    #[case("example.com", "www.example.com", true)]
+    #[case("EXAMPLE.com", "www.Example.COM", true)]
+    #[case("example.com", "notexample.com", false)]
+    #[case(".example.com", "example.com", false)]
+    #[case(".example.com", "www.example.com", true)]
+    #[case("*.example.com", "example.com", false)]
+    #[case("*.example.com", "www.example.com", true)]
+    #[case("*example.com", "www.example.com", false)]
+    #[case("example.com:443", "example.com", true)]
+    #[case("example.com:6443", "example.com", false)]
+    #[case("example.com:https", "example.com", false)]
+    #[case("10.96.0.1", "10.96.0.1", true)]
+    #[case("10.96.0.1", "10.96.0.10", false)]
+    #[case("10.96.0.1:443", "10.96.0.1", true)]
+    #[case("10.96.0.1:6443", "10.96.0.1", false)]
+    #[case("10.96.0.0/12", "10.111.255.255", true)]
+    #[case("10.96.0.0/12", "10.112.0.0", false)]
+    #[case("0.0.0.0/0", "10.0.0.1", true)]
+    #[case("0.0.0.0/0", "[fd00::1]", false)]
+    #[case("fd00::/8", "[fd12::1]", true)]
+    #[case("fd00::/8", "[fe80::1]", false)]
+    #[case("fd00::1", "[fd00::1]", true)]
+    #[case("[fd00::1]:443", "[fd00::1]", true)]
+    #[case("[fd00::1]:80", "[fd00::1]", false)]
+    #[case("10.0.0.0/33", "10.0.0.1", false)]
+    #[case(",,", "example.com", false)]
+    #[case(".", "example.com", false)]
+    #[case(":443", "example.com", false)]
+    #[case(".svc,.cluster.local,", "kubernetes.default.svc", true)]
+    fn exempts(#[case] entries: &str, #[case] host: &str, #[case] expected: bool) {
+        let variables = [("HTTPS_PROXY", "http://proxy:3128"), ("NO_PROXY", entries)];
+        assert_eq!(chosen(&variables, &format!("https://{host}")).is_none(), expected);
+    }
+
+    #[rstest]
+    #[case("socks5://p:1", "socks5 is not spoken here")]
+    #[case("http://", "no address")]
+    #[case("http://p:port", "port is no number")]
+    fn is_refused(#[case] proxy: &str, #[case] why: &str) {
+        let rules = rules(&[("HTTPS_PROXY", proxy)]);
+        let error = rules.choose(&"https://api".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("HTTPS_PROXY") && error.contains(why), "{error}");
+        assert!(rules.choose(&"https://127.0.0.1".parse().unwrap()).is_ok(), "one that is not used may be wrong");
+    }
+
+    #[test]
+    fn a_password_is_shown_nowhere() {
+        let rules = rules(&[("HTTPS_PROXY", "http://u:s3cret@p:3128")]);
+        let proxy = rules.choose(&"https://api".parse().unwrap()).unwrap().unwrap();
+        assert_eq!(shown(&proxy), "http://p:3128");
+        assert!(!format!("{rules:?}").contains("s3cret"));
+        let tunnel = with_credentials(Tunnel::new(proxy.clone(), ()), &proxy);
+        assert!(!format!("{tunnel:?}").contains("s3cret"));
+        let error = parse("HTTPS_PROXY", "http://u:s3cret@p:port").unwrap_err();
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+
+    #[rstest]
+    #[case("", "")]
+    #[case("f", "Zg==")]
+    #[case("fo", "Zm8=")]
+    #[case("foo", "Zm9v")]
+    #[case("user:pa%40ss%3a", "dXNlcjpwYUBzczo=")]
+    #[case("100%", "MTAwJQ==")]
+    fn credentials_are_written(#[case] user: &str, #[case] expected: &str) {
+        assert_eq!(base64(&decoded(user)), expected);
+    }
+}

@@ -1,0 +1,159 @@
+//! Credentials that the server refuses are read anew, and the request is sent once more with what has come of it.
+//!
+//! A token may be replaced while the old one is still believed to be good: kube reads a token file again after a minute, and runs
+//! a credential program again when its token is about to end, whatever the server says meanwhile. So a 401 is not handed on
+//! before file or program have been asked again. Many requests refused at the same time ask once, and what comes back unchanged is
+//! not sent again.
+
+use std::future::Ready;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Response, StatusCode};
+use kube::Config;
+use kube::client::middleware::AuthLayer;
+use kube::client::{Body, ConfigExt};
+use tokio::sync::Mutex;
+use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
+
+/// Adds credentials to requests, and renews them.
+#[derive(Clone)]
+pub(super) struct Renew(Arc<Credentials>);
+
+struct Credentials {
+    config: Config,
+    held: Mutex<Held>,
+}
+
+/// The credentials as they were last read.
+#[derive(Clone)]
+struct Held {
+    /// How often they have been read.
+    readings: u64,
+    /// `None`: there are none, or they are TLS's.
+    layer: Option<Arc<AuthLayer>>,
+}
+
+impl Held {
+    fn read(config: &Config, readings: u64) -> kube::Result<Self> {
+        Ok(Self { readings, layer: config.auth_layer()?.map(Arc::new) })
+    }
+
+    /// A request with these credentials.
+    async fn add_to(&self, request: Request<Body>) -> Result<Request<Body>, BoxError> {
+        let Some(layer) = &self.layer else { return Ok(request) };
+        // Named, for the compiler cannot tell of kube's type that it may be sent to another thread.
+        let answer: Boxed<Response<Request<Body>>> = Box::pin(layer.layer(service_fn(hand_on)).oneshot(request));
+        answer.await.map(Response::into_body)
+    }
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+fn hand_on(request: Request<Body>) -> Ready<Result<Response<Request<Body>>, BoxError>> {
+    std::future::ready(Ok(Response::new(request)))
+}
+
+impl Renew {
+    pub(super) fn of(config: &Config) -> kube::Result<Self> {
+        Ok(Self(Arc::new(Credentials { config: config.clone(), held: Mutex::new(Held::read(config, 1)?) })))
+    }
+}
+
+impl Credentials {
+    async fn now(&self) -> Held {
+        self.held.lock().await.clone()
+    }
+
+    /// Reads them anew, unless another request has done so since; what there is now.
+    async fn renewed(&self, refused: &Held) -> Held {
+        // Held while they are read, so that no other request goes out with what was refused.
+        let mut held = self.held.lock().await;
+        if held.readings == refused.readings {
+            let (config, readings) = (self.config.clone(), held.readings + 1);
+            // A credential program is waited for.
+            let read = tokio::task::spawn_blocking(move || Held::read(&config, readings)).await;
+            match read {
+                Ok(Ok(anew)) => *held = anew,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "The API server refused the credentials; cannot read them anew.");
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "The API server refused the credentials; reading them anew failed.");
+                }
+            }
+        }
+        held.clone()
+    }
+}
+
+impl<S> Layer<S> for Renew {
+    type Service = Renewing<S>;
+
+    fn layer(&self, inner: S) -> Renewing<S> {
+        Renewing { credentials: self.0.clone(), inner }
+    }
+}
+
+/// A service whose requests have credentials.
+#[derive(Clone)]
+pub(super) struct Renewing<S> {
+    credentials: Arc<Credentials>,
+    inner: S,
+}
+
+impl<S, B> Service<Request<Body>> for Renewing<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error: Into<BoxError>, Future: Send> + Clone + Send + 'static,
+    B: Send,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = Boxed<Response<B>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        // The one that was polled is the one that is ready.
+        let waiting = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, waiting);
+        let credentials = self.credentials.clone();
+        Box::pin(async move {
+            let again = copy(&request);
+            let held = credentials.now().await;
+            let request = held.add_to(request).await?;
+            let sent = authorization(&request);
+            let answer = inner.call(request).await.map_err(S::Error::into)?;
+            let (StatusCode::UNAUTHORIZED, Some(again)) = (answer.status(), again) else { return Ok(answer) };
+            let again = credentials.renewed(&held).await.add_to(again).await?;
+            if authorization(&again) == sent {
+                return Ok(answer);
+            }
+            tracing::info!(
+                "The API server refused the credentials; read them anew, and sending the request once more."
+            );
+            let ready = inner.ready().await.map_err(S::Error::into)?;
+            ready.call(again).await.map_err(S::Error::into)
+        })
+    }
+}
+
+fn authorization(request: &Request<Body>) -> Option<HeaderValue> {
+    request.headers().get(AUTHORIZATION).cloned()
+}
+
+/// The request once more, unless its body comes bit by bit; none of this controller's does.
+fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+    let body = request.body().try_clone()?;
+    let (mut copy, _) = Request::new(()).into_parts();
+    copy.method = request.method().clone();
+    copy.uri = request.uri().clone();
+    copy.version = request.version();
+    copy.headers = request.headers().clone();
+    copy.extensions = request.extensions().clone();
+    Some(Request::from_parts(copy, body))
+}

@@ -1,0 +1,154 @@
+//! The way to the API server, over real sockets: proxies and credentials.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rollout_controller::connect::{self, ProxyRules};
+use rollout_controller::{Metrics, RunError, check};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::server::Server;
+
+/// A proxy that tunnels to an address, whatever it is asked for, and keeps what it was asked for.
+#[derive(Clone, Default)]
+pub(crate) struct Proxy(Arc<Mutex<Vec<String>>>);
+
+impl Proxy {
+    /// Starts it; returns where it listens.
+    pub(crate) async fn to(&self, port: u16) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap().to_string();
+        let proxy = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let (mut client, _) = listener.accept().await.unwrap();
+                let proxy = proxy.clone();
+                tokio::spawn(async move {
+                    let mut head = Vec::new();
+                    while !head.ends_with(b"\r\n\r\n") {
+                        head.push(client.read_u8().await.unwrap());
+                    }
+                    proxy.0.lock().unwrap().push(String::from_utf8(head).unwrap());
+                    let mut server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+                    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                });
+            }
+        });
+        at
+    }
+
+    /// The heads of the requests that it was sent.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A kubeconfig file; JSON is YAML.
+pub(crate) fn kubeconfig(name: &str, cluster: &Value, user: &Value) -> PathBuf {
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "c", "user": user}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    });
+    file(&format!("{name}.kubeconfig"), &config.to_string())
+}
+
+/// Asks a first question by this kubeconfig and in this environment.
+async fn ask(kubeconfig: &Path, environment: &[(&str, &str)]) -> Result<(), RunError> {
+    let find = |name: &str| environment.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned());
+    let config = connect::config(Some(kubeconfig), &ProxyRules::read(find)).await.unwrap();
+    check(&connect::client(&config, &Metrics::default()).unwrap()).await
+}
+
+#[tokio::test]
+async fn goes_through_the_proxy_that_the_environment_names() {
+    let (server, proxy) = (Server::default(), Proxy::default());
+    let at = proxy.to(server.listen().await).await;
+    let path = kubeconfig("proxied", &json!({"server": "http://api.invalid:8080"}), &json!({}));
+    ask(&path, &[("HTTP_PROXY", &format!("http://u:p%40ss@{at}"))]).await.unwrap();
+    let asked = proxy.asked();
+    assert!(asked[0].starts_with("CONNECT api.invalid:8080 HTTP/1.1\r\n"), "{asked:?}");
+    assert!(asked[0].contains("\r\nProxy-Authorization: Basic dTpwQHNz\r\n"), "{asked:?}");
+}
+
+/// Whose API server is on the same machine, as every simulated one is, meets no proxy.
+#[tokio::test]
+async fn goes_straight_to_its_own_machine() {
+    let (server, proxy) = (Server::default(), Proxy::default());
+    let port = server.listen().await;
+    let at = proxy.to(port).await;
+    let path = kubeconfig("straight", &json!({"server": format!("http://127.0.0.1:{port}")}), &json!({}));
+    ask(&path, &[("HTTP_PROXY", &at), ("HTTPS_PROXY", &at)]).await.unwrap();
+    assert_eq!(proxy.asked(), [] as [&str; 0]);
+}
+
+/// What a kubeconfig names is used without exception, as client-go does.
+#[tokio::test]
+async fn goes_through_the_proxy_that_the_kubeconfig_names() {
+    let (server, proxy) = (Server::default(), Proxy::default());
+    let port = server.listen().await;
+    let at = proxy.to(port).await;
+    let cluster = json!({"server": format!("http://127.0.0.1:{port}"), "proxy-url": format!("http://{at}")});
+    ask(&kubeconfig("own-proxy", &cluster, &json!({})), &[("NO_PROXY", "*")]).await.unwrap();
+    assert!(proxy.asked()[0].starts_with(&format!("CONNECT 127.0.0.1:{port} ")), "{:?}", proxy.asked());
+}
+
+/// A token that is replaced is used at once, not when a minute has passed; one that stays as it was is not sent again.
+#[tokio::test]
+async fn a_refused_token_is_read_anew() {
+    let server = Server::default();
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen().await)});
+    let token = file("rotated.token", "one");
+    let path = kubeconfig("rotated", &cluster, &json!({"tokenFile": token}));
+    server.ask_for("one");
+    let config = connect::config(Some(&path), &ProxyRules::default()).await.unwrap();
+    let client = connect::client(&config, &Metrics::default()).unwrap();
+    check(&client).await.unwrap();
+
+    server.ask_for("two");
+    std::fs::write(&token, "two").unwrap();
+    check(&client).await.unwrap();
+    assert_eq!(server.refused(), ["Bearer one"]);
+    check(&client).await.unwrap();
+    assert_eq!(server.refused(), ["Bearer one"], "the new one is kept");
+
+    server.ask_for("three");
+    let error = check(&client).await.unwrap_err();
+    assert!(matches!(error, RunError::Refused { .. }), "{error}");
+    assert_eq!(server.refused(), ["Bearer one", "Bearer two"], "asked once, since there is no other token");
+}
+
+/// A credential program is run again although its token says that it is good for years.
+#[tokio::test]
+async fn a_refused_token_is_asked_for_anew() {
+    let server = Server::default();
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen().await)});
+    let token = file("exec.token", "one");
+    let script = format!(
+        r#"printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"%s","expirationTimestamp":"2099-01-01T00:00:00Z"}}}}' "$(cat {})""#,
+        token.display()
+    );
+    let exec = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+        "command": "sh", "args": ["-c", script],
+    });
+    server.ask_for("one");
+    let path = kubeconfig("exec", &cluster, &json!({"exec": exec}));
+    let config = connect::config(Some(&path), &ProxyRules::default()).await.unwrap();
+    let client = connect::client(&config, &Metrics::default()).unwrap();
+    check(&client).await.unwrap();
+    server.ask_for("two");
+    std::fs::write(&token, "two").unwrap();
+    check(&client).await.unwrap();
+    assert_eq!(server.refused(), ["Bearer one"]);
+}
