@@ -13,6 +13,7 @@ use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
 use rollout_controller::{Address, Compatibility, ControllerName, Election, Minor, RateLimit, Settings};
 
 use crate::restart_flags::{self, RestartFlags};
+use crate::serving_flags::{Secure, ServingFlags};
 
 /// Where the lease is looked for unless told otherwise.
 pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
@@ -23,6 +24,7 @@ pub(crate) struct Launch {
     pub(crate) kubeconfig: Option<PathBuf>,
     pub(crate) metrics: Address,
     pub(crate) probes: Address,
+    pub(crate) secure: Option<Secure>,
     pub(crate) format: LoggingFormat,
     /// Which logs to write, unless the environment says.
     pub(crate) filter: &'static str,
@@ -80,6 +82,8 @@ pub(crate) struct Flags {
     /// Where to answer /healthz, /livez and /readyz; may be the same
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
     health_probe_bind_address: Address,
+    #[command(flatten)]
+    serving: ServingFlags,
     /// How to write logs
     #[arg(long, value_enum, default_value = "text")]
     logging_format: LoggingFormat,
@@ -152,6 +156,7 @@ impl Flags {
             kubeconfig: self.kubeconfig.clone(),
             metrics: self.metrics_bind_address,
             probes: self.health_probe_bind_address,
+            secure: self.serving.secure(self.metrics_bind_address, self.health_probe_bind_address)?,
             format: self.logging_format,
             filter: self.log_filter(),
             settings: self.settings()?,

@@ -52,7 +52,9 @@ use kube::Client;
 pub use metrics::{CountRequests, CountedRequests, Metrics};
 #[cfg(feature = "mutants")]
 pub use mutants::{BANK, Mutant, with};
-pub use process::{Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, serve};
+pub use process::{
+    Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, Tls, TlsError, serve,
+};
 pub use restart::{Budget, Profile, RestartSettings, Window};
 pub use runtime::RunError;
 use runtime::{ApiServer, Controller, run_controller};

@@ -5,6 +5,7 @@
 
 mod flags;
 mod restart_flags;
+mod serving_flags;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
@@ -14,7 +15,8 @@ use anyhow::Context;
 use clap::Parser;
 use flags::{Flags, Launch, LoggingFormat};
 use rollout_controller::connect::{self, ProxyRules};
-use rollout_controller::{Endpoint, Metrics, Process, check, serve};
+use rollout_controller::{Endpoint, Metrics, Process, Tls, serve};
+use serving_flags::Secure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -50,15 +52,18 @@ fn main() -> ExitCode {
 }
 
 async fn start(launch: Launch) -> anyhow::Result<()> {
-    let Launch { kubeconfig, metrics: at, probes, settings, election, .. } = launch;
+    let Launch { kubeconfig, metrics: at, probes, secure, settings, election, .. } = launch;
     let shutdown = shutdown_signal()?;
     let proxies = ProxyRules::read(|name| std::env::var(name).ok());
     let config = connect::config(kubeconfig.as_deref(), &proxies).await?;
     let server = config.cluster_url.to_string();
     let metrics = Metrics::new(config.cluster_url.authority().map_or("", |authority| authority.as_str()));
     let client = connect::client(&config, &metrics)?;
-    let endpoints = Endpoint::open(at, probes).await?;
-    check(&client).await.with_context(|| format!("API server {server}"))?;
+    let mut endpoints = Endpoint::open(at, probes).await?;
+    if let Some(Secure(folder)) = secure {
+        let tls = Tls::new(folder.as_deref(), &host())?;
+        endpoints = endpoints.into_iter().map(|endpoint| endpoint.secured(&tls)).collect();
+    }
     tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
     serve(client, settings, Process { election, metrics, endpoints }, shutdown).await?;
     tracing::info!("Stopped.");
@@ -67,10 +72,14 @@ async fn start(launch: Launch) -> anyhow::Result<()> {
 
 /// Who this process is: the machine's or pod's name, and something that no other process on it has.
 fn identity() -> String {
-    let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let host = std::env::var("HOSTNAME").ok().or_else(kernel).unwrap_or_default();
     let unique = || RandomState::new().hash_one(std::process::id());
-    format!("{}_{:016x}{:016x}", host.trim(), unique(), unique())
+    format!("{}_{:016x}{:016x}", host(), unique(), unique())
+}
+
+/// The machine's or pod's name.
+fn host() -> String {
+    let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    std::env::var("HOSTNAME").ok().or_else(kernel).unwrap_or_default().trim().to_owned()
 }
 
 /// Completes at the first SIGTERM or SIGINT; the second one ends the program.

@@ -13,6 +13,7 @@ use rollout_controller::{
 };
 
 use crate::flags::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
+use crate::serving_flags::ServingFlags;
 
 /// What `--version` says, as xing's controller does: name, version, system.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TARGET_PLATFORM"));
@@ -88,6 +89,8 @@ pub(crate) struct RestartFlags {
     /// Where to answer /healthz, /livez and /readyz; may be the same
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
     health_probe_bind_address: Address,
+    #[command(flatten)]
+    serving: ServingFlags,
     /// How logs are written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     logging_format: LoggingFormat,
@@ -127,6 +130,7 @@ impl RestartFlags {
             kubeconfig: self.kubeconfig.clone(),
             metrics: self.metrics_bind_address,
             probes: self.health_probe_bind_address,
+            secure: self.serving.secure(self.metrics_bind_address, self.health_probe_bind_address)?,
             format: self.logging_format,
             filter: match self.verbose {
                 0 | 1 => "info",

@@ -37,16 +37,33 @@ fn says_its_version() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }
 
+/// An API server that is away is waited for, and a program that waits ends when it is told to.
 #[test]
-fn refuses_to_start_where_nobody_listens() {
+fn waits_where_nobody_listens() {
+    use std::io::{BufRead, BufReader, Read};
     // Bound and let go of, so that nobody is there.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let output = controller(&[], &kubeconfig("closed", port));
-    assert!(!output.status.success());
-    let text = stderr(&output);
-    assert!(text.contains("cannot reach the API server"), "{text}");
-    assert!(text.contains(&format!("127.0.0.1:{port}")), "{text}");
-    assert!(text.contains("KUBECONFIG"), "{text}");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rollout-controller"))
+        .env("KUBECONFIG", kubeconfig("closed", port))
+        .env_remove("RUST_LOG")
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let (mut text, mut waits) = (String::new(), 0);
+    while waits < 2 {
+        let mut line = String::new();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended: {text}");
+        waits += usize::from(line.contains("Waiting for the API server."));
+        text += &line;
+    }
+    for expected in ["cannot reach the API server", &format!("127.0.0.1:{port}"), "KUBECONFIG"] {
+        assert!(text.contains(expected), "{expected} not in {text}");
+    }
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    said.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success(), "{text}");
+    assert!(text.contains("Stopped."), "{text}");
 }
 
 #[test]
@@ -88,6 +105,8 @@ fn refuses_flags_that_make_no_sense_together() {
         ("--kube-api-qps=0", "-1 for no limit"),
         ("--metrics-bind-address=8080", ":PORT"),
         ("--namespace=../kube-system", "no name of a namespace"),
+        ("--metrics-secure", "--metrics-bind-address"),
+        ("--metrics-cert-path=/certs", "--metrics-secure"),
     ] {
         let output = controller(&[flag], "");
         assert_eq!(output.status.code(), Some(2), "{flag}");
@@ -129,4 +148,23 @@ fn the_environment_is_refused_by_the_flags_name_too() {
     let output = program.arg("config-restart").env("RESTART_GRACE_PERIOD", "5s").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--restart-grace-period"), "{}", stderr(&output));
+}
+
+/// A proxy that cannot be used is a mistake that no waiting mends; its password is not for the log.
+#[test]
+fn refuses_a_proxy_that_it_cannot_use() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("bad-proxy.kubeconfig");
+    let text = std::fs::read_to_string(kubeconfig("bad-proxy", 1)).unwrap().replace("127.0.0.1", "10.0.0.1");
+    std::fs::write(&path, text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_rollout-controller"))
+        .env("KUBECONFIG", path)
+        .env("HTTP_PROXY", "socks5://user:s3cret@127.0.0.1:1080")
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(text.contains("HTTP_PROXY") && text.contains("socks5 is not spoken here"), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
 }

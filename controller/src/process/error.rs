@@ -1,5 +1,6 @@
 //! Why a process ended, or did not begin.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -73,4 +74,20 @@ pub struct BindError {
     /// Why.
     #[source]
     pub(super) source: std::io::Error,
+}
+
+/// Metrics that cannot be secured.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// A certificate or key of the operator's.
+    #[error("cannot use {path} for the metrics: {why}; see --metrics-cert-path", path = path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// One of this process's own.
+    #[error("cannot make a certificate for the metrics: {0}; give one with --metrics-cert-path")]
+    Make(String),
 }

@@ -1,30 +1,37 @@
 //! Answers metrics and probes over plain HTTP: `/metrics`, `/healthz`, `/livez`, `/readyz`.
 //!
-//! Plain, as controllers usually do inside a cluster; where that is too open, a proxy beside it or a network policy closes it.
-//! A connection has one request, a few seconds, and few others beside it, so nobody can hold this process up through it.
+//! Plain, unless the metrics are secured: then over TLS, and to whom the API server allows it (`access.rs`). A connection has one
+//! request and a few seconds, and the oldest that asks for nothing makes room for the next (`shed.rs`), so nobody can hold this
+//! process up through it, or keep others out.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
+use super::access::{Access, Verdict};
 use super::health::Health;
+use super::shed::{Asked, Connections};
+use super::tls::Tls;
 use super::{Address, BindError};
 use crate::clock;
 use crate::metrics::Metrics;
 
-/// Connections at the same time; more have to wait.
-const CONNECTIONS: usize = 32;
-/// How long a request's head may take.
+/// Where metrics are, and what the right to them is called by.
+const METRICS: &str = "/metrics";
+/// Connections at the same time, at each address.
+const CONNECTIONS: usize = 64;
+/// How long a request's head may take, and before it a TLS handshake.
 const HEAD: Duration = Duration::from_secs(5);
 /// How long a connection may take.
 const CONNECTION: Duration = Duration::from_secs(15);
@@ -47,6 +54,16 @@ pub enum Pages {
 pub struct Endpoint {
     listener: TcpListener,
     pages: Pages,
+    /// What the metrics are secured with, if they are.
+    tls: Option<Tls>,
+}
+
+/// What is behind the pages.
+#[derive(Clone)]
+pub(super) struct Sources {
+    pub(super) metrics: Metrics,
+    pub(super) health: Health,
+    pub(super) access: Access,
 }
 
 impl Endpoint {
@@ -66,7 +83,7 @@ impl Endpoint {
             if !candidates.is_empty() {
                 let listener = TcpListener::bind(candidates.as_slice()).await;
                 let listener = listener.map_err(|source| BindError { address, source })?;
-                endpoints.push(Self { listener, pages });
+                endpoints.push(Self { listener, pages, tls: None });
             }
         }
         Ok(endpoints)
@@ -80,19 +97,29 @@ impl Endpoint {
         Ok((self.listener.local_addr()?, self.pages))
     }
 
+    /// The same, over TLS and only to whom the API server allows it, if it is metrics that are answered here. Probes stay plain.
+    #[must_use]
+    pub fn secured(self, tls: &Tls) -> Self {
+        match self.pages {
+            Pages::Metrics => Self { tls: Some(tls.clone()), ..self },
+            Pages::Probes | Pages::All => self,
+        }
+    }
+
     /// Answers until dropped.
-    pub(super) async fn serve(self, metrics: Metrics, health: Health) {
-        let (pages, free) = (self.pages, Arc::new(Semaphore::new(CONNECTIONS)));
-        let mut connections = JoinSet::new();
+    pub(super) async fn serve(self, sources: Sources) {
+        let mut tasks = JoinSet::new();
+        let mut connections = Connections::new(CONNECTIONS);
         loop {
-            let Ok(permit) = free.clone().acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let (metrics, health) = (metrics.clone(), health.clone());
-                    connections.spawn(async move {
-                        clock::within(CONNECTION, connection(stream, pages, metrics, health)).await;
-                        drop(permit);
+                    let (asked, pages, tls, sources) =
+                        (Asked::default(), self.pages, self.tls.clone(), sources.clone());
+                    let visit = Visit { pages, is_secured: tls.is_some(), sources, asked: asked.clone() };
+                    let task = tasks.spawn(async move {
+                        clock::within(CONNECTION, connection(stream, tls, visit)).await;
                     });
+                    connections.add(task, asked);
                 }
                 // Out of file descriptors, mostly: others will be closed meanwhile.
                 Err(error) => {
@@ -100,15 +127,33 @@ impl Endpoint {
                     clock::sleep(PAUSE).await;
                 }
             }
-            while connections.try_join_next().is_some() {}
+            while tasks.try_join_next().is_some() {}
         }
     }
 }
 
-async fn connection(stream: TcpStream, pages: Pages, metrics: Metrics, health: Health) {
-    let answer = service_fn(|request: Request<_>| {
-        let answer = answer(request.method(), request.uri().path(), pages, &metrics, &health);
-        std::future::ready(Ok::<_, Infallible>(answer))
+/// One connection, and what is answered through it.
+struct Visit {
+    pages: Pages,
+    is_secured: bool,
+    sources: Sources,
+    asked: Asked,
+}
+
+async fn connection(stream: TcpStream, tls: Option<Tls>, visit: Visit) {
+    let Some(tls) = tls else { return serve(stream, visit).await };
+    match clock::within(HEAD, TlsAcceptor::from(tls.config()).accept(stream)).await {
+        Some(Ok(stream)) => serve(stream, visit).await,
+        Some(Err(error)) => tracing::debug!(%error, "A TLS handshake failed."),
+        None => tracing::debug!("A TLS handshake took too long."),
+    }
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send, visit: Visit) {
+    let answer = service_fn(async |request: Request<Incoming>| {
+        visit.asked.set();
+        let (path, headers) = (request.uri().path(), request.headers());
+        Ok::<_, Infallible>(visit.answer(request.method(), path, headers).await)
     });
     let mut server = http1::Builder::new();
     server.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -117,24 +162,38 @@ async fn connection(stream: TcpStream, pages: Pages, metrics: Metrics, health: H
     }
 }
 
-fn answer(method: &Method, path: &str, pages: Pages, metrics: &Metrics, health: &Health) -> Response<String> {
-    let (has_metrics, has_probes) = (pages != Pages::Probes, pages != Pages::Metrics);
-    let (status, kind, body) = match path {
-        "/metrics" if has_metrics => {
-            (StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.text())
-        }
-        "/healthz" | "/livez" if has_probes => probe(health.live()),
-        "/readyz" if has_probes => probe(health.ready()),
-        _ => plain(StatusCode::NOT_FOUND, "not found".to_owned()),
-    };
-    let (status, kind, body) = match *method {
-        Method::GET | Method::HEAD => (status, kind, body),
-        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD".to_owned()),
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
-    response
+impl Visit {
+    async fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Response<String> {
+        let (has_metrics, has_probes) = (self.pages != Pages::Probes, self.pages != Pages::Metrics);
+        let (metrics, health) = (&self.sources.metrics, &self.sources.health);
+        let (status, kind, body) = match path {
+            _ if *method != Method::GET && *method != Method::HEAD => {
+                plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD".to_owned())
+            }
+            METRICS if has_metrics => match self.verdict(headers).await {
+                Verdict::Allowed => {
+                    (StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.text())
+                }
+                Verdict::Unknown => plain(StatusCode::UNAUTHORIZED, "Unauthorized".to_owned()),
+                Verdict::Forbidden => plain(StatusCode::FORBIDDEN, "Forbidden: no right to get /metrics".to_owned()),
+                Verdict::Unanswered => {
+                    let why = "the API server cannot be asked who may read this".to_owned();
+                    plain(StatusCode::INTERNAL_SERVER_ERROR, why)
+                }
+            },
+            "/healthz" | "/livez" if has_probes => probe(health.live()),
+            "/readyz" if has_probes => probe(health.ready()),
+            _ => plain(StatusCode::NOT_FOUND, "not found".to_owned()),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
+        response
+    }
+
+    async fn verdict(&self, headers: &HeaderMap) -> Verdict {
+        if self.is_secured { self.sources.access.check(headers, METRICS).await } else { Verdict::Allowed }
+    }
 }
 
 fn probe((is_fine, text): (bool, String)) -> (StatusCode, &'static str, String) {

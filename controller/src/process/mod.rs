@@ -1,10 +1,10 @@
 //! What makes the controller a process that a cluster can run: one leader among replicas, metrics, probes, and an orderly end.
 //!
 //! ```text
-//!             caches synced          lease won
-//!  start ─────────────────► stand by ─────────► act ──SIGTERM──► finish ──► release the lease
-//!                                                │
-//!                                                └──lease lost──► drop everything at once, fail
+//!         API server there      caches synced          lease won
+//!  start ─────────────────► list ─────────────► stand by ─────────► act ──SIGTERM──► finish ──► release the lease
+//!                                                                    │
+//!                                                                    └──lease lost──► drop everything at once, fail
 //! ```
 //!
 //! A replica that stands by watches, too: it is ready as soon as its caches are filled, and takes over without a list. Who acts
@@ -13,23 +13,30 @@
 //!
 //! Borders: nothing in here knows what the controller does, and the controller does not know that it is one of many.
 
+mod access;
 mod address;
+mod boot;
 mod election;
 mod elector;
 mod error;
 mod health;
 mod http;
 mod record;
+mod shed;
+mod tls;
 
 use std::sync::Arc;
 
+use access::Access;
 pub use address::Address;
 pub use election::Election;
 use elector::Elector;
-pub use error::{BindError, ElectionError, ProcessError};
+pub use error::{BindError, ElectionError, ProcessError, TlsError};
 use health::Health;
+use http::Sources;
 pub use http::{Endpoint, Pages};
 use kube::Client;
+pub use tls::Tls;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -49,7 +56,8 @@ pub struct Process {
 }
 
 /// Runs the controller as a process of its own until `shutdown` completes: work under way is finished, within bounds, and then
-/// the lease is given back. Else as [`crate::run`].
+/// the lease is given back. An API server that is not there, or refuses a first look, is waited for; probes are answered
+/// meanwhile. Else as [`crate::run`].
 ///
 /// # Errors
 /// [`ProcessError::Lost`] if the lease was lost: another process may act now, so this one stopped at once, and must end.
@@ -70,8 +78,15 @@ pub async fn serve(
     let (controller, reports) = Controller::new(&client, settings, Arc::new(crate::plan), metrics.clone());
     let health = Health::new(controller.clone(), elector.as_ref().map(Elector::seat));
     let mut servers = JoinSet::new();
+    let sources = Sources { metrics, health, access: Access::new(client.clone()) };
     for endpoint in endpoints {
-        servers.spawn(endpoint.serve(metrics.clone(), health.clone()));
+        servers.spawn(endpoint.serve(sources.clone()));
+    }
+    let (mut shutdown, api) = (std::pin::pin!(shutdown), ApiServer::new(client));
+    tokio::select! {
+        biased;
+        () = &mut shutdown => return Ok(()),
+        reached = boot::reach(&api) => reached?,
     }
     let Some(mut elector) = elector else {
         return Ok(run_controller(controller, reports, std::future::ready(()), shutdown).await?);

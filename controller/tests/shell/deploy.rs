@@ -45,6 +45,12 @@ const USED_BY_RESTARTS: [(&str, &str, &str, &str); 8] = [
     ("coordination.k8s.io", "leases", "get update", "rollout-controller-config-restart"),
 ];
 
+/// What securing the metrics takes.
+const USED_BY_METRICS: [(&str, &str, &str, &str); 2] = [
+    ("authentication.k8s.io", "tokenreviews", "create", ""),
+    ("authorization.k8s.io", "subjectaccessreviews", "create", ""),
+];
+
 /// The documents of a manifest.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
     text.split("\n---\n").map(|document| serde_yaml::from_str(document).unwrap()).collect()
@@ -70,6 +76,7 @@ fn arguments() -> Vec<String> {
 #[case::deployments(Rights::default(), &USED)]
 #[case::replica_sets(Rights::of_replica_sets(), &USED_BY_REPLICA_SETS)]
 #[case::restarts(Rights::of_restarts(), &USED_BY_RESTARTS)]
+#[case::metrics(Rights::of_metrics_auth(), &USED_BY_METRICS)]
 fn gives_the_rights_that_are_used_and_no_other(#[case] given: Rights, #[case] used: &[(&str, &str, &str, &str)]) {
     let used = used.iter().flat_map(|(group, resource, verbs, name)| {
         let text = |text: &str| text.to_owned();
@@ -113,6 +120,74 @@ fn the_manifests_for_restarts_are_understood() {
     assert_eq!(deployment["spec"]["selector"]["matchLabels"], pod["metadata"]["labels"]);
     assert_eq!(pod["spec"]["serviceAccountName"], account["metadata"]["name"]);
     assert_eq!(pod["spec"]["securityContext"]["runAsNonRoot"], true);
+    // Two, of which one acts, never both on one node if there is another, and never both away by choice.
+    assert_eq!(deployment["spec"]["replicas"], 2);
+    assert!(arguments.iter().any(|argument| argument == "--leader-elect"), "{arguments:?}");
+    let spreads = pod["spec"]["topologySpreadConstraints"].as_sequence().unwrap();
+    let keys: Vec<_> = spreads.iter().map(|spread| spread["topologyKey"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]);
+    let budget = documents(include_str!("../../deploy/config-restart/pod-disruption-budget.yaml")).remove(0);
+    assert_eq!(budget["spec"]["maxUnavailable"], 1);
+    for selector in spreads.iter().map(|spread| &spread["labelSelector"]).chain([&budget["spec"]["selector"]]) {
+        assert_eq!(selector["matchLabels"], pod["metadata"]["labels"]);
+    }
+}
+
+/// A policy that selects the pods, and lets in what they listen for and nothing else.
+#[rstest]
+#[case(DEPLOYMENT, include_str!("../../deploy/network-policy.yaml"))]
+#[case(
+    include_str!("../../deploy/config-restart/deployment.yaml"),
+    include_str!("../../deploy/config-restart/network-policy.yaml")
+)]
+fn the_network_policy_fits(#[case] deployment: &str, #[case] policy: &str) {
+    let (deployment, policy) = (documents(deployment).remove(0), documents(policy).remove(0));
+    let (pod, spec) = (&deployment["spec"]["template"], &policy["spec"]);
+    assert_eq!(spec["podSelector"]["matchLabels"], pod["metadata"]["labels"]);
+    assert_eq!(policy["metadata"]["namespace"], deployment["metadata"]["namespace"]);
+    let names = |ports: &Value, field: &str| -> Vec<String> {
+        ports.as_sequence().unwrap().iter().map(|port| port[field].as_str().unwrap().to_owned()).collect()
+    };
+    let listens = names(&pod["spec"]["containers"][0]["ports"], "name");
+    assert_eq!(spec["ingress"].as_sequence().unwrap().len(), 1);
+    assert_eq!(names(&spec["ingress"][0]["ports"], "port"), listens);
+    assert_eq!(spec["policyTypes"], serde_yaml::from_str::<Value>("[Ingress, Egress]").unwrap());
+    let out = spec["egress"].as_sequence().unwrap().iter().flat_map(|rule| rule["ports"].as_sequence().unwrap());
+    let out: Vec<_> = out.map(|port| port["port"].as_u64().unwrap()).collect();
+    assert_eq!(out, [53, 53, 443, 6443, 8443]);
+}
+
+/// What the components that secure the metrics add is understood with the rest, and given to the account that the pods have.
+#[rstest]
+#[case("", DEPLOYMENT, include_str!("../../deploy/metrics-auth/kustomization.yaml"), include_str!("../../deploy/metrics-auth/cluster-role.yaml"))]
+#[case(
+    "config-restart",
+    include_str!("../../deploy/config-restart/deployment.yaml"),
+    include_str!("../../deploy/config-restart/metrics-auth/kustomization.yaml"),
+    include_str!("../../deploy/config-restart/metrics-auth/cluster-role.yaml")
+)]
+fn the_metrics_can_be_secured(
+    #[case] command: &str,
+    #[case] deployment: &str,
+    #[case] component: &str,
+    #[case] roles: &str,
+) {
+    let (deployment, component) = (documents(deployment).remove(0), documents(component).remove(0));
+    let target = &component["patches"][0]["target"];
+    assert_eq!((&target["kind"], &target["name"]), (&deployment["kind"], &deployment["metadata"]["name"]));
+    let patch: Value = serde_yaml::from_str(component["patches"][0]["patch"].as_str().unwrap()).unwrap();
+    assert_eq!(patch[0]["path"], "/spec/template/spec/containers/0/args/-");
+    let pod = &deployment["spec"]["template"]["spec"];
+    let arguments = pod["containers"][0]["args"].as_sequence().unwrap().iter().chain([&patch[0]["value"]]);
+    let arguments: Vec<_> = arguments.map(|value| value.as_str().unwrap().replace("$(POD_NAMESPACE)", "ns")).collect();
+    assert_eq!(arguments[0] == command, !command.is_empty());
+    let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
+    let output = program.args(&arguments).arg("--version").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [_, binding, reader] = &documents(roles)[..] else { panic!("{roles}") };
+    assert_eq!(binding["subjects"][0]["name"], pod["serviceAccountName"]);
+    assert_eq!(reader["rules"][0]["nonResourceURLs"][0], "/metrics");
+    assert_eq!(reader["rules"][0]["verbs"][0], "get");
 }
 
 /// `--version` comes last, so all others have been understood before it is answered.
@@ -185,9 +260,15 @@ fn fits_together() {
 
 /// A file that nobody lists is applied by nobody.
 #[rstest]
-fn all_files_are_listed(#[files("deploy/*.yaml")] path: std::path::PathBuf) {
+fn all_files_are_listed(
+    #[files("deploy/*.yaml")]
+    #[files("deploy/*/*.yaml")]
+    #[files("deploy/*/metrics-auth/*.yaml")]
+    path: std::path::PathBuf,
+) {
     let name = path.file_name().unwrap().to_str().unwrap();
-    let listed = documents(include_str!("../../deploy/kustomization.yaml")).remove(0);
+    let listed = std::fs::read_to_string(path.with_file_name("kustomization.yaml")).unwrap();
+    let listed = documents(&listed).remove(0);
     let listed = listed["resources"].as_sequence().unwrap();
     assert!(name == "kustomization.yaml" || listed.iter().any(|resource| resource == name), "{name}");
 }

@@ -10,6 +10,7 @@ mod replica_sets;
 mod restart_program;
 mod restarts;
 mod rights;
+mod secured;
 mod server;
 
 use std::sync::{Arc, Mutex};

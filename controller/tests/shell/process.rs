@@ -6,6 +6,7 @@ use rollout_controller::{Endpoint, Metrics, Pages, Process, RateLimit, Settings,
 use rstest::rstest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::server::Server;
 use crate::{deployment, pass};
@@ -73,6 +74,69 @@ async fn answers_metrics_and_probes() {
         let answer = get(at, request).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
     }
+    task.abort();
+}
+
+/// Far more connections that say nothing than there is room for, and none of them goes by itself within this time.
+#[tokio::test]
+async fn connections_that_say_nothing_keep_nobody_out() {
+    let server = Server::default();
+    let at = "127.0.0.1:0".parse().unwrap();
+    let endpoints = Endpoint::open(at, at).await.unwrap();
+    let (at, _) = endpoints[0].at().unwrap();
+    let process = Process { endpoints, ..Process::default() };
+    let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(TcpStream::connect(at).await.unwrap());
+    }
+    // Each of those may take five seconds for its head; by turns of 32 that was over a minute.
+    for probe in ["/livez", "/readyz", "/metrics"] {
+        let answer = timeout(Duration::from_secs(30), get(at, &format!("GET {probe}"))).await.expect(probe);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    drop(silent);
+    task.abort();
+}
+
+/// A server that refuses it is waited for, at a pace, like one that is away; roles and tokens may come later.
+#[tokio::test(start_paused = true)]
+async fn waits_until_it_is_let_in() {
+    let server = Server::default();
+    server.put("deployments", deployment());
+    server.ask_for("another's");
+    let task = tokio::spawn(serve(server.client(), Settings::default(), Process::default(), std::future::pending()));
+    pass(Duration::from_secs(120)).await;
+    assert!(!task.is_finished());
+    let asked = server.refused().len();
+    assert!((10..=20).contains(&asked), "asked {asked} times in two minutes");
+    server.let_in();
+    pass(Duration::from_secs(11)).await;
+    assert_eq!(server.all("replicasets").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stops_at_once_while_it_waits() {
+    let server = Server::default();
+    server.ask_for("another's");
+    let ends = serve(server.client(), Settings::default(), Process::default(), pass(Duration::from_secs(4)));
+    timeout(Duration::from_secs(5), ends).await.expect("it goes on waiting").unwrap();
+}
+
+/// It is well while it waits, or it would be killed for the API server's absence; and not ready.
+#[tokio::test]
+async fn answers_probes_while_it_waits() {
+    let server = Server::default();
+    server.ask_for("another's");
+    let at = "127.0.0.1:0".parse().unwrap();
+    let endpoints = Endpoint::open(at, at).await.unwrap();
+    let (at, _) = endpoints[0].at().unwrap();
+    let process = Process { endpoints, ..Process::default() };
+    let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
+    assert!(get(at, "GET /livez").await.starts_with("HTTP/1.1 200 "));
+    assert!(get(at, "GET /readyz").await.starts_with("HTTP/1.1 500 "));
+    server.let_in();
+    until(at, "GET /readyz", "HTTP/1.1 200 ").await;
     task.abort();
 }
 

@@ -9,6 +9,12 @@ const ROLES: [&str; 2] =
 /// What the component `deploy/replicaset` adds.
 const REPLICA_SET_ROLE: &str = include_str!("../../deploy/replicaset/cluster-role.yaml");
 
+/// What the components `metrics-auth` add, to either controller.
+const METRICS_ROLES: [&str; 2] = [
+    include_str!("../../deploy/metrics-auth/cluster-role.yaml"),
+    include_str!("../../deploy/config-restart/metrics-auth/cluster-role.yaml"),
+];
+
 /// What `deploy/config-restart` gives.
 const RESTART_ROLES: [&str; 2] = [
     include_str!("../../deploy/config-restart/cluster-role.yaml"),
@@ -37,6 +43,13 @@ impl Rights {
     /// Those of the config-restart controller.
     pub(crate) fn of_restarts() -> Self {
         Self::given_by(&RESTART_ROLES)
+    }
+
+    /// Those that securing the metrics takes, whichever controller's they are.
+    pub(crate) fn of_metrics_auth() -> Self {
+        let [first, second] = METRICS_ROLES.map(|role| Self::given_by(&[role]));
+        assert_eq!(first.0, second.0);
+        first
     }
 
     fn given_by(manifests: &[&str]) -> Self {

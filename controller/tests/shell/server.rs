@@ -72,6 +72,11 @@ impl Server {
         server
     }
 
+    /// Grants what the component that secures the metrics adds.
+    pub(crate) fn grant_reviews(&self) {
+        self.0.lock().unwrap().rights.0.extend(Rights::of_metrics_auth().0);
+    }
+
     /// Takes a right away: all that concerns a resource.
     pub(crate) fn forbid(&self, resource: &str) {
         self.0.lock().unwrap().rights.0.retain(|(_, of, ..)| of != resource);
@@ -80,6 +85,11 @@ impl Server {
     /// Refuses requests without this token from now on.
     pub(crate) fn ask_for(&self, token: &str) {
         self.0.lock().unwrap().token = Some(token.to_owned());
+    }
+
+    /// Refuses nobody's credentials any more.
+    pub(crate) fn let_in(&self) {
+        self.0.lock().unwrap().token = None;
     }
 
     /// The credentials that were refused so far, one entry a request.
@@ -351,7 +361,13 @@ pub(crate) fn failure(code: u16, reason: &str, message: &str) -> (u16, Value) {
     (code, json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}))
 }
 
-const GROUPS: [&str; 3] = ["/apis/apps/v1/", "/apis/coordination.k8s.io/v1/", "/api/v1/"];
+const GROUPS: [&str; 5] = [
+    "/apis/apps/v1/",
+    "/apis/coordination.k8s.io/v1/",
+    "/apis/authentication.k8s.io/v1/",
+    "/apis/authorization.k8s.io/v1/",
+    "/api/v1/",
+];
 
 type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 

@@ -7,6 +7,7 @@
 //!   KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA and token in one folder, so those are what is changed: no flag of the
 //!   program's needs to be known, and no kubeconfig is needed. The token stays the pods' own, so that what they may do is what the
 //!   manifest's roles say.
+//! * Network policies are left out: none of them knows the gate's address and port, so the pods could not reach it.
 //! * Everything is labelled as the harness's, and belongs to one namespace of its own: the garbage collector takes away what
 //!   a run that was killed has left, once that namespace is deleted.
 
@@ -46,8 +47,8 @@ pub(super) struct Place<'a> {
 
 /// The objects to make, in their order: namespaces first, the ReplicaSet last.
 pub(super) fn objects(manifest: &Manifest, place: &Place<'_>) -> Result<Vec<Value>, ManifestError> {
-    let (mut namespaces, others): (Vec<_>, Vec<_>) =
-        manifest.others.iter().cloned().partition(|object| object["kind"] == "Namespace");
+    let kept = manifest.others.iter().filter(|object| object["kind"] != "NetworkPolicy").cloned();
+    let (mut namespaces, others): (Vec<_>, Vec<_>) = kept.partition(|object| object["kind"] == "Namespace");
     let ca = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -258,6 +259,16 @@ mod tests {
             assert_eq!(object["metadata"]["ownerReferences"][0]["name"], "lockstep-subject-1");
         }
         assert_eq!((&made[2]["metadata"]["namespace"], &made[2]["data"]["ca.crt"]), (&json!("there"), &json!("PEM")));
+    }
+
+    /// One that allows the API server's own port would keep the pods from the gate, where policies are enforced.
+    #[test]
+    fn network_policies_are_left_out() {
+        let policy =
+            "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: mine, namespace: there}}";
+        let made = made(&format!("{policy}\n---\n{}", deployment(&json!({})))).unwrap();
+        let kinds: Vec<_> = made.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["ConfigMap", "ReplicaSet"]);
     }
 
     #[test]

@@ -1,0 +1,102 @@
+//! The connections that are open at an endpoint, and which of them goes when there are too many.
+//!
+//! A connection that is taken and says nothing costs as much as one that asks. If new ones had to wait for it, whoever opens enough
+//! of them would keep the kubelet's probes out, and the pod would be killed. So every connection is taken, and for the one that
+//! is too many the oldest goes that has asked for nothing yet.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::task::AbortHandle;
+
+/// The open connections, oldest first.
+#[derive(Debug)]
+pub(super) struct Connections {
+    most: usize,
+    open: VecDeque<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    task: AbortHandle,
+    asked: Asked,
+}
+
+/// Whether a connection has brought a request; clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked(Arc<AtomicBool>);
+
+impl Asked {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Connections {
+    /// None yet, and never more than `most`.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, open: VecDeque::new() }
+    }
+
+    /// Takes in a new one; if that is one too many, another is ended.
+    pub(super) fn add(&mut self, task: AbortHandle, asked: Asked) {
+        self.open.retain(|connection| !connection.task.is_finished());
+        if self.open.len() >= self.most {
+            let silent = self.open.iter().position(|connection| !connection.asked.is_set());
+            if let Some(surplus) = self.open.remove(silent.unwrap_or(0)) {
+                surplus.task.abort();
+                tracing::debug!(most = self.most, "Too many connections; closed the oldest.");
+            }
+        }
+        self.open.push_back(Connection { task, asked });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Connections by their age, `a` having asked; three may be open. Which are left?
+    #[rstest]
+    #[case::room("ss", "ss")]
+    #[case::the_oldest("ssss", "-sss")]
+    #[case::those_who_asked_stay("aass", "aa-s")]
+    #[case::the_newest_is_never_the_one("aaas", "-aas")]
+    #[case::one_after_the_other("sssss", "--sss")]
+    #[tokio::test]
+    async fn the_oldest_silent_one_goes(#[case] connections: &str, #[case] expected: &str) {
+        let mut open = Connections::new(3);
+        let mut tasks = Vec::new();
+        for kind in connections.chars() {
+            let (task, asked) = (tokio::spawn(std::future::pending::<()>()), Asked::default());
+            if kind == 'a' {
+                asked.set();
+            }
+            open.add(task.abort_handle(), asked);
+            tasks.push((kind, task));
+            tokio::task::yield_now().await;
+        }
+        let left = tasks.iter().map(|(kind, task)| if task.is_finished() { '-' } else { *kind });
+        assert_eq!(left.collect::<String>(), expected);
+        assert!(open.open.len() <= 3);
+    }
+
+    #[tokio::test]
+    async fn one_that_has_ended_takes_no_room() {
+        let mut open = Connections::new(1);
+        let ended = tokio::spawn(std::future::ready(()));
+        open.add(ended.abort_handle(), Asked::default());
+        ended.await.unwrap();
+        let next = tokio::spawn(std::future::pending::<()>());
+        open.add(next.abort_handle(), Asked::default());
+        assert_eq!(open.open.len(), 1);
+        assert!(!next.is_finished());
+    }
+}
