@@ -34,9 +34,16 @@ fn is_program(path: &Path) -> bool {
 
 /// What to start: its whole environment is ours and KUBECONFIG.
 pub(super) fn process(program: &Path, args: Vec<String>, kubeconfig: &Path, log: &Path) -> supervise::Spec {
-    let mut env: BTreeMap<String, String> = std::env::vars().filter(|(name, _)| !name.starts_with("NEXTEST")).collect();
+    let mut env: BTreeMap<String, String> = std::env::vars().filter(|(name, _)| is_handed_on(name)).collect();
     env.insert("KUBECONFIG".into(), kubeconfig.display().to_string());
     supervise::Spec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() }
+}
+
+/// Whether a subject inherits a variable: not if it would lead its requests through a proxy, past the gate on this machine. Not
+/// every client knows that loopback has none.
+fn is_handed_on(name: &str) -> bool {
+    let is_proxy = ["http_proxy", "https_proxy", "all_proxy"].iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
+    !is_proxy && !name.starts_with("NEXTEST")
 }
 
 /// Ask it to end, and make it end when it does not.
@@ -67,4 +74,19 @@ pub(super) fn last_words(log: &Path) -> String {
     }
     let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
     format!("; its last words:\n  {last}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_proxy_is_handed_on() {
+        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "all_proxy", "NEXTEST_RUN_ID"] {
+            assert!(!is_handed_on(name), "{name}");
+        }
+        for name in ["NO_PROXY", "PATH", "HOME", "LANG"] {
+            assert!(is_handed_on(name), "{name}");
+        }
+    }
 }
