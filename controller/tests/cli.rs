@@ -57,7 +57,7 @@ fn waits_where_nobody_listens() {
         waits += usize::from(line.contains("Waiting for the API server."));
         text += &line;
     }
-    for expected in ["cannot reach the API server", &format!("127.0.0.1:{port}"), "KUBECONFIG"] {
+    for expected in ["cannot reach the API server", "Connection refused", &format!("127.0.0.1:{port}"), "KUBECONFIG"] {
         assert!(text.contains(expected), "{expected} not in {text}");
     }
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());

@@ -6,6 +6,7 @@
 //! pods that need them, and an informer that is refused later does not end the process either. What does not mend itself, a
 //! server that knows no Deployments, ends it at once, like a kubeconfig that cannot be used.
 
+use std::error::Error;
 use std::time::Duration;
 
 use crate::clock;
@@ -23,7 +24,7 @@ pub(super) async fn reach(api: &ApiServer) -> Result<(), RunError> {
         let error = match clock::within(ATTEMPT, check(api)).await {
             Some(Ok(())) => break,
             Some(Err(error)) if !may_pass(&error) => return Err(error),
-            Some(Err(error)) => error.to_string(),
+            Some(Err(error)) => with_cause(&error),
             None => format!("the API server did not answer within {ATTEMPT:?}"),
         };
         tracing::warn!(error, next = ?wait, "Waiting for the API server.");
@@ -41,5 +42,17 @@ fn may_pass(error: &RunError) -> bool {
     match error {
         RunError::Unreachable { .. } | RunError::Refused { .. } => true,
         RunError::NotServed | RunError::Restart(_) | RunError::Task(_) => false,
+    }
+}
+
+/// What went wrong, and what it comes from: "connection refused" is further down than a client's own words.
+fn with_cause(error: &RunError) -> String {
+    let (text, mut cause) = (error.to_string(), error.source());
+    while let Some(next) = cause.and_then(Error::source) {
+        cause = Some(next);
+    }
+    match cause.map(ToString::to_string) {
+        Some(cause) if !text.contains(&cause) => format!("{text} ({cause})"),
+        _ => text,
     }
 }
