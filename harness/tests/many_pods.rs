@@ -125,7 +125,7 @@ struct Usage {
 
 async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measured, Failed> {
     let client = cluster.access.admin_client().await?;
-    make_namespace(&client, NAMESPACE).await?;
+    make_namespace(&client, NAMESPACE, None).await?;
     let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
     // Also the proof that it has begun.
     sets.create(&PostParams::default(), &replica_set("first", 1)?).await?;

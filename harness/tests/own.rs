@@ -6,9 +6,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Namespace, Node};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -16,6 +17,7 @@ use kube::{Client, Resource, ResourceExt};
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::cluster::own::{self, Wish};
 use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Site, available, boot};
+use lockstep::observe::namespace::make_namespace;
 use lockstep::{clock, supervise};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -51,7 +53,8 @@ fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
 async fn users_own() -> Result<(Cluster, Client, Wish), Failed> {
     let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
     let client = cluster.access.admin_client().await?;
-    let wish = Wish { files: vec![cluster.admin_kubeconfig_path()], context: "lockstep".to_owned() };
+    let (files, context) = (vec![cluster.admin_kubeconfig_path()], "lockstep".to_owned());
+    let wish = Wish { files, context, unguarded: false };
     Ok((cluster, client, wish))
 }
 
@@ -97,6 +100,8 @@ async fn labelled(client: &Client) -> Result<Vec<String>, Failed> {
     names.extend(of::<Lease>(client).await?);
     names.extend(of::<ClusterRole>(client).await?);
     names.extend(of::<ClusterRoleBinding>(client).await?);
+    names.extend(of::<ValidatingAdmissionPolicy>(client).await?);
+    names.extend(of::<ValidatingAdmissionPolicyBinding>(client).await?);
     Ok(names)
 }
 
@@ -115,11 +120,19 @@ async fn stay() -> Outcome {
     let (plane, client, wish) = users_own().await?;
     make_in::<Deployment>(&client, "default", two("users-own")).await?;
     // What a run that was killed has left, and what only looks like it.
-    for (name, mine) in [("ls-left-0-1", true), ("users", true), ("lockstep-users", false)] {
-        let labels = if mine { json!({OURS: "lockstep"}) } else { json!({}) };
+    let (key, id) = own::label();
+    let (left, copied, none) = (json!({OURS: "lockstep", key: id}), json!({OURS: "lockstep"}), json!({}));
+    let others = json!({OURS: "lockstep", key: "another"});
+    for (name, labels) in [
+        ("ls-left-0-1", &left),
+        ("users", &left),
+        ("ls-prod", &copied),
+        ("ls-others", &others),
+        ("lockstep-users", &none),
+    ] {
         make::<Namespace>(&client, json!({"metadata": {"name": name, "labels": labels}})).await?;
     }
-    make::<Node>(&client, json!({"metadata": {"name": "lockstep-9", "labels": {OURS: "lockstep"}}})).await?;
+    make::<Node>(&client, json!({"metadata": {"name": "lockstep-9", "labels": left}})).await?;
 
     let cluster = visit(&wish).await?;
     let left = labelled(&client).await?;
@@ -143,23 +156,69 @@ async fn stay() -> Outcome {
     check(is_refused(&secrets), "the subject reads secrets")?;
 
     // In a namespace of the harness's it does what a controller does.
-    let ours = json!({"metadata": {"name": "ls-case-0-1", "labels": {OURS: "lockstep"}}});
-    make::<Namespace>(&client, ours).await?;
+    make_namespace(&client, "ls-case-0-1", Some(id)).await?;
     check(is_refused(&make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await), "it was let in too early")?;
     cluster.admit("ls-case-0-1").await?;
     make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await?;
+    pods_are_kept_off_nodes(&client, &subject).await?;
 
     cluster.shutdown().await;
     let left = labelled(&client).await?;
-    check(left == ["users"], format!("left, or taken: {left:?}"))?;
+    check(left == ["ls-others", "ls-prod", "users"], format!("left, or taken: {left:?}"))?;
+    let answer = Api::<Deployment>::all(subject.clone()).list(&ListParams::default()).await;
+    let is_ended = matches!(&answer, Err(kube::Error::Api(status)) if status.code == 401);
+    check(is_ended, format!("the subject's token outlives the run: {answer:?}"))?;
     check(
         Api::<Namespace>::all(client.clone()).get_opt("lockstep-users").await?.is_some(),
         "a user's namespace is gone",
     )?;
     check(users_are_untouched(&client).await?, "the user's Deployment was touched")?;
-    check(own::down(&wish).await?.is_empty(), "something was left")?;
+    let swept = own::down(&wish).await?;
+    check(swept.is_empty(), format!("something was left: {swept}"))?;
+    let told = swept.left().unwrap_or_default();
+    check(told.contains("2 namespaces (ls-others, ls-prod)"), format!("not told of what stays: {told}"))?;
     plane.shutdown().await;
     Ok(())
+}
+
+/// Whoever makes a pod in a namespace of the harness's, it reaches none of the user's nodes; the cluster's own ReplicaSet controller has
+/// no other rights there than the user has.
+async fn pods_are_kept_off_nodes(user: &Client, subject: &Client) -> Outcome {
+    let pod = |more: Value| {
+        let mut pod = json!({"metadata": {"generateName": "p-"}, "spec": {"schedulerName": "lockstep",
+            "automountServiceAccountToken": false, "containers": [{"name": "c", "image": "app:1"}]}});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            pod["spec"][key] = value.clone();
+        }
+        pod
+    };
+    let privileged = json!([{"name": "c", "image": "app:1", "securityContext": {"privileged": true}}]);
+    let forbidden = [
+        json!({"containers": privileged}),
+        json!({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}),
+        json!({"hostNetwork": true}),
+        json!({"hostPID": true}),
+        json!({"nodeName": "users-node"}),
+    ];
+    for more in forbidden {
+        let made = make_in::<Pod>(user, "ls-case-0-1", pod(more.clone())).await;
+        // This server has no --allow-privileged, so it refuses privileges before admission is asked.
+        let invalid = more.get("containers").is_some()
+            && matches!(&made, Err(kube::Error::Api(status)) if status.code == 422 && status.message.contains("privileged"));
+        check(invalid || is_refused(&made), format!("a pod with {more} was let in: {made:?}"))?;
+    }
+    // What differs is refused for that alone.
+    make_in::<Pod>(user, "ls-case-0-1", pod(json!({"nodeName": "lockstep-1"}))).await?;
+    make_in::<Pod>(user, "default", pod(json!({"nodeName": "users-node"}))).await?;
+    // A subject that brings the Deployment controller alone makes no pods at all.
+    check(is_refused(&make_in::<Pod>(subject, "ls-case-0-1", pod(json!({}))).await), "the subject made a pod")?;
+    let pods: Api<Pod> = Api::namespaced(user.clone(), "ls-case-0-1");
+    let free: Pod = serde_json::from_value(pod(json!({})))?;
+    let free = pods.create(&PostParams::default(), &free).await?.name_any();
+    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": free},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "users-node"}});
+    let bound = pods.create_subresource::<_, Value>("binding", &free, &PostParams::default(), &binding).await;
+    check(is_refused(&bound), format!("a pod was bound to the user's node: {bound:?}"))
 }
 
 async fn users_are_untouched(client: &Client) -> Result<bool, Failed> {

@@ -83,6 +83,9 @@ async fn down(site: &SiteArguments) -> Result<(), LabError> {
         let what =
             if swept.is_empty() { "nothing of lockstep's was on it".to_owned() } else { format!("removed {swept}") };
         eprintln!("{}: {what}", wish.context);
+        if let Some(left) = swept.left() {
+            eprintln!("{}: {left}", wish.context);
+        }
         return Ok(());
     }
     let was = match site.cluster() {

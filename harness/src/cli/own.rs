@@ -15,6 +15,9 @@ pub(super) struct OwnArguments {
     /// The context of a cluster of your own that lockstep may work on. It makes namespaces, nodes and roles there and removes them.
     #[arg(long, value_name = "CONTEXT")]
     yes_this_cluster: Option<String>,
+    /// Work on a cluster of your own even if its API server cannot keep the pods of cases off your nodes: see the README.
+    #[arg(long)]
+    accept_unguarded_pods: bool,
 }
 
 impl OwnArguments {
@@ -22,8 +25,11 @@ impl OwnArguments {
     pub(super) fn check(&self, site: SiteName) -> Result<(), CliError> {
         let usage = |why: String| CliError::Usage(why);
         if site != SiteName::Kubeconfig {
-            let words =
-                [("--kubeconfig", self.kubeconfig.is_some()), ("--yes-this-cluster", self.yes_this_cluster.is_some())];
+            let words = [
+                ("--kubeconfig", self.kubeconfig.is_some()),
+                ("--yes-this-cluster", self.yes_this_cluster.is_some()),
+                ("--accept-unguarded-pods", self.accept_unguarded_pods),
+            ];
             return match words.iter().find(|(_, there)| *there) {
                 Some((word, _)) => Err(usage(format!("{word} is for --cluster kubeconfig, not {site}"))),
                 None => Ok(()),
@@ -36,7 +42,11 @@ impl OwnArguments {
 
     /// The wish, once it has been checked.
     pub(super) fn wish(&self) -> Wish {
-        Wish { files: self.files().unwrap_or_default(), context: self.yes_this_cluster.clone().unwrap_or_default() }
+        Wish {
+            files: self.files().unwrap_or_default(),
+            context: self.yes_this_cluster.clone().unwrap_or_default(),
+            unguarded: self.accept_unguarded_pods,
+        }
     }
 
     /// The same words again.
@@ -44,7 +54,8 @@ impl OwnArguments {
         let file =
             self.kubeconfig.as_ref().map(|path| format!(" --kubeconfig {}", quoted(&path.display().to_string())));
         let context = self.yes_this_cluster.as_ref().map(|name| format!(" --yes-this-cluster {}", quoted(name)));
-        file.unwrap_or_default() + &context.unwrap_or_default()
+        let unguarded = if self.accept_unguarded_pods { " --accept-unguarded-pods" } else { "" };
+        file.unwrap_or_default() + &context.unwrap_or_default() + unguarded
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, OwnError> {
@@ -92,16 +103,20 @@ mod tests {
     #[rstest]
     #[case("--kubeconfig FILE", "--kubeconfig is for --cluster kubeconfig, not kind")]
     #[case("--yes-this-cluster a", "--yes-this-cluster is for --cluster kubeconfig, not kind")]
+    #[case("--accept-unguarded-pods", "--accept-unguarded-pods is for --cluster kubeconfig, not kind")]
     fn the_words_are_for_one_site(#[case] words: &str, #[case] says: &str) {
         assert_eq!(parsed(words).0.check(SiteName::Kind).unwrap_err().to_string(), says);
     }
 
     #[test]
     fn a_named_cluster_is_a_wish_and_the_same_words_again() {
-        let (own, file) = parsed("--kubeconfig FILE --yes-this-cluster a");
-        own.check(SiteName::Kubeconfig).unwrap();
-        assert_eq!(own.wish(), Wish { files: vec![file.path().to_owned()], context: "a".to_owned() });
-        assert_eq!(own.words(), format!(" --kubeconfig {} --yes-this-cluster a", file.path().display()));
+        for (unguarded, more) in [(false, ""), (true, " --accept-unguarded-pods")] {
+            let (own, file) = parsed(&format!("--kubeconfig FILE --yes-this-cluster a{more}"));
+            own.check(SiteName::Kubeconfig).unwrap();
+            let (files, context) = (vec![file.path().to_owned()], "a".to_owned());
+            assert_eq!(own.wish(), Wish { files, context, unguarded });
+            assert_eq!(own.words(), format!(" --kubeconfig {} --yes-this-cluster a{more}", file.path().display()));
+        }
         parsed("").0.check(SiteName::ControlPlane).unwrap();
     }
 }

@@ -3,15 +3,16 @@
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
-use kube::api::{Api, ObjectMeta, PostParams};
+use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use kube::config::Kubeconfig;
 
+use super::ours::gone;
 use super::{Access, ClusterError, Credential, access};
 
 const NAMESPACE: &str = "kube-system";
 const ADMIN: &str = "lockstep-admin";
 const SUBJECT: &str = "lockstep-subject";
-/// How long a token is good for, in seconds: longer than any run.
+/// How long a token is good for at most, in seconds: longer than any run. It ends with its account, and that with the run.
 const SECONDS: i64 = 24 * 60 * 60;
 
 /// Make both accounts, `cluster-admin` as on every cluster that is thrown away, and a token for each.
@@ -20,6 +21,20 @@ pub(super) async fn admit(client: &kube::Client, kubeconfig: &str) -> Result<Acc
     let admin = Credential::Token(account(client, ADMIN).await?);
     let subject_token = account(client, SUBJECT).await?;
     Ok(Access { server, server_name: None, ca_pem, admin, subject_token })
+}
+
+/// End both accounts and with them their tokens, on a cluster that stays.
+pub(super) async fn dismiss(access: &Access) -> Result<(), ClusterError> {
+    let client = access.admin_client().await?;
+    // The harness's own goes last: it is who asks.
+    for name in [SUBJECT, ADMIN] {
+        delete(&Api::namespaced(client.clone(), NAMESPACE), name).await?;
+    }
+    Ok(())
+}
+
+async fn delete(accounts: &Api<ServiceAccount>, name: &str) -> Result<(), ClusterError> {
+    gone(accounts.delete(name, &DeleteParams::default()).await).map_err(ClusterError::request("ending an account"))
 }
 
 /// A client by a kubeconfig file's text, by its current context.
@@ -48,6 +63,8 @@ async fn account(client: &kube::Client, name: &str) -> Result<String, ClusterErr
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
     let metadata = || ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     let account = ServiceAccount { metadata: metadata(), ..ServiceAccount::default() };
+    // One that a killed run has left would do, but so would its tokens.
+    delete(&accounts, name).await?;
     there(accounts.create(&PostParams::default(), &account).await)?;
     let group = "rbac.authorization.k8s.io".to_owned();
     let binding = ClusterRoleBinding {

@@ -26,8 +26,8 @@
 //!   token. The subject is `cluster-admin` where the server is thrown away, as what it may do is not what is judged;
 //!   on a cluster of the user's own ([`own`]) it writes in the harness's namespaces and nowhere else ([`Cluster::admit`]).
 //! * Only one subject at a time may act on a cluster: [`Cluster::exclusive`].
-//! * What the harness makes carries its label and one of its names (`ours`), so that whatever a run that was killed has left is found
-//!   again. `stock` reads from a controller manager's pod what it runs.
+//! * What the harness makes carries its label, the id of this `installation` and one of its names (`ours`), so that whatever a run
+//!   that was killed has left is found again, and nothing else is taken for it. `stock` reads from a controller manager's pod what it runs.
 //!
 //! Borders: knows processes, containers, files, sockets and how a control plane is put together; nothing of cases,
 //! edges or verdicts. Nothing here is trusted to run no Deployments: that nobody does is proved by the
@@ -42,6 +42,7 @@ mod engine;
 mod environment;
 mod error;
 mod exclusive;
+mod installation;
 pub mod kind;
 mod ours;
 pub mod own;
@@ -65,7 +66,8 @@ pub use certificates::issue_control_plane;
 pub use engine::EngineError;
 pub use error::ClusterError;
 pub use exclusive::Guard;
-pub(crate) use ours::{MANAGER, OURS, delete_namespace, named_ours, ours};
+pub(crate) use installation::installation;
+pub(crate) use ours::{INSTALLATION, MANAGER, OURS, delete_namespace, named_ours, namespace_labels, ours};
 pub use plan::{DEFAULT_VERSION, Plan, Site, SiteName, is_version, minor};
 pub use processes::{Binaries, available, binaries, controller_manager, found};
 pub use running::Cluster;

@@ -2,20 +2,50 @@
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, DeleteParams, ListParams};
+use serde_json::{Value, json};
+
+use super::installation::installation;
 
 /// The label of every namespace, node and role that the harness makes.
 pub(crate) const OURS: &str = "app.kubernetes.io/managed-by";
 /// Its value.
 pub(crate) const MANAGER: &str = "lockstep";
+/// The label that says which installation of the harness made it.
+pub(crate) const INSTALLATION: &str = "lockstep/installation";
+/// The label by which the API server refuses pods that reach out of their container.
+const ADMISSION: &str = "pod-security.kubernetes.io/enforce";
+/// What pods of cases need no more than: neither privileges nor anything of the node's. `restricted` would refuse the plain templates
+/// that cases and everybody's first Deployment have.
+const LEVEL: &str = "baseline";
 /// The label of the one namespace that stays for as long as the harness uses a cluster of somebody's.
 pub(crate) const PART: &str = "app.kubernetes.io/component";
 /// Its value.
 pub(crate) const HOME: &str = "home";
 
-/// All of the harness's own objects, or all but its home.
+/// All of this installation's own objects, or all but its home.
 pub(crate) fn ours(home_too: bool) -> ListParams {
     let rest = if home_too { String::new() } else { format!(",{PART}!={HOME}") };
-    ListParams::default().labels(&format!("{OURS}={MANAGER}{rest}"))
+    ListParams::default().labels(&format!("{OURS}={MANAGER},{INSTALLATION}={}{rest}", installation()))
+}
+
+/// What carries the harness's label and is not this installation's.
+pub(crate) fn others() -> ListParams {
+    ListParams::default().labels(&format!("{OURS}={MANAGER},{INSTALLATION}!={}", installation()))
+}
+
+/// The labels of what this installation makes.
+pub(crate) fn labels() -> Value {
+    json!({OURS: MANAGER, INSTALLATION: installation()})
+}
+
+/// The labels of a namespace for cases: pods in it reach nothing of a node's, whatever the cluster's own default is. `installation` says
+/// who made it, where it may outlive the run.
+pub(crate) fn namespace_labels(installation: Option<&str>) -> Value {
+    let mut labels = json!({OURS: MANAGER, ADMISSION: LEVEL});
+    if let Some(id) = installation {
+        labels[INSTALLATION] = id.into();
+    }
+    labels
 }
 
 /// Whether an object is the harness's own by its name too: a label alone is easily copied, and what is found is deleted.

@@ -162,7 +162,7 @@ mod tests {
             .map(|text| Plan::new("../v1").without(text.parse().unwrap()).key());
         assert_eq!(keys, [".._v1", ".._v1-no-replicaset", ".._v1-no-deployment-no-replicaset"]);
         assert_eq!(Plan::new("v1.36.3").at(Site::Kind(kind::Wish::default())).key(), "kind-v1.36.3");
-        let own = own::Wish { files: Vec::new(), context: "me@a/b".to_owned() };
+        let own = own::Wish { files: Vec::new(), context: "me@a/b".to_owned(), unguarded: false };
         assert_eq!(Plan::new("v1.36.3").at(Site::Kubeconfig(own)).key(), "kubeconfig-me_a_b-v1.36.3");
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::place::write_private;
 use super::served::{self, Served};
 use super::sim::Sim;
-use super::{Access, ClusterError, Credential, DEFAULT_VERSION, Guard, SiteName, kind, own, programs};
+use super::{Access, ClusterError, Credential, DEFAULT_VERSION, Guard, SiteName, accounts, kind, own, programs};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{ProcessId, Supervisor};
@@ -177,6 +177,13 @@ impl Cluster {
         if let Some(supervisor) = self.owned.take().and_then(Arc::into_inner) {
             self.kill_programs();
             supervisor.shutdown().await;
+        }
+        // A kind cluster that stays keeps no account of this run's; the next makes its own.
+        let stays = self.kind.is_some() && self.supervisor.is_none();
+        if let (true, Some(_alone)) = (stays, self.alone.take().and_then(Arc::into_inner))
+            && let Err(error) = accounts::dismiss(&self.access).await
+        {
+            tracing::warn!("the subject's account could not be removed, so its token ends by itself in a day: {error}");
         }
         if let Some(tenancy) = self.tenancy.take().and_then(Arc::into_inner) {
             tenancy.end().await;

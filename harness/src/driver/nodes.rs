@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 
 use super::DriveError;
 use crate::clock;
-use crate::cluster::{MANAGER, OURS, ours};
+use crate::cluster::{INSTALLATION, MANAGER, OURS, installation, ours};
 
 /// Where kubelets keep their leases.
 const LEASES: &str = "kube-node-lease";
@@ -48,14 +48,19 @@ impl Nodes {
             return Ok(());
         }
         let nodes: Api<Node> = Api::all(self.client.clone());
+        let mut labels = json!({OURS: MANAGER});
+        if self.watched {
+            labels[INSTALLATION] = installation().into();
+        }
         let node = json!({
-            "metadata": {"name": name, "labels": {OURS: MANAGER}},
+            "metadata": {"name": name, "labels": labels},
             "spec": {"taints": [{"key": "lockstep/held", "effect": "NoSchedule"}]},
         });
         let node: Node = serde_json::from_value(node).expect("a literal of the right shape");
         if !there(nodes.create(&PostParams::default(), &node).await)? {
-            let label = nodes.get(name).await?.metadata.labels.and_then(|mut labels| labels.remove(OURS));
-            if label.as_deref() != Some(MANAGER) {
+            let there = nodes.get(name).await?.metadata.labels.unwrap_or_default();
+            let ours = there.get(OURS).is_some_and(|by| by == MANAGER);
+            if !ours || self.watched && there.get(INSTALLATION).is_none_or(|by| by != installation()) {
                 return Err(DriveError::Lab(format!("node {name} is there and not the harness's own")));
             }
         }
@@ -130,7 +135,8 @@ impl Drop for Nodes {
 }
 
 fn lease(node: &str) -> Lease {
-    let lease = json!({"metadata": {"name": node, "labels": {OURS: MANAGER}}, "spec": {"holderIdentity": node,
+    let labels = json!({OURS: MANAGER, INSTALLATION: installation()});
+    let lease = json!({"metadata": {"name": node, "labels": labels}, "spec": {"holderIdentity": node,
         "leaseDurationSeconds": LEASE.as_secs(), "renewTime": clock::rfc3339_micros()}});
     serde_json::from_value(lease).expect("a literal of the right shape")
 }

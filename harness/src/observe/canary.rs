@@ -22,6 +22,7 @@ use super::namespace::make_namespace;
 use super::pulse::{Pulse, READY, api, create, pod_of, set_ready, template};
 use super::{Kind, Object, ObserveError, World};
 use crate::clock;
+use crate::cluster::installation;
 use crate::controllers::{Controller, Controllers};
 use crate::recording::{Blame, Trouble};
 
@@ -79,7 +80,8 @@ impl Canary {
         let pulse = Pulse::new(client, world, namespace, brought);
         let (client, world, namespace) = (client.clone(), Arc::clone(world), namespace.to_owned());
         let canary = Self { client, world, brought: brought.clone(), pulse, namespace };
-        make_namespace(&canary.client, &canary.namespace).await.map_err(|e| ObserveError::Canary(Box::new(e)))?;
+        let made = make_namespace(&canary.client, &canary.namespace, Some(installation())).await;
+        made.map_err(|e| ObserveError::Canary(Box::new(e)))?;
         canary.create(Kind::Deployment, DEPLOYMENT).await?;
         if brought.has(Controller::ReplicaSet) {
             canary.create(Kind::ReplicaSet, BARE).await?;

@@ -7,17 +7,15 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use crate::clock;
-use crate::cluster::{MANAGER, OURS, delete_namespace, named_ours, ours};
+use crate::cluster::{delete_namespace, named_ours, namespace_labels, ours};
 
-/// What a cluster's own default for new namespaces would refuse, cases may do.
-const ADMISSION: &str = "pod-security.kubernetes.io/enforce";
-
-/// Create a namespace and wait for its default ServiceAccount: before that, pods are refused.
+/// Create a namespace and wait for its default ServiceAccount: before that, pods are refused. Where the cluster outlives the run,
+/// `installation` says whose it is.
 ///
 /// # Errors
 /// When the API server refuses.
-pub async fn make_namespace(client: &kube::Client, name: &str) -> Result<(), kube::Error> {
-    let labels = json!({"metadata": {"name": name, "labels": {OURS: MANAGER, ADMISSION: "privileged"}}});
+pub async fn make_namespace(client: &kube::Client, name: &str, installation: Option<&str>) -> Result<(), kube::Error> {
+    let labels = json!({"metadata": {"name": name, "labels": namespace_labels(installation)}});
     let namespace: Namespace = serde_json::from_value(labels).expect("a literal of the right shape");
     Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), name);
@@ -32,7 +30,8 @@ pub async fn make_namespace(client: &kube::Client, name: &str) -> Result<(), kub
     }
 }
 
-/// Remove what a harness that was killed has left on a cluster that outlives it. Only for who acts on it alone.
+/// Remove what a harness of this installation that was killed has left on a cluster that outlives it. Only for who acts on it
+/// alone.
 ///
 /// # Errors
 /// When the namespaces cannot be listed.

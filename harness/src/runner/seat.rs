@@ -9,7 +9,7 @@ use super::{Lab, LabError};
 use crate::case::RestartOptions;
 use crate::case::model::{Beside, Case, PodKind};
 use crate::clock;
-use crate::cluster::{Guard, kubeconfig};
+use crate::cluster::{Guard, installation, kubeconfig};
 use crate::controllers::Controller;
 use crate::driver::Stillness;
 use crate::gate::Gate;
@@ -254,7 +254,10 @@ impl<'a> Seat<'a> {
 
     /// Make a namespace that pods are let into and the subject can write in.
     async fn make_namespace(&self, name: &str) -> Result<(), LabError> {
-        make_namespace(&self.lab.client, name).await.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
+        // A cluster in this process has one user, and the same words give the same play whoever plays it.
+        let installation = self.lab.cluster.sim.is_none().then(installation);
+        let made = make_namespace(&self.lab.client, name, installation).await;
+        made.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
         Ok(self.lab.cluster.admit(name).await?)
     }
 

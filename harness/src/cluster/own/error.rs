@@ -102,4 +102,14 @@ pub enum TenancyError {
         /// What it may do.
         what: String,
     },
+    /// Pods of cases could run on the user's own nodes.
+    #[error(
+        "this cluster lets {what}, so a controller under test could reach your nodes: the API server needs its PodSecurity \
+         admission and admission policies (v1.30 or later), and you the right to make one; --accept-unguarded-pods \
+         runs all the same"
+    )]
+    Unguarded {
+        /// What it lets whom do.
+        what: String,
+    },
 }

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 
 use super::{ClusterError, TenancyError};
 use crate::clock;
-use crate::cluster::ours::{HOME, MANAGER, OURS, PART};
+use crate::cluster::ours::{HOME, MANAGER, OURS, PART, labels};
 
 /// The namespace that stays for as long as a harness uses the cluster.
 pub(super) const NAMESPACE: &str = "lockstep-lab";
@@ -63,6 +63,9 @@ impl Lease {
                 },
             };
             if let Some(taken) = taken {
+                if found {
+                    adopt(client).await?;
+                }
                 let (tell, lost) = watch::channel(None);
                 let version = taken.metadata.resource_version.unwrap_or_default();
                 let renewal = tokio::spawn(renew(leases, holder, version, tell)).abort_handle();
@@ -132,8 +135,8 @@ async fn home(client: &kube::Client, found: &mut bool) -> Result<bool, ClusterEr
     let there =
         namespaces.get_opt(NAMESPACE).await.map_err(ClusterError::request("looking for the harness's namespace"))?;
     let Some(there) = there else {
-        let labels = json!({"metadata": {"name": NAMESPACE, "labels": {OURS: MANAGER, PART: HOME}}});
-        let namespace = serde_json::from_value(labels).expect("a literal of the right shape");
+        let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE, "labels": home_labels()}}))
+            .expect("a literal of the right shape");
         *found = false;
         return match namespaces.create(&PostParams::default(), &namespace).await {
             Err(error) if !is(&error, 409) => Err(ClusterError::request("making the harness's namespace")(error)),
@@ -146,6 +149,20 @@ async fn home(client: &kube::Client, found: &mut bool) -> Result<bool, ClusterEr
     }
     *found = true;
     Ok(there.metadata.deletion_timestamp.is_none())
+}
+
+fn home_labels() -> Value {
+    let mut all = labels();
+    all[PART] = HOME.into();
+    all
+}
+
+/// The namespace of another installation's whose run is dead belongs to this one with the lease in it.
+async fn adopt(client: &kube::Client) -> Result<(), ClusterError> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let ours = Patch::Merge(json!({"metadata": {"labels": home_labels()}}));
+    let patched = namespaces.patch(NAMESPACE, &PatchParams::default(), &ours).await;
+    patched.map(drop).map_err(ClusterError::request("taking the harness's namespace over"))
 }
 
 async fn read(leases: &Api<Object>) -> Result<Option<Seen>, ClusterError> {

@@ -7,12 +7,14 @@
 //!
 //! * `file` reads the user's kubeconfig as kubectl does. The harness acts with the user's own credentials; the gate goes to the same
 //!   server by the subject's token, so what the gate cannot do is refused before anything runs.
-//! * `lease` keeps two harnesses apart, be they on two machines. `sweep` removes everything that carries the harness's label: what
-//!   was left by a run that was killed before the first case, and all of it in the end.
+//! * `lease` keeps two harnesses apart, be they on two machines. `sweep` removes everything that carries the harness's label and this
+//!   installation's id: what was left by a run that was killed before the first case, and all of it in the end. What carries the
+//!   label alone is listed and stays.
 //! * `rights` gives the controller under test an account that can read the whole cluster's Deployments, ReplicaSets and pods, and
 //!   write in the harness's own namespaces only. The server says so itself before the account is used.
-//! * The harness makes namespaces, nodes that no kubelet runs, two roles and a binding, each labelled
-//!   `app.kubernetes.io/managed-by=lockstep`; it touches nothing else. The nodes carry no label that a DaemonSet selects and a taint
+//! * `guard` keeps pods off the user's nodes, whoever creates them, and has the server prove it before anything runs.
+//! * The harness makes namespaces, nodes that no kubelet runs, two roles, a binding and two admission policies, each labelled
+//!   `app.kubernetes.io/managed-by=lockstep` and `lockstep/installation=ID`; it touches nothing else. The nodes carry no label that a DaemonSet selects and a taint
 //!   that pods do not tolerate, and have room for none; a DaemonSet that selects nothing and tolerates everything gets a pod for each
 //!   of them all the same, which never starts and goes with the node: `daemons` warns of it.
 //!
@@ -22,6 +24,7 @@
 mod daemons;
 mod error;
 mod file;
+mod guard;
 mod lease;
 mod rights;
 mod sweep;
@@ -39,6 +42,8 @@ pub use tenancy::Tenancy;
 use super::access::client_of;
 use super::boot::Booted;
 use super::exclusive::lock;
+use super::installation::installation;
+use super::ours::INSTALLATION;
 use super::place::{make_private, of_user, token, write_private};
 use super::stock::{self, Stock};
 use super::{Access, Cluster, ClusterError, Credential, Guard, Plan, SiteName};
@@ -46,6 +51,7 @@ use crate::fingerprint::fingerprint;
 use crate::recording::Identity;
 use file::Target;
 use lease::Lease;
+use tenancy::Stay;
 
 /// Which cluster the user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +60,8 @@ pub struct Wish {
     pub files: Vec<PathBuf>,
     /// The context, in the user's own words on the command line.
     pub context: String,
+    /// Whether the user accepts that the server cannot keep pods of cases off the cluster's own nodes.
+    pub unguarded: bool,
 }
 
 /// Whether a context can be used, as far as the kubeconfig itself says; `None` never can.
@@ -62,6 +70,11 @@ pub struct Wish {
 /// See [`OwnError`].
 pub fn check(config: &Kubeconfig, context: Option<&str>) -> Result<(), OwnError> {
     file::choose(config, context)?.authorities(context.unwrap_or_default()).map(drop)
+}
+
+/// The label of everything that this installation makes on a cluster that outlives the run.
+pub fn label() -> (&'static str, &'static str) {
+    (INSTALLATION, installation())
 }
 
 /// Begin a stay on the cluster: nobody else's harness is on it, nothing of an earlier one is left, and the subject has an account.
@@ -86,7 +99,8 @@ pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<B
         admin: Credential::Kubeconfig { files: wish.files.clone(), context: wish.context.clone() },
         subject_token,
     };
-    let tenancy = Tenancy::begin(&door.client, lease, stock == Stock::Off, &access).await?;
+    let stay = Stay { brought: &plan.without, seen_off: stock == Stock::Off, unguarded: wish.unguarded };
+    let tenancy = Tenancy::begin(&door.client, lease, &stay, &access).await?;
     let cluster = Cluster {
         identity: Identity { name: SiteName::Kubeconfig.to_string(), version: format!("kube-apiserver {version}") },
         access: access(tenancy.subject_token().to_owned()),

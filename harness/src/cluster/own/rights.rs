@@ -6,7 +6,8 @@
 //!        └───────── RoleBinding ───────── ClusterRole (write)    one in each namespace of the harness's
 //! ```
 //!
-//! What may be read is what upstream's roles `system:controller:deployment-controller` and `…:replicaset-controller` let those two
+//! Pods are made and deleted only by a subject that brings the ReplicaSet controller; what may stand in them is for `guard`. What may be
+//! read is what upstream's roles `system:controller:deployment-controller` and `…:replicaset-controller` let those two
 //! read. What may be written is what both may write, and with `update` also `patch` and the other way round: which of the two a
 //! controller uses is not judged, and the roles themselves are not used, so that a cluster without them, or with others of that
 //! name, will do. None of it is believed: reviews by the server, asked for with the subject's own token, say when it holds, and that
@@ -23,8 +24,11 @@ use serde_json::{Value, json};
 use super::{ClusterError, TenancyError, lease::NAMESPACE};
 use crate::clock;
 use crate::cluster::accounts;
-use crate::cluster::ours::{MANAGER, OURS, gone};
+use crate::cluster::installation::installation;
+use crate::cluster::ours::{gone, labels};
+use crate::controllers::{Controller, Controllers};
 
+/// The account's name, up to the installation: roles that another one has left are bound to another account.
 const ACCOUNT: &str = "lockstep-subject";
 const GROUP: &str = "rbac.authorization.k8s.io";
 /// Authorizers learn of roles by watches of their own.
@@ -40,26 +44,26 @@ pub(super) struct Rights {
 }
 
 impl Rights {
-    /// Make the account and its roles, in a namespace that is there.
-    pub(super) async fn make(client: &kube::Client) -> Result<Self, ClusterError> {
+    /// Make the account and its roles for a subject that brings these controllers, in a namespace that is there.
+    pub(super) async fn make(client: &kube::Client, brought: &Controllers) -> Result<Self, ClusterError> {
         let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
         // One of an earlier run would do, but its tokens would still do as well.
-        let deleted = gone(accounts.delete(ACCOUNT, &DeleteParams::default()).await);
+        let deleted = gone(accounts.delete(&account_name(), &DeleteParams::default()).await);
         deleted.map_err(ClusterError::request("removing an earlier run's service account"))?;
-        let account = json!({"metadata": {"name": ACCOUNT, "labels": {OURS: MANAGER}}});
+        let account = json!({"metadata": {"name": account_name(), "labels": labels()}});
         let account = serde_json::from_value(account).expect("a literal of the right shape");
         accounts
             .create(&PostParams::default(), &account)
             .await
             .map_err(ClusterError::request("making the subject's service account"))?;
         let read = role(client, "lockstep-subject-read-", &reading()).await?;
-        let write = role(client, "lockstep-subject-write-", &writing()).await?;
-        let binding: ClusterRoleBinding = binding(&json!({"name": read, "labels": {OURS: MANAGER}}), &read);
+        let write = role(client, "lockstep-subject-write-", &writing(brought)).await?;
+        let binding: ClusterRoleBinding = binding(&json!({"name": read, "labels": labels()}), &read);
         Api::all(client.clone())
             .create(&PostParams::default(), &binding)
             .await
             .map_err(ClusterError::request("letting the subject read"))?;
-        Ok(Self { token: accounts::token(&accounts, ACCOUNT).await?, write })
+        Ok(Self { token: accounts::token(&accounts, &account_name()).await?, write })
     }
 
     /// Let the subject write in a namespace of the harness's, and wait until it can.
@@ -69,7 +73,7 @@ impl Rights {
         subject: &kube::Client,
         namespace: &str,
     ) -> Result<(), ClusterError> {
-        let binding: RoleBinding = binding(&json!({"name": ACCOUNT, "labels": {OURS: MANAGER}}), &self.write);
+        let binding: RoleBinding = binding(&json!({"name": ACCOUNT, "labels": labels()}), &self.write);
         Api::namespaced(client.clone(), namespace)
             .create(&PostParams::default(), &binding)
             .await
@@ -117,8 +121,12 @@ async fn may(subject: &kube::Client, verb: &str, resource: &str, namespace: &str
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
+fn account_name() -> String {
+    format!("{ACCOUNT}-{}", installation())
+}
+
 async fn role(client: &kube::Client, name: &str, rules: &Value) -> Result<String, ClusterError> {
-    let role = json!({"metadata": {"generateName": name, "labels": {OURS: MANAGER}}, "rules": rules});
+    let role = json!({"metadata": {"generateName": name, "labels": labels()}, "rules": rules});
     let role: ClusterRole = serde_json::from_value(role).expect("a literal of the right shape");
     let made = Api::all(client.clone()).create(&PostParams::default(), &role).await;
     Ok(made.map_err(ClusterError::request("making the subject's role"))?.metadata.name.unwrap_or_default())
@@ -128,7 +136,7 @@ fn binding<T: serde::de::DeserializeOwned>(metadata: &Value, role: &str) -> T {
     let binding = json!({
         "metadata": metadata,
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+        "subjects": [{"kind": "ServiceAccount", "name": account_name(), "namespace": NAMESPACE}],
     });
     serde_json::from_value(binding).expect("a literal of the right shape")
 }
@@ -145,13 +153,16 @@ fn reading() -> Value {
     ])
 }
 
-fn writing() -> Value {
+/// Of pods, upstream's Deployment controller may write what is there; it is the ReplicaSet controller that makes and deletes them.
+fn writing(brought: &Controllers) -> Value {
+    let pods =
+        if brought.has(Controller::ReplicaSet) { &WRITE[..] } else { &["get", "list", "watch", "update", "patch"] };
     let of_deployments = ["deployments", "deployments/status", "deployments/scale", "deployments/finalizers"];
     let of_replica_sets = ["replicasets", "replicasets/status", "replicasets/scale", "replicasets/finalizers"];
     json!([
         {"apiGroups": ["apps"], "resources": of_deployments, "verbs": ["get", "list", "watch", "update", "patch"]},
         {"apiGroups": ["apps"], "resources": of_replica_sets, "verbs": WRITE},
-        {"apiGroups": [""], "resources": ["pods"], "verbs": WRITE},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": pods},
         {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "update", "patch"]},
     ])
 }
@@ -192,10 +203,24 @@ mod tests {
         ];
         for (group, resource, verbs) in needed {
             let has = |list: &Option<Vec<String>>, wanted: &str| list.iter().flatten().any(|one| one == wanted);
-            let all = rules(writing());
+            let all = rules(writing(&Controllers::from_iter(Controller::UPSTREAM)));
             let rule = all.iter().find(|rule| has(&rule.api_groups, group) && has(&rule.resources, resource)).unwrap();
             assert!(verbs.split(' ').all(|verb| rule.verbs.iter().any(|has| has == verb)), "{group}/{resource}");
         }
+    }
+
+    #[test]
+    fn only_who_brings_the_replicaset_controller_makes_and_deletes_pods() {
+        for (brought, makes) in [(vec![Controller::Deployment], false), (Controller::UPSTREAM.to_vec(), true)] {
+            let all = rules(writing(&brought.into_iter().collect()));
+            let pods = all.iter().find(|rule| rule.resources.iter().flatten().any(|one| one == "pods")).unwrap();
+            for verb in ["create", "delete"] {
+                assert_eq!(pods.verbs.iter().any(|has| has == verb), makes, "{verb}");
+            }
+        }
+        let all = rules(writing(&Controllers::from_iter(Controller::ALL)));
+        let bound = all.iter().flat_map(|rule| rule.resources.iter().flatten()).any(|one| one.contains("bind"));
+        assert!(!bound, "binding is for whoever runs the nodes");
     }
 
     #[test]

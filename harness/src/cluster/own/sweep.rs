@@ -1,37 +1,74 @@
 //! Removing everything of the harness's from a cluster that stays: by label and name, so that what a run that was killed has left
-//! goes as well.
+//! goes as well. What carries the harness's label and not this installation's id is told of and stays.
 
 use std::fmt;
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{Api, DeleteParams};
+use kube::api::{Api, DeleteParams, ListParams};
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use super::{ClusterError, TenancyError};
 use crate::clock;
-use crate::cluster::ours::{delete_namespace, gone, named_ours, ours};
+use crate::cluster::ours::{delete_namespace, gone, named_ours, others, ours};
 
 /// Where leases of nodes are.
 const NODE_LEASES: &str = "kube-node-lease";
+const POLICY: &str = "validatingadmissionpolicy";
+const POLICY_BINDING: &str = "validatingadmissionpolicybinding";
 /// How long namespaces may take to go: what is in them is deleted by the cluster, kind by kind.
 const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What was removed, kind by kind, by name.
+/// What was removed, and what looks like the harness's and was not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swept(Vec<(&'static str, Vec<String>)>);
+pub struct Swept {
+    removed: Found,
+    left: Found,
+}
 
 impl Swept {
-    /// Whether there was nothing.
+    /// Whether nothing was removed.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|(_, names)| names.is_empty())
+        self.removed.0.is_empty()
+    }
+
+    /// What carries the harness's label and not this installation's id, and how to remove it; `None` if there is nothing.
+    pub fn left(&self) -> Option<String> {
+        let Found(left) = &self.left;
+        let commands = left.iter().map(|(kind, names)| format!("kubectl delete {kind} {}", names.join(" ")));
+        let commands: Vec<_> = commands.collect();
+        (!left.is_empty()).then(|| {
+            format!(
+                "left alone, as this installation of lockstep did not make it: {}; if nobody else's run needs it: {}",
+                self.left,
+                commands.join("; ")
+            )
+        })
     }
 
     pub(super) fn add(&mut self, kind: &'static str, name: &str) {
+        self.removed.add(kind, name);
+    }
+}
+
+/// What was removed.
+impl fmt::Display for Swept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.removed.fmt(f)
+    }
+}
+
+/// Names by kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Found(Vec<(&'static str, Vec<String>)>);
+
+impl Found {
+    fn add(&mut self, kind: &'static str, name: &str) {
         match self.0.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, names)) => names.push(name.to_owned()),
             None => self.0.push((kind, vec![name.to_owned()])),
@@ -40,10 +77,9 @@ impl Swept {
 }
 
 /// `2 namespaces (a, b), 1 node (c)`
-impl fmt::Display for Swept {
+impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let there = self.0.iter().filter(|(_, names)| !names.is_empty());
-        for (index, (kind, names)) in there.enumerate() {
+        for (index, (kind, names)) in self.0.iter().enumerate() {
             let (comma, s) = (if index > 0 { ", " } else { "" }, if names.len() > 1 { "s" } else { "" });
             write!(f, "{comma}{} {kind}{s} ({})", names.len(), names.join(", "))?;
         }
@@ -54,26 +90,23 @@ impl fmt::Display for Swept {
 /// Remove all but the namespace that holds the lease. Namespaces are on their way out then, everything else is gone.
 pub(super) async fn sweep(client: &kube::Client) -> Result<Swept, ClusterError> {
     let mut swept = Swept::default();
-    let all = |what| ClusterError::request(what);
     // First what gives rights, then what things are in.
-    remove::<ClusterRoleBinding>(&Api::all(client.clone()), "role binding", &mut swept)
-        .await
-        .map_err(all("removing the harness's role bindings"))?;
-    remove::<ClusterRole>(&Api::all(client.clone()), "role", &mut swept)
-        .await
-        .map_err(all("removing the harness's roles"))?;
+    remove::<ClusterRoleBinding>(&Api::all(client.clone()), "clusterrolebinding", &mut swept).await?;
+    remove::<ClusterRole>(&Api::all(client.clone()), "clusterrole", &mut swept).await?;
     for namespace in namespaces(client, false).await? {
         if namespace.metadata.deletion_timestamp.is_none() {
             let name = namespace.name_any();
-            delete_namespace(client, &name).await.map_err(all("removing the harness's namespaces"))?;
+            let deleted = delete_namespace(client, &name).await;
+            deleted.map_err(ClusterError::request("removing the harness's namespaces"))?;
             swept.add("namespace", &name);
         }
     }
-    remove::<Node>(&Api::all(client.clone()), "node", &mut swept).await.map_err(all("removing the harness's nodes"))?;
+    leave_alone(&Api::<Namespace>::all(client.clone()), "namespace", &mut swept).await?;
+    remove::<Node>(&Api::all(client.clone()), "node", &mut swept).await?;
+    remove::<ValidatingAdmissionPolicyBinding>(&Api::all(client.clone()), POLICY_BINDING, &mut swept).await?;
+    remove::<ValidatingAdmissionPolicy>(&Api::all(client.clone()), POLICY, &mut swept).await?;
     // They belong to the nodes, and are not told of.
-    remove::<Lease>(&Api::namespaced(client.clone(), NODE_LEASES), "lease", &mut Swept::default())
-        .await
-        .map_err(all("removing the leases of the harness's nodes"))?;
+    remove::<Lease>(&Api::namespaced(client.clone(), NODE_LEASES), "lease", &mut Swept::default()).await?;
     Ok(swept)
 }
 
@@ -97,18 +130,41 @@ async fn namespaces(client: &kube::Client, home_too: bool) -> Result<Vec<Namespa
     Ok(list.items.into_iter().filter(|one| named_ours(&one.name_any())).collect())
 }
 
-async fn remove<K>(api: &Api<K>, kind: &'static str, swept: &mut Swept) -> kube::Result<()>
+async fn remove<K>(api: &Api<K>, kind: &'static str, swept: &mut Swept) -> Result<(), ClusterError>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
-    for object in api.list(&ours(true)).await? {
+    let failed = || ClusterError::request("removing what the harness has made");
+    for object in listed(api, &ours(true)).await.map_err(failed())? {
         let name = object.name_any();
         if named_ours(&name) {
-            gone(api.delete(&name, &DeleteParams::default()).await)?;
+            gone(api.delete(&name, &DeleteParams::default()).await).map_err(failed())?;
             swept.add(kind, &name);
         }
     }
+    leave_alone(api, kind, swept).await
+}
+
+/// Tell of what carries the harness's label and is not this installation's.
+async fn leave_alone<K>(api: &Api<K>, kind: &'static str, swept: &mut Swept) -> Result<(), ClusterError>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
+{
+    let list = listed(api, &others()).await.map_err(ClusterError::request("listing what others have made"))?;
+    list.iter().map(ResourceExt::name_any).filter(|name| named_ours(name)).for_each(|name| swept.left.add(kind, &name));
     Ok(())
+}
+
+/// All of a kind; none where the server does not know the kind, or does not show it: then nothing of it was made.
+async fn listed<K>(api: &Api<K>, which: &ListParams) -> kube::Result<Vec<K>>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
+{
+    match api.list(which).await {
+        Ok(list) => Ok(list.items),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// What the cluster says about a namespace that does not go.
@@ -133,6 +189,10 @@ mod tests {
             swept.add(kind, name);
         }
         assert_eq!(swept.to_string(), "2 namespaces (ls-a, ls-b), 1 node (lockstep-1)");
+        assert_eq!(swept.left(), None);
+        swept.left.add("namespace", "ls-prod");
+        let left = swept.left().unwrap();
+        assert!(left.contains("1 namespace (ls-prod)") && left.ends_with("kubectl delete namespace ls-prod"), "{left}");
     }
 
     #[test]

@@ -6,11 +6,13 @@ use kube::Api;
 use kube::api::DeleteParams;
 use tokio::sync::watch;
 
+use super::guard;
 use super::lease::{Lease, NAMESPACE};
 use super::rights::{Rights, prove_confined};
 use super::sweep::{self, Swept};
-use super::{Access, ClusterError};
+use super::{Access, ClusterError, TenancyError};
 use crate::cluster::ours::gone;
+use crate::controllers::Controllers;
 
 /// A stay on somebody's cluster.
 pub struct Tenancy {
@@ -23,6 +25,16 @@ pub struct Tenancy {
     seen_off: bool,
 }
 
+/// How the cluster is used.
+pub(super) struct Stay<'a> {
+    /// The controllers that the subject brings.
+    pub(super) brought: &'a Controllers,
+    /// Whether the command line of the cluster's controller manager says that it runs no Deployments.
+    pub(super) seen_off: bool,
+    /// Whether the user accepts that pods may reach the cluster's own nodes.
+    pub(super) unguarded: bool,
+}
+
 /// The account's token does not belong in logs.
 impl fmt::Debug for Tenancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,11 +43,12 @@ impl fmt::Debug for Tenancy {
 }
 
 impl Tenancy {
-    /// Clean up after others, and make the subject's account. With an error, nothing is left.
+    /// Clean up after an earlier run of this installation's, make the account of a subject that brings these controllers, and prove that
+    /// it reaches nothing of the user's. With an error, nothing is left.
     pub(super) async fn begin(
         client: &kube::Client,
         lease: Lease,
-        seen_off: bool,
+        stay: &Stay<'_>,
         access: &dyn Fn(String) -> Access,
     ) -> Result<Self, ClusterError> {
         let moved_in = async {
@@ -43,11 +56,23 @@ impl Tenancy {
             if !swept.is_empty() {
                 tracing::warn!("removed what an earlier run has left: {swept}");
             }
-            let rights = Rights::make(client).await?;
+            if let Some(left) = swept.left() {
+                tracing::warn!("{left}");
+            }
+            guard::lay(client).await?;
+            let rights = Rights::make(client, stay.brought).await?;
             let subject = access(rights.token.clone()).subject_client()?;
             prove_confined(&subject).await?;
+            match guard::proved(client, &subject, &rights, stay.brought).await? {
+                None => {}
+                Some(what) if stay.unguarded => {
+                    tracing::warn!("this cluster lets {what}, which --accept-unguarded-pods accepts");
+                }
+                Some(what) => return Err(TenancyError::Unguarded { what }.into()),
+            }
             Ok((rights, subject))
         };
+        let seen_off = stay.seen_off;
         match moved_in.await {
             Ok((rights, subject)) => Ok(Self { client: client.clone(), subject, rights, lease, seen_off }),
             Err(error) => {

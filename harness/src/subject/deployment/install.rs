@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::super::SubjectError;
 use super::manifest::{namespace, text_at};
 use crate::clock;
-use crate::cluster::{MANAGER, OURS};
+use crate::cluster::{INSTALLATION, MANAGER, OURS, installation};
 
 /// How long an earlier run's object may take to go.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -38,7 +38,7 @@ impl Installed {
     /// Nothing yet but the namespace that all will belong to.
     pub(super) async fn begin(client: &kube::Client) -> Result<Self, SubjectError> {
         let name = format!("lockstep-subject-{:x}", clock::now().as_nanosecond());
-        let owner = json!({"metadata": {"name": name, "labels": {OURS: MANAGER}}});
+        let owner = json!({"metadata": {"name": name, "labels": {OURS: MANAGER, INSTALLATION: installation()}}});
         let owner = serde_json::from_value(owner).expect("a literal of the right shape");
         let owner = Api::all(client.clone()).create(&PostParams::default(), &owner).await;
         let owner = owner.map_err(|source| failed(format!("namespace/{name}"), source))?;
