@@ -1,6 +1,7 @@
 //! A case file as a whole.
 
 use super::cast::Cast;
+use super::counts;
 use super::finding::{CaseError, Report};
 use super::model::{Bindings, Case, PodKind, Terminations};
 use super::read::{self, Fields};
@@ -73,6 +74,9 @@ pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
             if let (true, Some((line, why)), Some(pods)) = (case.wants_real(), case.only_held(), root.get("pods")) {
                 report.add(pods, "this case cannot have real pods", format!("line {line}: {why}"));
             }
+            if let Some((line, what, there)) = counts::impossible(&case) {
+                report.add_at(span_of(text, line), what, there);
+            }
             case
         }),
         Err(malformed) => {
@@ -84,6 +88,14 @@ pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
         Some(case) if report.is_empty() => Ok(case),
         _ => Err(report.into_error(path, text)),
     }
+}
+
+/// What is written on a line, from 1.
+fn span_of(text: &str, line: usize) -> std::ops::Range<usize> {
+    let begins: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let written = text[begins..].lines().next().unwrap_or_default();
+    let blanks = written.len() - written.trim_start_matches([' ', '-']).len();
+    begins + blanks..begins + written.trim_end().len().max(blanks)
 }
 
 /// The case without its path, name and source. With findings, what is returned is of no use.

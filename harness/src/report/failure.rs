@@ -48,7 +48,8 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
 #[must_use]
 pub fn headline(judgement: &Judgement) -> String {
     let why = judgement.decisive().map(|finding| format!(": {}", brief(finding)));
-    format!("{}{}", judgement.verdict, why.unwrap_or_default())
+    let word = if judgement.outcome() == Outcome::BadInput { "bad case" } else { judgement.verdict.name() };
+    format!("{word}{}", why.unwrap_or_default())
 }
 
 /// Which of upstream's outcomes it is: `outcome 2 of 3, upstream's in 5 of 20`; `None` where there is one.
@@ -90,6 +91,7 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
     let word = match judgement.outcome() {
         Outcome::Unblessed if matches!(judgement.blessing, Blessing::Changed(_)) => "CHANGED".to_owned(),
         Outcome::Unblessed => "UNBLESSED".to_owned(),
+        Outcome::BadInput => "BAD CASE".to_owned(),
         _ => judgement.verdict.name().to_uppercase(),
     };
     let word = paint.outcome(judgement.outcome(), &word);
@@ -140,8 +142,14 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
 
 /// A rule that does not hold: where it stands, at which frame, and what its operands were there.
 fn rule(judgement: &Judgement, broken: &Broken, paint: Paint) -> Vec<String> {
-    let Broken { rule, frame, why, values } = broken;
-    let mut out = vec![format!("  {}", paint.bad(&format!("the rule does not hold {frame}: {why}")))];
+    let Broken { rule, frame, why, unfit, values } = broken;
+    let what = if *unfit { "cannot be evaluated" } else { "does not hold" };
+    let mut out = vec![format!("  {}", paint.bad(&format!("the rule {what} {frame}: {why}")))];
+    if *unfit {
+        out.push(
+            "  the case is bad, and says nothing about the subject: let the rule ask has(…) or size() first".to_owned(),
+        );
+    }
     out.push(String::new());
     out.push(format!("    {}", paint.strong(&rule.to_string())));
     out.push(paint.faint(&format!("    {}:{}", judgement.path, rule.line)));

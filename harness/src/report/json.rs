@@ -64,7 +64,7 @@ fn finding(finding: &Finding) -> Value {
         What::Trouble(..) => ("trouble", None),
         What::Breach(breach) => ("law", Some(breach.law.name())),
         What::Unexpected(_) => ("unexpected", None),
-        What::Rule(_) => ("rule", None),
+        What::Rule(broken) => (if broken.unfit { "bad-rule" } else { "rule" }, None),
         What::OtherRun(_) => ("other-run", None),
         What::BothIdle => ("both-idle", None),
     };

@@ -74,7 +74,7 @@ impl<'r> Asked<'r> {
             Ok(context) => context,
             Err(Unasked::NoDeployment) if when != When::Finally => return,
             Err(Unasked::NoDeployment) => return self.breaks(frame, "there is no Deployment".to_owned(), None),
-            Err(Unasked::Error(why)) => return self.breaks(frame, why, None),
+            Err(Unasked::Error(why)) => return self.unfit(frame, why, None),
         };
         self.asked = true;
         let wanted = when != When::Never;
@@ -84,20 +84,28 @@ impl<'r> Asked<'r> {
                 self.broken = None;
             }
             Ok(Cel::Bool(holds)) => self.breaks(frame, format!("it is {holds}"), Some(&context)),
-            Ok(_) => self.breaks(frame, "it is neither true nor false".to_owned(), Some(&context)),
-            Err(error) => self.breaks(frame, format!("it cannot be evaluated: {error}"), Some(&context)),
+            Ok(_) => self.unfit(frame, "it is neither true nor false".to_owned(), Some(&context)),
+            Err(error) => self.unfit(frame, error.to_string(), Some(&context)),
         }
+    }
+
+    /// It cannot be evaluated at this frame. What must come true, or hold in the end, is asked again.
+    fn unfit(&mut self, frame: &Frame<'_, '_>, why: String, context: Option<&Context<'_, '_>>) {
+        self.breaks(frame, why, context);
+        self.broken.iter_mut().for_each(|(_, broken)| broken.unfit = true);
     }
 
     fn breaks(&mut self, frame: &Frame<'_, '_>, why: String, context: Option<&Context<'_, '_>>) {
         let values = self.expression.as_ref().ok().zip(context);
         let values = values.map(|(expression, context)| show::values(expression, context)).unwrap_or_default();
-        self.broken = Some((frame.edge, Broken { rule: self.rule.clone(), frame: frame.how(), why, values }));
+        let (rule, unfit) = (self.rule.clone(), false);
+        self.broken = Some((frame.edge, Broken { rule, frame: frame.how(), why, unfit, values }));
     }
 
     fn end(self, whole: bool, last: EdgeId) -> Option<(EdgeId, Broken)> {
         let bare = |frame: &str, why: String| {
-            Some((last, Broken { rule: self.rule.clone(), frame: frame.to_owned(), why, values: Vec::new() }))
+            let (rule, frame) = (self.rule.clone(), frame.to_owned());
+            Some((last, Broken { rule, frame, why, unfit: false, values: Vec::new() }))
         };
         match (&self.expression, self.rule.when) {
             (Err(why), _) => bare("anywhere", format!("it is no rule: {why}")),
@@ -106,15 +114,12 @@ impl<'r> Asked<'r> {
             (Ok(_), _) if !self.asked && self.broken.is_none() => {
                 bare("anywhere", "there was no Deployment to ask it of".to_owned())
             }
-            (Ok(_), When::Eventually) if !self.held => self.broken.map(|(_, broken)| {
-                (
-                    last,
-                    Broken {
-                        frame: "at any frame".to_owned(),
-                        why: "it never came true; at the last frame".to_owned(),
-                        ..broken
-                    },
-                )
+            (Ok(_), When::Eventually) if !self.held => self.broken.map(|(edge, broken)| {
+                if broken.unfit {
+                    return (edge, broken);
+                }
+                let frame = "at any frame".to_owned();
+                (last, Broken { frame, why: "it never came true; at the last frame".to_owned(), ..broken })
             }),
             (Ok(_), When::Finally) => self.broken,
             (Ok(_), _) => None,

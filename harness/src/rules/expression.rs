@@ -6,7 +6,7 @@ use std::ops::Range;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use cel::parser::PrattParser;
 
-use super::{history, scene};
+use super::{history, scene, types};
 
 /// The functions of CEL's own that rules may call; operators and macros aside.
 const FUNCTIONS: [&str; 12] =
@@ -66,6 +66,10 @@ impl Expression {
         let mut check = Check { text, mistakes: Vec::new(), variables: BTreeSet::new(), looks_back: false };
         check.look(&root, &mut Vec::new());
         let Check { mistakes, variables, looks_back, .. } = check;
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        let mistakes = types::check(&root, text);
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -199,27 +203,25 @@ impl Check<'_> {
             _ => (name, Some(format!("`{name}` takes one text in quotes"))),
         };
         if let Some(hint) = wrong {
-            let (at, what) = (self.place(asked), format!("`{name}` cannot be asked that"));
+            let (at, what) = (place(self.text, asked), format!("`{name}` cannot be asked that"));
             self.mistakes.push(Mistake { at, what, hint, unknown: None });
         }
         true
     }
 
     fn unknown(&mut self, what: &str, name: &str, known: Vec<&'static str>) {
-        let (at, what) = (self.place(name), format!("unknown {what} `{name}`"));
+        let (at, what) = (place(self.text, name), format!("unknown {what} `{name}`"));
         let hint = format!("known are {}", known.join(", "));
         self.mistakes.push(Mistake { at, what, hint, unknown: Some((name.to_owned(), known)) });
     }
+}
 
-    /// Where a word stands first as a word of its own.
-    fn place(&self, word: &str) -> Range<usize> {
-        let part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
-        let alone = |at: &usize| {
-            !part(self.text[..*at].chars().next_back()) && !part(self.text[at + word.len()..].chars().next())
-        };
-        let found = self.text.match_indices(word).map(|(at, _)| at).find(alone);
-        found.map_or(0..self.text.len(), |at| at..at + word.len())
-    }
+/// Where a word stands first as a word of its own; all of the text where it does not.
+pub(super) fn place(text: &str, word: &str) -> Range<usize> {
+    let part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let alone = |at: &usize| !part(text[..*at].chars().next_back()) && !part(text[at + word.len()..].chars().next());
+    let found = text.match_indices(word).map(|(at, _)| at).find(alone);
+    found.map_or(0..text.len(), |at| at..at + word.len())
 }
 
 /// The byte at a line and column of a text, as CEL's parser counts them, to the end of the word there.

@@ -11,18 +11,22 @@
 //! * Functions over history look back to the very beginning, `given` included: `count('rs2 created')` is how many decisions read
 //!   so, `restarts('deployment/web')` how often the subject changed that pod template. See `history`.
 //!
-//! A rule that cannot be evaluated never passes: a field that is not there, a value that is no boolean, or a rule that was asked at no
-//! frame at all is a broken rule, and so non-conformant. A rule that uses `deployment` is asked only while there is one. What is wrong
-//! with a rule in itself (its syntax, a name that does not exist) is found when the case is read.
+//! What is wrong with a rule in itself is found when the case is read: its syntax, a name or a field that does not exist, parts whose
+//! types do not go together. What depends on data shows at a frame: a label that is not there, the first of no ReplicaSets, the
+//! Deployment of a case with two. There the rule *cannot be evaluated*. It never passes then, and it is never the subject's failure:
+//! the case is bad (64) unless something else speaks against the subject, as a rule has to ask `has(…)` and `size()` first. A rule that
+//! uses `deployment` is asked only while there is one; one that was asked at no frame at all is broken.
 //!
-//! Pure. `expression` reads a rule, `ask` holds it against a recording, `show` says what its names were. `case` reads rules out of a
+//! Pure. `expression` reads a rule, `types` and `shapes` check what goes together in it, `ask` holds it against a recording, `show` says what its names were. `case` reads rules out of a
 //! file, `verdict` weighs what is broken.
 
 mod ask;
 mod expression;
 mod history;
 mod scene;
+mod shapes;
 mod show;
+mod types;
 
 use std::fmt::{Display, Formatter};
 
@@ -82,6 +86,8 @@ pub struct Broken {
     pub frame: String,
     /// Why: `it is false`, or what stands in the way of evaluating it.
     pub why: String,
+    /// Whether it could not be evaluated there: that is the case's fault, whatever the subject did.
+    pub unfit: bool,
     /// The rule's operands as they are written, with their values there.
     pub values: Vec<(String, String)>,
 }
@@ -119,8 +125,9 @@ impl Display for Rule {
 
 impl Display for Broken {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { rule, frame, why, values } = self;
-        write!(f, "rule `{rule}` (line {}) does not hold {frame}: {why}", rule.line)?;
+        let Self { rule, frame, why, unfit, values } = self;
+        let what = if *unfit { "cannot be evaluated" } else { "does not hold" };
+        write!(f, "rule `{rule}` (line {}) {what} {frame}: {why}", rule.line)?;
         if values.is_empty() {
             return Ok(());
         }

@@ -106,7 +106,7 @@ impl What {
             Self::Unsettled(_, why) | Self::Trouble(_, why) | Self::Unexpected(why) | Self::OtherRun(why) => {
                 tidy_lines(why);
             }
-            Self::Rule(Broken { rule, frame, why, values }) => {
+            Self::Rule(Broken { rule, frame, why, unfit: _, values }) => {
                 [&mut rule.text, frame, why].into_iter().for_each(tidy_lines);
                 for (name, value) in values {
                     tidy(name);
@@ -118,10 +118,18 @@ impl What {
         }
     }
 
+    /// Whether it is a rule that cannot be evaluated.
+    #[must_use]
+    pub const fn is_unfit(&self) -> bool {
+        matches!(self, Self::Rule(Broken { unfit: true, .. }))
+    }
+
     /// Whom it speaks against.
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
+            // A rule that cannot be evaluated says nothing about the subject: the case is bad.
+            Self::Rule(broken) if broken.unfit => Blame::Lab,
             Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) | Self::Rule(_) => Blame::Subject,
             Self::Unsettled(blame, _) | Self::Trouble(blame, _) => *blame,
             Self::OtherRun(_) | Self::BothIdle => Blame::Lab,
@@ -151,11 +159,15 @@ impl Judgement {
         self
     }
 
-    /// The outcome for the exit code: a case without a blessed timeline that is otherwise in order is unblessed.
+    /// The outcome for the exit code: a case without a blessed timeline that is otherwise in order is unblessed, and one with a rule
+    /// that cannot be evaluated is bad, if nothing else speaks against the subject.
     #[must_use]
-    pub const fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Outcome {
         match (self.verdict, &self.blessing) {
             (Verdict::NonConformant, _) => Outcome::NonConformant,
+            (Verdict::Inconclusive, _) if self.decisive().is_some_and(|finding| finding.what.is_unfit()) => {
+                Outcome::BadInput
+            }
             (Verdict::Inconclusive, _) => Outcome::Inconclusive,
             (Verdict::Conformant, Blessing::Blessed(_) | Blessing::Live(_) | Blessing::Rules) => Outcome::Conformant,
             (Verdict::Conformant, Blessing::Unblessed | Blessing::Changed(_)) => Outcome::Unblessed,
