@@ -74,6 +74,9 @@ pub(crate) struct Flags {
     /// Requests that may be made at once
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     kube_api_burst: u32,
+    /// After how long at least everything is looked at again; at most twice that, drawn at random; 0s: never
+    #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration)]
+    min_resync_period: Duration,
     #[command(flatten)]
     election: ElectionFlags,
     /// Where to answer /metrics: IP:PORT, :PORT for all addresses, or 0 for nowhere
@@ -192,6 +195,7 @@ impl Flags {
             hash: self.pod_template_hash,
             namespace: self.namespace.clone(),
             rate_limit,
+            resync_period: Some(self.min_resync_period).filter(|period| !period.is_zero()),
             ..Settings::default()
         })
     }
@@ -248,6 +252,7 @@ pub(crate) fn namespace(text: &str) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use rollout_controller::MIN_RESYNC_PERIOD;
     use rstest::rstest;
 
     use super::*;
@@ -266,6 +271,7 @@ mod tests {
         assert_eq!((settings.concurrent_deployment_syncs, settings.concurrent_replicaset_syncs), (5, 5));
         assert_eq!(settings.rate_limit, Some(RateLimit { qps: 20.0, burst: 30 }));
         assert_eq!(settings.namespace, None);
+        assert_eq!(settings.resync_period, Some(MIN_RESYNC_PERIOD));
         assert_eq!(settings.compatibility, Compatibility::Upstream);
         assert_eq!(settings.hash, Minor::default());
         assert_eq!(election(&[]), Some(Election::new("kube-system", "rollout-controller", "me")));
@@ -334,6 +340,13 @@ mod tests {
             (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
             (settings, _) => panic!("{settings:?}"),
         }
+    }
+
+    #[test]
+    fn looks_again() {
+        let period = |text: &str| flags(&[&format!("--min-resync-period={text}")]).settings().unwrap().resync_period;
+        assert_eq!(period("90m"), Some(Duration::from_secs(5400)));
+        assert_eq!(period("0s"), None);
     }
 
     #[rstest]

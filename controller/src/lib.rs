@@ -58,7 +58,7 @@ pub use process::{
 pub use restart::{Budget, Profile, RestartSettings, Window};
 pub use runtime::RunError;
 use runtime::{ApiServer, Controller, run_controller};
-pub use settings::{Compatibility, ControllerName, RateLimit, Settings, UnknownController};
+pub use settings::{Compatibility, ControllerName, MIN_RESYNC_PERIOD, RateLimit, Settings, UnknownController};
 
 /// What decides; [`plan`], unless a test wants a wrong one.
 pub type Planner = Arc<dyn Fn(&Observed, Timestamp, &Settings) -> Plan + Send + Sync>;

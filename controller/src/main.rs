@@ -10,6 +10,7 @@ mod serving_flags;
 use std::hash::{BuildHasher, RandomState};
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
@@ -52,7 +53,8 @@ fn main() -> ExitCode {
 }
 
 async fn start(launch: Launch) -> anyhow::Result<()> {
-    let Launch { kubeconfig, metrics: at, probes, secure, settings, election, .. } = launch;
+    let Launch { kubeconfig, metrics: at, probes, secure, mut settings, election, .. } = launch;
+    settings.resync_period = settings.resync_period.map(stretched);
     let shutdown = shutdown_signal()?;
     let proxies = ProxyRules::read(|name| std::env::var(name).ok());
     let config = connect::config(kubeconfig.as_deref(), &proxies).await?;
@@ -80,6 +82,13 @@ fn identity() -> String {
 fn host() -> String {
     let kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     std::env::var("HOSTNAME").ok().or_else(kernel).unwrap_or_default().trim().to_owned()
+}
+
+/// A period between this one and twice it, as upstream draws one at random, so that not all processes come round at once.
+fn stretched(period: Duration) -> Duration {
+    let random = RandomState::new().hash_one("resync") >> 32;
+    let share = f64::from(u32::try_from(random).unwrap_or(u32::MAX)) / f64::from(u32::MAX);
+    period.mul_f64(1.0 + share)
 }
 
 /// Completes at the first SIGTERM or SIGINT; the second one ends the program.

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
+use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::hash::Minor;
 use crate::restart::RestartSettings;
+
+/// Upstream's default of `--min-resync-period`.
+pub const MIN_RESYNC_PERIOD: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// How the controller runs and what it follows.
 #[derive(Debug, Clone)]
@@ -29,6 +33,9 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// A limit that the controller sets to its own requests, lists and watches left out; `None`: none.
     pub rate_limit: Option<RateLimit>,
+    /// After how long everything is looked at again, whether it changed or not; `None`: never. Upstream draws it at random between
+    /// `--min-resync-period` and twice that, once for a process; here whoever makes the settings does.
+    pub resync_period: Option<Duration>,
     /// How restarts for changed configs are decided.
     pub restart: RestartSettings,
     /// Where time comes from; a simulation brings its own.
@@ -106,6 +113,7 @@ impl Default for Settings {
             terminating_replicas: true,
             namespace: None,
             rate_limit: None,
+            resync_period: Some(MIN_RESYNC_PERIOD),
             restart: RestartSettings::default(),
             clock: Clock::system(),
         }

@@ -3,6 +3,10 @@
 //! Upstream's known defects are behaviour that others rely on or have to live with, so they are followed by default. Here are those
 //! that leave a Deployment stuck or its sizes wrong, each mended at the one place where upstream errs. All else stays upstream's,
 //! decision for decision. Each rule says what upstream does, and the case that shows it.
+//!
+//! Outside this list there is one difference that no flag undoes, for it decides nothing but when a decision is made: upstream's
+//! queue drops a Deployment that failed sixteen times in a row, some 164 s, and leaves it alone until something about it changes.
+//! Here it is tried again every 1000 s (`runtime/queue.rs`). Until then the two are the same, and no case goes on for longer.
 
 use super::select::Sets;
 use super::sync::Sync;

@@ -53,7 +53,7 @@ pub(crate) enum Synced {
     Conflict,
     /// Failed, and tried again.
     Error,
-    /// Failed too often in a row; left alone until something changes.
+    /// Failed too often in a row; set aside for the longest wait, or until something changes.
     Dropped,
 }
 

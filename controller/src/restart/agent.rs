@@ -174,6 +174,13 @@ impl Agent {
         is_news.then_some(Work { observed, action: Action::Unreadable(problem) })
     }
 
+    /// Every workload is to be looked at again; in xing's profile none is, as there.
+    pub(crate) fn look_again(&mut self, at: Moment) {
+        if let Mind::Safe(minds) = &mut self.mind {
+            minds.values_mut().for_each(|minded| minded.wake(at));
+        }
+    }
+
     /// When there will be something to do if nothing changes.
     pub(crate) fn next(&self) -> Option<Moment> {
         match &self.mind {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::Client;
 
 use super::events::Reports;
-use super::queue::{Queue, Retries};
+use super::queue::{LONGEST_WAIT, Queue, Retries};
 use super::{ApiServer, Key, Recorder};
 use crate::metrics::{Metrics, Synced};
 use crate::settings::{ControllerName, Settings};
@@ -71,7 +71,11 @@ impl Lane {
         if self.queue.retry(key.clone()) {
             return result;
         }
-        tracing::error!(controller = self.name.as_str(), object = %key, %error, "Gave up until something changes.");
+        let seconds = LONGEST_WAIT.as_secs();
+        tracing::error!(
+            controller = self.name.as_str(), object = %key, %error, seconds,
+            "Failed too often in a row; trying again when something changes, or after so many seconds."
+        );
         Synced::Dropped
     }
 }

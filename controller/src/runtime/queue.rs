@@ -4,6 +4,10 @@
 //! has it, it comes back when that worker is done. A key that failed waits 5 ms, then twice as long each time. What more there is
 //! to it, each controller says: see [`Retries`].
 //!
+//! Not upstream's: no key is lost. Where upstream's Deployment controller drops a key after fifteen retries, this queue sets it
+//! aside for the longest wait, 1000 s, and then tries it once in so long. Whatever changes in between wakes it as it does upstream,
+//! with fifteen retries anew, so the two differ only where upstream does nothing more.
+//!
 //! It counts as client-go's queues do, so that their dashboards mean the same here.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,20 +26,21 @@ use crate::settings::RateLimit;
 /// First wait after a failure.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// Longest wait after a failure.
-const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1000);
+
 /// How one controller goes about keys that failed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Retries {
-    /// Failures in a row after which a key is dropped until something changes; `None`: never.
+    /// Failures in a row after which a key is set aside for the longest wait; `None`: the waits only grow.
     pub(crate) most: Option<u32>,
     /// How many retries there are at once, and a second in the long run, of all keys together; `None`: as many as come.
     pub(crate) together: Option<RateLimit>,
 }
 
 impl Retries {
-    /// The Deployment controller's: a key is dropped after fifteen. The limit for all keys together is left out.
+    /// The Deployment controller's: a key is set aside after fifteen. The limit for all keys together is left out.
     pub(crate) const DEPLOYMENT: Self = Self { most: Some(15), together: None };
-    /// The ReplicaSet controller's: no key is ever dropped.
+    /// The ReplicaSet controller's: the waits only grow.
     pub(crate) const REPLICA_SET: Self = Self { most: None, together: Some(RateLimit { qps: 10.0, burst: 100 }) };
 }
 
@@ -60,6 +65,8 @@ struct State {
     working: BTreeMap<Key, Instant>,
     delayed: BTreeMap<Key, Instant>,
     failures: BTreeMap<Key, u32>,
+    /// Keys that failed too often in a row, and when each is tried again.
+    set_aside: BTreeMap<Key, Instant>,
     /// What the limit for all keys together has left.
     bucket: Option<Bucket>,
     closed: bool,
@@ -91,15 +98,20 @@ impl Queue {
         self.timer.notify_one();
     }
 
-    /// Adds a key that failed; `false` if it failed too often and is dropped.
+    /// Adds a key that failed; `false` if it failed too often in a row and is set aside.
     pub(crate) fn retry(&self, key: Key) -> bool {
         let wait = {
             let mut state = self.lock();
+            state.set_aside.remove(&key);
             let failures = state.failures.entry(key.clone()).or_insert(0);
             let before = *failures;
             *failures = before.saturating_add(1);
             if self.retries.most.is_some_and(|most| before >= most) {
                 state.failures.remove(&key);
+                state.set_aside.insert(key, clock::instant() + LONGEST_WAIT);
+                drop(state);
+                self.metrics.retries.inc();
+                self.timer.notify_one();
                 return false;
             }
             let turn = state.bucket.as_mut().map(|bucket| bucket.take(clock::instant()));
@@ -111,7 +123,9 @@ impl Queue {
 
     /// Forgets that a key ever failed.
     pub(crate) fn forget(&self, key: &Key) {
-        self.lock().failures.remove(key);
+        let mut state = self.lock();
+        state.failures.remove(key);
+        state.set_aside.remove(key);
     }
 
     /// The next key, which the caller must hand back with [`Queue::done`]; `None` once the queue is closed.
@@ -162,10 +176,10 @@ impl Queue {
         loop {
             let next = {
                 let mut state = self.lock();
-                if state.move_due(clock::instant(), &self.metrics) {
+                if state.move_due(clock::instant(), self.retries, &self.metrics) {
                     self.work.notify_one();
                 }
-                state.delayed.values().min().copied()
+                state.delayed.values().chain(state.set_aside.values()).min().copied()
             };
             tokio::select! {
                 () = clock::sleep_until(next) => {}
@@ -203,13 +217,18 @@ impl State {
         true
     }
 
-    fn move_due(&mut self, now: Instant, metrics: &QueueMetrics) -> bool {
-        let mut due: Vec<(Instant, Key)> =
-            self.delayed.iter().filter(|(_, time)| **time <= now).map(|(key, time)| (*time, key.clone())).collect();
+    fn move_due(&mut self, now: Instant, retries: Retries, metrics: &QueueMetrics) -> bool {
+        let is_due = |(key, time): (&Key, &Instant)| (*time <= now).then(|| (*time, key.clone()));
+        let mut due: Vec<(Instant, Key)> = self.delayed.iter().filter_map(is_due).collect();
+        let back: Vec<(Instant, Key)> = self.set_aside.iter().filter_map(is_due).collect();
+        self.delayed.retain(|_, time| *time > now);
+        self.set_aside.retain(|_, time| *time > now);
+        // One try each: if it fails too, the key is set aside again.
+        self.failures.extend(back.iter().filter_map(|(_, key)| Some((key.clone(), retries.most?))));
+        due.extend(back);
         due.sort();
         let mut added = false;
         for (_, key) in due {
-            self.delayed.remove(&key);
             added |= self.add(key, now, metrics);
         }
         added
@@ -251,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_wait_twice_as_long_each_time_and_are_dropped_after_fifteen() {
+    async fn failures_wait_twice_as_long_each_time_and_are_set_aside_after_fifteen() {
         assert_eq!(wait_after(0), Duration::from_millis(5));
         assert_eq!(wait_after(14), Duration::from_millis(5 << 14));
         assert_eq!(wait_after(40), LONGEST_WAIT);
@@ -260,7 +279,44 @@ mod tests {
             assert!(queue.retry(key("a")));
         }
         assert!(!queue.retry(key("a")));
-        assert!(queue.retry(key("a")), "a dropped key starts anew");
+        assert!(queue.retry(key("a")), "a key that something woke meanwhile starts anew");
+        assert!(queue.lock().set_aside.is_empty(), "it is tried sooner than that");
+    }
+
+    /// Fails a key at every try; returns the seconds at which the tries were, as long as they last.
+    async fn tries(queue: &Queue, lasts: Duration) -> Vec<u64> {
+        let (start, mut seconds) = (clock::instant(), Vec::new());
+        while let Some(Some(key)) = clock::within(lasts.saturating_sub(clock::instant() - start), queue.next()).await {
+            seconds.push((clock::instant() - start).as_secs());
+            queue.retry(key.clone());
+            queue.done(&key);
+        }
+        seconds
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_set_aside_is_tried_once_in_the_longest_wait_until_it_works() {
+        let queue = std::sync::Arc::new(queue());
+        let timer = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.run_timer().await }
+        });
+        queue.add(key("a"));
+        let seconds = tries(&queue, Duration::from_secs(3500)).await;
+        assert_eq!(seconds.len(), 19, "the first, fifteen retries, and three times one: {seconds:?}");
+        assert_eq!(seconds[15..], [163, 1163, 2163, 3163]);
+        assert_eq!(queue.metrics.retries.get(), 19, "being set aside is being put off");
+
+        queue.add(key("a"));
+        let seconds = tries(&queue, Duration::from_secs(600)).await;
+        assert_eq!(seconds.len(), 16, "what changed gives it fifteen retries anew: {seconds:?}");
+
+        queue.add(key("a"));
+        let again = queue.next().await.unwrap();
+        queue.forget(&again);
+        queue.done(&again);
+        assert_eq!(tries(&queue, Duration::from_secs(5000)).await, [0_u64; 0], "it worked, so it is not tried again");
+        timer.abort();
     }
 
     /// DefaultTypedControllerRateLimiter: no key is dropped, and from the 101st retry on there are ten a second.

@@ -135,6 +135,12 @@ impl Restarts {
         self.phase.send_replace(Phase::Acts);
     }
 
+    /// It looks at all workloads again.
+    pub(super) fn look_again(&self) {
+        self.agent().look_again(self.moment());
+        self.news.notify_one();
+    }
+
     /// It is to end; [`Restarts::work`] returns when what must be written has been.
     pub(super) fn end(&self) {
         self.phase.send_replace(Phase::Ends);

@@ -99,19 +99,39 @@ impl Controller {
 
     /// From now on objects are looked at: all that there are, and then those that change.
     fn begin(&self) {
-        let (deployments, replica_sets) = {
-            let cache = self.cache();
-            self.acts.store(true, Ordering::Release);
-            (cache.keys(ControllerName::Deployment), cache.keys(ControllerName::ReplicaSet))
-        };
+        let cache = self.cache();
+        self.acts.store(true, Ordering::Release);
+        self.look_at_all(cache);
+        if let Some(of) = &self.restarts {
+            of.begin();
+        }
+    }
+
+    /// Puts every object into its queue.
+    fn look_at_all(&self, cache: MutexGuard<'_, Cache>) {
+        let (deployments, replica_sets) =
+            (cache.keys(ControllerName::Deployment), cache.keys(ControllerName::ReplicaSet));
+        drop(cache);
         if let Some(of) = &self.deployments {
             deployments.into_iter().for_each(|key| of.lane.queue.add(key));
         }
         if let Some(of) = &self.replica_sets {
             replica_sets.into_iter().for_each(|key| of.lane.queue.add(key));
         }
-        if let Some(of) = &self.restarts {
-            of.begin();
+    }
+
+    /// Looks at everything again, time after time, so that nothing stays as it is for want of a change; never returns.
+    async fn resync(&self, period: Duration) {
+        loop {
+            clock::sleep(period).await;
+            if !self.acts.load(Ordering::Acquire) {
+                continue;
+            }
+            tracing::debug!(?period, "Looking at everything again.");
+            self.look_at_all(self.cache());
+            if let Some(of) = &self.restarts {
+                of.look_again();
+            }
         }
     }
 
@@ -190,6 +210,10 @@ pub(crate) async fn run_controller(
     }
     for queue in controller.lanes().map(|lane| lane.queue.clone()) {
         tasks.spawn(async move { queue.run_timer().await });
+    }
+    if let Some(period) = controller.settings.resync_period {
+        let controller = controller.clone();
+        tasks.spawn(async move { controller.resync(period).await });
     }
     let mut workers = JoinSet::new();
     spawn_workers(&controller, &mut workers);

@@ -1,6 +1,7 @@
 //! The shell against a server in this process, in virtual time: what each answer of the server leads to.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod again;
 mod connect;
 mod deploy;
 mod election;
