@@ -7,6 +7,7 @@
 //!
 //! Borders: nothing in here decides anything or does requests; what is expensive to know is only looked up when read.
 
+mod informers;
 mod queue;
 mod requests;
 mod restarts;
@@ -16,6 +17,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use informers::InformerFamilies;
+pub(crate) use informers::InformerMetrics;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -37,6 +40,7 @@ struct Families {
     registry: Registry,
     queues: QueueFamilies,
     requests: RequestFamilies,
+    informers: InformerFamilies,
     restarts: Arc<restarts::Restarts>,
     syncs: Family<SyncLabels, Counter>,
     stale_skips: Family<KindLabels, Counter>,
@@ -83,6 +87,7 @@ impl Metrics {
         registry.register_collector(Box::new(usage::Usage));
         let queues = QueueFamilies::register(&mut registry);
         let requests = RequestFamilies::register(host, &mut registry);
+        let informers = InformerFamilies::register(&mut registry);
         let restarts = Arc::new(restarts::Restarts::default());
         registry.register_collector(Box::new(restarts.clone()));
         let (syncs, leading, slow_renewals) = (Family::default(), Family::default(), Family::default());
@@ -95,7 +100,17 @@ impl Metrics {
         registry.register("leader_election_master_status", help, Family::clone(&leading));
         let help = "Renewals that had to read the lease first; the name is the lease's";
         registry.register("leader_election_slowpath", help, Family::clone(&slow_renewals));
-        Self(Arc::new(Families { registry, queues, requests, restarts, syncs, stale_skips, leading, slow_renewals }))
+        Self(Arc::new(Families {
+            registry,
+            queues,
+            requests,
+            informers,
+            restarts,
+            syncs,
+            stale_skips,
+            leading,
+            slow_renewals,
+        }))
     }
 
     /// All of it as OpenMetrics text, which Prometheus reads.
@@ -113,6 +128,11 @@ impl Metrics {
     /// Counts for the queue of one controller.
     pub(crate) fn queue(&self, controller: &'static str) -> QueueMetrics {
         self.0.queues.of(QueueName { name: controller })
+    }
+
+    /// Counts for the informer of one kind, which feeds one cache.
+    pub(crate) fn informer(&self, cache: &'static str, resource: &'static str) -> InformerMetrics {
+        self.0.informers.of(cache, resource)
     }
 
     /// Shows the load of a queue for as long as it lives.
@@ -208,6 +228,10 @@ mod tests {
     #[case("leader_election_slowpath_total{name=\"lock\"} 1")]
     #[case("rollout_controller_syncs_total{controller=\"deployment\",result=\"conflict\"} 1")]
     #[case("replicaset_controller_stale_sync_skips_total{group=\"apps\",resource=\"replicasets\"} 1")]
+    #[case("rollout_controller_informer_last_list_timestamp_seconds{cache=\"rollout\",resource=\"pods\"} 1.5")]
+    #[case("rollout_controller_informer_last_event_timestamp_seconds{cache=\"rollout\",resource=\"pods\"} 0.0")]
+    #[case("rollout_controller_informer_failures_total{cache=\"rollout\",resource=\"pods\",verb=\"list\"} 0")]
+    #[case("rollout_controller_informer_failures_total{cache=\"rollout\",resource=\"pods\",verb=\"watch\"} 1")]
     #[case("rollout_controller_build_info{version=\"0.1.0\",compatibility=\"v1.36\"} 1")]
     #[case("# EOF")]
     fn shows(#[case] line: &str) {
@@ -225,6 +249,9 @@ mod tests {
         metrics.renewed_slowly("lock");
         metrics.synced("deployment", Synced::Conflict);
         metrics.skipped_stale("apps", "replicasets");
+        let informer = metrics.informer("rollout", "pods");
+        informer.last_list.set(1.5);
+        informer.failed_watches.inc();
         let text = metrics.text();
         assert!(text.lines().any(|shown| shown == line), "{text}");
     }

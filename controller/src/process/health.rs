@@ -1,8 +1,8 @@
 //! What probes ask: is this process well, and is it ready?
 //!
 //! Well: it would be no better for being started anew. Only a leader that can neither renew nor end is not; one whose API server
-//! is away is. Ready: its caches are filled. One that stands by is ready, too: it could take over at once, and a roll-out of
-//! this controller itself must not wait for a second leader.
+//! is away is. Ready: its caches are filled, and no informer has been failing for a minute. One that stands by is ready, too: it
+//! could take over at once, and a roll-out of this controller itself must not wait for a second leader.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -34,7 +34,12 @@ impl Health {
     /// Whether it is ready, and the words for it.
     pub(super) fn ready(&self) -> (bool, String) {
         let lists = self.controller.is_synced().then_some(()).ok_or("the first lists are not complete yet".to_owned());
-        summary("readyz", &[self.leader_election(), ("caches-synced", lists)])
+        summary("readyz", &[self.leader_election(), ("caches-synced", lists), self.informers()])
+    }
+
+    fn informers(&self) -> Check {
+        let complaints = self.controller.complaints();
+        ("informers", if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) })
     }
 
     fn leader_election(&self) -> Check {
@@ -60,7 +65,67 @@ fn summary(probe: &str, checks: &[Check]) -> (bool, String) {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::future::pending;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+
     use super::*;
+    use crate::metrics::Metrics;
+    use crate::runtime::run_controller;
+    use crate::settings::Settings;
+
+    /// A server without objects; it refuses every watch as soon as it is told to.
+    async fn answer(request: Request<Body>, refuses: Arc<AtomicBool>) -> Result<Response<Body>, Infallible> {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let list = r#"{"metadata": {"resourceVersion": "1"}, "items": []}"#;
+        let refusal = r#"{"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"}"#;
+        let is_pods = request.uri().path().ends_with("/pods");
+        Ok(match () {
+            () if !is_watch => Response::new(Body::from(list.as_bytes().to_vec())),
+            () if refuses.load(Ordering::Relaxed) && is_pods => {
+                let mut response = Response::new(Body::from(refusal.as_bytes().to_vec()));
+                *response.status_mut() = http::StatusCode::FORBIDDEN;
+                response
+            }
+            () => {
+                // It ends after a while, as watches do.
+                clock::sleep(Duration::from_secs(20)).await;
+                Response::new(Body::empty())
+            }
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_informer_that_fails_for_a_minute_is_not_ready() {
+        let refuses = Arc::new(AtomicBool::new(false));
+        let answers = refuses.clone();
+        let client = Client::new(tower::service_fn(move |request| answer(request, answers.clone())), "default");
+        let settings = Settings::default();
+        let (controller, reports) = Controller::new(&client, settings, Arc::new(crate::plan), Metrics::default());
+        let health = Health::new(controller.clone(), None);
+        let (is_ready, text) = health.ready();
+        assert!(!is_ready && text.contains("[-]caches-synced failed"), "{text}");
+        tokio::spawn(run_controller(controller, reports, pending::<()>(), pending::<()>()));
+        clock::sleep(Duration::from_secs(100)).await;
+        assert_eq!(health.ready(), (true, "ok".to_owned()));
+
+        refuses.store(true, Ordering::Relaxed);
+        clock::sleep(Duration::from_secs(59)).await;
+        assert_eq!(health.ready(), (true, "ok".to_owned()), "it has not failed for a minute");
+        clock::sleep(Duration::from_secs(32)).await;
+        let (is_ready, text) = health.ready();
+        assert!(!is_ready && text.contains("[-]informers failed: pods of the rollout cache: "), "{text}");
+        assert!(health.live().0, "a new start would not help");
+
+        refuses.store(false, Ordering::Relaxed);
+        clock::sleep(Duration::from_secs(62)).await;
+        assert_eq!(health.ready(), (true, "ok".to_owned()));
+    }
 
     #[test]
     fn says_what_is_wrong() {

@@ -87,6 +87,15 @@ impl RequestError {
         self.status().is_some_and(|status| status.code == 403)
     }
 
+    /// Whether anything was said at all; a connection that is refused, breaks, or stays silent says nothing.
+    pub(crate) fn is_answer(&self) -> bool {
+        let Self::Server { source, .. } = self else { return false };
+        !matches!(
+            source.as_ref(),
+            kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::ReadEvents(_) | kube::Error::Auth(_)
+        )
+    }
+
     /// How long the server wants to be left alone, in seconds.
     pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
         let details = self.status()?.details.as_ref()?;

@@ -16,6 +16,7 @@ mod correlate;
 mod deployments;
 mod error;
 mod events;
+mod informer;
 mod lane;
 mod queue;
 mod reflector;

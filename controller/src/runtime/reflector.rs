@@ -2,6 +2,15 @@
 //!
 //! A watch that ends goes on where it was; one whose place the server has forgotten (410) starts over with a list. What a list no
 //! longer holds was deleted in between. Waits between attempts grow to half a minute and do not jitter: a simulation must replay.
+//!
+//! A watch that is refused three times in a row may be refused for the place where it is to begin, or for an event there that cannot
+//! be read. So a list goes before the next attempt, and before each one after that: where there is a right to list and none to watch,
+//! the cache follows twice a minute. A server that cannot be reached refuses nothing, and a watch goes on where it was.
+//!
+//! A watch that shows neither an event nor a bookmark for its time is begun anew. A server that sends bookmarks sends one about
+//! each minute, so 90 s is that time once one has come so soon; before, and where none ever does, it is a little more than the server
+//! keeps a watch open. That is for what answers in the server's place, such as a proxy; of a connection that is dead `connection` knows
+//! much sooner.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -11,6 +20,7 @@ use std::time::Duration;
 use futures::{StreamExt, pin_mut};
 use kube::api::WatchEvent;
 
+use super::informer::{Informer, Informers, SHORT, Verb};
 use super::wire::Wire;
 use super::{ApiServer, Key, RequestError, Resource};
 use crate::clock;
@@ -19,8 +29,10 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Longer than the server keeps a watch open; a watch that is silent for so long has lost its connection.
 const SILENCE: Duration = Duration::from_secs(295);
-/// A watch that ends sooner, and has shown nothing, is not followed by the next at once.
-const SHORT: Duration = Duration::from_secs(1);
+/// The same where bookmarks come, which is about each minute.
+const SILENCE_WITH_BOOKMARKS: Duration = Duration::from_secs(90);
+/// Refusals of a watch in a row after which a list goes before each further one.
+const REFUSALS: u32 = 3;
 
 /// Why a watch ended.
 enum End {
@@ -34,6 +46,8 @@ enum End {
 pub(super) trait Sink<C>: Send + Sync + 'static {
     /// Where it watches.
     fn api(&self) -> &ApiServer;
+    /// Where each informer says how it fares.
+    fn informers(&self) -> &Informers;
     /// Something came, changed or went.
     fn take(&self, change: C);
     /// A kind was listed at a version.
@@ -46,7 +60,15 @@ pub(super) trait Sink<C>: Send + Sync + 'static {
 
 /// Runs for ever; calls `synced` when the first list is in the cache.
 pub(super) async fn reflect<W: Wire, S: Sink<W::Change>>(sink: Arc<S>, synced: impl FnOnce()) {
-    let mut reflector = Reflector::<W, S> { sink, known: BTreeSet::new(), wire: PhantomData };
+    let mut reflector = Reflector::<W, S> {
+        informer: sink.informers().of(W::RESOURCE),
+        sink,
+        known: BTreeSet::new(),
+        wait: FIRST_WAIT,
+        refusals: 0,
+        has_bookmarks: false,
+        wire: PhantomData,
+    };
     let mut synced = Some(synced);
     let mut wait = FIRST_WAIT;
     loop {
@@ -59,7 +81,7 @@ pub(super) async fn reflect<W: Wire, S: Sink<W::Change>>(sink: Arc<S>, synced: i
                 reflector.watch(&mut version).await;
             }
             Err(error) => {
-                tracing::warn!(resource = W::RESOURCE.plural(), error = %error.message(), "Cannot list; trying again.");
+                reflector.informer.failed(Verb::List, &error);
                 reflector.sink.cannot_list(W::RESOURCE, &error);
                 pause(&mut wait).await;
             }
@@ -74,8 +96,15 @@ async fn pause(wait: &mut Duration) {
 
 struct Reflector<W, S> {
     sink: Arc<S>,
+    informer: Arc<Informer>,
     /// What the cache holds of this kind.
     known: BTreeSet<Key>,
+    /// How long to wait after the next watch that ends before its time.
+    wait: Duration,
+    /// Watches in a row that were refused.
+    refusals: u32,
+    /// Whether this server sends bookmarks while a watch goes on.
+    has_bookmarks: bool,
     wire: PhantomData<W>,
 }
 
@@ -95,29 +124,42 @@ impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
                     self.remove(key);
                 }
                 self.sink.listed(W::RESOURCE, &list.metadata.resource_version);
+                self.informer.listed();
                 return Ok(list.metadata.resource_version);
             }
             page = Some(list.metadata.next);
         }
     }
 
-    /// Follows all changes after a version until the server has forgotten that version.
+    /// Follows all changes after a version until there is a need to list again.
     async fn watch(&mut self, version: &mut String) {
-        let mut wait = FIRST_WAIT;
         loop {
             let (before, start) = (version.clone(), clock::instant());
-            match self.watch_once(version).await {
-                Ok(End::Closed) => {}
+            let is_refused = match self.watch_once(version).await {
+                Ok(End::Closed) => {
+                    self.informer.ended();
+                    false
+                }
                 Ok(End::Expired) => return,
                 Err(error) if error.is_expired() => return,
                 Err(error) => {
-                    tracing::debug!(resource = W::RESOURCE.plural(), error = %error.message(), "A watch broke.");
+                    self.informer.failed(Verb::Watch, &error);
+                    error.is_answer()
                 }
+            };
+            let (is_stuck, is_short) = (*version == before, clock::instant() - start < SHORT);
+            if is_refused && is_stuck {
+                self.refusals = self.refusals.saturating_add(1);
+            } else if !is_stuck || !is_short {
+                self.refusals = 0;
             }
-            if *version == before && clock::instant() - start < SHORT {
-                pause(&mut wait).await;
+            if is_stuck && (is_short || is_refused) {
+                pause(&mut self.wait).await;
             } else {
-                wait = FIRST_WAIT;
+                self.wait = FIRST_WAIT;
+            }
+            if self.refusals >= REFUSALS {
+                return;
             }
         }
     }
@@ -127,9 +169,17 @@ impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
             |source| RequestError::Server { what: format!("WATCH {}", W::RESOURCE.plural()), source: Box::new(source) };
         let events = self.sink.api().watch::<W>(W::RESOURCE, version).await?;
         pin_mut!(events);
+        self.informer.watches();
+        let began = clock::instant();
         loop {
-            let event = match clock::within(SILENCE, events.next()).await {
-                None | Some(None) => return Ok(End::Closed),
+            let silence = if self.has_bookmarks { SILENCE_WITH_BOOKMARKS } else { SILENCE };
+            let event = match clock::within(silence, events.next()).await {
+                None => {
+                    let (resource, seconds) = (W::RESOURCE.plural(), silence.as_secs());
+                    tracing::warn!(resource, seconds, "A watch shows nothing for too long; beginning it anew.");
+                    return Ok(End::Closed);
+                }
+                Some(None) => return Ok(End::Closed),
                 Some(Some(event)) => event.map_err(failed)?,
             };
             match event {
@@ -142,10 +192,15 @@ impl<W: Wire, S: Sink<W::Change>> Reflector<W, S> {
                     *version = last;
                     self.remove(key);
                 }
-                WatchEvent::Bookmark(bookmark) => *version = bookmark.metadata.resource_version,
+                WatchEvent::Bookmark(bookmark) => {
+                    // One at the end of a watch, as the last word, is no promise of more.
+                    self.has_bookmarks |= clock::instant() - began <= SILENCE_WITH_BOOKMARKS;
+                    *version = bookmark.metadata.resource_version;
+                }
                 WatchEvent::Error(status) if status.code == 410 => return Ok(End::Expired),
                 WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
             }
+            self.informer.shown();
             self.sink.reached(W::RESOURCE, version);
         }
     }

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::events::{Reports, Source};
+use super::informer::Informers;
 use super::reflector::{Sink, reflect};
 use super::restart_wire::{ConfigMap, DaemonSet, Deployment, Secret, Seen, StatefulSet};
 use super::{ApiServer, Recorder, RequestError, Resource};
@@ -35,6 +36,7 @@ pub(super) struct Restarts {
     settings: RestartSettings,
     clock: Clock,
     began: Instant,
+    informers: Informers,
     agent: Mutex<Agent>,
     /// Work that came of what was seen, not of time.
     said: Mutex<Vec<Work>>,
@@ -72,6 +74,7 @@ impl Restarts {
             settings: settings.restart.clone(),
             clock: settings.clock,
             began: clock::instant(),
+            informers: Informers::new("config-restart", settings.clock, metrics),
             agent: Mutex::new(Agent::new(settings.restart.clone())),
             said: Mutex::default(),
             news: Notify::new(),
@@ -244,6 +247,10 @@ impl Sink<Seen> for Restarts {
         &self.api
     }
 
+    fn informers(&self) -> &Informers {
+        &self.informers
+    }
+
     fn take(&self, change: Seen) {
         let at = self.moment();
         let work = match change {
@@ -277,6 +284,7 @@ impl Sink<Seen> for Restarts {
                 resource = what,
                 "May not be listed; workloads that use them are left as they are, others are not."
             );
+            self.informers.of(resource).waive();
             self.waive(resource);
         }
     }

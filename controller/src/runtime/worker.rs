@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use super::deployments::Deployments;
 use super::events::{Reports, write_events};
+use super::informer::Informers;
 use super::lane::Lane;
 use super::reflector::{Sink, reflect};
 use super::replica_sets::ReplicaSets;
@@ -35,6 +36,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Controller {
     pub(super) api: ApiServer,
     cache: Mutex<Cache>,
+    informers: Informers,
     /// Kinds that have been seen once.
     seen: watch::Sender<usize>,
     acts: AtomicBool,
@@ -74,7 +76,9 @@ impl Controller {
         let api = ApiServer::chosen(client.clone(), &settings, &metrics);
         let (seen, acts) = (watch::Sender::new(0), AtomicBool::new(false));
         let cache = Mutex::new(Cache::new(&settings.controllers));
-        let controller = Self { api, cache, seen, acts, deployments, replica_sets, restarts, metrics, settings };
+        let informers = Informers::new("rollout", settings.clock, &metrics);
+        let controller =
+            Self { api, cache, informers, seen, acts, deployments, replica_sets, restarts, metrics, settings };
         (Arc::new(controller), all_reports)
     }
 
@@ -89,6 +93,16 @@ impl Controller {
     /// Whether everything has been seen once.
     pub(crate) fn is_synced(&self) -> bool {
         *self.seen.borrow() >= self.watched()
+    }
+
+    /// What is wrong with the informers, for people: see [`Informers::complaints`].
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let now = clock::instant();
+        let mut complaints = self.informers.complaints(now);
+        if let Some(of) = &self.restarts {
+            complaints.extend(of.informers().complaints(now));
+        }
+        complaints
     }
 
     /// Completes when everything has been seen once.
@@ -149,6 +163,10 @@ impl Controller {
 impl Sink<Change> for Controller {
     fn api(&self) -> &ApiServer {
         &self.api
+    }
+
+    fn informers(&self) -> &Informers {
+        &self.informers
     }
 
     fn take(&self, change: Change) {

@@ -5,6 +5,7 @@ mod again;
 mod connect;
 mod deploy;
 mod election;
+mod informers;
 mod process;
 mod program;
 mod replica_sets;

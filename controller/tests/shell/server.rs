@@ -97,6 +97,19 @@ impl Server {
         self.0.lock().unwrap().refused.clone()
     }
 
+    /// Takes the right to watch a resource away.
+    pub(crate) fn forbid_watch(&self, resource: &str) {
+        self.0.lock().unwrap().rights.0.retain(|(_, of, verb, _)| of != resource || verb != "watch");
+    }
+
+    /// Shows watchers of a kind how far it has come.
+    pub(crate) fn bookmark(&self, kind: &str) {
+        let mut state = self.0.lock().unwrap();
+        let version = state.version.to_string();
+        let bookmark = json!({"apiVersion": "v1", "kind": "Any", "metadata": {"resourceVersion": version}});
+        state.send(kind, &json!({"type": "BOOKMARK", "object": bookmark}));
+    }
+
     /// A client of it.
     pub(crate) fn client(&self) -> Client {
         let server = self.clone();

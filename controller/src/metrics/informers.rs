@@ -1,0 +1,70 @@
+//! Metrics of the informers: when each last listed, when its watch last showed something, and what failed.
+//!
+//! client-go has no names for these. The times are Unix times, as `process_start_time_seconds` is, so that an alert is
+//! `time() - rollout_controller_informer_last_event_timestamp_seconds > 300`: a server shows a bookmark about each minute, whatever
+//! changes.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+type Time = Gauge<f64, AtomicU64>;
+
+/// What one informer counts.
+#[derive(Debug, Clone)]
+pub(crate) struct InformerMetrics {
+    /// When its last list was complete.
+    pub(crate) last_list: Time,
+    /// When its watch last showed an event or a bookmark.
+    pub(crate) last_event: Time,
+    pub(crate) failed_lists: Counter,
+    pub(crate) failed_watches: Counter,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InformerLabels {
+    cache: &'static str,
+    resource: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FailureLabels {
+    cache: &'static str,
+    resource: &'static str,
+    verb: &'static str,
+}
+
+/// The metrics of all informers.
+pub(super) struct InformerFamilies {
+    lists: Family<InformerLabels, Time>,
+    events: Family<InformerLabels, Time>,
+    failures: Family<FailureLabels, Counter>,
+}
+
+impl InformerFamilies {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let (lists, events, failures) = (Family::default(), Family::default(), Family::default());
+        let help = "When the informer's last list was complete, Unix time; 0: none was";
+        registry.register("rollout_controller_informer_last_list_timestamp_seconds", help, Family::clone(&lists));
+        let help = "When the informer's watch last showed an event or a bookmark, Unix time; 0: never";
+        registry.register("rollout_controller_informer_last_event_timestamp_seconds", help, Family::clone(&events));
+        let help = "Lists and watches of the informer that failed";
+        registry.register("rollout_controller_informer_failures", help, Family::clone(&failures));
+        Self { lists, events, failures }
+    }
+
+    pub(super) fn of(&self, cache: &'static str, resource: &'static str) -> InformerMetrics {
+        let labels = InformerLabels { cache, resource };
+        let failed = |verb| self.failures.get_or_create_owned(&FailureLabels { cache, resource, verb });
+        InformerMetrics {
+            last_list: self.lists.get_or_create_owned(&labels),
+            last_event: self.events.get_or_create_owned(&labels),
+            failed_lists: failed("list"),
+            failed_watches: failed("watch"),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Watches that fail, in virtual time: the changes are found all the same, and the failure shows.
+
+use std::time::Duration;
+
+use rollout_controller::{Clock, Metrics, Process, Settings, serve};
+
+use crate::server::Server;
+use crate::{deployment, pass};
+
+fn settings() -> Settings {
+    Settings { clock: Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap()), ..Settings::default() }
+}
+
+fn value(metrics: &Metrics, name: &str, labels: &str) -> f64 {
+    let (text, name) = (metrics.text(), format!("rollout_controller_informer_{name}{{cache=\"rollout\",{labels}}} "));
+    let line = text.lines().find_map(|line| line.strip_prefix(&name));
+    line.unwrap_or_else(|| panic!("{name} in {text}")).parse().unwrap()
+}
+
+/// The right to watch is withdrawn: lists go on twice a minute, and no more often, so a new Deployment is found by one.
+#[tokio::test(start_paused = true)]
+async fn where_nothing_can_be_watched_lists_go_on() {
+    let server = Server::default();
+    let metrics = Metrics::default();
+    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
+    pass(Duration::from_secs(1)).await;
+    server.forbid_watch("deployments");
+    server.cut_watches(None);
+    pass(Duration::from_secs(120)).await;
+    assert_eq!(value(&metrics, "failures_total", "resource=\"replicasets\",verb=\"watch\""), 0.0);
+    let failures = value(&metrics, "failures_total", "resource=\"deployments\",verb=\"watch\"");
+    assert!((8.0..=20.0).contains(&failures), "{failures} failures in two minutes");
+
+    server.put("deployments", deployment());
+    let lists = |server: &Server| server.reads().iter().filter(|read| *read == "LIST deployments").count();
+    let before = lists(&server);
+    pass(Duration::from_secs(35)).await;
+    assert_eq!(server.all("replicasets").len(), 1, "found by a list");
+    assert!((1..=2).contains(&(lists(&server) - before)), "{before} lists and then {}", lists(&server));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_times_of_the_last_list_and_event_are_shown() {
+    let server = Server::default();
+    let metrics = Metrics::default();
+    let process = Process { metrics: metrics.clone(), ..Process::default() };
+    tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
+    pass(Duration::from_secs(10)).await;
+    let start = 1_767_225_600.0;
+    let since = |name: &str| value(&metrics, name, "resource=\"deployments\"") - start;
+    assert!((0.0..1.0).contains(&since("last_list_timestamp_seconds")));
+    assert_eq!(since("last_event_timestamp_seconds"), -start, "nothing has come yet");
+    server.put("deployments", deployment());
+    pass(Duration::from_secs(10)).await;
+    assert!((10.0..12.0).contains(&since("last_event_timestamp_seconds")));
+    assert!((0.0..1.0).contains(&since("last_list_timestamp_seconds")));
+}
+
+/// 60 s after one that came soon there must be another bookmark, so 90 s of silence are too many; a server that sends none so soon is
+/// given all the time for which it keeps a watch open.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_shows_nothing_for_its_time_is_begun_anew() {
+    let server = Server::default();
+    tokio::spawn(serve(server.client(), settings(), Process::default(), std::future::pending()));
+    let watches = |kind: &str| server.reads().iter().filter(|read| **read == format!("WATCH {kind}")).count();
+    pass(Duration::from_secs(60)).await;
+    server.bookmark("deployments");
+    pass(Duration::from_secs(89)).await;
+    assert_eq!((watches("deployments"), watches("pods")), (1, 1));
+    pass(Duration::from_secs(2)).await;
+    assert_eq!((watches("deployments"), watches("pods")), (2, 1));
+    pass(Duration::from_secs(150)).await;
+    assert_eq!((watches("deployments"), watches("pods")), (3, 2));
+}
