@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Parser;
 use flags::{Flags, Launch, LoggingFormat};
-use rollout_controller::connect::{self, ProxyRules};
+use rollout_controller::connect::{self, Bounds, Protocol, ProxyRules};
 use rollout_controller::{Endpoint, Metrics, Process, Tls, serve};
 use serving_flags::Secure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -61,13 +61,14 @@ async fn start(launch: Launch) -> anyhow::Result<()> {
     let server = config.cluster_url.to_string();
     let metrics = Metrics::new(config.cluster_url.authority().map_or("", |authority| authority.as_str()));
     let client = connect::client(&config, &metrics)?;
+    let lease = Some(connect::client_within(&config, Protocol::Http1, Bounds::default(), &metrics)?);
     let mut endpoints = Endpoint::open(at, probes).await?;
     if let Some(Secure(folder)) = secure {
         let tls = Tls::new(folder.as_deref(), &host())?;
         endpoints = endpoints.into_iter().map(|endpoint| endpoint.secured(&tls)).collect();
     }
     tracing::info!(%server, version = env!("CARGO_PKG_VERSION"), "Started.");
-    serve(client, settings, Process { election, metrics, endpoints }, shutdown).await?;
+    serve(client, settings, Process { election, lease, metrics, endpoints }, shutdown).await?;
     tracing::info!("Stopped.");
     Ok(())
 }

@@ -31,6 +31,9 @@ pub enum ConnectError {
         /// What is wrong.
         why: String,
     },
+    /// A name for TLS is none.
+    #[error("tls-server-name {0:?} is neither a host's name nor an address; correct it in the kubeconfig")]
+    ServerName(String),
     /// Credentials or certificates are unusable.
     #[error("cannot make a client: {0}")]
     Client(#[source] Box<kube::Error>),

@@ -121,10 +121,12 @@ where
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let (metrics, method, start) = (self.metrics.clone(), request.method().clone(), clock::instant());
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let uri = request.uri().clone();
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await;
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            tracing::debug!(%method, %uri, code, "Answered.");
             let took = (!is_watch).then(|| clock::instant() - start);
             metrics.0.requests.counted(method.as_str(), code, took);
             answer

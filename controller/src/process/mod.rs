@@ -45,14 +45,24 @@ use crate::runtime::{ApiServer, Controller, run_controller};
 use crate::settings::Settings;
 
 /// What a process has besides the controller's settings.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Process {
     /// How one replica among several is chosen; `None`: this one acts, whoever else does.
     pub election: Option<Election>,
+    /// What the lease is renewed through, so that nothing else is in its way; `None`: what all else goes through. See
+    /// [`crate::connect`].
+    pub lease: Option<Client>,
     /// What is counted.
     pub metrics: Metrics,
     /// Where metrics and probes are answered.
     pub endpoints: Vec<Endpoint>,
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = to.debug_struct("Process");
+        shown.field("election", &self.election).field("endpoints", &self.endpoints).finish_non_exhaustive()
+    }
 }
 
 /// Runs the controller as a process of its own until `shutdown` completes: work under way is finished, within bounds, and then
@@ -68,11 +78,14 @@ pub async fn serve(
     process: Process,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ProcessError> {
-    let Process { election, metrics, endpoints } = process;
+    let Process { election, lease, metrics, endpoints } = process;
     let clock = settings.clock;
     let elector = match election {
         // Renewals must not wait for their turn behind the work that they are needed for: no limit for these.
-        Some(election) => Some(Elector::new(ApiServer::new(client.clone()), election, clock, metrics.clone())?),
+        Some(election) => {
+            let api = ApiServer::new(lease.unwrap_or_else(|| client.clone()));
+            Some(Elector::new(api, election, clock, metrics.clone())?)
+        }
         None => None,
     };
     let (controller, reports) = Controller::new(&client, settings, Arc::new(crate::plan), metrics.clone());

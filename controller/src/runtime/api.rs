@@ -19,8 +19,10 @@ use crate::clock;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 
-/// How long an answer is waited for.
+/// How long the answer to a write is waited for: as long as the server itself works on one, for what it did then must be found out.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an answer is waited for that can as well be asked for again.
+const PATIENCE_TO_READ: Duration = Duration::from_secs(30);
 /// How long the server keeps one watch open.
 const WATCH_SECONDS: u32 = 290;
 
@@ -218,10 +220,10 @@ impl ApiServer {
         let params = WatchParams { timeout: Some(WATCH_SECONDS), bookmarks: true, ..WatchParams::default() };
         let what = format!("WATCH {}", resource.plural());
         let request = self.scope(resource).watch(&params, version).map_err(|error| refused(&what, error))?;
-        match clock::within(PATIENCE, self.client.request_events::<T>(request)).await {
+        match clock::within(PATIENCE_TO_READ, self.client.request_events::<T>(request)).await {
             Some(Ok(events)) => Ok(events),
             Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
-            None => Err(RequestError::NoAnswer { what, seconds: PATIENCE.as_secs() }),
+            None => Err(RequestError::NoAnswer { what, seconds: PATIENCE_TO_READ.as_secs() }),
         }
     }
 
@@ -244,13 +246,14 @@ impl ApiServer {
 
     async fn send_at_once<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
         let request = request.map_err(|error| refused(&what, error))?;
+        let patience = if request.method() == http::Method::GET { PATIENCE_TO_READ } else { PATIENCE };
         // Read here: the client's own reading would log an answer that it cannot read, and there are Secrets among them.
         let answer = async { self.client.request_text(request).await };
-        match clock::within(PATIENCE, answer).await {
+        match clock::within(patience, answer).await {
             Some(Ok(text)) => serde_json::from_str(&text)
                 .map_err(|error| RequestError::Server { what, source: Box::new(kube::Error::SerdeError(error)) }),
             Some(Err(source)) => Err(RequestError::Server { what, source: Box::new(source) }),
-            None => Err(RequestError::NoAnswer { what, seconds: PATIENCE.as_secs() }),
+            None => Err(RequestError::NoAnswer { what, seconds: patience.as_secs() }),
         }
     }
 }

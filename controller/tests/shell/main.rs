@@ -14,6 +14,7 @@ mod restarts;
 mod rights;
 mod secured;
 mod server;
+mod silence;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

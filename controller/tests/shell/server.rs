@@ -11,9 +11,17 @@ use futures::StreamExt;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::rights::Rights;
 
@@ -33,6 +41,8 @@ struct State {
     writes: Vec<Write>,
     reads: Vec<String>,
     paths: Vec<String>,
+    /// What clients speak.
+    versions: Vec<http::Version>,
     refuses_lists: bool,
     /// Kinds whose watches are shown nothing, and what they have missed.
     held: BTreeMap<String, Vec<Value>>,
@@ -174,6 +184,11 @@ impl Server {
         self.0.lock().unwrap().paths.clone()
     }
 
+    /// What clients of a port have spoken so far.
+    pub(crate) fn versions(&self) -> Vec<http::Version> {
+        self.0.lock().unwrap().versions.clone()
+    }
+
     /// Whether lists fail.
     pub(crate) fn refuse_lists(&self, refuse: bool) {
         self.0.lock().unwrap().refuses_lists = refuse;
@@ -200,19 +215,43 @@ impl Server {
 
     /// Listens on a port of this machine until the runtime ends, for programs of their own; returns the port.
     pub(crate) async fn listen(&self) -> u16 {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = self.clone();
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let server = server.clone();
-                let service = hyper::service::service_fn(move |request| answer(server.clone(), request));
-                let connection = hyper::server::conn::http1::Builder::new();
-                tokio::spawn(connection.serve_connection(hyper_util::rt::TokioIo::new(stream), service));
+                tokio::spawn(connection(server.clone(), stream));
             }
         });
         port
+    }
+
+    /// The same over TLS, where HTTP/2 can be spoken; returns the certificate to be trusted, DER, too.
+    pub(crate) async fn listen_tls(&self) -> (u16, Vec<u8>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let issued = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(issued.signing_key.serialize_der());
+        let authority = issued.cert.der().to_vec();
+        let mut tls = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![issued.cert.into()], key.into())
+            .unwrap();
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let (server, tls) = (self.clone(), TlsAcceptor::from(Arc::new(tls)));
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (server, tls) = (server.clone(), tls.clone());
+                tokio::spawn(async move {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        connection(server, stream).await;
+                    }
+                });
+            }
+        });
+        (port, authority)
     }
 
     /// An object.
@@ -286,7 +325,8 @@ impl State {
     }
 
     /// An answer, if this request is to have one.
-    fn answer(&mut self, method: &str, full: &str, watch: bool, body: Value) -> Option<Response<AnswerBody>> {
+    fn answer(&mut self, method: &str, full: &str, since: Option<u64>, body: Value) -> Option<Response<AnswerBody>> {
+        let watch = since.is_some();
         self.paths.push(format!("{method} {full}"));
         if !self.rights.allow(method, full, watch) {
             let (code, answer) = failure(403, "Forbidden", &format!("deploy/ does not allow {method} {full}"));
@@ -297,7 +337,10 @@ impl State {
         let (kind, rest) = path.split_once('/').unwrap_or((path, ""));
         if method == "GET" && rest.is_empty() {
             self.reads.push(format!("{} {kind}", if watch { "WATCH" } else { "LIST" }));
-            return Some(if watch { self.watch(kind) } else { self.page(kind) });
+            return Some(match since {
+                Some(since) => self.watch(kind, since),
+                None => self.page(kind),
+            });
         }
         let verb = if rest.is_empty() { format!("{method} {kind}") } else { format!("{method} {kind}/{rest}") };
         if self.hangs.is_some_and(|hangs| verb.starts_with(hangs)) {
@@ -311,8 +354,14 @@ impl State {
         Some(respond(code, &answer))
     }
 
-    fn watch(&mut self, kind: &str) -> Response<AnswerBody> {
+    /// What is there and newer than a version comes first; that something went meanwhile does not.
+    fn watch(&mut self, kind: &str, since: u64) -> Response<AnswerBody> {
         let (sender, receiver) = mpsc::unbounded_channel::<Value>();
+        let version = |object: &Value| object["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
+        let missed = self.list(kind).into_iter().filter(|object| version(object) > since);
+        for object in missed.filter(|_| !self.held.contains_key(kind)) {
+            sender.send(json!({"type": "MODIFIED", "object": object})).unwrap();
+        }
         self.watchers.push((kind.to_owned(), sender));
         let lines = futures::stream::unfold(receiver, async |mut receiver| {
             let line = receiver.recv().await?;
@@ -384,6 +433,15 @@ const GROUPS: [&str; 5] = [
 
 type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
 
+async fn connection(server: Server, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+    let service = service_fn(move |request: Request<_>| {
+        server.0.lock().unwrap().versions.push(request.version());
+        answer(server.clone(), request)
+    });
+    // A client that goes in the middle of a watch is an error here and none to a test.
+    let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+}
+
 async fn answer<B>(server: Server, request: Request<B>) -> Result<Response<AnswerBody>, Infallible>
 where
     B: http_body::Body<Error: std::fmt::Debug>,
@@ -397,8 +455,10 @@ where
     if parts.uri.path() == "/apis/apps/v1" {
         return Ok(respond(200, &discovery()));
     }
-    let watch = parts.uri.query().unwrap_or_default().contains("watch=true");
-    let answer = server.0.lock().unwrap().answer(parts.method.as_str(), parts.uri.path(), watch, body);
+    let query = parts.uri.query().unwrap_or_default();
+    let version = query.split('&').find_map(|pair| pair.strip_prefix("resourceVersion="));
+    let since = query.contains("watch=true").then(|| version.unwrap_or_default().parse().unwrap_or(0));
+    let answer = server.0.lock().unwrap().answer(parts.method.as_str(), parts.uri.path(), since, body);
     match answer {
         Some(answer) => Ok(answer),
         None => std::future::pending().await,

@@ -1,0 +1,105 @@
+//! Connections that fall silent without being closed, in real time, over real sockets.
+
+use std::time::Duration;
+
+use http::Version;
+use kube::Config;
+use rollout_controller::connect::{Bounds, Protocol, client_within};
+use rollout_controller::{Election, Metrics, Process, Settings, serve};
+use rstest::rstest;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::server::Server;
+use crate::{deployment, pass};
+
+const LEASE: &str = "leases/rollout-controller";
+/// Short ones, so that the test is short; with kube's own client it would take five minutes.
+const BOUNDS: Bounds = Bounds {
+    connect: Duration::from_secs(10),
+    ping: Duration::from_millis(500),
+    pong: Duration::from_secs(2),
+    silence: Duration::from_secs(4),
+};
+
+/// A proxy that can stop forwarding without closing anything.
+struct Proxy {
+    port: u16,
+    /// How often it has frozen.
+    frozen: watch::Sender<u32>,
+}
+
+impl Proxy {
+    async fn start(to: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let frozen = watch::Sender::new(0);
+        let proxy = Self { port, frozen: frozen.clone() };
+        tokio::spawn(async move {
+            loop {
+                let (mut from, _) = listener.accept().await.unwrap();
+                let mut frozen = frozen.subscribe();
+                tokio::spawn(async move {
+                    let mut to = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut from, &mut to) => {}
+                        _ = frozen.changed() => std::future::pending().await,
+                    }
+                });
+            }
+        });
+        proxy
+    }
+
+    /// The connections that there are fall silent; new ones do not.
+    fn freeze(&self) {
+        self.frozen.send_modify(|times| *times += 1);
+    }
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if holds() {
+            return;
+        }
+        pass(Duration::from_millis(10)).await;
+    }
+    panic!("never within a minute: {what}")
+}
+
+/// All connections fall silent, the lease's too: a new Deployment has its ReplicaSet all the same, and the lease is kept.
+#[rstest]
+#[case::http_2("https", Version::HTTP_2)]
+#[case::http_1("http", Version::HTTP_11)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_connection_is_found(#[case] scheme: &str, #[case] spoken: Version) {
+    let server = Server::default();
+    let (port, authority) = if scheme == "https" { server.listen_tls().await } else { (server.listen().await, vec![]) };
+    let proxy = Proxy::start(port).await;
+    let mut config = Config::new(format!("{scheme}://127.0.0.1:{}", proxy.port).parse().unwrap());
+    config.root_cert = Some(vec![authority]).filter(|_| scheme == "https");
+    let client = |protocol| client_within(&config, protocol, BOUNDS, &Metrics::default()).unwrap();
+    let process = Process {
+        election: Some(Election::new("default", "rollout-controller", "me")),
+        lease: Some(client(Protocol::Http1)),
+        ..Process::default()
+    };
+    let task = tokio::spawn(serve(client(Protocol::Any), Settings::default(), process, std::future::pending()));
+    server.put("deployments", deployment());
+    until("it works", || server.all("replicasets").len() == 1).await;
+    until("it watches", || server.reads().iter().filter(|read| read.starts_with("WATCH")).count() >= 3).await;
+    assert!(server.versions().contains(&spoken), "{:?}", server.versions());
+
+    proxy.freeze();
+    let renewed = || server.get(LEASE)["spec"]["renewTime"].clone();
+    let before = renewed();
+    let mut other = deployment();
+    other["metadata"]["name"] = "other".into();
+    other["metadata"]["uid"] = "other".into();
+    server.put("deployments", other);
+    until("the watch is begun anew", || server.all("replicasets").len() == 2).await;
+    until("the lease is renewed", || renewed() != before).await;
+    assert!(!task.is_finished(), "it has kept its lease");
+    assert_eq!(server.get(LEASE)["spec"]["leaseTransitions"], 0);
+    task.abort();
+}
