@@ -117,7 +117,7 @@ impl Run<'_> {
 
     async fn step(&mut self, action: &Action) -> Result<(), ApplyError> {
         let (api, namespace) = (self.tools.api, self.meta.namespace.as_str());
-        let raw = self.observed.deployment.raw();
+        let raw = || self.observed.deployment.raw();
         match action {
             Action::CreateReplicaSet(new) => self.create(new).await?,
             Action::UpdateReplicaSet(change) => {
@@ -131,12 +131,12 @@ impl Run<'_> {
                 _ => {}
             },
             Action::UpdateDeployment(change) => {
-                let body = body::deployment(raw, change);
+                let body = body::deployment(raw(), change);
                 let answer = api.replace(Resource::Deployments, namespace, &self.meta.name, &body).await?;
                 self.wrote(Resource::Deployments, &answer);
             }
             Action::UpdateStatus(change) if self.has_created => self.tell_of_creation(change).await?,
-            Action::UpdateStatus(change) => self.write_status(body::status(raw, change)).await?,
+            Action::UpdateStatus(change) => self.write_status(body::status(raw(), change)).await?,
             Action::Event(event) => self.tools.recorder.record(self.meta, event),
         }
         Ok(())
@@ -154,9 +154,9 @@ impl Run<'_> {
     }
 
     /// A ReplicaSet as this run last saw it.
-    fn latest(&self, name: &str) -> &Value {
+    fn latest(&self, name: &str) -> Value {
         let observed = || self.observed.replica_sets.iter().find(|rs| rs.meta.name == name).map(|rs| rs.raw());
-        self.answers.get(name).or_else(observed).unwrap_or(&Value::Null)
+        self.answers.get(name).cloned().or_else(observed).unwrap_or_default()
     }
 
     async fn create(&mut self, new: &NewReplicaSet) -> Result<(), ApplyError> {

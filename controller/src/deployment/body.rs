@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::plan::{Claim, DeploymentChange, ReplicaSetChange, StatusChange};
 use crate::model::{Meta, names, omit_zero};
 
-pub(super) fn replica_set(raw: &Value, change: &ReplicaSetChange) -> Value {
+pub(super) fn replica_set(raw: Value, change: &ReplicaSetChange) -> Value {
     // Without `..`: a new field does not compile until it is written.
     let ReplicaSetChange { name: _, replicas, min_ready_seconds, annotations } = change;
     let mut body = typed(raw, "ReplicaSet");
@@ -26,7 +26,7 @@ pub(super) fn replica_set(raw: &Value, change: &ReplicaSetChange) -> Value {
     body
 }
 
-pub(super) fn deployment(raw: &Value, change: &DeploymentChange) -> Value {
+pub(super) fn deployment(raw: Value, change: &DeploymentChange) -> Value {
     let DeploymentChange { template, annotations } = change;
     let mut body = typed(raw, "Deployment");
     if let Some(template) = template {
@@ -36,7 +36,7 @@ pub(super) fn deployment(raw: &Value, change: &DeploymentChange) -> Value {
     body
 }
 
-pub(super) fn status(raw: &Value, change: &StatusChange) -> Value {
+pub(super) fn status(raw: Value, change: &StatusChange) -> Value {
     let StatusChange { revision, status } = change;
     let mut body = typed(raw, "Deployment");
     if let Some(revision) = revision {
@@ -64,8 +64,7 @@ pub(super) fn claim(deployment: &Meta, claim: &Claim) -> Value {
 }
 
 /// Objects in lists come without their type; a body needs it.
-fn typed(raw: &Value, kind: &str) -> Value {
-    let mut body = raw.clone();
+fn typed(mut body: Value, kind: &str) -> Value {
     body["apiVersion"] = "apps/v1".into();
     body["kind"] = kind.into();
     body

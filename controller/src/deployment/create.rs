@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::plan::{Action, EventKind, NewReplicaSet, Observed, OnError, Plan, StatusChange};
 use super::sync::{Flow, Sync};
 use super::{PlanError, revision, rolling, sizes};
 use crate::hash::pod_template_hash;
-use crate::model::{Condition, Deployment, ReplicaSet, names, omit_zero, same_template, with_label};
+use crate::model::{Condition, Deployment, ReplicaSet, names, omit_zero, with_label};
 use crate::settings::Settings;
 
 /// Longest name of an object.
@@ -72,7 +72,7 @@ pub fn plan_after_conflict(
     };
     let deployment = &observed.deployment;
     let own = existing.meta.controller().is_some_and(|owner| owner.uid == deployment.meta.uid);
-    if own && same_template(existing.template(), deployment.template()) {
+    if own && existing.template().is_same(deployment.template()) {
         return Taken::LookAgain;
     }
     let mut sync = Sync::new(observed, now, settings);
@@ -92,7 +92,7 @@ pub(super) fn restate_creation(
     fresh: &Deployment,
     change: &StatusChange,
 ) -> Option<StatusChange> {
-    if !same_template(observed.template(), fresh.template()) {
+    if !observed.template().is_same(fresh.template()) {
         return None;
     }
     let mut status = fresh.status.clone();
@@ -129,10 +129,12 @@ fn new_replica_set(
     next_revision: i64,
     settings: &Settings,
 ) -> Result<NewReplicaSet, PlanError> {
-    let hash = pod_template_hash(deployment.template(), deployment.status.collision_count, settings.hash);
+    let mut raw = deployment.raw();
+    let template = raw["spec"]["template"].take();
+    let hash = pod_template_hash(&template, deployment.status.collision_count, settings.hash);
     let name = replica_set_name(&deployment.meta.name, &hash);
-    let template = with_label(deployment.template(), names::POD_TEMPLATE_HASH, &hash);
-    let mut selector = deployment.raw().pointer("/spec/selector").cloned().unwrap_or(Value::Null);
+    let template = with_label(template, names::POD_TEMPLATE_HASH, &hash);
+    let mut selector = raw["spec"]["selector"].take();
     flip!("created-without-hash", selector["matchLabels"][names::POD_TEMPLATE_HASH] = hash.into(), ());
     let mut annotations = revision::update(deployment, &Default::default(), next_revision).set;
     annotations.extend(sizes_annotations(deployment));

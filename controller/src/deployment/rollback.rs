@@ -5,12 +5,13 @@
 //!
 //! Cases: `rollback/to-revision`, `rollback/annotations`, `rollback/not-found`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::plan::{Action, DeploymentChange, EventKind};
 use super::revision;
 use super::sync::{Flow, Sync};
-use crate::model::{ReplicaSet, names, same_template, without_label};
+use crate::model::{ReplicaSet, names, without_label};
 
 impl Sync<'_> {
     /// The revision asked for; what is not a number asks for nothing.
@@ -29,17 +30,18 @@ impl Sync<'_> {
             return self.give_up(names::event::ROLLBACK_NOT_FOUND, message);
         };
         let name = self.deployment.meta.name.clone();
-        if same_template(self.deployment.template(), target.template()) {
+        if self.deployment.template().is_same(target.template()) {
             let message = format!("The rollback revision contains the same template as current deployment {name:?}");
             return self.give_up(names::event::ROLLBACK_UNCHANGED, message);
         }
         // The Deployment takes the ReplicaSet's user annotations, or else the ReplicaSet would be given the Deployment's.
         let never_copied = |key: &str| names::NOT_COPIED.contains(&key);
-        let annotations = &mut self.deployment.meta.annotations;
+        let annotations = Arc::make_mut(&mut self.deployment.meta.annotations);
         let taken = flip!("rollback-keeps-annotations", true, false);
         annotations.retain(|key, _| never_copied(key) || !taken);
-        annotations.extend(target.meta.annotations.clone().into_iter().filter(|(key, _)| taken && !never_copied(key)));
-        let template = without_label(target.template(), names::POD_TEMPLATE_HASH);
+        let of_target = BTreeMap::clone(&target.meta.annotations);
+        annotations.extend(of_target.into_iter().filter(|(key, _)| taken && !never_copied(key)));
+        let template = without_label(target.template().value(), names::POD_TEMPLATE_HASH);
         self.write_deployment(Some(template))?;
         let message = format!("Rolled back deployment {name:?} to revision {revision}");
         self.event(EventKind::Normal, names::event::ROLLBACK, message);
@@ -53,7 +55,7 @@ impl Sync<'_> {
 
     fn write_deployment(&mut self, template: Option<serde_json::Value>) -> Flow<()> {
         self.claim_deployment_write()?;
-        let mut annotations = self.deployment.meta.annotations.clone();
+        let mut annotations = BTreeMap::clone(&self.deployment.meta.annotations);
         flip!("rollback-asks-again", annotations.remove(names::ROLLBACK_TO), None::<String>);
         self.push(Action::UpdateDeployment(DeploymentChange { template, annotations }));
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::plan::ReplicaSetChange;
 use super::revision;
 use super::sync::{Flow, Sync};
-use crate::model::{Condition, ReplicaSet, names, same_template};
+use crate::model::{Condition, ReplicaSet, names};
 
 /// The ReplicaSets of one Deployment.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl Sync<'_> {
     /// Always from the cache: called twice in one sync it meets its own first write, and ends the sync.
     pub(super) fn find_sets(&mut self, owned: &[Arc<ReplicaSet>], create: bool) -> Flow<Sets> {
         let template = self.deployment.template();
-        let mut same = owned.iter().filter(|rs| same_template(rs.template(), template));
+        let mut same = owned.iter().filter(|rs| rs.template().is_same(template));
         let new = flip!("newest-twin-is-new", same.next(), same.next_back()).cloned();
         let old: Vec<_> =
             owned.iter().filter(|rs| new.as_ref().is_none_or(|new| new.meta.uid != rs.meta.uid)).cloned().collect();
@@ -80,11 +80,12 @@ impl Sync<'_> {
 
     /// Gives the working copy a revision; whether that changes it (upstream: `SetDeploymentRevision`).
     pub(super) fn set_revision(&mut self, revision: &str) -> bool {
-        let annotations = &mut self.deployment.meta.annotations;
+        let annotations = &self.deployment.meta.annotations;
         if annotations.get(names::REVISION).map_or("", String::as_str) == revision {
             return false;
         }
         flip!("revision-unread", (), return false);
+        let annotations = Arc::make_mut(&mut self.deployment.meta.annotations);
         annotations.insert(names::REVISION.to_owned(), revision.to_owned());
         true
     }

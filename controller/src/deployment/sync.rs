@@ -172,7 +172,7 @@ impl<'a> Sync<'a> {
         change.name.clone_from(&rs.meta.name);
         let mut answer = ReplicaSet::clone(rs);
         answer.meta.resource_version.clear();
-        answer.meta.annotations.extend(change.annotations.clone());
+        Arc::make_mut(&mut answer.meta.annotations).extend(change.annotations.clone());
         if let Some(replicas) = change.replicas {
             answer.spec.replicas = replicas;
         }

@@ -1,10 +1,9 @@
 //! Deployments.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::manifest::{Manifest, Template};
 use super::meta::{null_as_default, part};
 use super::{Condition, IntOrPercent, LabelSelector, Meta, ModelError};
 
@@ -17,7 +16,7 @@ pub struct Deployment {
     pub spec: DeploymentSpec,
     /// What this controller last said.
     pub status: DeploymentStatus,
-    raw: Arc<Value>,
+    manifest: Manifest,
 }
 
 /// What is asked of a Deployment, the template left out: see [`Deployment::template`].
@@ -98,22 +97,27 @@ pub struct DeploymentStatus {
 impl Deployment {
     /// Reads a Deployment.
     pub fn read(raw: Value) -> Result<Self, ModelError> {
+        let meta = Meta::read(&raw, "Deployment")?;
         Ok(Self {
-            meta: Meta::read(&raw, "Deployment")?,
             spec: part(&raw, "spec", "Deployment")?,
             status: part(&raw, "status", "Deployment")?,
-            raw: Arc::new(raw),
+            manifest: Manifest::new(raw, &meta),
+            meta,
         })
     }
 
     /// The object as it came.
-    pub fn raw(&self) -> &Value {
-        &self.raw
+    pub fn raw(&self) -> Value {
+        self.manifest.value()
     }
 
     /// Its pod template.
-    pub fn template(&self) -> &Value {
-        self.raw.pointer("/spec/template").unwrap_or(&Value::Null)
+    pub fn template(&self) -> &Template {
+        self.manifest.template()
+    }
+
+    pub(crate) fn template_mut(&mut self) -> Option<&mut Template> {
+        self.manifest.template_mut()
     }
 
     /// Pods wanted; 1 where nothing is said.

@@ -1,6 +1,7 @@
 //! Metadata: who an object is, who owns it, what it is labelled with.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
@@ -34,9 +35,9 @@ pub struct Meta {
     /// Labels.
     #[serde(deserialize_with = "null_as_default")]
     pub labels: BTreeMap<String, String>,
-    /// Annotations.
-    #[serde(deserialize_with = "null_as_default")]
-    pub annotations: BTreeMap<String, String>,
+    /// Annotations. Shared with the object as it came: kubectl's can be as large as all the rest.
+    #[serde(deserialize_with = "shared")]
+    pub annotations: Arc<BTreeMap<String, String>>,
     /// Owners.
     #[serde(deserialize_with = "null_as_default")]
     pub owner_references: Vec<OwnerReference>,
@@ -122,4 +123,8 @@ pub(super) fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserializ
     from: D,
 ) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
+}
+
+fn shared<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<Arc<T>, D::Error> {
+    null_as_default(from).map(Arc::new)
 }

@@ -1,8 +1,8 @@
 //! Views over the API's JSON: what the rules read, and nothing that talks.
 //!
-//! An object arrives as a [`serde_json::Value`] and is kept as one. The few fields that rules compute on are read out once, into
-//! plain structs; everything else (above all the pod template) stays raw, so that a field from a newer server survives each
-//! write and takes part in each comparison.
+//! An object arrives as a [`serde_json::Value`] and is kept as its text (`manifest`). The few fields that rules compute on are read
+//! out once, into plain structs; everything else (above all the pod template) stays raw, so that a field from a newer server
+//! survives each write and takes part in each comparison.
 //!
 //! Borders: no client, no async, no clock. Whatever needs "now" is told.
 
@@ -11,6 +11,7 @@ mod deployment;
 mod error;
 mod event;
 mod int_or_percent;
+mod manifest;
 mod meta;
 pub mod names;
 mod pod;
@@ -25,6 +26,8 @@ pub use deployment::{Deployment, DeploymentSpec, DeploymentStatus, RollingUpdate
 pub use error::ModelError;
 pub use event::{Event, EventKind};
 pub use int_or_percent::{IntOrPercent, Round};
+pub use manifest::Template;
+pub(crate) use manifest::TemplateText;
 pub use meta::{Meta, OwnerReference};
 pub use pod::{Pod, PodTraits, TraitedPod, deletion_cost};
 pub use replica_set::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};

@@ -1,12 +1,12 @@
 //! ReplicaSets.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::deployment::{omit_zero, set_or_remove};
+use super::manifest::{Manifest, Template};
 use super::meta::{null_as_default, part};
 use super::{Condition, LabelSelector, Meta, ModelError, names};
 
@@ -19,7 +19,7 @@ pub struct ReplicaSet {
     pub spec: ReplicaSetSpec,
     /// What its controller last said.
     pub status: ReplicaSetStatus,
-    raw: Arc<Value>,
+    manifest: Manifest,
 }
 
 /// What is asked of a ReplicaSet, the template left out: see [`ReplicaSet::template`].
@@ -71,22 +71,27 @@ pub struct ReplicaSetStatus {
 impl ReplicaSet {
     /// Reads a ReplicaSet.
     pub fn read(raw: Value) -> Result<Self, ModelError> {
+        let meta = Meta::read(&raw, "ReplicaSet")?;
         Ok(Self {
-            meta: Meta::read(&raw, "ReplicaSet")?,
             spec: part(&raw, "spec", "ReplicaSet")?,
             status: part(&raw, "status", "ReplicaSet")?,
-            raw: Arc::new(raw),
+            manifest: Manifest::new(raw, &meta),
+            meta,
         })
     }
 
     /// The object as it came.
-    pub fn raw(&self) -> &Value {
-        &self.raw
+    pub fn raw(&self) -> Value {
+        self.manifest.value()
     }
 
     /// Its pod template, with the hash label.
-    pub fn template(&self) -> &Value {
-        self.raw.pointer("/spec/template").unwrap_or(&Value::Null)
+    pub fn template(&self) -> &Template {
+        self.manifest.template()
+    }
+
+    pub(crate) fn template_mut(&mut self) -> Option<&mut Template> {
+        self.manifest.template_mut()
     }
 
     /// An annotation.

@@ -208,7 +208,7 @@ impl Run<'_> {
             return Ok(observed.replica_set.clone());
         }
         let (api, namespace, name) = (self.tools.api, &self.meta.namespace, &self.meta.name);
-        let put = async |raw: &Value| {
+        let put = async |raw: Value| {
             api.replace_status(Resource::ReplicaSets, namespace, name, &body::status(raw, &status)).await
         };
         let answer = match put(observed.replica_set.raw()).await {
@@ -216,7 +216,7 @@ impl Run<'_> {
             Err(error) => {
                 tracing::debug!(replica_set = %self.key, error = %error.message(), "A status is written once more.");
                 let fresh = api.get(Resource::ReplicaSets, namespace, name).await?;
-                put(&fresh).await?
+                put(fresh).await?
             }
         };
         Ok(Arc::new(ReplicaSet::read(answer)?))

@@ -10,7 +10,7 @@ use crate::model::{Meta, ReplicaSet, ReplicaSetStatus};
 /// A pod as the template has it (upstream: `GetPodFromTemplate`); `None` if the template has no labels, without which it could
 /// never be found again. Of the template's metadata only labels, annotations and finalizers count.
 pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
-    let template = rs.template();
+    let template = rs.template().value();
     let part = |field: &str| {
         let value = template.pointer(&format!("/metadata/{field}"))?;
         let is_empty =
@@ -43,8 +43,7 @@ pub(super) fn claim(rs: &Meta, claim: &Claim) -> Value {
 }
 
 /// The whole object with another status.
-pub(super) fn status(raw: &Value, status: &ReplicaSetStatus) -> Value {
-    let mut body = raw.clone();
+pub(super) fn status(mut body: Value, status: &ReplicaSetStatus) -> Value {
     // Objects in lists come without their type; a body needs it.
     body["apiVersion"] = "apps/v1".into();
     body["kind"] = "ReplicaSet".into();

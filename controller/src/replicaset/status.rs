@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{availability, conditions};
 use crate::model::{Pod, ReplicaSet, ReplicaSetStatus};
@@ -23,9 +23,12 @@ pub(super) fn status(
 ) -> ReplicaSetStatus {
     let count = |counts: &dyn Fn(&Pod) -> bool| number(active.iter().filter(|pod| counts(pod)).count());
     let seconds = rs.spec.min_ready_seconds;
+    let labels = if active.is_empty() { None } else { rs.template().labels() };
     ReplicaSetStatus {
         replicas: number(active.len()),
-        fully_labeled_replicas: count(&|pod| flip!("fully-labelled-is-all", is_fully_labeled(pod, rs), true)),
+        fully_labeled_replicas: count(&|pod| {
+            flip!("fully-labelled-is-all", is_fully_labeled(pod, labels.as_ref()), true)
+        }),
         ready_replicas: count(&|pod| pod.traits().ready),
         available_replicas: count(&|pod| availability::is_available(pod, seconds, now)),
         terminating_replicas: terminating.map(number),
@@ -40,8 +43,7 @@ pub(super) fn is_news(rs: &ReplicaSet, status: &ReplicaSetStatus) -> bool {
 }
 
 /// Whether a pod has all labels of the template.
-fn is_fully_labeled(pod: &Pod, rs: &ReplicaSet) -> bool {
-    let labels = rs.template()["metadata"]["labels"].as_object();
+fn is_fully_labeled(pod: &Pod, labels: Option<&Map<String, Value>>) -> bool {
     let has = |(key, value): (&String, &Value)| pod.traits().labels.get(key).map(String::as_str) == value.as_str();
     labels.is_none_or(|labels| labels.iter().all(has))
 }

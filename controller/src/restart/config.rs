@@ -74,7 +74,7 @@ impl Described {
             created: meta.creation_timestamp,
             written: evidence::data_written(&wire.metadata),
         };
-        meta.annotations.clear();
+        meta.annotations = Default::default();
         meta.labels.clear();
         Ok(Self { meta, config })
     }

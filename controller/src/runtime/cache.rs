@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Resource;
+use super::templates::Templates;
 use crate::model::{Deployment, Pod, ReplicaSet};
 use crate::settings::ControllerName;
 
@@ -38,6 +39,8 @@ pub(crate) struct Cache {
     pods: BTreeMap<Key, Arc<Pod>>,
     /// Pods by namespace and UID of the managing owner, then by name; the empty UID is nobody's.
     pods_by_owner: BTreeMap<(String, String), BTreeMap<String, Arc<Pod>>>,
+    /// Templates of all these, each text once.
+    templates: Templates,
     /// How far each watch has come.
     versions: BTreeMap<Resource, String>,
     /// Who is to be woken.
@@ -45,6 +48,12 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
+    /// How many different templates it holds.
+    #[cfg(test)]
+    pub(super) fn templates(&self) -> usize {
+        self.templates.len()
+    }
+
     /// An empty cache that wakes these controllers.
     pub(crate) fn new(controllers: &BTreeSet<ControllerName>) -> Self {
         Self { controllers: controllers.clone(), ..Self::default() }
@@ -127,24 +136,36 @@ impl Cache {
 
     /// Puts in what a watch showed, or takes out what it showed gone; returns what was there before.
     pub(super) fn put_deployment(&mut self, key: &Key, now: Option<Arc<Deployment>>) -> Option<Arc<Deployment>> {
-        match now {
-            Some(deployment) => self.deployments.insert(key.clone(), deployment),
+        let before = match now {
+            Some(mut deployment) => {
+                self.templates.join(Arc::make_mut(&mut deployment).template_mut());
+                self.deployments.insert(key.clone(), deployment)
+            }
             None => self.deployments.remove(key),
+        };
+        if let Some(before) = &before {
+            self.templates.leave(before.template());
         }
+        before
     }
 
     /// The same for a ReplicaSet.
-    pub(super) fn put_replica_set(&mut self, key: &Key, now: Option<&Arc<ReplicaSet>>) -> Option<Arc<ReplicaSet>> {
-        if let Some(now) = now {
-            self.by_owner.entry(owner_of(now)).or_default().insert(key.name.clone());
+    pub(super) fn put_replica_set(&mut self, key: &Key, now: Option<Arc<ReplicaSet>>) -> Option<Arc<ReplicaSet>> {
+        let new_owner = now.as_deref().map(owner_of);
+        if let Some(owner) = &new_owner {
+            self.by_owner.entry(owner.clone()).or_default().insert(key.name.clone());
         }
         let before = match now {
-            Some(rs) => self.replica_sets.insert(key.clone(), rs.clone()),
+            Some(mut rs) => {
+                self.templates.join(Arc::make_mut(&mut rs).template_mut());
+                self.replica_sets.insert(key.clone(), rs)
+            }
             None => self.replica_sets.remove(key),
         };
         if let Some(before) = &before {
+            self.templates.leave(before.template());
             let owner = owner_of(before);
-            if now.map(|rs| owner_of(rs)).as_ref() != Some(&owner) {
+            if new_owner.as_ref() != Some(&owner) {
                 remove(&mut self.by_owner, &owner, &key.name);
             }
         }

@@ -9,6 +9,8 @@
 
 mod api;
 mod cache;
+#[cfg(test)]
+mod cache_test;
 mod consistency;
 #[cfg(test)]
 mod consistency_test;
@@ -23,6 +25,7 @@ mod reflector;
 mod replica_sets;
 mod restart_wire;
 mod restarts;
+mod templates;
 mod throttle;
 mod triggers;
 mod wire;

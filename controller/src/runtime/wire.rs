@@ -1,13 +1,13 @@
 //! Objects as they come over the wire, and how each kind gets from there into the cache.
 //!
 //! Deployments and ReplicaSets are kept as they came, field managers left out; of a pod only the facts that rules use are read at
-//! all, and more of them only where the ReplicaSet controller runs.
+//! all, and more of them only where the ReplicaSet controller runs. Each is brought into the form in which it is kept as soon as
+//! its own text has been read, so that a page of a list never stands in memory as parsed JSON.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::triggers::Change;
@@ -31,26 +31,41 @@ pub(super) trait Wire: DeserializeOwned + Clone + Send + 'static {
 }
 
 /// An object that is kept as it came.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone)]
 pub(super) struct Raw<T> {
-    value: Value,
-    #[serde(skip)]
-    of: PhantomData<T>,
+    key: Key,
+    version: String,
+    object: Result<Arc<T>, ModelError>,
 }
 
-impl<T> Raw<T> {
-    fn key(&self) -> (Key, String) {
-        let text = |field| self.value["metadata"][field].as_str().unwrap_or_default();
-        (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned())
-    }
+/// What is kept as it came.
+pub(super) trait Kept: Sized {
+    /// Reads one.
+    fn of(raw: Value) -> Result<Self, ModelError>;
+}
 
-    /// Without the field managers, which nobody here uses, and which the server keeps where a write leaves them out.
-    fn trimmed(mut self) -> Value {
-        if let Some(metadata) = self.value.get_mut("metadata").and_then(Value::as_object_mut) {
+impl Kept for Deployment {
+    fn of(raw: Value) -> Result<Self, ModelError> {
+        Self::read(raw)
+    }
+}
+
+impl Kept for ReplicaSet {
+    fn of(raw: Value) -> Result<Self, ModelError> {
+        Self::read(raw)
+    }
+}
+
+impl<'de, T: Kept> Deserialize<'de> for Raw<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut raw = Value::deserialize(from)?;
+        let text = |field| raw["metadata"][field].as_str().unwrap_or_default();
+        let (key, version) = (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned());
+        // Nobody here uses the field managers, and the server keeps them where a write leaves them out.
+        if let Some(metadata) = raw.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
-        self.value
+        Ok(Self { key, version, object: T::of(raw).map(Arc::new) })
     }
 }
 
@@ -59,12 +74,11 @@ impl Wire for Raw<Deployment> {
     type Change = Change;
 
     fn place(&self) -> (Key, String) {
-        self.key()
+        (self.key.clone(), self.version.clone())
     }
 
     fn read(self) -> Result<Change, ModelError> {
-        let (key, _) = self.key();
-        Ok(Change::Deployment(key, Some(Arc::new(Deployment::read(self.trimmed())?))))
+        Ok(Change::Deployment(self.key, Some(self.object?)))
     }
 
     fn gone(key: Key) -> Change {
@@ -77,12 +91,11 @@ impl Wire for Raw<ReplicaSet> {
     type Change = Change;
 
     fn place(&self) -> (Key, String) {
-        self.key()
+        (self.key.clone(), self.version.clone())
     }
 
     fn read(self) -> Result<Change, ModelError> {
-        let (key, _) = self.key();
-        Ok(Change::ReplicaSet(key, Some(Arc::new(ReplicaSet::read(self.trimmed())?))))
+        Ok(Change::ReplicaSet(self.key, Some(self.object?)))
     }
 
     fn gone(key: Key) -> Change {

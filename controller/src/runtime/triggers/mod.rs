@@ -53,7 +53,8 @@ impl Cache {
                 woken.deployments.extend(self.wakes(deployment).then_some(key));
             }
             Change::ReplicaSet(key, now) => {
-                let before = self.put_replica_set(&key, now.as_ref());
+                let before = self.put_replica_set(&key, now);
+                let now = self.replica_set(&key);
                 if self.wakes(deployment) {
                     woken.deployments = self.woken_by_replica_set(before.as_deref(), now.as_deref());
                 }
