@@ -72,6 +72,14 @@ impl Resource {
         }
     }
 
+    /// How many stand in one page of a list, and so in memory as text at once: whoever has a pod template can take 20 kB.
+    fn page(self) -> u32 {
+        match self {
+            Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => 100,
+            _ => 500,
+        }
+    }
+
     fn everywhere(self) -> Request {
         Request::new(format!("{}/{}", self.group(), self.plural()))
     }
@@ -207,7 +215,7 @@ impl ApiServer {
         resource: Resource,
         page: Option<String>,
     ) -> Result<List<T>, RequestError> {
-        let params = ListParams { limit: Some(500), continue_token: page, ..ListParams::default() };
+        let params = ListParams { limit: Some(resource.page()), continue_token: page, ..ListParams::default() };
         self.send_at_once(format!("LIST {}", resource.plural()), self.scope(resource).list(&params)).await
     }
 

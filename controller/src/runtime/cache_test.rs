@@ -1,4 +1,4 @@
-//! How much room cached objects take, in bytes that are counted: never more than their text, and a template no more than once.
+//! How much room cached objects take, in bytes that are counted: their text and some 3 kB for what rules read, a template once.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn kept(act: impl FnOnce()) -> usize {
 }
 
 #[test]
-fn an_object_takes_no_more_room_than_its_text() {
+fn an_object_takes_little_more_room_than_its_text() {
     let mut cache = cache();
     let mut raw = deployment(0, "app:1");
     let text = raw.to_string();
@@ -75,15 +75,15 @@ fn an_object_takes_no_more_room_than_its_text() {
     let size = raw.to_string().len();
     assert!(size > 8000, "as large as people write them: {size}");
     let first = kept(|| take::<Raw<Deployment>>(&mut cache, &text));
-    assert!(first < size + 2500, "{first} bytes for one of {size}");
+    assert!(first < size + 3000, "{first} bytes for one of {size}");
 
     let of_new = replica_set(0, "app:1", "a").to_string();
     let newest = kept(|| take::<Raw<ReplicaSet>>(&mut cache, &of_new));
-    assert!(newest < 4000, "{newest} bytes for a ReplicaSet of {}, whose template is there already", of_new.len());
+    assert!(newest < 5000, "{newest} bytes for a ReplicaSet of {}, whose template is there already", of_new.len());
 
     let of_old = replica_set(0, "app:0", "b").to_string();
     let old = kept(|| take::<Raw<ReplicaSet>>(&mut cache, &of_old));
-    assert!(old < of_old.len() + 3000, "{old} bytes for a ReplicaSet of {}", of_old.len());
+    assert!(old < of_old.len() + 4000, "{old} bytes for a ReplicaSet of {}", of_old.len());
 
     // All over again, with what rules ask of templates: nothing grows.
     let again = kept(|| {
