@@ -63,7 +63,7 @@ async fn asked_to_stop() {
 
 /// Plans as if maxSurge were 0. Only specs are edited, and no write of this controller but a rollback carries those.
 fn surge_ignored(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
-    let mut raw = observed.deployment.raw().clone();
+    let mut raw = observed.deployment.raw();
     if let Some(bounds) = raw.pointer_mut("/spec/strategy/rollingUpdate") {
         bounds["maxSurge"] = 0.into();
         if bounds["maxUnavailable"] == 0 || bounds["maxUnavailable"] == "0%" {
