@@ -1,4 +1,4 @@
-//! Who may read the metrics: flags that both commands have, named as in programs made with kubebuilder.
+//! Flags of both commands for securing the metrics, named as in programs made with kubebuilder.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use rollout_controller::Address;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct ServingFlags {
-    /// Whether to serve /metrics over TLS, and only to those whom the API server lets get that path (TokenReview,
+    /// Serve /metrics over TLS, and only to clients with the right to get that path (TokenReview,
     /// SubjectAccessReview)
     #[arg(
         long,
@@ -22,12 +22,12 @@ pub(crate) struct ServingFlags {
         action = ArgAction::Set
     )]
     metrics_secure: bool,
-    /// Folder with tls.crt and tls.key for --metrics-secure [default: a certificate made at start]
+    /// Folder with tls.crt and tls.key for --metrics-secure [default: a self-signed certificate]
     #[arg(long, value_name = "FOLDER", requires = "metrics_secure")]
     metrics_cert_path: Option<PathBuf>,
 }
 
-/// That the metrics are to be secured, and with which certificate; `None`: one made at start.
+/// The metrics are secured with the certificate in this folder; `None`: a self-signed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Secure(pub(crate) Option<PathBuf>);
 
@@ -40,7 +40,7 @@ impl ServingFlags {
         ensure!(metrics != Address::default(), "--metrics-secure needs --metrics-bind-address");
         ensure!(
             metrics != probes,
-            "--metrics-secure needs a --metrics-bind-address other than --health-probe-bind-address: kubelets have no token"
+            "--metrics-secure needs a --metrics-bind-address other than --health-probe-bind-address: a kubelet sends no token"
         );
         Ok(Some(Secure(self.metrics_cert_path.clone())))
     }

@@ -37,7 +37,7 @@ fn says_its_version() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }
 
-/// An API server that is away is waited for, and a program that waits ends when it is told to.
+/// The program waits for an API server that is away, and SIGTERM ends it.
 #[test]
 fn waits_where_nobody_listens() {
     use std::io::{BufRead, BufReader, Read};
@@ -150,7 +150,7 @@ fn the_environment_is_refused_by_the_flags_name_too() {
     assert!(stderr(&output).contains("--restart-grace-period"), "{}", stderr(&output));
 }
 
-/// A proxy that cannot be used is a mistake that no waiting mends; its password is not for the log.
+/// A proxy that cannot be used fails at once, and its password is not logged.
 #[test]
 fn refuses_a_proxy_that_it_cannot_use() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("bad-proxy.kubeconfig");
@@ -165,6 +165,6 @@ fn refuses_a_proxy_that_it_cannot_use() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let text = stderr(&output);
-    assert!(text.contains("HTTP_PROXY") && text.contains("socks5 is not spoken here"), "{text}");
+    assert!(text.contains("HTTP_PROXY") && text.contains("unsupported scheme socks5"), "{text}");
     assert!(!text.contains("s3cret"), "{text}");
 }

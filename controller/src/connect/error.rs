@@ -1,11 +1,11 @@
-//! Why there is no way to an API server.
+//! Why no client can be made.
 
 use std::path::PathBuf;
 
 use kube::config::{InferConfigError, KubeconfigError};
 use thiserror::Error;
 
-/// Why there is no client. None of these mends itself: the program ends.
+/// Why there is no client. Retrying helps with none of these, so the program exits.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// A kubeconfig cannot be read.
@@ -17,16 +17,16 @@ pub enum ConnectError {
         #[source]
         source: Box<KubeconfigError>,
     },
-    /// A kubeconfig makes no sense.
+    /// A kubeconfig is inconsistent.
     #[error("cannot use kubeconfig: {0}")]
     Use(#[source] Box<KubeconfigError>),
     /// There is neither a kubeconfig nor a service account.
     #[error("no usable kubeconfig: {0}; set KUBECONFIG or --kubeconfig")]
     None(#[source] Box<InferConfigError>),
-    /// A proxy that cannot be used. Its address is not shown: it may hold a password.
-    #[error("cannot use the proxy that {variable} names: {why}; write it as http://HOST:PORT")]
+    /// A proxy that cannot be used. The message omits its address, which may hold a password.
+    #[error("cannot use the proxy from {variable}: {why}; write it as http://HOST:PORT")]
     Proxy {
-        /// Where it is named.
+        /// Where it is configured.
         variable: &'static str,
         /// What is wrong.
         why: String,

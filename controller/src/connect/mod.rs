@@ -1,12 +1,13 @@
-//! The way to the API server: address, credentials, proxy, and the client that goes it.
+//! The connection to the API server: address, credentials, proxy, and the client that uses them.
 //!
 //! ```text
-//!  Client ─► base URI ─► credentials (a 401 renews them) ─► headers ─► counted ─► TLS ─► [proxy ─►] TCP
+//!  Client ─► base URI ─► credentials (renewed on 401) ─► headers ─► metrics ─► TLS ─► [proxy ─►] TCP
 //! ```
 //!
-//! kube reads kubeconfigs and service accounts; the stack is put together here, since kube's own one cannot renew credentials
-//! that the server has refused, and its proxy rules are not Go's: of the environment it knows `HTTPS_PROXY` alone, in a cluster
-//! not even that, and it compares `NO_PROXY` with the proxy's address instead of the API server's.
+//! kube reads kubeconfigs and service accounts. The service stack is built here, for two reasons:
+//! kube's stack cannot renew credentials that the server has rejected, and kube's proxy rules differ
+//! from Go's. kube reads only `HTTPS_PROXY`, ignores it in a cluster, and matches `NO_PROXY` against
+//! the proxy's address instead of the API server's.
 //!
 //! A connection can fall silent without being closed: a proxy or a firewall forgets it, a machine loses its power. So every silence is
 //! bounded ([`Bounds`]), and a silent connection is found in thirty seconds or less, for watches and for all other requests:
@@ -22,8 +23,8 @@
 //! The lease has connections of its own ([`Protocol::Http1`]): a request that is given up closes its connection, so the next try has
 //! a new one, before the lease is lost; and no long list is in its way.
 //!
-//! Borders: nothing in here knows what is asked of the server, nor decides whether a request is repeated, with one exception: a
-//! request refused for its credentials is sent once more if there are others by now.
+//! Borders: this module does not know what is requested, and retries nothing, with one exception: a
+//! request rejected with 401 is sent once more if the credentials have changed.
 
 mod bounds;
 mod error;
@@ -50,11 +51,11 @@ use tower::{BoxError, Service, ServiceBuilder};
 
 use crate::metrics::Metrics;
 
-/// How this program calls itself in the server's audit log.
+/// The user agent, as the API server's audit log shows it.
 const AGENT: &str = concat!("rollout-controller/", env!("CARGO_PKG_VERSION"));
 
-/// Reads where the API server is and who asks: a kubeconfig, or what kube finds without one; and the proxy between, if the rules
-/// name one for this server.
+/// Reads the configuration from a kubeconfig file, or infers it as kube does without one, and
+/// chooses the proxy for its API server.
 ///
 /// # Errors
 /// If there is no usable configuration, or the proxy cannot be used.
@@ -66,7 +67,7 @@ pub async fn config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<C
         }
         None => Kubeconfig::read().ok(),
     };
-    // Kept apart, for kube would take the environment's in its place.
+    // Read from the file, because kube falls back to the environment.
     let own = file.as_ref().and_then(own_proxy);
     let mut config = match (kubeconfig, file) {
         (Some(_), Some(file)) => Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
@@ -78,13 +79,13 @@ pub async fn config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<C
         Some(own) => Some(proxy::parse("proxy-url", &own)?),
         None => proxies.choose(&config.cluster_url)?,
     };
-    // What is to be tried again, and when, is the controller's decision.
+    // The controller decides what is retried, and when.
     config.default_retry = false;
     config.headers.push((USER_AGENT, HeaderValue::from_static(AGENT)));
     Ok(config)
 }
 
-/// The proxy that the current context's cluster names.
+/// `proxy-url` of the current context's cluster.
 fn own_proxy(file: &Kubeconfig) -> Option<String> {
     let current = file.current_context.as_ref()?;
     let context = file.contexts.iter().find(|context| context.name == *current)?.context.as_ref()?;
@@ -92,7 +93,7 @@ fn own_proxy(file: &Kubeconfig) -> Option<String> {
     cluster.proxy_url.clone().filter(|url| !url.is_empty())
 }
 
-/// A client for this configuration, whose requests are counted.
+/// A client for this configuration; `metrics` counts its requests.
 ///
 /// # Errors
 /// If the credentials cannot be read, or TLS cannot be set up from what is configured.

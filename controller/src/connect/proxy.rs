@@ -1,8 +1,9 @@
-//! Which proxy is between this program and the API server: Go's rules, and thus those of every other client in a cluster.
+//! Chooses the proxy for the API server by Go's rules, which all other clients in a cluster follow.
 //!
-//! `HTTPS_PROXY` for an API server that speaks TLS, `HTTP_PROXY` for one that does not, each in lower case too; neither for
-//! `localhost`, for a loopback address, or for what `NO_PROXY` names. A kubeconfig's own `proxy-url` knows no exceptions. Either
-//! kind of request goes through a tunnel (CONNECT), so a proxy sees no more than host and port.
+//! `HTTPS_PROXY` applies to an `https` API server and `HTTP_PROXY` to an `http` one, in upper or
+//! lower case. Neither applies to `localhost`, to loopback addresses, or to hosts that match
+//! `NO_PROXY`. A kubeconfig's `proxy-url` always applies. Both kinds of requests use a tunnel
+//! (CONNECT), so the proxy sees host and port only.
 
 use std::net::IpAddr;
 
@@ -11,7 +12,7 @@ use hyper_util::client::legacy::connect::proxy::Tunnel;
 
 use super::ConnectError;
 
-/// What the environment says about proxies.
+/// The proxy variables of an environment.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ProxyRules {
     http: Option<String>,
@@ -33,7 +34,7 @@ enum Exempt {
 }
 
 impl ProxyRules {
-    /// Those of an environment; `lookup` tells a variable's value.
+    /// Reads the variables; `lookup` returns the value of one.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let either = |upper: &str| {
             let values = [lookup(upper), lookup(&upper.to_ascii_lowercase())];
@@ -50,7 +51,7 @@ impl ProxyRules {
     /// The proxy for an API server.
     ///
     /// # Errors
-    /// [`ConnectError::Proxy`] if it is to be used and cannot be.
+    /// [`ConnectError::Proxy`] if the proxy applies and cannot be used.
     pub(super) fn choose(&self, server: &Uri) -> Result<Option<Uri>, ConnectError> {
         let (variable, proxy, default) = match server.scheme_str() {
             Some("http") => ("HTTP_PROXY", &self.http, 80),
@@ -58,13 +59,13 @@ impl ProxyRules {
         };
         let port = server.port_u16().unwrap_or(default);
         match proxy {
-            Some(proxy) if self.concern(server.host().unwrap_or_default(), port) => parse(variable, proxy).map(Some),
+            Some(proxy) if self.apply_to(server.host().unwrap_or_default(), port) => parse(variable, proxy).map(Some),
             _ => Ok(None),
         }
     }
 
-    /// Whether a host is reached through a proxy, if there is one.
-    fn concern(&self, host: &str, port: u16) -> bool {
+    /// Whether a configured proxy applies to this host.
+    fn apply_to(&self, host: &str, port: u16) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         let address = host.parse::<IpAddr>().ok().map(|address| address.to_canonical());
         let is_loopback = host == "localhost" || address.is_some_and(|address| address.is_loopback());
@@ -72,7 +73,7 @@ impl ProxyRules {
     }
 }
 
-/// An address may hold a password.
+/// Omits the addresses, which may hold passwords.
 impl std::fmt::Debug for ProxyRules {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let set = |proxy: &Option<String>| proxy.is_some();
@@ -82,7 +83,7 @@ impl std::fmt::Debug for ProxyRules {
 }
 
 impl Exempt {
-    /// Reads an entry; what means nothing is left out, as Go does.
+    /// Parses an entry; an invalid one is ignored, as in Go.
     fn read(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         if text == "*" {
@@ -94,7 +95,7 @@ impl Exempt {
             return Some(Self::Network { address, bits });
         }
         let (host, port) = match text.parse::<IpAddr>() {
-            // What has many colons may be no host with a port.
+            // An IPv6 address has colons, too.
             Ok(_) => (text.as_str(), None),
             Err(_) => match text.rsplit_once(':') {
                 Some((host, port)) => (host, Some(port.parse().ok()?)),
@@ -124,7 +125,7 @@ impl Exempt {
     }
 }
 
-/// Whether an address begins with as many bits of a network's.
+/// Whether an address lies in a network.
 fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
     let all = |address: IpAddr| match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
@@ -135,33 +136,33 @@ fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
     width == other && differing.leading_zeros() >= u32::from(bits)
 }
 
-/// A proxy's address; without a scheme it speaks HTTP, as in Go.
+/// Parses a proxy's address; the default scheme is http, as in Go.
 pub(super) fn parse(variable: &'static str, text: &str) -> Result<Uri, ConnectError> {
     let failed = |why: &str| ConnectError::Proxy { variable, why: why.to_owned() };
     let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let uri: Uri = full.parse().map_err(|_| failed("that is no address"))?;
+    let uri: Uri = full.parse().map_err(|_| failed("invalid address"))?;
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let (host, place) = (uri.host().unwrap_or_default(), authority.rsplit('@').next().unwrap_or_default());
     if host.is_empty() {
-        return Err(failed("it has no host"));
+        return Err(failed("no host"));
     }
     if place != host && uri.port_u16().is_none() {
-        return Err(failed("its port is no number"));
+        return Err(failed("its port is not a number"));
     }
     match uri.scheme_str() {
         Some("http" | "https") => Ok(uri),
-        Some(other) => Err(failed(&format!("{other} is not spoken here, http and https are"))),
-        None => Err(failed("it has no scheme")),
+        Some(other) => Err(failed(&format!("unsupported scheme {other}, expected http or https"))),
+        None => Err(failed("no scheme")),
     }
 }
 
-/// A proxy without its password.
+/// A proxy's address without its credentials.
 pub(super) fn shown(proxy: &Uri) -> String {
     let (scheme, host) = (proxy.scheme_str().unwrap_or_default(), proxy.host().unwrap_or_default());
     proxy.port_u16().map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
 }
 
-/// Adds the user and the password of the proxy's address, if it has them.
+/// Adds the credentials of the proxy's address, if it has any.
 pub(super) fn with_credentials<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
     let user = proxy.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
     let header = user.and_then(|(user, _)| HeaderValue::try_from(format!("Basic {}", base64(&decoded(user)))).ok());
@@ -171,7 +172,7 @@ pub(super) fn with_credentials<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
     }
 }
 
-/// Text as it was before it was put into an address: `%40` is `@`.
+/// Decodes percent escapes: `%40` becomes `@`.
 fn decoded(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
@@ -191,7 +192,7 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// RFC 4648, with padding: what a proxy's `Basic` credentials are written in.
+/// Encodes as RFC 4648 base64 with padding, for `Basic` credentials.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(chosen(variables, server).as_deref(), expected);
     }
 
-    /// Go's: `golang.org/x/net/http/httpproxy`, with the answers of its own test where it has the entry.
+    /// As `golang.org/x/net/http/httpproxy` decides.
     #[rstest]
     #[case("*", "example.com", true)]
     #[case(" a.b , * ", "10.0.0.1", true)]
@@ -279,14 +280,17 @@ mod tests {
     }
 
     #[rstest]
-    #[case("socks5://p:1", "socks5 is not spoken here")]
-    #[case("http://", "no address")]
-    #[case("http://p:port", "port is no number")]
+    #[case("socks5://p:1", "unsupported scheme socks5")]
+    #[case("http://", "invalid address")]
+    #[case("http://p:port", "port is not a number")]
     fn is_refused(#[case] proxy: &str, #[case] why: &str) {
         let rules = rules(&[("HTTPS_PROXY", proxy)]);
         let error = rules.choose(&"https://api".parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("HTTPS_PROXY") && error.contains(why), "{error}");
-        assert!(rules.choose(&"https://127.0.0.1".parse().unwrap()).is_ok(), "one that is not used may be wrong");
+        assert!(
+            rules.choose(&"https://127.0.0.1".parse().unwrap()).is_ok(),
+            "a proxy that does not apply is not checked"
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Credentials that the server refuses are read anew, and the request is sent once more with what has come of it.
+//! Renews credentials that the API server rejects with 401, and sends the request once more.
 //!
-//! A token may be replaced while the old one is still believed to be good: kube reads a token file again after a minute, and runs
-//! a credential program again when its token is about to end, whatever the server says meanwhile. So a 401 is not handed on
-//! before file or program have been asked again. Many requests refused at the same time ask once, and what comes back unchanged is
-//! not sent again.
+//! A token can be replaced before it expires. kube re-reads a token file once a minute and runs an
+//! exec plugin again shortly before its token expires, whatever the server answers meanwhile. This
+//! layer re-reads the file or runs the plugin at the first 401. Concurrent 401s cause one renewal,
+//! and a request whose credentials did not change is not sent again.
 
 use std::future::Ready;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use kube::client::{Body, ConfigExt};
 use tokio::sync::Mutex;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
-/// Adds credentials to requests, and renews them.
+/// The layer that adds credentials to requests and renews them.
 #[derive(Clone)]
 pub(super) struct Renew(Arc<Credentials>);
 
@@ -32,7 +32,7 @@ struct Credentials {
 struct Held {
     /// How often they have been read.
     readings: u64,
-    /// `None`: there are none, or they are TLS's.
+    /// `None`: no credentials, or a client certificate.
     layer: Option<Arc<AuthLayer>>,
 }
 
@@ -44,7 +44,7 @@ impl Held {
     /// A request with these credentials.
     async fn add_to(&self, request: Request<Body>) -> Result<Request<Body>, BoxError> {
         let Some(layer) = &self.layer else { return Ok(request) };
-        // Named, for the compiler cannot tell of kube's type that it may be sent to another thread.
+        // Boxed, because the compiler fails to prove that kube's future is Send.
         let answer: Boxed<Response<Request<Body>>> = Box::pin(layer.layer(service_fn(hand_on)).oneshot(request));
         answer.await.map(Response::into_body)
     }
@@ -67,21 +67,21 @@ impl Credentials {
         self.held.lock().await.clone()
     }
 
-    /// Reads them anew, unless another request has done so since; what there is now.
+    /// Renews them unless another request has done so since; returns the current ones.
     async fn renewed(&self, refused: &Held) -> Held {
-        // Held while they are read, so that no other request goes out with what was refused.
+        // Locked during the renewal, so that no request is sent with the rejected ones.
         let mut held = self.held.lock().await;
         if held.readings == refused.readings {
             let (config, readings) = (self.config.clone(), held.readings + 1);
-            // A credential program is waited for.
+            // An exec plugin blocks.
             let read = tokio::task::spawn_blocking(move || Held::read(&config, readings)).await;
             match read {
                 Ok(Ok(anew)) => *held = anew,
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "The API server refused the credentials; cannot read them anew.");
+                    tracing::warn!(%error, "The API server rejected the credentials; cannot renew them.");
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "The API server refused the credentials; reading them anew failed.");
+                    tracing::warn!(%error, "The API server rejected the credentials; renewing them failed.");
                 }
             }
         }
@@ -97,7 +97,7 @@ impl<S> Layer<S> for Renew {
     }
 }
 
-/// A service whose requests have credentials.
+/// A service that adds credentials to requests.
 #[derive(Clone)]
 pub(super) struct Renewing<S> {
     credentials: Arc<Credentials>,
@@ -118,7 +118,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The one that was polled is the one that is ready.
+        // Call the service that was polled ready, and keep its clone.
         let waiting = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, waiting);
         let credentials = self.credentials.clone();
@@ -133,9 +133,7 @@ where
             if authorization(&again) == sent {
                 return Ok(answer);
             }
-            tracing::info!(
-                "The API server refused the credentials; read them anew, and sending the request once more."
-            );
+            tracing::info!("The API server rejected the credentials; renewed them and sending the request again.");
             let ready = inner.ready().await.map_err(S::Error::into)?;
             ready.call(again).await.map_err(S::Error::into)
         })
@@ -146,7 +144,7 @@ fn authorization(request: &Request<Body>) -> Option<HeaderValue> {
     request.headers().get(AUTHORIZATION).cloned()
 }
 
-/// The request once more, unless its body comes bit by bit; none of this controller's does.
+/// A copy of the request, unless its body is a stream; this controller sends none.
 fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     let body = request.body().try_clone()?;
     let (mut copy, _) = Request::new(()).into_parts();

@@ -1,8 +1,9 @@
-//! Who may read the metrics: whom the API server says may `get` the path `/metrics`.
+//! Authorizes readers of the metrics: they need the right to `get` the path `/metrics`.
 //!
-//! As kube-controller-manager and programs made with controller-runtime do: a TokenReview tells who comes, a SubjectAccessReview
-//! whether that one may. What was answered holds for a while, so a scraper costs two requests a minute. A token is kept as a
-//! checksum, and few reviews go on at the same time: who sends many tokens must not have the API server review them all.
+//! As in kube-controller-manager and controller-runtime, a TokenReview authenticates the reader and a
+//! SubjectAccessReview authorizes it. Results are cached, so a scraper costs two requests a minute.
+//! The cache holds checksums instead of tokens. The number of concurrent reviews is limited, so that
+//! a flood of tokens does not become a flood of reviews.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,33 +20,33 @@ use crate::clock;
 
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-/// How long somebody who may read them may go on without being asked again.
+/// How long a permission is cached.
 const ALLOWED: Duration = Duration::from_secs(60);
-/// How long somebody who may not is refused without asking again.
+/// How long a refusal is cached.
 const REFUSED: Duration = Duration::from_secs(10);
-/// Answers that are kept.
+/// Cached results.
 const KEPT: usize = 64;
-/// Reviews at the same time.
+/// Concurrent reviews.
 const REVIEWS: usize = 4;
 /// How long one review may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a request is answered with.
+/// The result of the reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allowed,
-    /// Nobody, or nobody that the API server knows.
+    /// No token, or one that the API server does not know.
     Unknown,
-    /// Somebody who may not.
+    /// A known reader without the right.
     Forbidden,
-    /// The API server cannot say.
+    /// The API server did not answer.
     Unanswered,
 }
 
 /// Checksum of a token.
 type Checksum = [u8; 32];
 
-/// Asks the API server, and remembers; clones remember the same.
+/// Asks the API server and caches the results; clones share the cache.
 #[derive(Clone)]
 pub(super) struct Access(Arc<Inner>);
 
@@ -60,7 +61,7 @@ impl Access {
         Self(Arc::new(Inner { client, known: Mutex::default(), reviews: Semaphore::new(REVIEWS) }))
     }
 
-    /// Whether a request with these headers may have a page.
+    /// Whether a request with these headers may read a path.
     pub(super) async fn check(&self, headers: &HeaderMap, path: &'static str) -> Verdict {
         let Some(token) = bearer(headers) else { return Verdict::Unknown };
         let checksum = checksum(token);
@@ -73,7 +74,7 @@ impl Access {
             return verdict;
         }
         let verdict = self.review(token, path).await.unwrap_or_else(|error| {
-            tracing::warn!(error, "Cannot ask the API server who may read the metrics.");
+            tracing::warn!(error, "Cannot review access to the metrics.");
             Verdict::Unanswered
         });
         self.known().put(checksum, verdict, clock::instant());
@@ -103,11 +104,11 @@ impl Access {
     async fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
         let request = Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
         let request = request.body(body.to_string().into_bytes()).map_err(|error| error.to_string())?;
-        // Read here: the client's own reading would log an answer that it cannot read, and a token is in it.
+        // Parsed here: kube logs an answer that it cannot parse, and this one holds a token.
         let answer = clock::within(PATIENCE, self.0.client.request_text(request)).await;
         let answer = answer.ok_or_else(|| format!("no answer to POST {path} within {} s", PATIENCE.as_secs()))?;
         let text = answer.map_err(|error| format!("POST {path}: {error}"))?;
-        serde_json::from_str(&text).map_err(|_| format!("the answer to POST {path} is no JSON"))
+        serde_json::from_str(&text).map_err(|_| format!("the answer to POST {path} is not JSON"))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -115,7 +116,7 @@ impl Access {
     }
 }
 
-/// What was answered, by token.
+/// Cached results by token.
 #[derive(Debug, Default)]
 struct Known(BTreeMap<Checksum, (Verdict, Instant)>);
 
@@ -139,7 +140,7 @@ impl Known {
     }
 }
 
-/// The token of a request. The scheme's name has no case.
+/// The bearer token of a request. The scheme is case-insensitive.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     Some(token.trim()).filter(|token| scheme.eq_ignore_ascii_case("bearer") && !token.is_empty())
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(known.get(&checksum("a"), after(60)), None);
         assert_eq!(known.get(&checksum("f"), after(9)), Some(Verdict::Forbidden));
         assert_eq!(known.get(&checksum("f"), after(10)), None);
-        assert_eq!(known.get(&checksum("n"), now), None, "an outage is not remembered");
+        assert_eq!(known.get(&checksum("n"), now), None, "an outage is not cached");
     }
 
     #[tokio::test(start_paused = true)]
@@ -190,6 +191,6 @@ mod tests {
             known.put(checksum(&guess.to_string()), Verdict::Unknown, now);
         }
         assert_eq!(known.0.len(), KEPT);
-        assert_eq!(known.get(&checksum("scraper"), now), Some(Verdict::Allowed), "those that end first go first");
+        assert_eq!(known.get(&checksum("scraper"), now), Some(Verdict::Allowed), "the first to expire goes first");
     }
 }

@@ -1,10 +1,11 @@
-//! Waits until the API server is there.
+//! Waits for the API server at start-up.
 //!
-//! A process that ended over an API server that is away would be started again and again, at a pace that somebody else chooses,
-//! and be started last of all when the server is back. So it waits, says so, and is well but not ready meanwhile. A refusal of the
-//! credentials is waited out, too: a server that has just started refuses what it has not read yet, roles are applied after the
-//! pods that need them, and an informer that is refused later does not end the process either. What does not mend itself, a
-//! server that knows no Deployments, ends it at once, like a kubeconfig that cannot be used.
+//! A process that exits while the API server is away is restarted with the kubelet's back-off, and
+//! may then start minutes after the server is back. So this process waits, with a back-off and a
+//! warning at each attempt; it is live but not ready meanwhile. It also waits on 401 and 403: an API
+//! server that has just started rejects identities that it has not loaded yet, role bindings may be
+//! applied after the pods, and an informer that is rejected later does not end the process either.
+//! An API server without apps/v1 is a configuration error and fails at once.
 
 use std::error::Error;
 use std::time::Duration;
@@ -37,7 +38,7 @@ pub(super) async fn reach(api: &ApiServer) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Whether it may be otherwise the next time.
+/// Whether a later attempt may succeed.
 fn may_pass(error: &RunError) -> bool {
     match error {
         RunError::Unreachable { .. } | RunError::Refused { .. } => true,
@@ -45,7 +46,7 @@ fn may_pass(error: &RunError) -> bool {
     }
 }
 
-/// What went wrong, and what it comes from: "connection refused" is further down than a client's own words.
+/// The error and its root cause, such as "connection refused", which kube's message omits.
 fn with_cause(error: &RunError) -> String {
     let (text, mut cause) = (error.to_string(), error.source());
     while let Some(next) = cause.and_then(Error::source) {

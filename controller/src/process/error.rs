@@ -79,7 +79,7 @@ pub struct BindError {
 /// Metrics that cannot be secured.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A certificate or key of the operator's.
+    /// A certificate or key file.
     #[error("cannot use {path} for the metrics: {why}; see --metrics-cert-path", path = path.display())]
     Read {
         /// Which file.
@@ -87,7 +87,7 @@ pub enum TlsError {
         /// Why.
         why: String,
     },
-    /// One of this process's own.
+    /// The self-signed certificate.
     #[error("cannot make a certificate for the metrics: {0}; give one with --metrics-cert-path")]
     Make(String),
 }

@@ -1,8 +1,8 @@
 //! Answers metrics and probes over plain HTTP: `/metrics`, `/healthz`, `/livez`, `/readyz`.
 //!
-//! Plain, unless the metrics are secured: then over TLS, and to whom the API server allows it (`access.rs`). A connection has one
-//! request and a few seconds, and the oldest that asks for nothing makes room for the next (`shed.rs`), so nobody can hold this
-//! process up through it, or keep others out.
+//! Plain HTTP, unless the metrics are secured: then TLS, and only for authorized readers
+//! (`access.rs`). A connection carries one request and lives for seconds, and the oldest idle one is
+//! closed above a limit (`shed.rs`), so a client can neither block this process nor starve others.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use super::{Address, BindError};
 use crate::clock;
 use crate::metrics::Metrics;
 
-/// Where metrics are, and what the right to them is called by.
+/// The path of the metrics, also in access reviews.
 const METRICS: &str = "/metrics";
 /// Connections at the same time, at each address.
 const CONNECTIONS: usize = 64;
@@ -54,11 +54,11 @@ pub enum Pages {
 pub struct Endpoint {
     listener: TcpListener,
     pages: Pages,
-    /// What the metrics are secured with, if they are.
+    /// Set if the metrics are secured.
     tls: Option<Tls>,
 }
 
-/// What is behind the pages.
+/// What the pages show, and to whom.
 #[derive(Clone)]
 pub(super) struct Sources {
     pub(super) metrics: Metrics,
@@ -97,7 +97,8 @@ impl Endpoint {
         Ok((self.listener.local_addr()?, self.pages))
     }
 
-    /// The same, over TLS and only to whom the API server allows it, if it is metrics that are answered here. Probes stay plain.
+    /// Secures the endpoint if it serves metrics alone: TLS, and authorized readers only. Probes stay
+    /// plain.
     #[must_use]
     pub fn secured(self, tls: &Tls) -> Self {
         match self.pages {
@@ -132,7 +133,7 @@ impl Endpoint {
     }
 }
 
-/// One connection, and what is answered through it.
+/// One connection.
 struct Visit {
     pages: Pages,
     is_secured: bool,
@@ -175,9 +176,11 @@ impl Visit {
                     (StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics.text())
                 }
                 Verdict::Unknown => plain(StatusCode::UNAUTHORIZED, "Unauthorized".to_owned()),
-                Verdict::Forbidden => plain(StatusCode::FORBIDDEN, "Forbidden: no right to get /metrics".to_owned()),
+                Verdict::Forbidden => {
+                    plain(StatusCode::FORBIDDEN, "Forbidden: get on /metrics is not allowed".to_owned())
+                }
                 Verdict::Unanswered => {
-                    let why = "the API server cannot be asked who may read this".to_owned();
+                    let why = "the API server cannot review this access".to_owned();
                     plain(StatusCode::INTERNAL_SERVER_ERROR, why)
                 }
             },

@@ -66,8 +66,8 @@ impl std::fmt::Debug for Process {
 }
 
 /// Runs the controller as a process of its own until `shutdown` completes: work under way is finished, within bounds, and then
-/// the lease is given back. An API server that is not there, or refuses a first look, is waited for; probes are answered
-/// meanwhile. Else as [`crate::run`].
+/// the lease is given back. Waits for an API server that is away or rejects the first request, and
+/// answers probes meanwhile. Else as [`crate::run`].
 ///
 /// # Errors
 /// [`ProcessError::Lost`] if the lease was lost: another process may act now, so this one stopped at once, and must end.

@@ -1,8 +1,8 @@
-//! The connections that are open at an endpoint, and which of them goes when there are too many.
+//! Limits the open connections of an endpoint by closing the oldest idle one.
 //!
-//! A connection that is taken and says nothing costs as much as one that asks. If new ones had to wait for it, whoever opens enough
-//! of them would keep the kubelet's probes out, and the pod would be killed. So every connection is taken, and for the one that
-//! is too many the oldest goes that has asked for nothing yet.
+//! If new connections had to wait for idle ones, a client that opens enough of them would starve the
+//! kubelet's probes, and the pod would be killed. So every connection is accepted. Above the limit,
+//! the oldest connection that has not sent a request is closed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ struct Connection {
     asked: Asked,
 }
 
-/// Whether a connection has brought a request; clones are the same.
+/// Whether a connection has sent a request; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Asked(Arc<AtomicBool>);
 
@@ -38,12 +38,12 @@ impl Asked {
 }
 
 impl Connections {
-    /// None yet, and never more than `most`.
+    /// No connections yet, and never more than `most`.
     pub(super) fn new(most: usize) -> Self {
         Self { most, open: VecDeque::new() }
     }
 
-    /// Takes in a new one; if that is one too many, another is ended.
+    /// Adds a connection, and closes another one if there are too many.
     pub(super) fn add(&mut self, task: AbortHandle, asked: Asked) {
         self.open.retain(|connection| !connection.task.is_finished());
         if self.open.len() >= self.most {

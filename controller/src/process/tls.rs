@@ -1,7 +1,8 @@
 //! The certificate that the metrics are served with.
 //!
-//! One of the operator's, read anew every minute so that cert-manager may replace it; or one made at start that vouches for
-//! nothing, as controller-runtime's does: it keeps a scraper's token from whoever listens, and proves nothing to the scraper.
+//! Either the operator's, re-read every minute so that cert-manager can rotate it, or a self-signed
+//! one made at start, as controller-runtime does. The latter protects a scraper's token from
+//! eavesdroppers, but does not authenticate this process to the scraper.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,24 +19,24 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 use super::TlsError;
 use crate::clock;
 
-/// How old a certificate that was read may be.
+/// How often files are re-read.
 const AGE: Duration = Duration::from_secs(60);
 
-/// What a server's side of TLS needs; clones are the same.
+/// The server side of TLS; clones share it.
 #[derive(Clone)]
 pub struct Tls(Arc<Source>);
 
 struct Source {
-    /// Where `tls.crt` and `tls.key` are; `None`: the certificate was made here.
+    /// Holds `tls.crt` and `tls.key`; `None`: the certificate is self-signed.
     folder: Option<PathBuf>,
     read: Mutex<(Arc<ServerConfig>, Instant)>,
 }
 
 impl Tls {
-    /// With the certificate `tls.crt` and the key `tls.key` of a folder, or with one made here, for this host.
+    /// Reads `tls.crt` and `tls.key` from a folder, or makes a self-signed certificate for `host`.
     ///
     /// # Errors
-    /// If there is no usable certificate.
+    /// If the files cannot be used, or no certificate can be made.
     pub fn new(folder: Option<&Path>, host: &str) -> Result<Self, TlsError> {
         let config = match folder {
             Some(folder) => read(folder)?,
@@ -45,7 +46,7 @@ impl Tls {
         Ok(Self(Arc::new(Source { folder: folder.map(Path::to_owned), read })))
     }
 
-    /// What the next connection is to be served with.
+    /// The configuration for the next connection.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
         let mut last = self.0.read.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::instant();
@@ -53,7 +54,7 @@ impl Tls {
             last.1 = now;
             match read(folder) {
                 Ok(config) => last.0 = Arc::new(config),
-                Err(error) => tracing::warn!(%error, "Cannot read the certificate anew; keeping the one before."),
+                Err(error) => tracing::warn!(%error, "Cannot re-read the certificate; keeping the previous one."),
             }
         }
         last.0.clone()
@@ -79,7 +80,7 @@ fn made_for(host: &str) -> Result<ServerConfig, TlsError> {
     let failed = |why: rcgen::Error| TlsError::Make(why.to_string());
     let key = KeyPair::generate().map_err(failed)?;
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-    // A host's name may be something that no certificate takes.
+    // Some host names are not valid in a certificate.
     names.extend(Some(host.to_owned()).filter(|host| CertificateParams::new(vec![host.clone()]).is_ok()));
     let mut params = CertificateParams::new(names).map_err(failed)?;
     params.distinguished_name.push(DnType::CommonName, "rollout-controller metrics");

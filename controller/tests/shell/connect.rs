@@ -8,6 +8,10 @@ use rollout_controller::{Metrics, RunError, check};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::server::Server;
 
@@ -81,7 +85,43 @@ async fn goes_through_the_proxy_that_the_environment_names() {
     assert!(asked[0].contains("\r\nProxy-Authorization: Basic dTpwQHNz\r\n"), "{asked:?}");
 }
 
-/// Whose API server is on the same machine, as every simulated one is, meets no proxy.
+/// Ends TLS as `api.invalid` and forwards to a port; returns where it listens, and its certificate.
+async fn tls(to: u16) -> (u16, PathBuf) {
+    let made = rcgen::generate_simple_self_signed(vec!["api.invalid".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = config.with_single_cert(vec![made.cert.der().clone()], key.into()).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let mut client = acceptor.accept(stream).await.unwrap();
+                let mut server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    (port, file("api-invalid.crt", &made.cert.pem()))
+}
+
+/// The certificate is the API server's, not the proxy's: TLS runs through the tunnel.
+#[tokio::test]
+async fn tls_goes_through_the_tunnel() {
+    let (server, proxy) = (Server::default(), Proxy::default());
+    let (port, certificate) = tls(server.listen().await).await;
+    let at = proxy.to(port).await;
+    let cluster = json!({"server": "https://api.invalid", "certificate-authority": certificate});
+    let path = kubeconfig("tunnelled", &cluster, &json!({}));
+    ask(&path, &[("HTTPS_PROXY", &at), ("HTTP_PROXY", "unused.invalid:1")]).await.unwrap();
+    assert!(proxy.asked()[0].starts_with("CONNECT api.invalid:443 "), "{:?}", proxy.asked());
+}
+
+/// No proxy applies to loopback, where every simulated API server is.
 #[tokio::test]
 async fn goes_straight_to_its_own_machine() {
     let (server, proxy) = (Server::default(), Proxy::default());
@@ -92,7 +132,7 @@ async fn goes_straight_to_its_own_machine() {
     assert_eq!(proxy.asked(), [] as [&str; 0]);
 }
 
-/// What a kubeconfig names is used without exception, as client-go does.
+/// `proxy-url` applies without exceptions, as in client-go.
 #[tokio::test]
 async fn goes_through_the_proxy_that_the_kubeconfig_names() {
     let (server, proxy) = (Server::default(), Proxy::default());
@@ -103,7 +143,7 @@ async fn goes_through_the_proxy_that_the_kubeconfig_names() {
     assert!(proxy.asked()[0].starts_with(&format!("CONNECT 127.0.0.1:{port} ")), "{:?}", proxy.asked());
 }
 
-/// A token that is replaced is used at once, not when a minute has passed; one that stays as it was is not sent again.
+/// A replaced token is used at once, not a minute later; an unchanged one is not sent again.
 #[tokio::test]
 async fn a_refused_token_is_read_anew() {
     let server = Server::default();
@@ -128,7 +168,7 @@ async fn a_refused_token_is_read_anew() {
     assert_eq!(server.refused(), ["Bearer one", "Bearer two"], "asked once, since there is no other token");
 }
 
-/// A credential program is run again although its token says that it is good for years.
+/// An exec plugin is run again although its token expires years later.
 #[tokio::test]
 async fn a_refused_token_is_asked_for_anew() {
     let server = Server::default();

@@ -120,7 +120,7 @@ fn the_manifests_for_restarts_are_understood() {
     assert_eq!(deployment["spec"]["selector"]["matchLabels"], pod["metadata"]["labels"]);
     assert_eq!(pod["spec"]["serviceAccountName"], account["metadata"]["name"]);
     assert_eq!(pod["spec"]["securityContext"]["runAsNonRoot"], true);
-    // Two, of which one acts, never both on one node if there is another, and never both away by choice.
+    // Two replicas, spread over nodes and zones, and evicted one at a time.
     assert_eq!(deployment["spec"]["replicas"], 2);
     assert!(arguments.iter().any(|argument| argument == "--leader-elect"), "{arguments:?}");
     let spreads = pod["spec"]["topologySpreadConstraints"].as_sequence().unwrap();
@@ -133,7 +133,7 @@ fn the_manifests_for_restarts_are_understood() {
     }
 }
 
-/// A policy that selects the pods, and lets in what they listen for and nothing else.
+/// The policy selects the pods and allows the ports that they listen on, no others.
 #[rstest]
 #[case(DEPLOYMENT, include_str!("../../deploy/network-policy.yaml"))]
 #[case(
@@ -157,7 +157,7 @@ fn the_network_policy_fits(#[case] deployment: &str, #[case] policy: &str) {
     assert_eq!(out, [53, 53, 443, 6443, 8443]);
 }
 
-/// What the components that secure the metrics add is understood with the rest, and given to the account that the pods have.
+/// The program accepts the flag that the component adds, and the roles go to the pods' account.
 #[rstest]
 #[case("", DEPLOYMENT, include_str!("../../deploy/metrics-auth/kustomization.yaml"), include_str!("../../deploy/metrics-auth/cluster-role.yaml"))]
 #[case(

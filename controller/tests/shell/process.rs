@@ -77,7 +77,7 @@ async fn answers_metrics_and_probes() {
     task.abort();
 }
 
-/// Far more connections that say nothing than there is room for, and none of them goes by itself within this time.
+/// More idle connections than fit, and none of them times out within this time.
 #[tokio::test]
 async fn connections_that_say_nothing_keep_nobody_out() {
     let server = Server::default();
@@ -90,7 +90,7 @@ async fn connections_that_say_nothing_keep_nobody_out() {
     for _ in 0..400 {
         silent.push(TcpStream::connect(at).await.unwrap());
     }
-    // Each of those may take five seconds for its head; by turns of 32 that was over a minute.
+    // Each may be idle for five seconds; in turns of 32 that took over a minute.
     for probe in ["/livez", "/readyz", "/metrics"] {
         let answer = timeout(Duration::from_secs(30), get(at, &format!("GET {probe}"))).await.expect(probe);
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
@@ -99,7 +99,7 @@ async fn connections_that_say_nothing_keep_nobody_out() {
     task.abort();
 }
 
-/// A server that refuses it is waited for, at a pace, like one that is away; roles and tokens may come later.
+/// Waits, with a back-off, for an API server that rejects it: roles and tokens may come later.
 #[tokio::test(start_paused = true)]
 async fn waits_until_it_is_let_in() {
     let server = Server::default();
@@ -123,7 +123,7 @@ async fn stops_at_once_while_it_waits() {
     timeout(Duration::from_secs(5), ends).await.expect("it goes on waiting").unwrap();
 }
 
-/// It is well while it waits, or it would be killed for the API server's absence; and not ready.
+/// Live while it waits, or the kubelet would restart it; but not ready.
 #[tokio::test]
 async fn answers_probes_while_it_waits() {
     let server = Server::default();

@@ -1,4 +1,4 @@
-//! Metrics for those alone whom the API server lets get them, over TLS.
+//! Secured metrics: TLS, and only for clients with the right to get them.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::server::{Answer, Server, failure};
 
-/// A controller with secured metrics, and who trusts its certificate.
+/// A controller with secured metrics, and a client that trusts its certificate.
 struct Secured {
     server: Server,
     metrics: SocketAddr,
@@ -63,7 +63,7 @@ fn trusting(certificate: CertificateDer<'static>) -> TlsConnector {
     TlsConnector::from(Arc::new(config.with_no_client_auth()))
 }
 
-/// What an API server says: it knows two, and lets one of them.
+/// The API server knows two users, and allows one of them.
 fn review(verb: &str, body: &Value) -> Answer {
     let spec = &body["spec"];
     match verb {
@@ -132,7 +132,7 @@ async fn nobody_gets_them_when_nobody_can_be_asked() {
     assert_eq!(controller.status("authorization: Bearer prometheus\r\n").await, "200", "an outage is not remembered");
 }
 
-/// The token would be there for all to read; kubelets have none, so probes stay as they are.
+/// Plain HTTP would expose the token. Kubelets send none, so probes stay plain.
 #[tokio::test]
 async fn metrics_are_not_served_in_the_clear_and_probes_are() {
     let controller = start("clear").await;

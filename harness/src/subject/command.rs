@@ -39,8 +39,8 @@ pub(super) fn process(program: &Path, args: Vec<String>, kubeconfig: &Path, log:
     supervise::Spec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() }
 }
 
-/// Whether a subject inherits a variable: not if it would lead its requests through a proxy, past the gate on this machine. Not
-/// every client knows that loopback has none.
+/// Whether a subject inherits a variable. Proxies are left out: not every client exempts loopback,
+/// where the interceptor listens.
 fn is_handed_on(name: &str) -> bool {
     let is_proxy = ["http_proxy", "https_proxy", "all_proxy"].iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
     !is_proxy && !name.starts_with("NEXTEST")

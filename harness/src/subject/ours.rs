@@ -123,7 +123,7 @@ async fn client_of(kubeconfig: &str) -> Result<kube::Client, SubjectError> {
     let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| SubjectError::Client(error.to_string()))?;
     config.default_retry = false;
-    // Straight to the gate, whatever proxy the environment names.
+    // The interceptor listens on this machine: no proxy applies.
     config.proxy_url = None;
     kube::Client::try_from(config).map_err(|error| SubjectError::Client(error.to_string()))
 }

@@ -7,7 +7,7 @@
 //!   KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA and token in one folder, so those are what is changed: no flag of the
 //!   program's needs to be known, and no kubeconfig is needed. The token stays the pods' own, so that what they may do is what the
 //!   manifest's roles say.
-//! * Network policies are left out: none of them knows the gate's address and port, so the pods could not reach it.
+//! * Network policies are left out: they do not allow the interceptor's address and port.
 //! * Everything is labelled as the harness's, and belongs to one namespace of its own: the garbage collector takes away what
 //!   a run that was killed has left, once that namespace is deleted.
 
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!((&made[2]["metadata"]["namespace"], &made[2]["data"]["ca.crt"]), (&json!("there"), &json!("PEM")));
     }
 
-    /// One that allows the API server's own port would keep the pods from the gate, where policies are enforced.
+    /// A policy for the API server's port would block the interceptor's.
     #[test]
     fn network_policies_are_left_out() {
         let policy =
