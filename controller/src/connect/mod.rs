@@ -40,7 +40,6 @@ use http::header::USER_AGENT;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
@@ -122,9 +121,9 @@ pub fn client_within(
     tracing::info!(proxy = proxy::shown(&proxy), "Requests to the API server go through a proxy.");
     if proxy.scheme_str() == Some("https") {
         let tls = config.rustls_https_connector_with_connector(tcp).map_err(unusable)?;
-        stack.over(proxy::with_credentials(Tunnel::new(proxy.clone(), tls), &proxy))
+        stack.over(proxy::tunnel(tls, &proxy))
     } else {
-        stack.over(proxy::with_credentials(Tunnel::new(proxy.clone(), tcp), &proxy))
+        stack.over(proxy::tunnel(tcp, &proxy))
     }
 }
 

@@ -162,8 +162,9 @@ pub(super) fn shown(proxy: &Uri) -> String {
     proxy.port_u16().map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
 }
 
-/// Adds the credentials of the proxy's address, if it has any.
-pub(super) fn with_credentials<C>(tunnel: Tunnel<C>, proxy: &Uri) -> Tunnel<C> {
+/// A tunnel through the proxy, with the credentials of its address in a header instead.
+pub(super) fn tunnel<C>(connector: C, proxy: &Uri) -> Tunnel<C> {
+    let tunnel = Tunnel::new(shown(proxy).parse().unwrap_or_else(|_| proxy.clone()), connector);
     let user = proxy.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
     let header = user.and_then(|(user, _)| HeaderValue::try_from(format!("Basic {}", base64(&decoded(user)))).ok());
     match header {
@@ -299,7 +300,7 @@ mod tests {
         let proxy = rules.choose(&"https://api".parse().unwrap()).unwrap().unwrap();
         assert_eq!(shown(&proxy), "http://p:3128");
         assert!(!format!("{rules:?}").contains("s3cret"));
-        let tunnel = with_credentials(Tunnel::new(proxy.clone(), ()), &proxy);
+        let tunnel = tunnel((), &proxy);
         assert!(!format!("{tunnel:?}").contains("s3cret"));
         let error = parse("HTTPS_PROXY", "http://u:s3cret@p:port").unwrap_err();
         assert!(!error.to_string().contains("s3cret"), "{error}");
