@@ -12,16 +12,17 @@
 //! Before a subject runs, the same Deployment, and a ReplicaSet without an owner, are the proof that nobody else has the controllers
 //! that the subject brings.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::namespace::make_namespace;
+use super::pace::Pace;
 use super::pulse::{Pulse, READY, api, create, pod_of, set_ready, template};
 use super::{Kind, Object, ObserveError, World};
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::cluster::installation;
 use crate::controllers::{Controller, Controllers};
 use crate::recording::{Blame, Trouble};
@@ -36,6 +37,10 @@ pub struct Canary {
     world: Arc<World>,
     brought: Controllers,
     pulse: Pulse,
+    /// Since when a subject has had the canary's Deployment before it, and with it a reason for its
+    /// first Event.
+    asked: OnceLock<Instant>,
+    pace: Pace,
     /// The namespace that the canary lives in.
     pub namespace: String,
 }
@@ -49,6 +54,15 @@ pub enum Reach {
     Lab,
     /// Through both legs.
     Subject,
+}
+
+/// An Event that did not come.
+#[derive(Debug, Clone, Copy)]
+struct Missing {
+    controller: Controller,
+    what: &'static str,
+    /// Whether its controller has never published any.
+    silent: bool,
 }
 
 /// What is looked at to tell which half a flip came through.
@@ -79,11 +93,12 @@ impl Canary {
         world.follow(namespace);
         let pulse = Pulse::new(client, world, namespace, brought);
         let (client, world, namespace) = (client.clone(), Arc::clone(world), namespace.to_owned());
-        let canary = Self { client, world, brought: brought.clone(), pulse, namespace };
+        let (brought, asked, pace) = (brought.clone(), OnceLock::new(), Pace::default());
+        let canary = Self { client, world, brought, pulse, asked, pace, namespace };
         let made = make_namespace(&canary.client, &canary.namespace, Some(installation())).await;
         made.map_err(|e| ObserveError::Canary(Box::new(e)))?;
         canary.create(Kind::Deployment, DEPLOYMENT).await?;
-        if brought.has(Controller::ReplicaSet) {
+        if canary.brought.has(Controller::ReplicaSet) {
             canary.create(Kind::ReplicaSet, BARE).await?;
         }
         canary.pulse.start().await?;
@@ -123,6 +138,7 @@ impl Canary {
 
     /// Wait until the subject has taken the canary's Deployment up; false if it did not within the budget.
     pub async fn taken_up(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> bool {
+        self.asked.get_or_init(clock::instant);
         self.world
             .until(budget, || {
                 exited() || (self.pod().is_some() && self.deployment().is_some_and(|d| d.int("/status/replicas") == 1))
@@ -137,6 +153,7 @@ impl Canary {
         let (Some(pod), Some(deployment)) = (self.pod(), self.deployment()) else {
             return self.reach_of_lab(Duration::from_secs(5)).await;
         };
+        let since = clock::instant();
         // Away from what the far end says now: only then does an arrival prove a journey.
         let ready = deployment.int(READY) == 0;
         if set_ready(&self.client, &self.namespace, &pod.name, ready).await.is_err() {
@@ -146,10 +163,16 @@ impl Canary {
         let travelled = |object: Option<Object>| object.is_some_and(|o| o.int(READY) == wanted);
         let arrived = || travelled(self.replica_set()) && travelled(self.deployment());
         if self.world.until(budget, || exited() || arrived()).await && arrived() {
+            self.pace.took(since.elapsed());
             Reach::Subject
         } else {
             self.reach_of_lab(Duration::from_secs(5)).await
         }
+    }
+
+    /// How long a silence fits the subject, by how fast it has answered so far.
+    pub(super) fn silence(&self) -> Duration {
+        self.pace.silence()
     }
 
     /// What is wrong about the canary when a flip did not travel although the lab answers, and whose leg that is.
@@ -177,42 +200,71 @@ impl Canary {
     /// Make an event of the canary's own be published by each controller, and wait for them: events are written in order, so all
     /// earlier ones are there then. A new Deployment each time, because clients throttle events per object. What is wrong, if they
     /// do not come within the budget.
+    ///
+    /// The canary itself is a reason for a first Event. A controller that has published none since
+    /// it was started, for as long as the budget, is taken for one that never does, and is not
+    /// waited for again until it publishes one.
     pub async fn await_event(
         &self,
         number: u32,
         budget: Duration,
         exited: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), Trouble> {
-        let name = format!("event-{number}");
         let lab = |why: String| Trouble { blame: Blame::Lab, why };
-        self.create(Kind::Deployment, &name).await.map_err(|error| lab(error.to_string()))?;
-        let missing = || {
-            let events = self.world.list(Kind::Event, &self.namespace);
-            let about = |kind: &str, is: &dyn Fn(&str) -> bool| {
-                let of = |event: &Object| event.text("/involvedObject/kind") == kind;
-                events.iter().any(|event| of(event) && is(event.text("/involvedObject/name")))
-            };
-            let (prefix, replica_sets) = (format!("{name}-"), self.brought.has(Controller::ReplicaSet));
-            if !about("Deployment", &|found| found == name) {
-                Some((Controller::Deployment, "about scaling a new Deployment up"))
-            } else if replica_sets && !about("ReplicaSet", &|found| found.starts_with(&prefix)) {
-                Some((Controller::ReplicaSet, "about making a new ReplicaSet's pod"))
-            } else {
-                None
-            }
+        let missing = self.missing_event(&format!("event-{number}"), budget, exited).await;
+        let Some(Missing { controller, what, silent }) = missing.map_err(|error| lab(error.to_string()))? else {
+            return Ok(());
         };
-        self.world.until(budget, || exited() || missing().is_none()).await;
-        let missing = missing();
-        api(&self.client, &self.namespace, Kind::Deployment).delete(&name, &DeleteParams::background()).await.ok();
-        let Some((controller, what)) = missing else { return Ok(()) };
         if self.reach_of_lab(Duration::from_secs(5)).await == Reach::Nowhere {
             return Err(lab(self.dead_lab()));
         }
-        let why = format!("published no Event {what} within {budget:?}");
+        let why = match silent {
+            true => format!("published no Event {what}, nor any other in {budget:?} since it was started"),
+            false => format!("published no Event {what} within {budget:?}"),
+        };
         Err(match self.whose(controller) {
             Blame::Subject => Trouble { blame: Blame::Subject, why },
             Blame::Lab => lab(format!("the lab's {} {why}", controller.title())),
         })
+    }
+
+    /// Make a Deployment of this name and wait for the Events about it; the one that did not come.
+    async fn missing_event(
+        &self,
+        name: &str,
+        budget: Duration,
+        exited: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Missing>, ObserveError> {
+        let asked = *self.asked.get_or_init(clock::instant);
+        let prefix = format!("{name}-");
+        let missing = || {
+            let events = self.world.list(Kind::Event, &self.namespace);
+            let of = |controller: Controller, what, is: &dyn Fn(&str) -> bool| {
+                let kind = if controller == Controller::Deployment { Kind::Deployment } else { Kind::ReplicaSet };
+                let mut named = about(&events, kind).peekable();
+                let silent = named.peek().is_none();
+                (!named.any(is)).then_some(Missing { controller, what, silent })
+            };
+            let deployment = of(Controller::Deployment, "about scaling a new Deployment up", &|found| found == name);
+            let sets = || {
+                let of_set = &|found: &str| found.starts_with(&prefix);
+                of(Controller::ReplicaSet, "about making a new ReplicaSet's pod", of_set)
+            };
+            deployment.or_else(|| self.brought.has(Controller::ReplicaSet).then(sets).flatten())
+        };
+        if missing().is_some_and(|missing| missing.silent && asked.elapsed() >= budget) {
+            return Ok(missing());
+        }
+        self.create(Kind::Deployment, name).await?;
+        let since = clock::instant();
+        let over = || match missing() {
+            Some(missing) if missing.silent => asked.elapsed() >= budget,
+            Some(_) => since.elapsed() >= budget,
+            None => true,
+        };
+        self.world.until(budget, || exited() || over()).await;
+        api(&self.client, &self.namespace, Kind::Deployment).delete(name, &DeleteParams::background()).await.ok();
+        Ok(missing())
     }
 
     fn whose(&self, controller: Controller) -> Blame {
@@ -239,6 +291,12 @@ impl Canary {
             json!({"apiVersion": "apps/v1", "kind": kind.to_string(), "metadata": {"name": name}, "spec": spec});
         create(&self.client, &self.namespace, kind, object).await.map(drop)
     }
+}
+
+/// The names of a kind's objects that Events are about.
+fn about(events: &[Object], kind: Kind) -> impl Iterator<Item = &str> {
+    let of = move |event: &&Object| event.text("/involvedObject/kind") == kind.to_string();
+    events.iter().filter(of).map(|event| event.text("/involvedObject/name"))
 }
 
 impl Sight {
@@ -284,5 +342,54 @@ mod tests {
         let (found, what) = Sight { deployment: Some(0), replica_set, pod }.stopped_at();
         assert_eq!(found, controller);
         assert!(what.contains(words), "{what}");
+    }
+
+    /// A canary of a subject that has just been started, on a server that says yes to everything.
+    fn asking() -> Canary {
+        let yes = tower::service_fn(async |_: hyper::Request<kube::client::Body>| {
+            let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}});
+            Ok::<_, std::convert::Infallible>(hyper::Response::new(object.to_string().into_bytes().into()))
+        });
+        let client = kube::Client::new::<_, kube::client::Body, _>(yes, "canary");
+        let (world, brought) = (Arc::new(World::default()), Controllers::from_iter([Controller::Deployment]));
+        world.follow("canary");
+        let pulse = Pulse::new(&client, &world, "canary", &brought);
+        let (asked, pace, namespace) = (OnceLock::new(), Pace::default(), "canary".to_owned());
+        let canary = Canary { client, world, brought, pulse, asked, pace, namespace };
+        canary.asked.get_or_init(clock::instant);
+        canary
+    }
+
+    async fn waited(canary: &Canary, name: &str) -> (Option<bool>, Duration) {
+        let (since, budget) = (clock::instant(), Duration::from_secs(20));
+        let missing = canary.missing_event(name, budget, &|| false).await.unwrap();
+        (missing.map(|missing| missing.silent), since.elapsed())
+    }
+
+    fn publish(canary: &Canary, name: &str) {
+        let event = json!({"metadata": {"name": name, "namespace": "canary", "resourceVersion": "1"},
+            "involvedObject": {"kind": "Deployment", "name": name}});
+        canary.world.deliver(Kind::Event, crate::recording::Change::Added, event);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_publishes_no_events_is_waited_for_once() {
+        let canary = asking();
+        clock::pause(Duration::from_secs(15)).await;
+        let (silent, took) = waited(&canary, "event-0").await;
+        assert!(silent == Some(true) && took >= Duration::from_secs(5), "{silent:?} {took:?}");
+        assert!(took < Duration::from_secs(6), "the canary asked 15 s before: {took:?}");
+        assert_eq!(waited(&canary, "event-1").await, (Some(true), Duration::ZERO));
+        // It does publish them, if late: from now on it is waited for.
+        publish(&canary, "canary");
+        let (silent, took) = waited(&canary, "event-2").await;
+        assert!(silent == Some(false) && took >= Duration::from_secs(20), "{silent:?} {took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_ends_the_wait_for_it() {
+        let canary = asking();
+        publish(&canary, "event-0");
+        assert_eq!(waited(&canary, "event-0").await.0, None);
     }
 }

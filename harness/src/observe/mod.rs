@@ -12,6 +12,7 @@ pub mod canary;
 pub mod catch_up;
 pub mod equations;
 pub mod namespace;
+mod pace;
 mod pulse;
 pub mod settle;
 pub mod still;

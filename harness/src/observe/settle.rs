@@ -1,9 +1,12 @@
 //! Waiting until nothing more will happen before the next edge: proved, not timed.
 //!
-//! Settled means: the world has come back through the watches, the equations hold, and the canary has travelled
-//! through both halves twice while the namespace was silent and no request of the subject's about it was under way. When the budget is spent first, somebody is to blame, and the
-//! order of the questions matters: a lab that does not answer is never the subject's failure; a subject that
-//! keeps writing, leaves an equation false, or does not follow the canary while the lab does, is never the lab's.
+//! Settled means: the world has come back through the watches, the equations hold, and the canary
+//! has travelled through both halves twice while the namespace was silent and no request of the
+//! subject's about it was under way. A short silence, as long as the subject usually takes, comes
+//! before the first of the two, so that few flips are wasted on a subject that still acts. When the
+//! budget is spent first, somebody is to blame, and the order of the questions matters: a lab that
+//! does not answer is never the subject's failure; a subject that keeps writing, leaves an equation
+//! false, or does not follow the canary while the lab does, is never the lab's.
 
 use std::time::Duration;
 
@@ -12,6 +15,7 @@ use super::{Canary, Kind, World};
 use crate::case::model::Terminations;
 use crate::clock;
 use crate::controllers::Controllers;
+use crate::news::Listener;
 use crate::observe::canary::Reach;
 use crate::recording::{Blame, Trouble};
 
@@ -92,6 +96,10 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
             continue;
         }
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
+        if silent == 0 && scene.subject == Half::Whole && !hushed(&mut news, &quiet, canary.silence().min(left())).await
+        {
+            continue;
+        }
         let before = quiet();
         let reach = match scene.subject {
             Half::Whole | Half::Blind => canary.flip(left(), &|| (scene.exited)().is_some()).await,
@@ -122,6 +130,22 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
         }
     }
     Rest { unsettled: Some(blame(world, canary, scene, stuck).await), rounds }
+}
+
+/// Wait until nothing has happened for so long, or something has.
+async fn hushed<T: PartialEq>(news: &mut Listener, happened: &impl Fn() -> T, length: Duration) -> bool {
+    let (before, since) = (happened(), clock::instant());
+    loop {
+        let left = length.saturating_sub(since.elapsed());
+        if left.is_zero() {
+            return true;
+        }
+        // News may be about another namespace, the canary's own among them.
+        tokio::time::timeout(left, news.changed()).await.ok();
+        if happened() != before {
+            return false;
+        }
+    }
 }
 
 /// The budget is spent: who is to blame. `stuck` is what was not right when it was.
@@ -214,4 +238,35 @@ fn lab(why: &str) -> Trouble {
 
 fn subject(why: String) -> Trouble {
     Trouble { blame: Blame::Subject, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::recording::Change;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silence_is_broken_by_what_happens_and_not_by_what_happens_elsewhere() {
+        let world = World::default();
+        ["ns", "elsewhere"].into_iter().for_each(|namespace| world.follow(namespace));
+        let pod = |namespace: &str, rv: u64| {
+            let metadata = json!({"namespace": namespace, "name": "p", "resourceVersion": rv.to_string()});
+            world.deliver(Kind::Pod, Change::Modified, json!({"metadata": metadata}));
+        };
+        let (happened, length) = (|| world.activity("ns"), Duration::from_millis(100));
+        let silence = async |namespace: &str, rv: u64| {
+            let (mut news, since) = (world.listen(), clock::instant());
+            let later = async {
+                clock::pause(Duration::from_millis(40)).await;
+                pod(namespace, rv);
+            };
+            let (hushed, ()) = futures::join!(hushed(&mut news, &happened, length), later);
+            (hushed, since.elapsed())
+        };
+        assert!(!silence("ns", 1).await.0);
+        let (hushed, took) = silence("elsewhere", 2).await;
+        assert!(hushed && took >= length, "{took:?}");
+    }
 }
