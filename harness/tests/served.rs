@@ -2,16 +2,20 @@
 //!
 //! Trials `sim::served::<what>`; they need no binaries, as the subject is this project's own, through a socket.
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use futures::TryStreamExt;
+use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::case;
+use lockstep::case::{self, Case};
 use lockstep::cluster::{self, Cluster, Plan, Site};
 use lockstep::report;
-use lockstep::runner::{Lab, Seat, SeatOptions};
+use lockstep::runner::{Lab, Player, Seat, SeatOptions};
+use lockstep::shelf::Shelf;
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
@@ -27,7 +31,13 @@ fn main() -> ExitCode {
             test(runtime).map_err(|why| Failed::from(why.to_string()))
         })
     };
+    let python = !runs("python3");
+    if python {
+        eprintln!("ignored: sim::served::a-controller-in-python: `python3` is not installed here");
+    }
     let trials = vec![
+        trial("cases-side-by-side", |runtime| runtime.block_on(side_by_side())),
+        trial("a-controller-in-python", |runtime| runtime.block_on(in_python())).with_ignored_flag(python),
         trial("writes-reach-a-watch", |runtime| runtime.block_on(watched())),
         trial("a-stranger-is-not-let-in", |runtime| runtime.block_on(strange())),
         trial("what-it-does-not-know-is-kept", |runtime| runtime.block_on(unknown())),
@@ -35,6 +45,11 @@ fn main() -> ExitCode {
         trial("a-case-that-asks-too-much-is-inconclusive", |runtime| runtime.block_on(played(true))),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Whether a program is there and runs.
+fn runs(program: &str) -> bool {
+    std::process::Command::new(program).arg("--version").output().is_ok_and(|asked| asked.status.success())
 }
 
 async fn boot() -> Result<Cluster, Box<dyn std::error::Error>> {
@@ -79,13 +94,69 @@ async fn ask_too_much(client: &kube::Client) -> Checked {
     Ok(())
 }
 
-/// One small case, on this project's controller through gate and sockets.
-async fn played(too_much: bool) -> Checked {
+/// A small case.
+fn small() -> Result<Case, Box<dyn std::error::Error>> {
     let edges = "  - set: {image: \"app:2\"}\n  - ready: {pods: all}";
     let text = format!(
         "description: x\ngiven:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\n  - ready: {{pods: all}}\nedges:\n{edges}\n"
     );
-    let case = case::parse("served/x.yaml", "served/x", &text)?;
+    Ok(case::parse("served/x.yaml", "served/x", &text)?)
+}
+
+/// Each seat has a server and a subject of its own: two cases run at once, and a third waits for one of them.
+async fn side_by_side() -> Checked {
+    let labs = [Lab::open(boot().await?).await?, Lab::open(boot().await?).await?];
+    let options = SeatOptions::default();
+    let seats = try_join_all(labs.iter().map(|lab| Seat::take(lab, &Spec::Ours, &options))).await?;
+    {
+        let player = Player::Seated(seats.into());
+        assert_eq!(player.lanes(), 2);
+        let (one, two) = (player.turn().await, player.turn().await);
+        assert!(!std::ptr::eq(one.seat().ok_or("a seat")?, two.seat().ok_or("a seat")?));
+        let mut third = Box::pin(player.turn());
+        assert!(futures::poll!(&mut third).is_pending());
+        let case = small()?;
+        let (first, second) = futures::join!(one.play(&case, None), two.play(&case, None));
+        for recording in [first?, second?] {
+            let judgement = verdict::judge_live(&recording, &recording);
+            assert_eq!(judgement.verdict, Verdict::Conformant, "{}", report::failure(&judgement, "", false));
+        }
+        drop(one);
+        drop(third.await);
+        drop(two);
+        player.leave().await;
+    }
+    for lab in labs {
+        lab.close().await;
+    }
+    Ok(())
+}
+
+/// A controller that shares nothing with this project reaches the server and is judged by what upstream did.
+async fn in_python() -> Checked {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = root.join("tests/subjects/deployment.py").display().to_string();
+    let lab = Lab::open(boot().await?).await?;
+    let budget = Duration::from_secs(90);
+    let options = SeatOptions { budget, ..SeatOptions::default() };
+    let spec = Spec::Command(vec!["python3".to_owned(), program]);
+    let seat = Seat::take(&lab, &spec, &options).await?;
+    for name in ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous"] {
+        let path = root.join("../cases").join(name).with_extension("yaml");
+        let case = case::load(&path)?;
+        let recording = seat.play(&case).await;
+        let shelf = Shelf::beside(&path)?;
+        let judgement = verdict::judge_blessed(&recording, shelf.for_server(&recording.header.cluster.version));
+        assert_eq!(judgement.verdict, Verdict::Conformant, "{}", report::failure(&judgement, "", false));
+    }
+    seat.leave().await;
+    lab.close().await;
+    Ok(())
+}
+
+/// One small case, on this project's controller through gate and sockets.
+async fn played(too_much: bool) -> Checked {
+    let case = small()?;
     let cluster = boot().await?;
     let past_the_gate = cluster.access.subject_client()?;
     let lab = Lab::open(cluster).await?;

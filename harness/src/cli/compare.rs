@@ -55,7 +55,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
         let mut number = 0;
-        let sides = arguments.place.with_each(&brought, &specs, async |spec, player| {
+        let sides = arguments.place.with_each(&brought, &specs, cases.len(), async |spec, player| {
             number += 1;
             // Two of a name are told apart.
             let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
@@ -82,8 +82,9 @@ async fn played(
 ) -> Result<Side, CliError> {
     let since = clock::instant();
     let plays = stream::iter(cases).map(async |case| {
-        let voice = player.seat().and_then(Seat::voice).filter(|_| arguments.reports.keeps_evidence());
-        let recording = player.play(case).await?;
+        let turn = player.turn().await;
+        let voice = turn.seat().and_then(Seat::voice).filter(|_| arguments.reports.keeps_evidence());
+        let recording = turn.play(case, None).await?;
         let voice = match voice {
             Some(voice) => Some(voice.until_now().await),
             None => None,

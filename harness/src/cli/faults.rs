@@ -57,9 +57,9 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     arguments.place.check(&cases, &specs)?;
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
-        let tried = arguments
-            .place
-            .with_each(&brought, &specs, async |spec, player| tried(&arguments, spec, player, &cases, &kinds).await);
+        let tried = arguments.place.with_each(&brought, &specs, usize::MAX, async |spec, player| {
+            tried(&arguments, spec, player, &cases, &kinds).await
+        });
         outcomes.extend(tried.await?.into_iter().flatten());
     }
     Ok(Outcome::of(outcomes))

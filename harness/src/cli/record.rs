@@ -33,14 +33,15 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     let mut cut = false;
     for (brought, cases) in arguments.place.by_lab(cases) {
-        let recorded = arguments.place.with_each(&brought, std::slice::from_ref(&spec), async |_, player| {
-            let mut plays = stream::iter(&cases).map(|case| player.play(case)).buffered(player.lanes());
-            while let Some(recording) = plays.try_next().await? {
-                cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
-                println!("{}", keep(&arguments.out, &recording)?.display());
-            }
-            Ok(())
-        });
+        let recorded =
+            arguments.place.with_each(&brought, std::slice::from_ref(&spec), cases.len(), async |_, player| {
+                let mut plays = stream::iter(&cases).map(|case| player.play(case)).buffered(player.lanes());
+                while let Some(recording) = plays.try_next().await? {
+                    cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
+                    println!("{}", keep(&arguments.out, &recording)?.display());
+                }
+                Ok(())
+            });
         recorded.await?;
     }
     // Whose fault an unfinished case is, `lockstep judge` says.

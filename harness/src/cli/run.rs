@@ -93,7 +93,8 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
             break;
         }
         let shelves: Vec<&Shelf> = cases.iter().filter_map(|case| read.get(&case.path)).collect();
-        let judged = arguments.place.with_each(&brought, &specs, async |spec, player| {
+        let plays = cases.len() * arguments.rounds().count();
+        let judged = arguments.place.with_each(&brought, &specs, plays, async |spec, player| {
             let outcomes = judged(&arguments, (&telling, &progress, &tally), spec, player, &cases, &shelves).await?;
             if outcomes.contains(&Outcome::Inconclusive)
                 && let Some(logs) = player.keep_logs().await
@@ -155,14 +156,15 @@ async fn judged(
 ) -> Result<Vec<Outcome>, CliError> {
     let since = clock::instant();
     let several = arguments.rounds().nth(1).is_some();
-    let brief = several && player.seat().is_none();
+    let brief = several && player.seats().is_empty();
     let plays =
         arguments.rounds().flat_map(|round| cases.iter().zip(shelves).map(move |(case, shelf)| (round, case, *shelf)));
     let plays = stream::iter(plays).map(async |(round, case, shelf)| {
+        let turn = player.turn().await;
         let began = clock::instant();
         progress.begins(&case.name);
-        let voice = player.seat().and_then(Seat::voice);
-        let recording = player.play_with(case, round.seed).await?;
+        let voice = turn.seat().and_then(Seat::voice);
+        let recording = turn.play(case, round.seed).await?;
         progress.ends(&case.name);
         let seen = Seen { recording: &recording, voice: voice.as_ref(), took: began.elapsed() };
         let outcome = tell(arguments, (telling, tally), spec, round, case, shelf, &seen, brief).await?;

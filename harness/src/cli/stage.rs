@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use futures::future::{join_all, select_all, try_join_all};
+
 use crate::clock::Instant;
 
 use super::CliError;
@@ -158,40 +160,47 @@ impl Place {
         watch(cluster, how, since).await
     }
 
-    /// Do the work with each subject in turn: at a lab that is set up for it and taken down after it whatever comes of it, or on simulated
-    /// clusters.
+    /// Do the work, at most so many plays, with each subject in turn: at a lab that is set up for
+    /// it and taken down after it whatever comes of it, or on simulated clusters. A lab that is a
+    /// simulated cluster costs little, so there are as many as lanes.
     pub(super) async fn with_each<T>(
         &self,
         brought: &Controllers,
         specs: &[Spec],
+        most: usize,
         mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, CliError>,
     ) -> Result<Vec<T>, CliError> {
         let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let simulation = self.simulation(brought);
-        let mut each = async |lab: Option<&Lab>| {
+        let mut each = async |labs: &[Lab]| {
             let mut done = Vec::new();
             for spec in specs {
-                let player = match lab {
-                    Some(lab) if !self.is_virtual(spec) => {
-                        Player::Seated { lab, seat: Box::new(self.seat(lab, spec).await?) }
+                let player = match labs {
+                    [_, ..] if !self.is_virtual(spec) => {
+                        let seats = try_join_all(labs.iter().map(|lab| self.seat(lab, spec))).await?;
+                        Player::Seated(seats.into())
                     }
                     _ => Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes },
                 };
                 done.push(work(spec, &player).await?);
-                if let Some(seat) = player.seat() {
-                    refusals(spec, seat);
-                }
+                player.seats().iter().for_each(|seat| refusals(spec, seat));
                 player.leave().await;
             }
             Ok(done)
         };
         if specs.iter().all(|spec| self.is_virtual(spec)) {
             return tokio::select! {
-                done = each(None) => done,
+                done = each(&[]) => done,
                 () = interrupted() => Err(CliError::Interrupted),
             };
         }
-        on(self.open(brought).await?, async |lab| each(Some(lab)).await).await
+        let mut labs = vec![self.open(brought).await?];
+        if self.site.cluster() == SiteName::Sim {
+            for _ in 1..lanes.get().min(most) {
+                labs.push(self.boot(brought).await?);
+            }
+        }
+        on_each(labs, each).await
     }
 
     /// Whether a subject is played in virtual time here: a process of its own cannot be.
@@ -240,16 +249,21 @@ impl Place {
 
 /// Do the work on a lab, and take the lab down whatever comes of it: an error, an interruption, a cluster that is taken away.
 pub(super) async fn on<T>(lab: Lab, work: impl AsyncFnOnce(&Lab) -> Result<T, CliError>) -> Result<T, CliError> {
+    on_each(vec![lab], async |labs| work(&labs[0]).await).await
+}
+
+/// The same on several at once.
+async fn on_each<T>(labs: Vec<Lab>, work: impl AsyncFnOnce(&[Lab]) -> Result<T, CliError>) -> Result<T, CliError> {
     let worked = tokio::select! {
-        worked = work(&lab) => worked,
+        worked = work(&labs) => worked,
         () = interrupted() => {
             eprintln!("interrupted; taking the lab down, or leaving it as it is if interrupted again");
             Err(CliError::Interrupted)
         }
-        why = lab.lost() => Err(CliError::Lost(why)),
+        (why, ..) = select_all(labs.iter().map(|lab| Box::pin(lab.lost()))) => Err(CliError::Lost(why)),
     };
     tokio::select! {
-        () = lab.close() => worked,
+        _ = join_all(labs.into_iter().map(Lab::close)) => worked,
         // Asked twice: what is left is the next run's to remove.
         () = interrupted() => Err(CliError::Interrupted),
     }

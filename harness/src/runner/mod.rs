@@ -1,9 +1,10 @@
 //! Where everything meets: a cluster, a subject behind the gate, a case, and out of it a recording.
 //!
-//! A [`Lab`] is a cluster that is watched. A [`Seat`] is a subject at work on it, after the lab has proved itself
-//! without one; a [`Player`] is either such a seat, or a subject that gets a simulated cluster for each case. [`Seat::play`] makes a
-//! case's edges one by one and writes down what happened; it never decides a verdict:
-//! that is `verdict`, which is given the recording and nothing else.
+//! A [`Lab`] is a cluster that is watched. A [`Seat`] is a subject at work on it, after the lab has
+//! proved itself without one; a [`Player`] is either one or several such seats, or a subject that
+//! gets a simulated cluster for each case. [`Seat::play`] makes a case's edges one by one and
+//! writes down what happened; it never decides a verdict: that is `verdict`, which is given the
+//! recording and nothing else.
 
 mod events;
 mod kinds;
@@ -16,6 +17,6 @@ mod seat;
 mod simulated;
 
 pub use lab::{Lab, LabError};
-pub use player::Player;
+pub use player::{Player, Seats, Turn};
 pub use seat::{Seat, SeatOptions};
 pub use simulated::{Simulation, simulated};

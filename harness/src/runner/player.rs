@@ -1,22 +1,22 @@
-//! Somebody to play cases: a subject seated at a lab, or one that gets a simulated cluster of its own for each case.
+//! Somebody to play cases: a subject seated at a cluster, or at several of its own, or one that
+//! gets a simulated cluster for each case.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
-use super::{Lab, LabError, Seat, Simulation, simulated};
+use futures::future::join_all;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::{LabError, Seat, Simulation, simulated};
 use crate::case::Case;
 use crate::recording::Recording;
 use crate::subject::Spec;
 
 /// A subject that plays cases.
 pub enum Player<'a> {
-    /// At a cluster that all cases share, one after the other.
-    Seated {
-        /// Where.
-        lab: &'a Lab,
-        /// The subject at work.
-        seat: Box<Seat<'a>>,
-    },
+    /// At clusters that outlive a case, on each of them one case after the other.
+    Seated(Seats<'a>),
     /// On a new simulated cluster for each case.
     Simulated {
         /// The subject.
@@ -28,24 +28,120 @@ pub enum Player<'a> {
     },
 }
 
-impl Player<'_> {
+/// The seats of one subject, each at a cluster of its own, as one subject at a time acts on a
+/// cluster.
+pub struct Seats<'a> {
+    seats: Vec<Seat<'a>>,
+    /// Those that nobody plays at.
+    free: Mutex<Vec<usize>>,
+    /// As many as are free.
+    permits: Semaphore,
+}
+
+/// The right to play one case.
+pub struct Turn<'a>(Table<'a>);
+
+/// Where it is played.
+enum Table<'a> {
+    Seat(Taken<'a>),
+    Simulated { spec: &'a Spec, simulation: &'a Simulation },
+}
+
+/// A seat that is taken until this is dropped.
+struct Taken<'a> {
+    seats: &'a Seats<'a>,
+    which: usize,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl<'a> From<Vec<Seat<'a>>> for Seats<'a> {
+    fn from(seats: Vec<Seat<'a>>) -> Self {
+        // The first is the first to be taken.
+        let (free, permits) = (Mutex::new((0..seats.len()).rev().collect()), Semaphore::new(seats.len()));
+        Self { seats, free, permits }
+    }
+}
+
+impl<'a> Seats<'a> {
+    async fn take(&'a self) -> Taken<'a> {
+        let permit = self.permits.acquire().await.expect("nobody closes it");
+        let which = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Taken { seats: self, which: which.expect("as many are free as there are permits"), _permit: permit }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.seats.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.which);
+    }
+}
+
+impl<'a> Player<'a> {
     /// Play one case.
     ///
     /// # Errors
     /// When a simulated cluster's subject cannot be started.
-    pub async fn play(&self, case: &Case) -> Result<Recording, LabError> {
-        self.play_with(case, None).await
+    pub async fn play(&'a self, case: &Case) -> Result<Recording, LabError> {
+        self.turn().await.play(case, None).await
     }
 
-    /// Play one case, on a simulated cluster with another seed than it would begin with.
+    /// Wait until there is a cluster to play a case on. Where each case has its own, there always
+    /// is.
+    pub async fn turn(&'a self) -> Turn<'a> {
+        Turn(match self {
+            Self::Seated(seats) => Table::Seat(seats.take().await),
+            Self::Simulated { spec, simulation, .. } => Table::Simulated { spec, simulation },
+        })
+    }
+
+    /// How many cases may be played side by side.
+    pub fn lanes(&self) -> usize {
+        match self {
+            Self::Seated(seats) => seats.seats.len(),
+            Self::Simulated { lanes, .. } => lanes.get(),
+        }
+    }
+
+    /// The seats, at clusters that outlive a case.
+    pub fn seats(&self) -> &[Seat<'a>] {
+        match self {
+            Self::Seated(seats) => &seats.seats,
+            Self::Simulated { .. } => &[],
+        }
+    }
+
+    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.
+    pub async fn keep_logs(&self) -> Option<PathBuf> {
+        self.seats().first()?.lab.keep_logs().await
+    }
+
+    /// Stop the subject and wait until it is gone.
+    pub async fn leave(self) {
+        if let Self::Seated(seats) = self {
+            join_all(seats.seats.into_iter().map(Seat::leave)).await;
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// The seat, at a cluster that outlives the case.
+    pub fn seat(&self) -> Option<&Seat<'_>> {
+        match &self.0 {
+            Table::Seat(taken) => Some(taken.seat()),
+            Table::Simulated { .. } => None,
+        }
+    }
+
+    /// Play a case, on a simulated cluster with another seed than it would begin with, if one is
+    /// given.
     ///
     /// # Errors
     /// When a simulated cluster's subject cannot be started.
-    pub async fn play_with(&self, case: &Case, seed: Option<u64>) -> Result<Recording, LabError> {
-        match self {
-            Self::Seated { seat, .. } => Ok(seat.play(case).await),
-            Self::Simulated { spec, simulation, .. } => {
-                let (case, spec, mut simulation) = (case.clone(), spec.clone(), simulation.clone());
+    pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, LabError> {
+        match &self.0 {
+            Table::Seat(taken) => Ok(taken.seat().play(case).await),
+            Table::Simulated { spec, simulation } => {
+                let (case, spec, mut simulation) = (case.clone(), (*spec).clone(), (*simulation).clone());
                 simulation.seed = seed.unwrap_or(simulation.seed);
                 // A thread of its own: its time stands still and its runtime is not this one.
                 let played = tokio::task::spawn_blocking(move || simulated(&case, &spec, &simulation));
@@ -53,35 +149,10 @@ impl Player<'_> {
             }
         }
     }
+}
 
-    /// How many cases may be played side by side: on a shared cluster one.
-    pub fn lanes(&self) -> usize {
-        match self {
-            Self::Seated { .. } => 1,
-            Self::Simulated { lanes, .. } => lanes.get(),
-        }
-    }
-
-    /// The seat, at a cluster that all cases share.
-    pub fn seat(&self) -> Option<&Seat<'_>> {
-        match self {
-            Self::Seated { seat, .. } => Some(seat),
-            Self::Simulated { .. } => None,
-        }
-    }
-
-    /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.
-    pub async fn keep_logs(&self) -> Option<PathBuf> {
-        match self {
-            Self::Seated { lab, .. } => lab.keep_logs().await,
-            Self::Simulated { .. } => None,
-        }
-    }
-
-    /// Stop the subject and wait until it is gone.
-    pub async fn leave(self) {
-        if let Self::Seated { seat, .. } = self {
-            seat.leave().await;
-        }
+impl<'a> Taken<'a> {
+    fn seat(&self) -> &Seat<'a> {
+        &self.seats.seats[self.which]
     }
 }
