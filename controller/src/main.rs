@@ -21,10 +21,6 @@ use serving_flags::Secure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-/// The system's has an arena for each thread, and keeps in each what a first list of large objects has left behind.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let flags = Flags::parse();
     let launch = flags.launch(identity).unwrap_or_else(|error| Flags::refuse(&error));
