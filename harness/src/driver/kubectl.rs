@@ -10,7 +10,7 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParam
 use serde_json::{Map, Value, json};
 
 use super::node::nth;
-use super::{DriveError, Driver};
+use super::{DriveError, Driver, namespace};
 use crate::case::model::{Cascade, PatchKind, Target};
 use crate::clock;
 use crate::observe::{Kind, Object};
@@ -30,7 +30,7 @@ const KEPT_BY_UNDO: [&str; 6] = [
 
 impl Driver {
     pub(super) async fn apply(&self, manifest: &Value) -> Result<(), DriveError> {
-        let mut manifest = manifest.clone();
+        let mut manifest = namespace::filled_in(manifest, &self.namespace);
         // On every cluster, so that no scheduler binds before the driver does.
         if let Some(spec) = manifest.pointer_mut("/spec/template/spec").and_then(Value::as_object_mut) {
             spec.insert("schedulerName".into(), "lockstep".into());
@@ -57,6 +57,7 @@ impl Driver {
 
     pub(super) async fn patch(&self, target: &Target, kind: PatchKind, patch: &Value) -> Result<(), DriveError> {
         let (api, name, watched) = self.resolve(target)?;
+        let patch = &namespace::filled_in(patch, &self.namespace);
         self.provide_images(patch).await?;
         let none = PatchParams::default();
         let answer = match kind {

@@ -5,7 +5,8 @@
 //! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
 //!
 //! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between edges: bind new pods
-//! and, where terminations are automatic, finish deletions. `name` is for pods that the case knows by name; `nodes` are those that held
+//! and, where terminations are automatic, finish deletions. `name` is for pods that the case knows by name; `namespace` fills in the case's
+//! namespace; `nodes` are those that held
 //! pods are bound to; `real` is for pods that a kubelet runs.
 
 pub mod attend;
@@ -13,6 +14,7 @@ pub mod between;
 mod kubectl;
 mod label;
 mod name;
+mod namespace;
 mod node;
 pub mod nodes;
 mod real;
