@@ -10,8 +10,11 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
-use rollout_controller::{Address, Compatibility, ControllerName, Election, Minor, RateLimit, Settings};
+use rollout_controller::{
+    Address, Compatibility, ControllerName, Election, Minor, RateLimit, RestartSettings, Settings,
+};
 
+use crate::checksum_key::{KeyFlags, NewKey};
 use crate::restart_flags::{self, RestartFlags};
 use crate::serving_flags::{Secure, ServingFlags};
 
@@ -38,6 +41,8 @@ pub(crate) enum Command {
     /// Restarts workloads whose ConfigMaps and Secrets have changed, in place of xing's deployment-restart-controller
     #[command(version = restart_flags::VERSION)]
     ConfigRestart(Box<RestartFlags>),
+    /// Prints a Secret with a new key for the checksums of Secrets
+    ConfigRestartKey(NewKey),
 }
 
 /// Rolls Deployments out, and keeps ReplicaSets at their size, as kube-controller-manager's controllers do.
@@ -79,6 +84,8 @@ pub(crate) struct Flags {
     min_resync_period: Duration,
     #[command(flatten)]
     election: ElectionFlags,
+    #[command(flatten)]
+    keys: KeyFlags,
     /// Where to answer /metrics: IP:PORT, :PORT for all addresses, or 0 for nowhere
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
     metrics_bind_address: Address,
@@ -150,6 +157,14 @@ impl Flags {
         Self::command().error(ErrorKind::ValueValidation, format!("{error:#}")).exit()
     }
 
+    /// The key that is to be made, if that is all there is to do.
+    pub(crate) fn new_key(&self) -> Option<&NewKey> {
+        match &self.command {
+            Some(Command::ConfigRestartKey(new)) => Some(new),
+            _ => None,
+        }
+    }
+
     /// How the process is to run.
     pub(crate) fn launch(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Launch> {
         if let Some(Command::ConfigRestart(flags)) = &self.command {
@@ -195,6 +210,7 @@ impl Flags {
             hash: self.pod_template_hash,
             namespace: self.namespace.clone(),
             rate_limit,
+            restart: RestartSettings { secrets: self.keys.read()?, ..RestartSettings::default() },
             resync_period: Some(self.min_resync_period).filter(|period| !period.is_zero()),
             ..Settings::default()
         })

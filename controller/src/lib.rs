@@ -55,7 +55,7 @@ pub use mutants::{BANK, Mutant, with};
 pub use process::{
     Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, Tls, TlsError, serve,
 };
-pub use restart::{Budget, Profile, RestartSettings, Window};
+pub use restart::{Budget, ChecksumKeyError, ChecksumKeys, Profile, RestartSettings, SecretChecksums, Window};
 pub use runtime::RunError;
 use runtime::{ApiServer, Controller, run_controller};
 pub use settings::{Compatibility, ControllerName, MIN_RESYNC_PERIOD, RateLimit, Settings, UnknownController};

@@ -3,6 +3,7 @@
 //! Exit codes: 0 after SIGTERM or SIGINT, when the work under way is finished and the lease given back; 1 for everything that
 //! went wrong, a lost lease included; 2 for flags that mean nothing. A second signal ends it at once.
 
+mod checksum_key;
 mod flags;
 mod restart_flags;
 mod serving_flags;
@@ -23,6 +24,15 @@ use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
+    if let Some(new) = flags.new_key() {
+        return match new.print() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("Error: {error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let launch = flags.launch(identity).unwrap_or_else(|error| Flags::refuse(&error));
     let format = launch.format;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(launch.filter));

@@ -9,9 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{ArgAction, ValueEnum};
 use rollout_controller::{
-    Address, Budget, ControllerName, Election, Profile, RateLimit, RestartSettings, Settings, Window,
+    Address, Budget, ControllerName, Election, Profile, RateLimit, RestartSettings, SecretChecksums, Settings, Window,
 };
 
+use crate::checksum_key::KeyFlags;
 use crate::flags::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
 use crate::serving_flags::ServingFlags;
 
@@ -42,6 +43,12 @@ pub(crate) struct RestartFlags {
     /// Whose choices to follow
     #[arg(long, value_enum, value_name = "PROFILE", default_value = "safe")]
     restart_profile: Choices,
+    /// Profile xing writes plain checksums of Secrets into annotations, as xing's controller does: accept that whoever may
+    /// read workloads can find out what a Secret holds if it can be guessed
+    #[arg(long)]
+    allow_unkeyed_secret_checksums: bool,
+    #[command(flatten)]
+    keys: KeyFlags,
     /// How long at most changes are gathered while more come; safe profile only
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     restart_max_wait: Duration,
@@ -123,7 +130,7 @@ impl RestartFlags {
             controllers: [ControllerName::ConfigRestart].into(),
             namespace: self.namespace.clone(),
             rate_limit,
-            restart: self.restart(environment),
+            restart: self.restart(environment)?,
             ..Settings::default()
         };
         Ok(Launch {
@@ -142,7 +149,25 @@ impl RestartFlags {
         })
     }
 
-    fn restart(&self, environment: Option<&str>) -> RestartSettings {
+    /// What is done about Secrets. Xing's profile is that controller's choices with its annotation, which has no key: who wants
+    /// it must say so.
+    fn secrets(&self) -> anyhow::Result<SecretChecksums> {
+        match (self.restart_profile, self.allow_unkeyed_secret_checksums) {
+            (Choices::Safe, false) => self.keys.read(),
+            (Choices::Safe, true) => bail!(
+                "--allow-unkeyed-secret-checksums is for --restart-profile=xing; profile safe has keyed ones \
+                 (--secret-checksum-keys)"
+            ),
+            (Choices::Xing, true) => Ok(SecretChecksums::Unkeyed),
+            (Choices::Xing, false) => bail!(
+                "--restart-profile=xing writes plain checksums of Secrets into annotations: whoever may read workloads \
+                 can find out what a Secret holds if it can be guessed. Add --allow-unkeyed-secret-checksums to \
+                 accept that, or use --restart-profile=safe with --secret-checksum-keys"
+            ),
+        }
+    }
+
+    fn restart(&self, environment: Option<&str>) -> anyhow::Result<RestartSettings> {
         let profile = match self.restart_profile {
             Choices::Xing => Profile::Xing,
             Choices::Safe => Profile::Safe,
@@ -155,8 +180,9 @@ impl RestartFlags {
         if profile == Profile::Safe {
             ignored_errors.retain(|part| !part.is_empty());
         }
-        RestartSettings {
+        Ok(RestartSettings {
             profile,
+            secrets: self.secrets()?,
             window: Window {
                 check_period: Duration::from_millis(self.restart_check_period),
                 grace_period: Duration::from_secs(self.restart_grace_period.into()),
@@ -165,7 +191,7 @@ impl RestartFlags {
             budget: Budget { restarts: self.restart_budget, period: self.restart_budget_period },
             ignored_errors,
             dry_run: self.dry_run,
-        }
+        })
     }
 
     fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {
@@ -216,8 +242,8 @@ mod tests {
 
     #[test]
     fn flags_are_understood() {
-        let arguments =
-            ["-c", "100", "-r", "0", "--ignored-errors=a", "--ignored-errors=b;c", "--restart-profile=xing"];
+        let arguments = ["-c", "100", "-r", "0", "--ignored-errors=a", "--ignored-errors=b;c"];
+        let arguments = [&arguments[..], &["--restart-profile=xing", "--allow-unkeyed-secret-checksums"]].concat();
         let restart = launch(&arguments, Some("d")).settings.restart;
         assert_eq!(restart.window.check_period, Duration::from_millis(100));
         assert_eq!(restart.window.grace_period, Duration::ZERO);
@@ -240,8 +266,27 @@ mod tests {
     #[case::empty("safe", "", &[])]
     #[case::empty_as_xings("xing", "", &[""])]
     fn ignored_errors_of_the_environment(#[case] profile: &str, #[case] text: &str, #[case] expected: &[&str]) {
-        let restart = launch(&["--restart-profile", profile], Some(text)).settings.restart;
+        let accepted: &[&str] = if profile == "xing" { &["--allow-unkeyed-secret-checksums"] } else { &[] };
+        let restart = launch(&[&["--restart-profile", profile], accepted].concat(), Some(text)).settings.restart;
         assert_eq!(restart.ignored_errors, expected);
+    }
+
+    /// Nobody gets plain checksums of Secrets who has not asked for them by that name.
+    #[rstest]
+    #[case::xing(&["--restart-profile=xing"], "Add --allow-unkeyed-secret-checksums")]
+    #[case::safe(&["--allow-unkeyed-secret-checksums"], "is for --restart-profile=xing")]
+    #[case::no_folder(&["--secret-checksum-keys=/nowhere/at-all"], "is not a folder")]
+    fn what_is_said_of_secrets_must_fit(#[case] arguments: &[&str], #[case] expected: &str) {
+        let program = Program::try_parse_from([&["rollout-controller"], arguments].concat()).unwrap();
+        let error = program.flags.launch(|| "me".to_owned(), None).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn secrets_restart_nothing_without_a_key() {
+        assert_eq!(launch(&[], None).settings.restart.secrets, SecretChecksums::None);
+        let xing = launch(&["--restart-profile=xing", "--allow-unkeyed-secret-checksums"], None).settings.restart;
+        assert_eq!(xing.secrets, SecretChecksums::Unkeyed);
     }
 
     #[rstest]

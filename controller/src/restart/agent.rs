@@ -5,7 +5,7 @@
 //!
 //! Case: `config-restart/s61-safe-refused-and-then-not`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -70,6 +70,8 @@ pub(crate) enum Action {
     Throttled(Duration),
     /// Say what is wrong with its annotation.
     Unreadable(String),
+    /// Say of which Secrets the checksums were made with a key that is not here.
+    UnknownKey(BTreeSet<String>),
 }
 
 /// What became of a write.
@@ -111,7 +113,7 @@ impl Agent {
             Profile::Xing => Mind::Xing(Changes::default()),
             Profile::Safe => Mind::Safe(BTreeMap::new()),
         };
-        Self { view: View::new(settings.profile), settings, mind, processed: 0 }
+        Self { view: View::new(&settings), settings, mind, processed: 0 }
     }
 
     /// A config came or changed, or (`None`) went.
@@ -168,10 +170,10 @@ impl Agent {
             },
         }
         let workload = after.filter(|workload| workload.enabled)?;
-        let problem = workload.problem.clone()?;
-        let is_news = before.is_none_or(|before| before.problem.as_ref() != Some(&problem));
+        let action = wrong(&workload)?;
+        let is_news = before.is_none_or(|before| wrong(&before).as_ref() != Some(&action));
         let observed = Observed { workload, configs: BTreeMap::new(), at };
-        is_news.then_some(Work { observed, action: Action::Unreadable(problem) })
+        is_news.then_some(Work { observed, action })
     }
 
     /// Every workload is to be looked at again; in xing's profile none is, as there.
@@ -281,6 +283,12 @@ impl Agent {
             },
         }
     }
+}
+
+/// What is to be said of a workload's annotation.
+fn wrong(workload: &Workload) -> Option<Action> {
+    let unknown = || (!workload.unknown_key.is_empty()).then(|| Action::UnknownKey(workload.unknown_key.clone()));
+    workload.problem.clone().map(Action::Unreadable).or_else(unknown)
 }
 
 impl Minded {

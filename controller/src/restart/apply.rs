@@ -40,6 +40,16 @@ pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Op
             tracing::warn!(workload = %workload.name, problem, "An annotation cannot be read.");
             tell(&explain::unreadable(problem));
         }
+        Action::UnknownKey(secrets) => {
+            let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+            let names = secrets.join(", ");
+            tracing::warn!(
+                workload = %workload.name,
+                secrets = names,
+                "The checksums of these Secrets were made with another key; they are written anew without a restart."
+            );
+            tell(&explain::unknown_key(&secrets));
+        }
         Action::Write(write) => return write_one(tools, workload, write, &tell).await,
     }
     (None, None)

@@ -3,19 +3,19 @@
 //! The checksum of a whole one is xing's, byte for byte, so that workloads which that controller has annotated are taken over
 //! without a wave of restarts: the first eight bytes of SHA-256, in hex, over the data map as Go's encoder writes it. It says nothing
 //! about `binaryData` (defect X12). Where that is there, or where a workload uses single keys only, a checksum over what is used takes
-//! its place; it looks the same.
+//! its place; it looks the same. Of a Secret, no checksum that is made here leaves the process: see `keyed`.
 //!
 //! Case: `config-restart/s17-safe-binary-data`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use ring::digest::{Context, SHA256, digest};
 
 use super::references::Use;
 
 /// Checksums of one ConfigMap or Secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Digest {
     whole: String,
     keys: BTreeMap<String, [u8; 16]>,
@@ -60,6 +60,13 @@ impl Digest {
         let all = self.keys.keys().chain(before.keys.keys());
         let differs = |key: &&String| self.keys.get(*key) != before.keys.get(*key);
         all.filter(differs).filter(|key| used.whole || used.keys.contains(*key)).cloned().collect()
+    }
+}
+
+/// Without checksums: a Secret's have no key in here.
+impl fmt::Debug for Digest {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Digest").field("keys", &self.keys.keys()).finish_non_exhaustive()
     }
 }
 

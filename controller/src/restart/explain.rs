@@ -1,8 +1,10 @@
-//! What users are told: which configs and keys made a workload restart, or why it did not. Names and checksums, never values.
+//! What users are told: which configs and keys made a workload restart, or why it did not. Names, and of
+//! ConfigMaps checksums; never values, and never a Secret's checksum.
 
 use std::time::Duration;
 
 use super::plan::{Cause, Restart};
+use super::references::ConfigKind;
 use super::workload::Held;
 use crate::model::names::restart as names;
 use crate::model::{Event, EventKind};
@@ -47,6 +49,22 @@ pub(super) fn unreadable(problem: &str) -> Event {
     Event { kind: EventKind::Warning, reason: names::UNREADABLE, message }
 }
 
+/// Checksums of these Secrets, as annotations name them, were made with a key that is not here.
+pub(super) fn unknown_key(secrets: &[&str]) -> Event {
+    let mut names: Vec<&str> = secrets.iter().take(CONFIGS).copied().collect();
+    let more = format!("and {} more", secrets.len().saturating_sub(CONFIGS));
+    if secrets.len() > CONFIGS {
+        names.push(&more);
+    }
+    let message = format!(
+        "The checksums of {} in annotation {} were made with another key and are written anew without a restart; \
+         pods may have older data. Keep the old key as `previous-key` when a key is rotated",
+        names.join(", "),
+        names::CHECKSUMS
+    );
+    Event { kind: EventKind::Warning, reason: names::UNREADABLE, message }
+}
+
 /// A write failed.
 pub(super) fn failed(error: &str, restarts: bool) -> Event {
     let what = if restarts { "restart" } else { "remember the configs of" };
@@ -70,8 +88,15 @@ fn cause(cause: &Cause) -> String {
         n if n > KEYS => format!("{n} keys"),
         _ => format!("keys {}", keys.iter().map(String::as_str).collect::<Vec<_>>().join(" ")),
     };
-    let before = before.as_deref().filter(|before| !before.is_empty()).unwrap_or("unknown");
-    format!("{} {} changed ({keys}; {before} -> {after})", config.kind.title(), config.name)
+    // Events are read by even more than workloads are, and a Secret's checksum helps nobody there.
+    let checksums = match config.kind {
+        ConfigKind::Secret => String::new(),
+        ConfigKind::ConfigMap => {
+            let before = before.as_deref().filter(|before| !before.is_empty()).unwrap_or("unknown");
+            format!("; {before} -> {after}")
+        }
+    };
+    format!("{} {} changed ({keys}{checksums})", config.kind.title(), config.name)
 }
 
 #[cfg(test)]
@@ -82,7 +107,7 @@ mod tests {
     use super::*;
 
     fn restart(keys: &[&str], held: Option<Held>, merged: u32) -> Restart {
-        let config = ConfigName { kind: ConfigKind::Secret, namespace: "ns".to_owned(), name: "token".to_owned() };
+        let config = ConfigName { kind: ConfigKind::ConfigMap, namespace: "ns".to_owned(), name: "token".to_owned() };
         let keys: BTreeSet<_> = keys.iter().map(|key| (*key).to_owned()).collect();
         let cause = Cause { config, keys, before: Some("aa".to_owned()), after: "bb".to_owned() };
         Restart { trigger: String::new(), causes: vec![cause], merged, restarts: None, held }
@@ -92,12 +117,35 @@ mod tests {
     #[test]
     fn names_configs_keys_and_checksums() {
         let event = restarted(&restart(&["a", "b"], None, 3), false);
-        let text = "Restarting: Secret token changed (keys a b; aa -> bb); 3 changes merged into one restart";
+        let text = "Restarting: ConfigMap token changed (keys a b; aa -> bb); 3 changes merged into one restart";
         assert_eq!((event.reason, event.message.as_str()), ("ConfigRestart", text));
         let event = restarted(&restart(&[], Some(Held::Paused), 1), false);
-        let text = "Restart deferred until the Deployment is resumed: Secret token changed (keys not known; aa -> bb)";
+        let text =
+            "Restart deferred until the Deployment is resumed: ConfigMap token changed (keys not known; aa -> bb)";
         assert_eq!((event.reason, event.message.as_str()), ("ConfigRestartDeferred", text));
         assert!(restarted(&restart(&["a"], None, 1), true).message.starts_with("Would restart"));
+    }
+
+    /// Whoever may read Events need not be allowed to read Secrets.
+    #[test]
+    fn no_event_has_the_checksum_of_a_secret() {
+        let mut restart = restart(&["a"], None, 1);
+        restart.causes[0].config.kind = ConfigKind::Secret;
+        assert_eq!(restarted(&restart, false).message, "Restarting: Secret token changed (key a)");
+        assert_eq!(restarted(&restart, true).message, "Would restart (dry run): Secret token changed (key a)");
+        restart.causes[0].keys.clear();
+        assert_eq!(restarted(&restart, false).message, "Restarting: Secret token changed (keys not known)");
+    }
+
+    #[test]
+    fn checksums_of_another_key_are_told_of_by_name() {
+        let event = unknown_key(&["secret/ns/a"]);
+        let text = "The checksums of secret/ns/a in annotation com.xing.deployment-restart.applied-config-checksums \
+                    were made with another key and are written anew without a restart; pods may have older data. Keep \
+                    the old key as `previous-key` when a key is rotated";
+        assert_eq!((event.reason, event.message.as_str()), ("ConfigChecksumsUnreadable", text));
+        let many = unknown_key(&["secret/ns/a"; 7]).message;
+        assert!(many.contains("secret/ns/a, and 2 more in annotation"), "{many}");
     }
 
     /// An Event's message has its bounds, and a Secret may have a thousand keys.
@@ -106,15 +154,15 @@ mod tests {
         let names: Vec<String> = (10..21).map(|n| format!("k{n}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let of = |keys: &[&str]| restart(keys, None, 1).causes.remove(0);
-        assert_eq!(cause(&of(&names)), "Secret token changed (11 keys; aa -> bb)");
+        assert_eq!(cause(&of(&names)), "ConfigMap token changed (11 keys; aa -> bb)");
         let ten = cause(&of(&names[..10]));
-        assert_eq!(ten, "Secret token changed (keys k10 k11 k12 k13 k14 k15 k16 k17 k18 k19; aa -> bb)");
-        assert_eq!(cause(&of(&["a"])), "Secret token changed (key a; aa -> bb)");
+        assert_eq!(ten, "ConfigMap token changed (keys k10 k11 k12 k13 k14 k15 k16 k17 k18 k19; aa -> bb)");
+        assert_eq!(cause(&of(&["a"])), "ConfigMap token changed (key a; aa -> bb)");
         let all = |count: usize| causes(&vec![of(&["a"]); count]);
         assert_eq!(all(5), [cause(&of(&["a"])).as_str(); 5].join(", "));
         assert_eq!(all(7), all(5) + ", and 2 more");
         let unknown = Cause { before: Some(String::new()), ..of(&["a"]) };
-        assert_eq!(cause(&unknown), "Secret token changed (key a; unknown -> bb)");
+        assert_eq!(cause(&unknown), "ConfigMap token changed (key a; unknown -> bb)");
     }
 
     #[test]

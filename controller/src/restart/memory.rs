@@ -71,7 +71,7 @@ impl Memory {
             self.links.insert(name, link);
         }
         for (name, link) in &mut self.links {
-            if let Some(applied) = workload.applied.get(&name.to_string()) {
+            if let Some(applied) = workload.known(&name.to_string()) {
                 link.baseline = Some(Baseline::Checksum(applied.clone()));
             }
         }
@@ -109,10 +109,10 @@ impl Memory {
 
     /// Opens the window of each config that is due, and closes that of each that is not, or not any more (scenario 14).
     pub(super) fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
-        let applied = self.applied(workload);
+        let believed = self.believed(workload);
         for (name, link) in &mut self.links {
             let linked = link.linked(view, name, self.rolled);
-            match judge(applied.get(&name.to_string()), &linked) {
+            match judge(believed.known(&name.to_string()), &linked) {
                 Verdict::Changed(..) => {
                     link.seen.get_or_insert((at, at));
                     link.changes = link.changes.max(1);
@@ -124,23 +124,22 @@ impl Memory {
         }
     }
 
-    /// What the annotation says, or in a dry run would say.
-    fn applied(&self, workload: &Workload) -> Applied {
-        match &self.pretended {
-            Some((before, pretended)) if *before == workload.applied => pretended.clone(),
-            _ => workload.applied.clone(),
+    /// The workload as its annotation says, or in a dry run would say.
+    fn believed(&self, workload: &Arc<Workload>) -> Arc<Workload> {
+        let mut workload = workload.clone();
+        if let Some((_, pretended)) = self.pretended.as_ref().filter(|(before, _)| *before == workload.applied) {
+            let believed = Arc::make_mut(&mut workload);
+            believed.applied.clone_from(pretended);
+            believed.rekeyed = false;
+            believed.unknown_key.clear();
         }
+        workload
     }
 
     /// All that the rules look at.
     pub(super) fn observe(&self, view: &View, workload: &Arc<Workload>, at: Moment) -> Observed {
         let configs = self.links.iter().map(|(name, link)| (name.clone(), link.linked(view, name, self.rolled)));
-        let mut workload = workload.clone();
-        if self.pretended.is_some() {
-            let applied = self.applied(&workload);
-            Arc::make_mut(&mut workload).applied = applied;
-        }
-        Observed { workload, configs: configs.collect(), at }
+        Observed { workload: self.believed(workload), configs: configs.collect(), at }
     }
 
     /// Configs with changes that are not acted upon yet.
@@ -167,13 +166,17 @@ impl Link {
 /// What pods had of a config when it and their workload, at this version, were first seen together (X2, X3, X5); `None` if it is not there.
 fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, version: u64) -> Option<Baseline> {
     let known = view.config(name)?;
-    let now = || Baseline::Checksum(known.config.digest.used(used));
+    let now = || Baseline::Checksum(view.used(name, &known.config.digest, used));
     if known.changed > version && known.watched {
         return Some(flip!("new-reference-is-current", Baseline::Outdated, now()));
     }
     if known.changed > version && known.appeared {
         // Pods have waited for it where they had to.
         return Some(if flip!("late-config-restarts", used.required, false) { now() } else { Baseline::Absent });
+    }
+    // A key that was rotated is no reason to restart, whatever the server says of the Secret.
+    if workload.unknown_key.contains(&name.to_string()) {
+        return Some(now());
     }
     // Nobody watched; the server may know.
     let config = &known.config;

@@ -17,7 +17,8 @@
 //! Numbers of scenarios in comments and tests, such as 26 or X2, are those of the catalogue of behaviours that this follows; the cases
 //! of `cases/config-restart` carry them, too.
 //!
-//! Borders: only `apply` talks to the API server. Values of ConfigMaps and Secrets end in `config.rs`, where they are hashed on arrival.
+//! Borders: only `apply` talks to the API server. Values of ConfigMaps and Secrets end in `config.rs`, where they are hashed on arrival; a Secret's
+//! hash stays in memory, and only what `keyed.rs` makes of it with a key is written.
 
 mod agent;
 mod apply;
@@ -28,6 +29,7 @@ mod checksum;
 mod config;
 mod evidence;
 mod explain;
+mod keyed;
 mod memory;
 mod plan;
 mod references;
@@ -46,6 +48,7 @@ pub(crate) use agent::{Action, Agent, Numbers, Outcome, Work};
 pub(crate) use apply::{ApplyError, Tools, apply};
 pub use budget::Budget;
 pub(crate) use config::{Config, Described};
+pub use keyed::{ChecksumKeyError, ChecksumKeys, SecretChecksums};
 pub use plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write, plan};
 pub use references::{ConfigKind, ConfigName, References, Use, references};
 pub use settings::{Profile, RestartSettings};

@@ -56,6 +56,8 @@ pub enum Present {
         used: String,
         /// xing's checksum, of all its data.
         whole: String,
+        /// Both, as the previous key made them.
+        by_previous_key: Vec<String>,
     },
 }
 

@@ -12,10 +12,11 @@
 use jiff::Timestamp;
 
 use super::plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write};
-use super::references::ConfigName;
+use super::references::{ConfigKind, ConfigName};
 use super::settings::RestartSettings;
 use super::state::{ABSENT, Applied};
 use super::trigger::derived;
+use super::workload::Workload;
 
 /// What is to become of one config of a workload.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,8 +35,10 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
         // Its kind was not listed yet, or may not be: what is remembered stays (scenario 34).
         Present::Unknown => Verdict::Fine,
         Present::Missing => missing(applied, linked),
-        Present::There { used, whole } => match applied {
+        Present::There { used, whole, by_previous_key } => match applied {
             Some(before) if before == used => Verdict::Fine,
+            // The key was rotated, and the Secret is the same.
+            Some(before) if by_previous_key.contains(before) => Verdict::Record(used.clone()),
             // Remembered by xing's controller, which has no checksum for a part or for binary data.
             Some(before) if flip!("takeover-restarts", before == whole, false) => Verdict::Record(used.clone()),
             _ if flip!("rollout-unnoticed", linked.rolled_out, false) => Verdict::Record(used.clone()),
@@ -78,14 +81,16 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     // What is no longer referred to goes, without a restart.
     let mut recorded: Applied = before.clone();
     recorded.retain(|name, _| {
-        flip!("strangers-kept", false, true) || observed.configs.keys().any(|config| config.to_string() == *name)
+        flip!("strangers-kept", false, true)
+            || observed.configs.keys().any(|config| config.to_string() == *name)
+            || is_unread(workload, name, settings)
     });
     let purges = recorded.len() < before.len();
-    let (mut records, mut causes, mut waits) = (false, Vec::new(), None::<Wait>);
+    let (mut records, mut causes, mut waits) = (workload.rekeyed, Vec::new(), None::<Wait>);
     let mut seen = Vec::new();
     for (config, linked) in &observed.configs {
         let name = config.to_string();
-        match judge(before.get(&name), linked) {
+        match judge(workload.known(&name), linked) {
             Verdict::Fine => {}
             Verdict::Record(checksum) if checksum == ABSENT => {
                 // It may only be late: another watch brings it.
@@ -104,7 +109,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
             }
             Verdict::Changed(was, checksum) => {
                 // Until it is acted upon, what the pods have is remembered.
-                if let (Some(was), None) = (flip!("change-not-noted", &was, &None), before.get(&name)) {
+                if let (Some(was), None) = (flip!("change-not-noted", &was, &None), workload.known(&name)) {
                     records = true;
                     recorded.insert(name, was.clone());
                 }
@@ -151,8 +156,15 @@ fn earlier(wait: Option<&Wait>, due: super::window::Moment) -> Wait {
     }
 }
 
+/// Whether this is what the pods have of a Secret, while there is no key and no Secret is read. It stays as it
+/// is: once there is a key, what changed meanwhile is found, and nothing else restarts.
+fn is_unread(workload: &Workload, name: &str, settings: &RestartSettings) -> bool {
+    let secrets = workload.references.keys().filter(|config| config.kind == ConfigKind::Secret);
+    !settings.follows(ConfigKind::Secret) && secrets.into_iter().any(|config| config.to_string() == name)
+}
+
 /// Whether a config's name is one that a workload or the config itself has opted out of.
-pub(super) fn is_ignored(workload: &super::workload::Workload, config: &ConfigName, says_so_itself: bool) -> bool {
+pub(super) fn is_ignored(workload: &Workload, config: &ConfigName, says_so_itself: bool) -> bool {
     flip!("config-cannot-opt-out", says_so_itself, false)
         || flip!(
             "ignores-unread",

@@ -1,6 +1,8 @@
 //! What an operator can choose about restarts.
 
 use super::budget::Budget;
+use super::keyed::SecretChecksums;
+use super::references::ConfigKind;
 use super::window::Window;
 
 /// Whose choices are followed.
@@ -19,6 +21,8 @@ pub enum Profile {
 pub struct RestartSettings {
     /// Whose choices are followed.
     pub profile: Profile,
+    /// Whether Secrets restart workloads, and how their checksums are made.
+    pub secrets: SecretChecksums,
     /// How long changes are gathered.
     pub window: Window,
     /// How often one workload may be restarted; of no meaning to xing's profile.
@@ -27,4 +31,19 @@ pub struct RestartSettings {
     pub ignored_errors: Vec<String>,
     /// Whether to write nothing but reports of what would be written.
     pub dry_run: bool,
+}
+
+impl RestartSettings {
+    /// How the checksums of Secrets are made: keyed in the safe profile, plain in xing's, and never otherwise.
+    pub(crate) fn secret_checksums(&self) -> &SecretChecksums {
+        match (self.profile, &self.secrets) {
+            (Profile::Safe, SecretChecksums::Keyed(_)) | (Profile::Xing, SecretChecksums::Unkeyed) => &self.secrets,
+            _ => &SecretChecksums::None,
+        }
+    }
+
+    /// Whether configs of this kind restart workloads.
+    pub(crate) fn follows(&self, kind: ConfigKind) -> bool {
+        kind == ConfigKind::ConfigMap || *self.secret_checksums() != SecretChecksums::None
+    }
 }

@@ -1,13 +1,15 @@
 //! What the watches have shown: configs as checksums, workloads as facts, and who uses what.
 //!
-//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`.
+//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`, `config-restart/secret-keyed`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::checksum::Digest;
 use super::config::Config;
+use super::keyed::SecretChecksums;
 use super::references::{ConfigKind, ConfigName, Use};
-use super::settings::Profile;
+use super::settings::{Profile, RestartSettings};
 use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::{plan, safe};
 
@@ -15,6 +17,7 @@ use super::{plan, safe};
 #[derive(Debug)]
 pub(super) struct View {
     profile: Profile,
+    secrets: SecretChecksums,
     configs: BTreeMap<ConfigName, Known>,
     listed: BTreeSet<ConfigKind>,
     workloads: BTreeMap<WorkloadName, Arc<Workload>>,
@@ -42,9 +45,10 @@ pub(super) fn number(version: &str) -> u64 {
 }
 
 impl View {
-    pub(super) fn new(profile: Profile) -> Self {
+    pub(super) fn new(settings: &RestartSettings) -> Self {
         Self {
-            profile,
+            profile: settings.profile,
+            secrets: settings.secret_checksums().clone(),
             configs: BTreeMap::new(),
             listed: BTreeSet::new(),
             workloads: BTreeMap::new(),
@@ -132,6 +136,9 @@ impl View {
                     workload.references.clear();
                     workload.applied.clear();
                 }
+                if let SecretChecksums::Keyed(keys) = &self.secrets {
+                    keys.read(&mut workload);
+                }
                 for config in self.references(&workload).into_keys() {
                     self.users.entry(config).or_default().insert(name.clone());
                 }
@@ -152,8 +159,10 @@ impl View {
         if unknown && workload.name.kind == WorkloadKind::DaemonSet {
             return BTreeMap::new();
         }
-        let counts =
-            |(_, used): &(&ConfigName, &Use)| flip!("xing-knows-every-reference", !xing, true) || used.known_to_xing;
+        let counts = |(name, used): &(&ConfigName, &Use)| {
+            let is_followed = name.kind == ConfigKind::ConfigMap || self.secrets != SecretChecksums::None;
+            is_followed && (flip!("xing-knows-every-reference", !xing, true) || used.known_to_xing)
+        };
         workload.references.iter().filter(counts).map(|(name, used)| (name.clone(), used.clone())).collect()
     }
 
@@ -166,11 +175,38 @@ impl View {
     /// What is known of a config, to one that uses it so.
     pub(super) fn present(&self, name: &ConfigName, used: &Use) -> plan::Present {
         match self.configs.get(name) {
-            Some(Known { config, .. }) => {
-                plan::Present::There { used: config.digest.used(used), whole: config.digest.whole().to_owned() }
-            }
+            Some(Known { config: Config { digest, .. }, .. }) => plan::Present::There {
+                used: self.used(name, digest, used),
+                whole: self.checksum(name, digest.whole()),
+                by_previous_key: self.by_previous_key(name, digest, used),
+            },
             None if self.listed.contains(&name.kind) => plan::Present::Missing,
             None => plan::Present::Unknown,
+        }
+    }
+
+    /// The checksum to write of what a workload uses of a config.
+    pub(super) fn used(&self, name: &ConfigName, digest: &Digest, used: &Use) -> String {
+        self.checksum(name, &digest.used(used))
+    }
+
+    /// The checksum to write of a config that has this plain one.
+    fn checksum(&self, name: &ConfigName, plain: &str) -> String {
+        match &self.secrets {
+            SecretChecksums::Keyed(keys) if name.kind == ConfigKind::Secret => {
+                flip!("secrets-unkeyed", keys.checksum(name, plain), plain.to_owned())
+            }
+            _ => plain.to_owned(),
+        }
+    }
+
+    fn by_previous_key(&self, name: &ConfigName, digest: &Digest, used: &Use) -> Vec<String> {
+        match &self.secrets {
+            SecretChecksums::Keyed(keys) if name.kind == ConfigKind::Secret => {
+                let plain = [digest.used(used), digest.whole().to_owned()];
+                plain.iter().filter_map(|plain| keys.previous(name, plain)).collect()
+            }
+            _ => Vec::new(),
         }
     }
 }

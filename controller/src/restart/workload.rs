@@ -81,6 +81,11 @@ pub struct Workload {
     pub enabled: bool,
     /// The checksums that its pods are known to have.
     pub applied: Applied,
+    /// Whether plain checksums of Secrets were among them when they were read. Here they are keyed; the
+    /// annotation still has them.
+    pub rekeyed: bool,
+    /// Configs, as the annotation names them, whose checksum was made with a key that is not here.
+    pub unknown_key: BTreeSet<String>,
     /// What is wrong with the annotation that tells them.
     pub problem: Option<String>,
     /// When it was restarted of late.
@@ -127,6 +132,8 @@ impl Workload {
                 annotation(names::ENABLED).is_some()
             ),
             applied,
+            rekeyed: false,
+            unknown_key: BTreeSet::new(),
             problem,
             restarts: read_restarts(annotation(names::RESTARTS)),
             trigger: template["metadata"]["annotations"][names::TRIGGER].as_str().map(str::to_owned),
@@ -138,5 +145,10 @@ impl Workload {
             name: WorkloadName { kind, namespace: meta.namespace.clone(), name: meta.name.clone() },
             meta,
         })
+    }
+    /// What its pods are known to have of a config: a checksum of an unknown key does not tell.
+    pub(super) fn known(&self, config: &str) -> Option<&String> {
+        let is_told = |_: &&String| flip!("unknown-key-restarts", !self.unknown_key.contains(config), true);
+        self.applied.get(config).filter(is_told)
     }
 }

@@ -22,7 +22,8 @@ use super::{ApiServer, Recorder, RequestError, Resource};
 use crate::clock::{self, Clock};
 use crate::metrics::{Metrics, RestartNumbers};
 use crate::restart::{
-    Agent, ApplyError, ConfigKind, Numbers, Outcome, Profile, RestartSettings, Tools, Work, WorkloadKind, apply,
+    Agent, ApplyError, ConfigKind, Numbers, Outcome, Profile, RestartSettings, SecretChecksums, Tools, Work,
+    WorkloadKind, apply,
 };
 use crate::settings::Settings;
 
@@ -97,7 +98,7 @@ impl Restarts {
 
     /// Kinds that are watched.
     pub(super) fn watched(&self) -> usize {
-        4 + usize::from(self.knows_daemon_sets())
+        3 + usize::from(self.settings.follows(ConfigKind::Secret)) + usize::from(self.knows_daemon_sets())
     }
 
     /// xing's controller does not.
@@ -111,6 +112,7 @@ impl Restarts {
         tasks: &mut JoinSet<()>,
         seen: &impl Fn() -> F,
     ) {
+        self.say_of_secrets();
         // A kind that may not be listed holds nobody up; were it to be listed later, that counts no more.
         let once = |resource| {
             lock(&self.waived).insert(resource, Box::new(seen()));
@@ -118,11 +120,29 @@ impl Restarts {
             move || this.waive(resource)
         };
         tasks.spawn(reflect::<ConfigMap, _>(self.clone(), once(Resource::ConfigMaps)));
-        tasks.spawn(reflect::<Secret, _>(self.clone(), once(Resource::Secrets)));
+        if self.settings.follows(ConfigKind::Secret) {
+            tasks.spawn(reflect::<Secret, _>(self.clone(), once(Resource::Secrets)));
+        }
         tasks.spawn(reflect::<Deployment, _>(self.clone(), once(Resource::Deployments)));
         tasks.spawn(reflect::<StatefulSet, _>(self.clone(), once(Resource::StatefulSets)));
         if self.knows_daemon_sets() {
             tasks.spawn(reflect::<DaemonSet, _>(self.clone(), once(Resource::DaemonSets)));
+        }
+    }
+
+    /// Says at start whether Secrets restart workloads, and what is to be done where they do not.
+    fn say_of_secrets(&self) {
+        match self.settings.secret_checksums() {
+            SecretChecksums::Keyed(keys) => tracing::info!(key = keys.id(), "The checksums of Secrets are keyed."),
+            SecretChecksums::Unkeyed => tracing::warn!(
+                "The checksums of Secrets have no key: whoever may read workloads can find out what a Secret holds if \
+                 it can be guessed. The safe profile has keyed ones."
+            ),
+            SecretChecksums::None => tracing::warn!(
+                "There is no key for the checksums of Secrets: only ConfigMaps restart workloads, and no Secret is \
+                 read. Make a key (rollout-controller config-restart-key | kubectl create -f -), mount that Secret, \
+                 name the folder with --secret-checksum-keys, and start again."
+            ),
         }
     }
 

@@ -131,6 +131,15 @@ fn the_manifests_for_restarts_are_understood() {
     for selector in spreads.iter().map(|spread| &spread["labelSelector"]).chain([&budget["spec"]["selector"]]) {
         assert_eq!(selector["matchLabels"], pod["metadata"]["labels"]);
     }
+    // The key: mounted where it is looked for, and readable to the one user that there is.
+    let volume = &pod["spec"]["volumes"][0];
+    let mount = &container["volumeMounts"][0];
+    assert_eq!((&mount["name"], &mount["readOnly"]), (&volume["name"], &true.into()));
+    let flag = format!("--secret-checksum-keys={}", mount["mountPath"].as_str().unwrap());
+    assert!(arguments.contains(&flag), "{flag}");
+    let secret = &volume["secret"];
+    assert_eq!((&secret["secretName"], &secret["optional"]), (&"config-restart-key".into(), &true.into()));
+    assert_eq!(pod["spec"]["securityContext"]["fsGroup"], pod["spec"]["securityContext"]["runAsGroup"]);
 }
 
 /// The policy selects the pods and allows the ports that they listen on, no others.

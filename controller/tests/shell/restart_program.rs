@@ -1,6 +1,8 @@
-//! `rollout-controller config-restart` as a process, in real time: xing's environment, its metrics over HTTP, its memory, its end.
+//! `rollout-controller config-restart` as a process, in real time: xing's environment, its metrics over HTTP, its memory, its end, and what
+//! it logs of Secrets and of the key to their checksums.
 
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -92,4 +94,100 @@ async fn a_thousand_configs_and_two_hundred_workloads() {
     let stopped = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(stopped.success());
     assert!(child.wait().unwrap().success(), "an orderly end is a success");
+}
+
+/// A folder for one test, under the build's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Starts it with these arguments and all logs in a file, and waits until they say something.
+async fn logs_until(server: &Server, name: &str, arguments: &[&str], done: impl Fn(&str) -> bool) -> String {
+    let log = folder(name).join("log");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
+    program.args(["config-restart", "--metrics-bind-address=0"]).args(arguments);
+    program.env("RESTART_GRACE_PERIOD", "1").env("RESTART_CHECK_PERIOD", "100").env("RUST_LOG", "trace");
+    program.env("KUBECONFIG", server.kubeconfig(name).await).stderr(std::fs::File::create(&log).unwrap());
+    let mut child = program.spawn().unwrap();
+    let read = || std::fs::read_to_string(&log).unwrap();
+    for _ in 0..3000 {
+        if done(&read()) || child.try_wait().unwrap().is_some() {
+            break;
+        }
+        pass(Duration::from_millis(20)).await;
+    }
+    child.kill().ok();
+    child.wait().unwrap();
+    let text = read();
+    assert!(done(&text), "{text}");
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_key_it_says_so_at_start() {
+    let server = Server::for_restarts();
+    let text = logs_until(&server, "no-key", &[], |text| text.contains("Started.") && text.contains("no key")).await;
+    let warning = text.lines().find(|line| line.contains("no key")).unwrap();
+    assert!(warning.contains("WARN"), "{warning}");
+    for remedy in
+        ["only ConfigMaps restart workloads", "rollout-controller config-restart-key", "--secret-checksum-keys"]
+    {
+        assert!(warning.contains(remedy), "{warning}");
+    }
+}
+
+/// With everything logged that can be: neither the key, nor what a Secret holds, nor its checksum.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_log_has_the_key_or_a_secret() {
+    let server = Server::for_restarts();
+    let secret = |pin: &str| json!({"metadata": {"name": "s"}, "data": {"pin": pin}});
+    let from = json!([{"secretRef": {"name": "s"}}]);
+    let mut web = workload("web", "c");
+    web["spec"]["template"]["spec"]["containers"][0]["envFrom"] = from;
+    server.put("secrets", secret("NDkzODE3"));
+    server.put("deployments", web);
+    let key = "68747470733a2f2f676f6c642e6578616d706c652f7265643f626c7565";
+    let keys = folder("one-key");
+    std::fs::write(keys.join("key"), format!("{key}-and-some-more")).unwrap();
+    let flag = format!("--secret-checksum-keys={}", keys.display());
+    let annotation = || {
+        let web = server.get("deployments/web");
+        let text = web["metadata"]["annotations"]["com.xing.deployment-restart.applied-config-checksums"].as_str();
+        text.unwrap_or_default().to_owned()
+    };
+    let first = std::cell::OnceCell::new();
+    let text = logs_until(&server, "one-key", &[&flag], |text| {
+        let now = annotation();
+        if now.contains("hmac-sha256:") && first.get().is_none() {
+            first.set(now.clone()).unwrap();
+            server.put("secrets", secret("MDAwMDAx"));
+        }
+        first.get().is_some_and(|first| *first != now) && text.contains("restart=true")
+    })
+    .await;
+    let mac = |annotation: &str| annotation.rsplit_once(':').unwrap().1.trim_end_matches(['"', '}']).to_owned();
+    let (before, after) = (mac(first.get().unwrap()), mac(&annotation()));
+    let plain = ["a788ed0012e95e75", "ea91f6819069c70d"];
+    let hidden = [key, "NDkzODE3", "MDAwMDAx", &before, &after, plain[0], plain[1]];
+    let shown: Vec<_> = hidden.into_iter().filter(|hidden| text.contains(hidden)).collect();
+    assert_eq!(shown, [""; 0]);
+}
+
+/// What is made for an installation is a key that the controller takes.
+#[test]
+fn a_new_key_is_printed_and_each_is_another() {
+    let make = |arguments: &[&str]| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
+        let output = program.arg("config-restart-key").args(arguments).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let (one, two) = (make(&[]), make(&["--namespace=elsewhere"]));
+    assert_eq!((&one["metadata"]["name"], &one["kind"]), (&json!("config-restart-key"), &json!("Secret")));
+    assert_eq!(two["metadata"]["namespace"], "elsewhere");
+    let key = |secret: &Value| secret["stringData"]["key"].as_str().unwrap().to_owned();
+    assert_eq!(key(&one).len(), 64);
+    assert_ne!(key(&one), key(&two));
 }

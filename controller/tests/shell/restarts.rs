@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rollout_controller::{
-    Clock, ControllerName, Metrics, Process, Profile, RateLimit, RestartSettings, RunError, Settings, run, serve,
+    ChecksumKeys, Clock, ControllerName, Metrics, Process, Profile, RateLimit, RestartSettings, RunError,
+    SecretChecksums, Settings, run, serve,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -36,7 +37,12 @@ fn settings(restart: RestartSettings) -> Settings {
 }
 
 fn profile(profile: Profile) -> RestartSettings {
-    RestartSettings { profile, ..RestartSettings::default() }
+    let keys = ChecksumKeys::new(b"the key of these tests, long enough", None).unwrap();
+    let secrets = match profile {
+        Profile::Safe => SecretChecksums::Keyed(keys),
+        Profile::Xing => SecretChecksums::Unkeyed,
+    };
+    RestartSettings { profile, secrets, ..RestartSettings::default() }
 }
 
 /// Starts it, and lets it come to rest.
@@ -243,16 +249,72 @@ async fn forbidden_secrets_hold_nobody_up() {
     server.put("deployments", workload("web", "c"));
     let mut other = workload("other", "c");
     other["spec"]["template"]["spec"]["volumes"] = json!([{"secret": {"secretName": "s"}}]);
-    other["metadata"]["annotations"][CHECKSUMS] = r#"{"secret/default/s":"0000000000000000"}"#.into();
+    let remembered = r#""secret/default/s":"hmac-sha256:ec8c24c5:0000000000000000""#;
+    other["metadata"]["annotations"][CHECKSUMS] = format!("{{{remembered}}}").into();
     server.put("deployments", other);
     let (task, metrics) = start(&server, profile(Profile::Safe)).await;
     server.put("configmaps", config("c", "2"));
     pass(Duration::from_secs(10)).await;
     assert_eq!(numbers(&metrics)[3], 2.0);
     let kept = server.get("deployments/other")["metadata"]["annotations"][CHECKSUMS].as_str().unwrap().to_owned();
-    assert!(kept.contains(r#""secret/default/s":"0000000000000000""#), "{kept}");
+    assert!(kept.contains(remembered), "{kept}");
     assert!(metrics.text().contains("rollout_controller_config_restart_forbidden_kinds 1"));
     assert!(!task.is_finished());
+}
+
+/// A workload that mounts a Secret.
+fn mounts(secret: &str) -> Value {
+    let mut web = workload("web", "c");
+    web["spec"]["template"]["spec"]["volumes"] = json!([{"secret": {"secretName": secret}}]);
+    web
+}
+
+/// No write, event or metric has it, save the one annotation, and there it is keyed.
+#[tokio::test(start_paused = true)]
+async fn the_checksum_of_a_secret_is_in_the_annotation_alone() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "1"));
+    server.put("secrets", json!({"metadata": {"name": "s"}, "data": {"pin": "NDkzODE3"}}));
+    server.put("deployments", mounts("s"));
+    let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
+    server.put("secrets", json!({"metadata": {"name": "s"}, "data": {"pin": "MDAwMDAx"}}));
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(events(&server), ["ConfigRestart Restarting: Secret s changed (key pin)"]);
+    let mut written = server.writes();
+    let mut checksums = Vec::new();
+    for (_, body) in &mut written {
+        let Some(annotation) = body.pointer_mut(&format!("/metadata/annotations/{CHECKSUMS}")) else { continue };
+        let applied: Value = serde_json::from_str(annotation.take().as_str().unwrap()).unwrap();
+        checksums.push(applied["secret/default/s"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(checksums.len(), 2, "{checksums:?}");
+    assert!(checksums.iter().all(|checksum| checksum.starts_with("hmac-sha256:ec8c24c5:")), "{checksums:?}");
+    let others: String = written.iter().map(|(_, body)| body.to_string()).chain([metrics.text()]).collect();
+    // As xing's controller has them.
+    let plain = ["a788ed0012e95e75", "ea91f6819069c70d"];
+    let leaks: Vec<_> = [plain[0], plain[1], "hmac-sha256", &checksums[0][21..], &checksums[1][21..]]
+        .into_iter()
+        .filter(|checksum| others.contains(checksum))
+        .collect();
+    assert_eq!(leaks, [""; 0]);
+    assert!(!plain.iter().any(|plain| server.get("deployments/web").to_string().contains(plain)));
+}
+
+/// What is not followed is not read either.
+#[tokio::test(start_paused = true)]
+async fn no_secret_is_read_without_a_key() {
+    let server = Server::for_restarts();
+    server.put("configmaps", config("c", "1"));
+    server.put("secrets", json!({"metadata": {"name": "s"}, "data": {"pin": "NDkzODE3"}}));
+    server.put("deployments", mounts("s"));
+    let restart = RestartSettings { secrets: SecretChecksums::None, ..profile(Profile::Safe) };
+    let (_task, metrics) = start(&server, restart).await;
+    server.put("configmaps", config("c", "2"));
+    pass(Duration::from_secs(10)).await;
+    assert_eq!(numbers(&metrics)[..4], [1.0, 1.0, 2.0, 1.0]);
+    assert!(!server.paths().iter().any(|path| path.contains("secrets")), "{:?}", server.paths());
+    let applied = server.get("deployments/web")["metadata"]["annotations"][CHECKSUMS].to_string();
+    assert!(applied.contains("configmap/default/c") && !applied.contains("secret/"), "{applied}");
 }
 
 /// Puts 1,000 configs there, and 200 workloads, of which 50 share the first config.

@@ -200,7 +200,7 @@ impl Spec {
             Self::OursProcess(path) => {
                 let program = ours::binary(path.as_deref())?;
                 let version = command::version(&program).await;
-                let arguments = ours::arguments(stage);
+                let arguments = ours::arguments(stage)?;
                 self.process(stage, &kubeconfig, &program, arguments, version).await
             }
             Self::Upstream(which) => {

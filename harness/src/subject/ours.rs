@@ -106,6 +106,11 @@ fn restart_settings(options: &RestartOptions) -> rollout_controller::RestartSett
             RestartProfile::Xing => rollout_controller::Profile::Xing,
             RestartProfile::Safe => rollout_controller::Profile::Safe,
         },
+        // Xing's profile has that controller's checksums, which have no key.
+        secrets: match options.profile {
+            RestartProfile::Xing => rollout_controller::SecretChecksums::Unkeyed,
+            RestartProfile::Safe => rollout_controller::SecretChecksums::Keyed(checksum_keys()),
+        },
         ignored_errors: options.ignored_errors.clone(),
         dry_run: options.dry_run,
         ..rollout_controller::RestartSettings::default()
@@ -116,6 +121,14 @@ fn restart_settings(options: &RestartOptions) -> rollout_controller::RestartSett
         settings.budget = rollout_controller::Budget { restarts, period };
     }
     settings
+}
+
+/// The key for the checksums of Secrets: always the same, so that identical arguments give an identical run. Nothing that it hides
+/// is a secret: cases hold what they put into Secrets.
+const CHECKSUM_KEY: &[u8] = b"lockstep: the same key in each run";
+
+fn checksum_keys() -> rollout_controller::ChecksumKeys {
+    rollout_controller::ChecksumKeys::new(CHECKSUM_KEY, None).expect("it is longer than 32 bytes")
 }
 
 async fn client_of(kubeconfig: &str) -> Result<kube::Client, SubjectError> {
@@ -172,11 +185,17 @@ pub(super) fn binary(path: Option<&Path>) -> Result<PathBuf, SubjectError> {
 }
 
 /// The binary's arguments. As for upstream: no leader election, and client limits that do not throttle.
-pub(super) fn arguments(stage: &Stage<'_>) -> Vec<String> {
-    vec![
+pub(super) fn arguments(stage: &Stage<'_>) -> Result<Vec<String>, SubjectError> {
+    let mut arguments = vec![
         format!("--controllers={}", stage.controllers),
         "--leader-elect=false".into(),
         "--kube-api-qps=2000".into(),
         "--kube-api-burst=4000".into(),
-    ]
+    ];
+    if stage.controllers.has(Controller::ConfigRestart) {
+        let folder = stage.folder.join("checksum-keys");
+        crate::private::write(&folder.join("key"), CHECKSUM_KEY)?;
+        arguments.push(format!("--secret-checksum-keys={}", folder.display()));
+    }
+    Ok(arguments)
 }

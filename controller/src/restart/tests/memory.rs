@@ -14,7 +14,8 @@ use super::world::{C, WEB, World, deployment, env_from};
 use crate::model::names::restart as names;
 
 fn there() -> Present {
-    Present::There { used: "new".to_owned(), whole: "whole".to_owned() }
+    let by_previous_key = vec!["rotated".to_owned()];
+    Present::There { used: "new".to_owned(), whole: "whole".to_owned(), by_previous_key }
 }
 
 fn record(checksum: &str) -> Verdict {
@@ -38,6 +39,7 @@ const OPTIONAL: bool = false;
 #[case::another(Some("old"), there(), None, REQUIRED, changed("old"))]
 #[case::another_optional(Some("old"), there(), None, OPTIONAL, changed("old"))]
 #[case::written_by_xings(Some("whole"), there(), None, REQUIRED, record("new"))]
+#[case::by_the_key_before(Some("rotated"), there(), None, REQUIRED, record("new"))]
 #[case::waited_for(Some(ABSENT), there(), None, REQUIRED, record("new"))]
 #[case::run_without(Some(ABSENT), there(), None, OPTIONAL, changed(ABSENT))]
 #[case::new_as_it_was(None, there(), had("new"), REQUIRED, record("new"))]

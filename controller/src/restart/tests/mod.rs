@@ -2,6 +2,7 @@
 
 mod agent;
 mod both;
+mod keyed;
 mod memory;
 mod safe;
 mod world;

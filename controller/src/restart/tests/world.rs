@@ -13,7 +13,8 @@ use super::super::config::Described;
 use super::super::plan::Restart;
 use super::super::workload::Workload;
 use super::super::{
-    Action, Agent, Budget, ConfigKind, ConfigName, Outcome, Profile, RestartSettings, WorkloadKind, WorkloadName,
+    Action, Agent, Budget, ChecksumKeys, ConfigKind, ConfigName, Outcome, Profile, RestartSettings, SecretChecksums,
+    WorkloadKind, WorkloadName,
 };
 use crate::model::names::restart as names;
 
@@ -31,7 +32,11 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(profile: Profile) -> Self {
-        Self::with(RestartSettings { profile, ..RestartSettings::default() })
+        let secrets = match profile {
+            Profile::Safe => keyed(ONE, None),
+            Profile::Xing => SecretChecksums::Unkeyed,
+        };
+        Self::with(RestartSettings { profile, secrets, ..RestartSettings::default() })
     }
 
     pub(super) fn budget(restarts: u32, seconds: u64) -> Self {
@@ -60,7 +65,7 @@ impl World {
 
     /// Nothing happens but what is planned for: it is only told of.
     pub(super) fn dry() -> Self {
-        Self::with(RestartSettings { dry_run: true, ..RestartSettings::default() })
+        Self::with(RestartSettings { dry_run: true, secrets: keyed(ONE, None), ..RestartSettings::default() })
     }
 
     /// With a workload that has its two configs, long ago.
@@ -76,6 +81,12 @@ impl World {
     /// The controller begins anew, and has seen nothing yet.
     pub(super) fn forget(&mut self) {
         self.agent = Agent::new(self.settings.clone());
+    }
+
+    /// The controller ends and begins anew with other keys.
+    pub(super) fn restart_with(&mut self, secrets: SecretChecksums) {
+        self.settings.secrets = secrets;
+        self.restart_controller();
     }
 
     /// Both kinds of config have been seen.
@@ -176,8 +187,9 @@ impl World {
         }
         if let Some(name) = workload {
             let now = object.map(|object| Workload::read(name.kind, &object).unwrap());
-            if self.agent.workload(&name, now, at).is_some() {
-                self.told.push("unreadable");
+            if let Some(work) = self.agent.workload(&name, now, at) {
+                let is_unknown = matches!(work.action, Action::UnknownKey(_));
+                self.told.push(if is_unknown { "unknown key" } else { "unreadable" });
             }
         }
     }
@@ -260,6 +272,14 @@ impl World {
         self.objects[path]["metadata"]["annotations"][names::CHECKSUMS].as_str().unwrap_or("-").to_owned()
     }
 }
+
+/// Keys as a test has them.
+pub(super) fn keyed(current: &str, previous: Option<&str>) -> SecretChecksums {
+    SecretChecksums::Keyed(ChecksumKeys::new(current.as_bytes(), previous.map(str::as_bytes)).unwrap())
+}
+
+pub(super) const ONE: &str = "the first key, long enough for a test";
+pub(super) const TWO: &str = "the second key, long enough for a test";
 
 pub(super) fn deployment(name: &str, pod_spec: Value) -> Value {
     json!({
