@@ -6,6 +6,7 @@
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
 //! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step, `counts` how many pods there can be.
+//! * `secret` takes the values of Secrets out of what is kept of a run.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`schema()`] tells editors the shape of it.
 //! * [`filter`] chooses among cases.
@@ -34,6 +35,7 @@ mod restart;
 mod rollout;
 mod ruled;
 mod schema;
+mod secret;
 mod short;
 mod step;
 mod tree;
@@ -45,6 +47,7 @@ pub use finding::{CaseError, Findings, Placed};
 pub use model::{Case, RestartOptions, RestartProfile};
 pub(crate) use ruled::rules;
 pub use schema::schema;
+pub(crate) use secret::{masked, redact, redacted};
 
 #[cfg(test)]
 mod tests;

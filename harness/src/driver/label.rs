@@ -1,5 +1,6 @@
 //! An edge in the words of its case, for marks, timelines and messages. Pure.
 
+use crate::case::masked;
 use crate::case::model::{Case, Count, Edge, Life, Naming, Place, Pods, Readiness, Traits};
 use crate::pointer::At;
 
@@ -9,6 +10,9 @@ pub fn label(case: &Case, edge: &Edge) -> String {
     let name = |name: &str| if only { String::new() } else { format!(" {name}") };
     match edge {
         Edge::Apply(manifest) => apply(manifest),
+        Edge::Patch { target, patch, .. } if target.kind == "secret" => {
+            format!("patch {}/{} {}", target.kind, target.name, masked(patch))
+        }
         Edge::Patch { target, patch, .. } => format!("patch {}/{} {patch}", target.kind, target.name),
         Edge::Delete { target, cascade } => match cascade {
             crate::case::model::Cascade::Background => format!("delete {}/{}", target.kind, target.name),

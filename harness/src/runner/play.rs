@@ -8,6 +8,7 @@ use super::Seat;
 use super::kinds::{is_user, one, pod_edge};
 use super::ledger::Ledger;
 use super::middle::{self, Trap};
+use crate::case;
 use crate::case::model::{Bindings, Case, Count, Edge, Pods, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
@@ -115,7 +116,9 @@ impl Seat<'_> {
         }
         world.close_journal(&namespace);
         let end = End { completed, events_complete, at: world.elapsed() - began };
-        Recording { header, entries: play.entries, end: Some(end) }
+        let mut recording = Recording { header, entries: play.entries, end: Some(end) };
+        case::redact(&mut recording);
+        recording
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! It is taken from the text, not from the parsed case: an old recording is digested even where this build no longer reads
 //! its case. What cannot change the meaning is left out: comments on lines of their own, blank lines, blanks at the end of
-//! a line, the description, and the case's rules, which are asked of a recording and change nothing in it.
+//! a line, the description, and the case's rules, which are asked of a recording and change nothing in it. Nor do values of Secrets go
+//! into it: short ones could be found by trying.
 
+use crate::case::redacted;
 use crate::fingerprint::{DIGITS, fingerprint};
 
 /// The digest of a case file's text: 16 hexadecimal digits in lower case.
 pub(crate) fn digest(source: &str) -> String {
-    fingerprint(meaning(source).flat_map(|line| line.bytes().chain([b'\n'])))
+    let source = redacted(source);
+    fingerprint(meaning(&source).flat_map(|line| line.bytes().chain([b'\n'])))
 }
 
 /// The digest in a comment of a timeline: `case: 0123456789abcdef`.
