@@ -37,17 +37,19 @@ pub(super) fn of(
     let words =
         [("timeline", Expectation::Timeline), ("outcomes", Expectation::Outcomes), ("rules", Expectation::Rules)];
     let chosen = expectation.and_then(|node| read::word(node, "expectation", &words, report)).unwrap_or_default();
-    let mut all = Vec::new();
+    // One that is no rule is told of by itself.
+    let (mut all, mut written) = (Vec::new(), false);
     if let Some(node) = rules {
         let names = When::ALL.map(When::name);
         let fields = Fields::of(node, "`rules`", &names, report);
         for (when, fields) in When::ALL.into_iter().zip(fields.into_iter().cycle()) {
             let Some(list) = fields.get(when.name()) else { continue };
             let texts = read::items(list, &format!("`{}`", when.name()), report).unwrap_or_default();
+            written |= !texts.is_empty();
             all.extend(texts.iter().filter_map(|text| rule(text, when, source, report)));
         }
     }
-    if let (Expectation::Rules, true, Some(node)) = (chosen, all.is_empty(), expectation) {
+    if let (Expectation::Rules, false, Some(node)) = (chosen, written, expectation) {
         report.add(node, "the case has no rules to be held against", "add `rules: {finally: [\"…\"]}`");
     }
     (all, chosen)

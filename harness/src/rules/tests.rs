@@ -232,7 +232,7 @@ fn what_depends_on_data_is_the_cases_fault_at_the_frame(#[case] when: When, #[ca
     let found = first(&[rule(when, text)], &film().end()).unwrap();
     assert!(found.unfit && found.why.contains(why), "{found:?}");
     assert!(found.to_string().contains("cannot be evaluated"), "{found}");
-    let asked = format!("{} || true", text);
+    let asked = format!("{text} || true");
     assert!(Expression::read(&asked).is_ok() || text.ends_with("containers"));
 }
 

@@ -135,7 +135,7 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
     let failed = || ClusterError::request("removing what the harness has made");
-    for object in listed(api, &ours(true)).await.map_err(failed())? {
+    for object in listed(api, kind, &ours(true)).await.map_err(failed())? {
         let name = object.name_any();
         if named_ours(&name) {
             gone(api.delete(&name, &DeleteParams::default()).await).map_err(failed())?;
@@ -150,19 +150,19 @@ async fn leave_alone<K>(api: &Api<K>, kind: &'static str, swept: &mut Swept) -> 
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
-    let list = listed(api, &others()).await.map_err(ClusterError::request("listing what others have made"))?;
+    let list = listed(api, kind, &others()).await.map_err(ClusterError::request("listing what others have made"))?;
     list.iter().map(ResourceExt::name_any).filter(|name| named_ours(name)).for_each(|name| swept.left.add(kind, &name));
     Ok(())
 }
 
-/// All of a kind; none where the server does not know the kind, or does not show it: then nothing of it was made.
-async fn listed<K>(api: &Api<K>, which: &ListParams) -> kube::Result<Vec<K>>
+/// All of a kind; no admission policy where the server knows none, or does not let this user look: then none was made.
+async fn listed<K>(api: &Api<K>, kind: &str, which: &ListParams) -> kube::Result<Vec<K>>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
     match api.list(which).await {
         Ok(list) => Ok(list.items),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(kube::Error::Api(status)) if kind.starts_with(POLICY) && matches!(status.code, 403 | 404) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
