@@ -27,4 +27,17 @@ pub enum SuperviseError {
         /// What the system says.
         why: String,
     },
+    /// A process may not mount anything for itself alone.
+    #[error(
+        "cannot mount a folder at {} for one process: {why}; run as root, allow user namespaces to other users \
+         (user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns=0 where AppArmor restricts them), \
+         or run the controller as pods: deployment:MANIFEST",
+        at.display()
+    )]
+    Mount {
+        /// Where.
+        at: PathBuf,
+        /// What the system says.
+        why: String,
+    },
 }

@@ -18,6 +18,7 @@
 //! * A *detached* supervisor ([`Supervisor::detach`]) lives on without the process that started it,
 //!   until a certain process is gone (the nextest run whose trials share a cluster) or SIGTERM arrives.
 //! * What is no process of ours, such as a container, goes by a last program ([`Supervisor::finally`]).
+//! * A program can be given a folder at a path that is not ours to write ([`mounted()`]).
 //! * Should the supervisor itself be killed, the harness sees its pipe close and ends the groups.
 //!
 //! Borders: this room knows processes, files and signals; nothing of clusters or controllers. The two
@@ -26,17 +27,19 @@
 mod client;
 mod error;
 mod family;
+mod mounted;
 mod process;
 mod protocol;
 mod server;
 
 pub use client::{Child, Supervisor};
 pub use error::SuperviseError;
+pub use mounted::{can_mount, mounted};
 pub use process::ProcessId;
 pub use protocol::{Exit, Spec, Until};
 pub use server::main_if_asked;
 
-/// The environment variable that makes an executable of ours a supervisor.
+/// The environment variable that makes an executable of ours a supervisor, or the first moment of a program that is [`mounted()`].
 pub const MARK: &str = "LOCKSTEP_SUPERVISOR";
 
 /// How long a program of [`Supervisor::finally`] may take.

@@ -10,9 +10,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::family::Family;
 use super::protocol::{Exit, Order, Report, Spec, Until};
-use super::{FAREWELL, MARK};
+use super::{FAREWELL, MARK, mounted};
 use crate::clock;
 
+/// What a shell exits with when a program cannot be started.
+const EXEC_FAILED: i32 = 126;
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 /// After SIGKILL. Only a program stuck in the kernel takes longer.
@@ -24,8 +26,11 @@ const LOOK: Duration = Duration::from_millis(200);
 ///
 /// To be called as the first thing in `main` of every executable that may start a [`super::Supervisor`].
 pub fn main_if_asked() {
-    if std::env::var_os(MARK).is_none() {
-        return;
+    let Some(role) = std::env::var_os(MARK) else { return };
+    if role == mounted::ROLE {
+        // Before any thread is there: a process with several cannot change its user namespace.
+        eprintln!("{}", mounted::become_mounted());
+        std::process::exit(EXEC_FAILED);
     }
     // On a thread of its own, as a `main` that is async already has a runtime on this one.
     let outcome = std::thread::spawn(|| {
