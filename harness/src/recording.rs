@@ -9,6 +9,7 @@
 //! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
 //! recorder replaces them by digests.
 
+mod diagnosis;
 mod names;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use diagnosis::Diagnosis;
 
 use crate::controllers::Controllers;
 use crate::expect::Expect;
@@ -168,6 +171,9 @@ pub struct Request {
     pub name: String,
     /// The HTTP status of the answer; 0 if there was none.
     pub status: u16,
+    /// What the server said with an error; not about Secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The namespace where it is not the case's; empty for a request about the whole cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
@@ -271,6 +277,9 @@ pub struct End {
     pub events_complete: bool,
     /// Milliseconds since the recording began.
     pub at: u64,
+    /// What helps to find out why the subject got into trouble, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// A whole recording, in memory.

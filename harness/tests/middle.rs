@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         }),
         trial("a-subject-that-hangs-when-started-again", || {
             let (spec, _mark) = once("exec sleep 600")?;
-            plays(&spec, CRASH, Verdict::NonConformant, "came to rest wrong")
+            plays(&spec, CRASH, Verdict::NonConformant, "settled in the wrong state")
         }),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -27,6 +27,13 @@ pub struct RestartOptions {
     pub dry_run: bool,
 }
 
+impl RestartOptions {
+    /// Whether nothing is said but a profile.
+    pub fn is_profile_alone(&self) -> bool {
+        *self == Self { profile: self.profile, ..Self::default() }
+    }
+}
+
 /// Whose choices it makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RestartProfile {
@@ -35,6 +42,31 @@ pub enum RestartProfile {
     /// No restart is missed, and none is made for adoption.
     #[default]
     Safe,
+}
+
+impl RestartProfile {
+    /// As a case has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Xing => "xing",
+            Self::Safe => "safe",
+        }
+    }
+}
+
+impl std::fmt::Display for RestartProfile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for RestartProfile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = [Self::Xing, Self::Safe].into_iter().find(|profile| profile.as_str() == text);
+        found.ok_or_else(|| format!("unknown restart profile '{text}': expected xing or safe"))
+    }
 }
 
 /// Whose Deployment controller runs beside the subject, where it brings none: `with: {deployment: upstream}`.

@@ -87,6 +87,7 @@ async fn recorded(
                 eprintln!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
                 for (case, recordings) in cases.iter().zip(&mut recordings) {
                     for _ in 0..plays(case) {
+                        seat.revive().await?;
                         recordings.push(seat.play(case).await);
                     }
                 }

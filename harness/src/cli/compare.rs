@@ -44,11 +44,11 @@ struct Side {
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
     let [left, right] = specs.as_slice() else {
         return Err(CliError::Usage(format!("compare takes --subject twice, not {} times", specs.len())));
     };
+    let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     let all = clock::instant();
     let telling = Telling::new(&arguments.reports);

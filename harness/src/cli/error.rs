@@ -22,6 +22,9 @@ pub enum CliError {
     /// Nothing was selected.
     #[error("no case selected; `lockstep list` shows what there is")]
     NoCase,
+    /// None of those that were selected is for the subject.
+    #[error("none of the selected cases is for {0}")]
+    NoneLeft(String),
     /// The words on the command line do not go together.
     #[error("{0}")]
     Usage(String),
@@ -84,12 +87,12 @@ impl CliError {
                 | SubjectError::Client(_)
                 | SubjectError::Stays { .. },
             ) => Outcome::Inconclusive,
-            // As one that ends at once, which is seated, and fails every case.
-            Self::Subject(SubjectError::NotReady { .. }) => Outcome::NonConformant,
+            // The subject's own failure, in every case.
+            Self::Subject(SubjectError::NotReady { .. } | SubjectError::EndsAtStart { .. }) => Outcome::NonConformant,
             Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {
                 Outcome::Inconclusive
             }
-            Self::NoCase => Outcome::NothingSelected,
+            Self::NoCase | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
             Self::Shelf(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
         }

@@ -52,8 +52,8 @@ pub(super) struct Arguments {
 pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliError> {
     arguments.place.site = arguments.place.site.or(SiteName::Sim);
     let kinds = kinds(&arguments.only)?;
-    let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
+    let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {

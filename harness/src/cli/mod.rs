@@ -5,6 +5,7 @@
 //! standard error.
 
 mod bless;
+mod choice;
 mod cluster;
 mod compare;
 mod completions;

@@ -28,8 +28,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
-    let cases = arguments.selection.cases()?;
     let spec: Spec = arguments.subject.parse()?;
+    let cases = arguments.place.choose(&arguments.selection, std::slice::from_ref(&spec))?;
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     let mut cut = false;
     for (brought, cases) in arguments.place.by_lab(cases) {

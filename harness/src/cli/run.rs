@@ -72,8 +72,8 @@ pub(super) enum Output {
 
 pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliError> {
     arguments.place.site = arguments.place.site.or(SiteName::Sim);
-    let cases = arguments.selection.cases()?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
+    let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     if arguments.seeds.is_some() && arguments.place.site.cluster() != SiteName::Sim {
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
@@ -185,6 +185,9 @@ async fn judged(
         }
     }
     stage::pace(spec, outcomes.len(), since.elapsed());
+    // No case shows an end between two of them; it is the subject's failure all the same.
+    let between: Vec<String> = player.seats().iter().flat_map(Seat::ended_between).collect();
+    outcomes.extend(between.iter().map(|_| Outcome::NonConformant));
     Ok(outcomes)
 }
 

@@ -45,6 +45,13 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// Whether a case was named by its own path, not found in a folder.
+    pub(super) fn names(&self, case: &Case) -> bool {
+        self.paths.iter().any(|path| path.is_file() && path.display().to_string() == case.path)
+    }
+}
+
 /// What is blessed of a case.
 pub(super) fn blessed(case: &Case) -> Result<Shelf, CliError> {
     Ok(Shelf::beside(Path::new(&case.path))?)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::Duration;
 
 use futures::future::{join_all, select_all, try_join_all};
@@ -9,14 +10,17 @@ use futures::future::{join_all, select_all, try_join_all};
 use crate::clock::Instant;
 
 use super::CliError;
+use super::choice::{Choice, Suits};
+use super::select::Selection;
 use super::site::SiteArguments;
-use crate::case::Case;
 use crate::case::model::PodKind;
+use crate::case::{Case, RestartOptions, RestartProfile};
 use crate::clock;
 use crate::cluster::{self, Cluster, SiteName, Standing};
 use crate::controllers::Controllers;
 use crate::runner::{Lab, LabError, Player, Seat, SeatOptions, Simulation};
-use crate::subject::{Spec, SubjectError};
+use crate::subject::{ServiceAccount, Spec, SubjectError};
+use crate::supervise;
 
 /// Where to run.
 #[derive(Debug, Clone, clap::Args)]
@@ -33,6 +37,14 @@ pub(super) struct Place {
     /// that each case judges].
     #[arg(long, value_name = "CONTROLLERS")]
     controllers: Option<Controllers>,
+    /// How the subjects decide restarts, xing or safe: only cases of this profile are played. Ours is told by each case [default:
+    /// safe for other subjects].
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<RestartProfile>,
+    /// Give a `command:` subject what it would find in a pod: KUBERNETES_SERVICE_HOST and _PORT, and a service account's files, mounted for
+    /// it alone.
+    #[arg(long)]
+    in_cluster: bool,
     /// What is left to chance: a simulated cluster's names, uids and delays (with 0 nothing is delayed), and which faults are tried.
     /// The same seed gives the same.
     #[arg(long, default_value_t = 0, value_name = "N")]
@@ -58,12 +70,37 @@ pub(super) enum PodsArgument {
 }
 
 impl Place {
+    /// Those of the selected cases that are for the subjects; what is left out is said on standard error.
+    pub(super) fn choose(&self, selection: &Selection, specs: &[Spec]) -> Result<Vec<Case>, CliError> {
+        let strange = specs.iter().any(Spec::is_strange);
+        let default = Controllers::default();
+        let suits = Suits {
+            controllers: strange.then(|| self.controllers.as_ref().unwrap_or(&default)),
+            profile: self.profile.or_else(|| strange.then(RestartProfile::default)),
+            is_told: specs.iter().all(Spec::takes_restart_options),
+        };
+        let Choice { cases, told } = suits.choose(selection.cases()?, |case| selection.names(case));
+        told.iter().for_each(|line| eprintln!("{line}"));
+        if cases.is_empty() {
+            let names: Vec<_> = specs.iter().map(ToString::to_string).collect();
+            return Err(CliError::NoneLeft(names.join(" and ")));
+        }
+        Ok(cases)
+    }
+
     /// What cannot be done with these cases and subjects here, before anything runs.
     pub(super) fn check(&self, cases: &[Case], specs: &[Spec]) -> Result<(), CliError> {
         let usage = |why: String| Err(CliError::Usage(why));
         self.site.check()?;
         specs.iter().try_for_each(Spec::check)?;
         let site = self.site.cluster();
+        if self.in_cluster {
+            if !specs.iter().any(|spec| matches!(spec, Spec::Command(_))) {
+                return usage("--in-cluster is for subjects command:PROGRAM; add one, or leave it out".to_owned());
+            }
+            let mounts = supervise::can_mount(Path::new(ServiceAccount::AT));
+            mounts.map_err(|error| CliError::Usage(format!("--in-cluster: {error}")))?;
+        }
         for spec in specs {
             if let Spec::Deployment(path) = spec
                 && site != SiteName::Kind
@@ -183,7 +220,10 @@ impl Place {
                     _ => Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes },
                 };
                 done.push(work(spec, &player).await?);
-                player.seats().iter().for_each(|seat| refusals(spec, seat));
+                for seat in player.seats() {
+                    refusals(spec, seat);
+                    seat.ended_between().iter().for_each(|end| eprintln!("{spec}: {end}"));
+                }
                 player.leave().await;
             }
             Ok(done)
@@ -220,7 +260,12 @@ impl Place {
             PodsArgument::Held => PodKind::Held,
             PodsArgument::Real => PodKind::Real,
         });
-        let options = SeatOptions { budget: self.budget, pods, ..SeatOptions::default() };
+        // Where it cannot be told, its user has.
+        let told = spec.takes_restart_options();
+        let profile = self.profile.filter(|_| !told).unwrap_or_default();
+        let restart = RestartOptions { profile, ..RestartOptions::default() };
+        let in_cluster = self.in_cluster && matches!(spec, Spec::Command(_));
+        let options = SeatOptions { budget: self.budget, pods, restart, in_cluster, ..SeatOptions::default() };
         let seat = Seat::take(lab, spec, &options).await?;
         let version = &seat.identity().version;
         eprintln!(
@@ -243,7 +288,9 @@ impl Place {
             None => "",
         };
         let controllers = self.controllers.iter().map(|brought| format!(" --controllers {brought}"));
-        self.site.words() + pods + &controllers.collect::<String>() + &seed
+        let profile = self.profile.map_or_else(String::new, |profile| format!(" --profile {profile}"));
+        let in_cluster = if self.in_cluster { " --in-cluster" } else { "" };
+        self.site.words() + pods + &controllers.collect::<String>() + &profile + in_cluster + &seed
     }
 }
 

@@ -9,12 +9,14 @@ use super::body::{BodyError, Stream};
 use super::control::Control;
 use super::events::Events;
 use super::log::Ticket;
+use super::refusal::Refusal;
 
 /// The body of an answer: the server's, frame by frame, or the gate's own words. The request is finished when it is dropped.
 #[derive(Debug)]
 pub(super) struct Answer {
     content: Content,
-    _ticket: Ticket,
+    refusal: Option<Refusal>,
+    ticket: Ticket,
 }
 
 #[derive(Debug)]
@@ -31,8 +33,8 @@ enum Content {
 
 impl Answer {
     /// What the server sends.
-    pub(super) fn stream(body: Stream, ticket: Ticket) -> Self {
-        Self { content: Content::Stream(body), _ticket: ticket }
+    pub(super) fn stream(body: Stream, refusal: Option<Refusal>, ticket: Ticket) -> Self {
+        Self { content: Content::Stream(body), refusal, ticket }
     }
 
     /// What the server sends about a kind, on and on. Only JSON is told apart by event.
@@ -44,12 +46,12 @@ impl Answer {
             control.open_watch(&resource, false);
             Content::Opaque { body, _until_it_ends: Opaque { control: control.clone(), resource } }
         };
-        Self { content, _ticket: ticket }
+        Self { content, refusal: None, ticket }
     }
 
     /// What the gate itself says.
     pub(super) fn words(text: String, ticket: Ticket) -> Self {
-        Self { content: Content::Words(Some(text.into())), _ticket: ticket }
+        Self { content: Content::Words(Some(text.into())), refusal: None, ticket }
     }
 }
 
@@ -58,11 +60,18 @@ impl Body for Answer {
     type Error = BodyError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match &mut self.get_mut().content {
+        let Self { content, refusal, .. } = self.get_mut();
+        let polled = match content {
             Content::Stream(body) | Content::Opaque { body, .. } => Pin::new(body).poll_frame(cx),
             Content::Watch(events) => events.poll(cx),
             Content::Words(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+        };
+        if let (Poll::Ready(Some(Ok(frame))), Some(refusal)) = (&polled, refusal)
+            && let Some(bytes) = frame.data_ref()
+        {
+            refusal.push(bytes);
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -78,6 +87,14 @@ impl Body for Answer {
             Content::Stream(body) | Content::Opaque { body, .. } => body.size_hint(),
             Content::Watch(_) => SizeHint::default(),
             Content::Words(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if let Some(message) = self.refusal.take().and_then(|refusal| refusal.message()) {
+            self.ticket.refused_with(message);
         }
     }
 }

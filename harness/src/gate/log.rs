@@ -39,6 +39,8 @@ pub struct GateRequest {
     pub path: String,
     /// The HTTP status that the server answered with; `None` if its client went away before.
     pub status: Option<u16>,
+    /// What the server said with it where it is an error; not about Secrets.
+    pub message: Option<String>,
     /// How the client calls itself.
     pub user_agent: String,
 }
@@ -78,8 +80,20 @@ struct State {
     counts: BTreeMap<Verb, u64>,
     /// Requests that the server refused, by what was asked.
     refused: BTreeMap<String, u64>,
+    connections: Connections,
     /// Requests that have arrived and have no answer yet, by namespace; watches and Events aside.
     under_way: BTreeMap<String, u64>,
+}
+
+/// The connections that clients have opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// All of them.
+    pub opened: u64,
+    /// Those that broke off in the TLS handshake, before any request.
+    pub unsecured: u64,
+    /// Why the last of these did.
+    pub why: Option<String>,
 }
 
 impl GateLog {
@@ -95,6 +109,23 @@ impl GateLog {
     /// How many requests were finished in all, by verb.
     pub fn counts(&self) -> BTreeMap<Verb, u64> {
         self.state().counts.clone()
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> Connections {
+        self.state().connections.clone()
+    }
+
+    /// A client connected.
+    pub(super) fn connected(&self) {
+        self.state().connections.opened += 1;
+    }
+
+    /// A client's connection broke off in the TLS handshake.
+    pub(super) fn unsecured(&self, why: &std::io::Error) {
+        let connections = &mut self.state().connections;
+        connections.unsecured += 1;
+        connections.why = Some(why.to_string());
     }
 
     /// What the server refused, 401 or 403, and how often: `update deployments/status in NAMESPACE`.
@@ -146,6 +177,7 @@ impl GateLog {
                 name,
                 path: uri.path().to_owned(),
                 status: None,
+                message: None,
                 user_agent: user_agent.unwrap_or_default().into_owned(),
             }),
         }
@@ -189,11 +221,23 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// The server's answer began. A watch is written down now, as it has no end of its own; returns what it is of.
+    /// What it is about, plural; empty once it is written down.
+    pub(super) fn resource(&self) -> &str {
+        self.request.as_ref().map_or("", |request| &request.resource)
+    }
+
+    /// The server said why it refuses.
+    pub(super) fn refused_with(&mut self, message: String) {
+        if let Some(request) = &mut self.request {
+            request.message = Some(message);
+        }
+    }
+
+    /// The server's answer began. A watch that goes on is written down now, as it has no end of its own; returns what it is of.
     pub(super) fn answered(&mut self, status: u16) -> Option<String> {
         let request = self.request.as_mut()?;
         request.status = Some(status);
-        if request.verb != Verb::Watch {
+        if request.verb != Verb::Watch || !(200..300).contains(&status) {
             return None;
         }
         let resource = request.resource.clone();

@@ -10,11 +10,12 @@
 //! * HTTP/1.1 and HTTP/2 towards the subject, whichever it prefers; TLS verified against the cluster's
 //!   CA towards the server.
 //! * Every frame goes out as it comes in. A watch may be silent for minutes: nothing here has a
-//!   time-out. Without a command bodies are never decoded, so gzip and protobuf pass unseen.
+//!   time-out. Without a command no other bodies are decoded, so gzip and protobuf pass unseen.
 //! * Headers that belong to one connection stay on it; all others pass, `Authorization` among them.
 //! * A client that goes away takes its request to the server with it, and the other way round.
 //! * Towards the server the connection's flow-control window is as large as it gets: a stream that
 //!   nobody reads (a watch that is held) must not dam up the others on the same connection.
+//! * Of an answer that is an error, the message of the `Status` is read as it passes, and of nothing else (`refusal`).
 //! * A server that cannot be reached is a 502 with a `Status`, as the server itself would say it.
 //! * `Upgrade` does not pass: no controller runs `exec` or `port-forward`.
 //!
@@ -49,6 +50,7 @@ mod inside;
 mod log;
 mod met;
 mod passage;
+mod refusal;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -57,6 +59,6 @@ pub use crate::route::{Route, Verb};
 pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 pub use control::{Armed, ArmedWatch, Control};
 pub use error::GateError;
-pub use log::{GateLog, GateRequest};
+pub use log::{Connections, GateLog, GateRequest};
 pub use met::Met;
 pub use server::Gate;

@@ -20,6 +20,7 @@ use super::command::{Act, Refusal, Side, status_body};
 use super::control::Control;
 use super::log::{GateLog, Ticket};
 use super::met::Fate;
+use super::refusal;
 use crate::clock;
 use crate::cluster::sim::Sim;
 use crate::route::{Route, Verb};
@@ -151,10 +152,11 @@ impl Passage {
             Ok(answer) => {
                 let watch = ticket.answered(answer.status().as_u16());
                 let (mut head, body) = answer.into_parts();
+                let refusal = refusal::Refusal::of(&head, ticket.resource());
                 strip(&mut head.headers);
                 // Streaming, then finished: both are the body's.
                 let body = match watch.filter(|_| head.status.is_success()) {
-                    None => Answer::stream(body, ticket),
+                    None => Answer::stream(body, refusal, ticket),
                     Some(resource) => Answer::watch(body, ticket, &self.control, &resource, is_json(&head.headers)),
                 };
                 Response::from_parts(head, body)
@@ -251,6 +253,9 @@ fn refuse(refusal: Refusal, route: &Route, ticket: Ticket) -> Response<Answer> {
 /// The gate's own answer.
 fn words(code: StatusCode, status: &Value, mut ticket: Ticket) -> Response<Answer> {
     ticket.answered(code.as_u16());
+    if let Some(message) = refusal::message_of(status) {
+        ticket.refused_with(message);
+    }
     let mut response = Response::new(Answer::words(status.to_string(), ticket));
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

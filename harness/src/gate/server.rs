@@ -178,7 +178,11 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, passage: Arc<Passage>) 
 async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
     // A watch event is one small frame, which must not wait for a second one.
     let _ = socket.set_nodelay(true);
-    let Ok(stream) = tls.accept(socket).await else { return };
+    passage.log.connected();
+    let stream = match tls.accept(socket).await {
+        Ok(stream) => stream,
+        Err(error) => return passage.log.unsecured(&error),
+    };
     let cut = Arc::new(Notify::new());
     let cutter = Arc::clone(&cut);
     let service = service_fn(move |request: Request<Incoming>| {

@@ -161,7 +161,7 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
     let more = (scene.writes)() - writes;
     let budget = scene.budget;
     if more > 0 {
-        return subject(format!("never stopped writing: {more} more writes after {budget:?}"));
+        return subject(format!("never became quiet: {more} more writes after {budget:?}"));
     }
     if world.activity(scene.namespace) != activity {
         return lab("somebody other than the subject keeps writing in the case's namespace");
@@ -175,7 +175,7 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
     }
     match stuck {
         Some(Trouble { blame: Blame::Subject, why }) => {
-            let how = if writes == 0 { "did nothing" } else { "came to rest wrong" };
+            let how = if writes == 0 { "did nothing" } else { "settled in the wrong state" };
             subject(format!("{how}: {why} (after {budget:?})"))
         }
         Some(Trouble { blame: Blame::Lab, why }) => lab(&format!("{why} (after {budget:?})")),

@@ -39,10 +39,10 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         let budget = scene.budget;
         let unsettled = match stuck {
             _ if !still => {
-                Trouble { blame: Blame::Subject, why: format!("never stopped writing: still at it after {budget:?}") }
+                Trouble { blame: Blame::Subject, why: format!("never became quiet: still at it after {budget:?}") }
             }
             Some(Trouble { blame, why }) => {
-                let how = if (scene.writes)() == 0 { "did nothing" } else { "came to rest wrong" };
+                let how = if (scene.writes)() == 0 { "did nothing" } else { "settled in the wrong state" };
                 Trouble { blame, why: format!("{how}: {why} (after {budget:?})") }
             }
             None => Trouble { blame: Blame::Subject, why: format!("a request had no answer after {budget:?}") },

@@ -1,5 +1,6 @@
 //! One case that did not pass: what went wrong first, in the lines of the timeline and of the case file.
 
+use super::conduct::conduct;
 use super::paint::Paint;
 use super::rows::{Row, in_short, rows, what_differs};
 use super::staircase::staircase;
@@ -9,6 +10,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::plain;
 use crate::recording::Blame;
 use crate::rules::Broken;
+use crate::subject::ENDED;
 use crate::timeline::Timeline;
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
@@ -32,6 +34,7 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
         out.push(String::new());
         out.extend(others.into_iter().map(|finding| format!("  also: {}", brief(finding))));
     }
+    out.extend(conduct(judgement));
     out.extend(refused(judgement));
     out.extend(later_differences(judgement));
     if !repeat.is_empty() {
@@ -74,8 +77,11 @@ pub(super) fn brief(finding: &Finding) -> String {
 pub(super) fn sentence(what: &What) -> String {
     match what {
         What::Divergence(difference) => in_short(difference),
-        What::Unsettled(Blame::Subject, why) => format!("the subject never came to rest: {why}"),
         What::Unsettled(Blame::Lab, why) => format!("it cannot be said whether the namespace settled: {why}"),
+        What::Unsettled(Blame::Subject, why) | What::Trouble(Blame::Subject, why) if why.starts_with(ENDED) => {
+            why.clone()
+        }
+        What::Unsettled(Blame::Subject, why) => format!("the subject never came to rest: {why}"),
         What::Trouble(Blame::Subject, why) => format!("the subject left this step impossible: {why}"),
         What::Trouble(Blame::Lab, why) => format!("the lab broke: {why}"),
         What::Breach(breach) => format!("law `{}` broken: {}", breach.law, breach.detail),

@@ -6,6 +6,7 @@ use super::failure::sentence;
 use super::table::word;
 use crate::plain;
 use crate::recording::Blame;
+use crate::timeline::Refusal;
 use crate::verdict::{Blessing, Finding, Judgement, Place, What};
 
 /// One line, without the line break. Fields are only ever added.
@@ -29,9 +30,12 @@ pub fn json(judgement: &Judgement) -> String {
             "conflicts": metrics.conflicts,
             "errors": metrics.errors,
             "refused": metrics.refused,
+            "answers": metrics.answers,
+            "refusals": metrics.refusals.iter().map(refusal).collect::<Vec<_>>(),
             "wallMilliseconds": metrics.wall,
             "settlingMilliseconds": metrics.settling,
         },
+        "diagnosis": judgement.diagnosis,
     });
     plain::json(&value.to_string()).into_owned()
 }
@@ -55,6 +59,16 @@ fn expectation(blessing: &Blessing) -> Value {
             object!({"kind": "changed", "edge": changed.edge.to_string(), "was": changed.expected, "is": changed.actual})
         }
     }
+}
+
+fn refusal(refusal: &Refusal) -> Value {
+    object!({
+        "what": refusal.what,
+        "name": refusal.name,
+        "code": refusal.status,
+        "message": refusal.message,
+        "times": refusal.times,
+    })
 }
 
 fn finding(finding: &Finding) -> Value {

@@ -12,6 +12,7 @@
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
 mod change;
+mod conduct;
 mod escape;
 mod failure;
 mod faults;

@@ -13,6 +13,7 @@ mod ledger;
 mod middle;
 mod play;
 mod player;
+mod revive;
 mod seat;
 mod simulated;
 

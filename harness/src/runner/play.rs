@@ -114,8 +114,15 @@ impl Seat<'_> {
         if self.canary.is_some() {
             remove_namespace(&self.lab.client, &namespace).await;
         }
+        // The end of a process is told once, by the case in which it happened.
+        if let Some(ended) = self.ended_in(&case.name, &namespace)
+            && !play.tells(&ended)
+        {
+            play.trouble(Blame::Subject, ended);
+        }
         world.close_journal(&namespace);
-        let end = End { completed, events_complete, at: world.elapsed() - began };
+        let diagnosis = if play.is_in_trouble() { self.diagnosis().await } else { None };
+        let end = End { completed, events_complete, at: world.elapsed() - began, diagnosis };
         let mut recording = Recording { header, entries: play.entries, end: Some(end) };
         case::redact(&mut recording);
         recording
@@ -345,6 +352,7 @@ impl<'a> Play<'a> {
                 subresource: request.subresource,
                 name: request.name,
                 status: request.status.unwrap_or(0),
+                message: request.message,
                 elsewhere,
                 at,
             }));

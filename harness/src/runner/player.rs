@@ -80,7 +80,7 @@ impl<'a> Player<'a> {
     /// Play one case.
     ///
     /// # Errors
-    /// When a simulated cluster's subject cannot be started.
+    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
     pub async fn play(&'a self, case: &Case) -> Result<Recording, LabError> {
         self.turn().await.play(case, None).await
     }
@@ -136,10 +136,13 @@ impl Turn<'_> {
     /// given.
     ///
     /// # Errors
-    /// When a simulated cluster's subject cannot be started.
+    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
     pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, LabError> {
         match &self.0 {
-            Table::Seat(taken) => Ok(taken.seat().play(case).await),
+            Table::Seat(taken) => {
+                taken.seat().revive().await?;
+                Ok(taken.seat().play(case).await)
+            }
             Table::Simulated { spec, simulation } => {
                 let (case, spec, mut simulation) = (case.clone(), (*spec).clone(), (*simulation).clone());
                 simulation.seed = seed.unwrap_or(simulation.seed);

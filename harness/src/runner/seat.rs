@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::ledger::{self, Refused};
+use super::revive::{Ends, Starting};
 use super::{Lab, LabError};
 use crate::case::RestartOptions;
 use crate::case::model::{Beside, Case, PodKind};
@@ -16,7 +17,7 @@ use crate::gate::Gate;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{Canary, ObserveError};
 use crate::recording::Identity;
-use crate::subject::{self, Inside, Running, Spec, Stage, SubjectError, Voice};
+use crate::subject::{self, Inside, Running, ServiceAccount, Spec, Stage, SubjectError, Voice};
 
 /// How long to be patient.
 #[derive(Debug, Clone)]
@@ -30,12 +31,14 @@ pub struct SeatOptions {
     /// Whether the subject goes straight to the server, to measure what its gate costs. Nothing can be credited to it then, so no run of it
     /// is conformant.
     pub past_the_gate: bool,
+    /// Whether a process finds what a pod does: the variables and files of a service account.
+    pub in_cluster: bool,
 }
 
 impl Default for SeatOptions {
     fn default() -> Self {
         let restart = RestartOptions::default();
-        Self { budget: Duration::from_secs(20), pods: None, restart, past_the_gate: false }
+        Self { budget: Duration::from_secs(20), pods: None, restart, past_the_gate: false, in_cluster: false }
     }
 }
 
@@ -44,7 +47,7 @@ pub struct Seat<'a> {
     pub(super) lab: &'a Lab,
     pub(super) gate: Gate,
     identity: Identity,
-    spec: Spec,
+    pub(super) spec: Spec,
     /// `None` while it was stopped on purpose.
     subject: Mutex<Option<Running>>,
     /// `None` in virtual time, where nothing needs to be proved.
@@ -53,6 +56,9 @@ pub struct Seat<'a> {
     pub(super) pods: Option<PodKind>,
     restart: Mutex<RestartOptions>,
     past_the_gate: bool,
+    in_cluster: bool,
+    /// How the subject ended, by itself, in no case.
+    pub(super) ends: Mutex<Ends>,
     pub(super) cases: std::sync::atomic::AtomicU32,
     /// What the server refused the subject so far.
     pub(super) refused: Refused,
@@ -98,14 +104,16 @@ impl<'a> Seat<'a> {
         };
         lab.cluster.admit(&namespace).await?;
         let gate = gate(lab, spec).await?;
-        let subject = begin(lab, spec, &gate, &canary.namespace, options).await?;
-        let taken_up = canary.taken_up(options.budget, &|| subject.exited().is_some()).await;
-        // Of a controller that the canary does without, its first request is all that can be waited for.
-        let reacts = Controller::UPSTREAM.into_iter().any(|one| brought.has(one));
+        let starting = Starting { lab, spec, gate: &gate, canary: &canary, options };
+        let (subject, taken_up) = match starting.first().await {
+            Ok(started) => started,
+            Err(error) => {
+                remove_namespace(&lab.client, &canary.namespace).await;
+                return Err(error);
+            }
+        };
         if options.past_the_gate {
             tracing::debug!("the subject goes past its gate, as it was told");
-        } else if !reacts {
-            tokio::time::timeout(options.budget, gate.log().beyond(0)).await.ok();
         } else if taken_up && gate.log().counts().is_empty() {
             subject.stop().await;
             return Err(SubjectError::PastTheGate(spec.to_string()).into());
@@ -138,6 +146,8 @@ impl<'a> Seat<'a> {
             pods,
             restart,
             past_the_gate: options.past_the_gate,
+            in_cluster: options.in_cluster,
+            ends: Mutex::default(),
             cases: 0.into(),
             refused: Refused::default(),
             beyond,
@@ -173,8 +183,19 @@ impl<'a> Seat<'a> {
             let why = "the case wants another Deployment controller beside the subject than this cluster has";
             return Some(why.to_owned());
         }
-        let why = "the case says how restarts are decided, and nobody can tell this subject; `--subject ours` is told";
-        (*self.restart() != case.restart).then(|| why.to_owned())
+        if !case.controllers.has(Controller::ConfigRestart) {
+            return None;
+        }
+        let (own, wanted) = (self.restart().profile, case.restart.profile);
+        match self.spec.takes_restart_options() {
+            // Told before the case.
+            true => None,
+            false if own != wanted => {
+                Some(format!("the case is of restart profile {wanted}, and the subject of {own}; see --profile"))
+            }
+            false => (*self.restart() != case.restart)
+                .then(|| "the case sets restart options, which only `--subject ours` can be given".to_owned()),
+        }
     }
 
     /// Make ready for a case: its namespace, and a subject that decides restarts as the case says, where it can be told.
@@ -192,7 +213,7 @@ impl<'a> Seat<'a> {
     }
 
     /// Stop the subject, and wait until it is gone.
-    async fn stop(&self) {
+    pub(super) async fn stop(&self) {
         let subject = self.subject().take();
         if let Some(subject) = subject {
             subject.stop().await;
@@ -211,12 +232,16 @@ impl<'a> Seat<'a> {
     pub(super) async fn start(&self) -> Result<(), LabError> {
         if self.is_off() {
             let folder = self.canary.as_ref().map_or("", |canary| &canary.namespace);
-            let (restart, past_the_gate) = (self.restart().clone(), self.past_the_gate);
-            let options = SeatOptions { restart, past_the_gate, ..SeatOptions::default() };
-            let subject = begin(self.lab, &self.spec, &self.gate, folder, &options).await?;
+            let subject = begin(self.lab, &self.spec, &self.gate, folder, &self.options()).await?;
             *self.subject() = Some(subject);
         }
         Ok(())
+    }
+
+    /// What it was taken with, and how it decides restarts by now.
+    pub(super) fn options(&self) -> SeatOptions {
+        let (restart, past_the_gate, in_cluster) = (self.restart().clone(), self.past_the_gate, self.in_cluster);
+        SeatOptions { budget: self.budget, pods: self.pods, restart, past_the_gate, in_cluster }
     }
 
     /// Why nothing can be believed that was seen on this cluster: what a simulated server was asked that it does not know, or its silence.
@@ -227,7 +252,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    fn subject(&self) -> MutexGuard<'_, Option<Running>> {
+    pub(super) fn subject(&self) -> MutexGuard<'_, Option<Running>> {
         self.subject.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -279,8 +304,14 @@ async fn gate(lab: &Lab, spec: &Spec) -> Result<Gate, LabError> {
     }
 }
 
-async fn begin(lab: &Lab, spec: &Spec, gate: &Gate, folder: &str, options: &SeatOptions) -> Result<Running, LabError> {
-    let (folder, restart) = (lab.folder.join(folder), &options.restart);
+pub(super) async fn begin(
+    lab: &Lab,
+    spec: &Spec,
+    gate: &Gate,
+    namespace: &str,
+    options: &SeatOptions,
+) -> Result<Running, LabError> {
+    let (folder, restart) = (lab.folder.join(namespace), &options.restart);
     let access = &lab.cluster.access;
     let kubeconfig = match options.past_the_gate {
         true => kubeconfig(&access.server, &access.ca_pem, &access.subject_token),
@@ -289,6 +320,14 @@ async fn begin(lab: &Lab, spec: &Spec, gate: &Gate, folder: &str, options: &Seat
     let (supervisor, controllers) = (lab.supervisor.as_ref(), lab.brought());
     let node = lab.cluster.kind.as_ref().filter(|_| spec.is_inside());
     let inside = node.map(|node| Inside { client: &lab.client, node, gate });
-    let stage = Stage { kubeconfig, client: gate.client(), folder: &folder, supervisor, controllers, restart, inside };
+    let service_account = options.in_cluster.then(|| ServiceAccount {
+        address: gate.address(),
+        ca_pem: gate.ca_pem().to_owned(),
+        token: access.subject_token.clone(),
+        namespace: namespace.to_owned(),
+    });
+    let client = gate.client();
+    let stage =
+        Stage { kubeconfig, client, folder: &folder, supervisor, controllers, restart, inside, service_account };
     Ok(spec.start(&stage).await?)
 }

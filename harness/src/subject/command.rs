@@ -6,10 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::SubjectError;
+use super::home::{Home, ServiceAccount};
 use crate::supervise;
-
-/// How much of a subject's output is quoted when it ended.
-const LAST_LINES: usize = 8;
 
 /// The program behind a word: a path, or a name looked up in PATH.
 pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
@@ -32,18 +30,30 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// What to start: its whole environment is ours and KUBECONFIG.
-pub(super) fn process(program: &Path, args: Vec<String>, kubeconfig: &Path, log: &Path) -> supervise::Spec {
+/// What to start: its whole environment is ours, with the ways to the cluster replaced.
+pub(super) fn process(
+    program: &Path,
+    args: Vec<String>,
+    home: &Home,
+    account: Option<&ServiceAccount>,
+    log: &Path,
+) -> std::io::Result<supervise::Spec> {
     let mut env: BTreeMap<String, String> = std::env::vars().filter(|(name, _)| is_handed_on(name)).collect();
-    env.insert("KUBECONFIG".into(), kubeconfig.display().to_string());
-    supervise::Spec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() }
+    env.insert("KUBECONFIG".into(), home.kubeconfig.display().to_string());
+    env.insert("HOME".into(), home.folder.display().to_string());
+    env.extend(account.into_iter().flat_map(ServiceAccount::variables));
+    let spec = supervise::Spec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() };
+    match account {
+        Some(account) => Ok(supervise::mounted(spec, &account.furnish(&home.folder)?, Path::new(ServiceAccount::AT))),
+        None => Ok(spec),
+    }
 }
 
 /// Whether a subject inherits a variable. Proxies are left out: not every client exempts loopback,
-/// where the interceptor listens.
+/// where the interceptor listens. So is the cluster that the harness itself may run in as a pod.
 fn is_handed_on(name: &str) -> bool {
     let is_proxy = ["http_proxy", "https_proxy", "all_proxy"].iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
-    !is_proxy && !name.starts_with("NEXTEST")
+    !is_proxy && !name.starts_with("NEXTEST") && !name.starts_with("KUBERNETES_SERVICE_")
 }
 
 /// Ask it to end, and make it end when it does not.
@@ -65,15 +75,13 @@ pub(super) async fn version(program: &Path) -> String {
     line.unwrap_or_else(|| program.display().to_string())
 }
 
-/// The end of a subject's output, to be read after a colon.
-pub(super) fn last_words(log: &Path) -> String {
-    let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let lines: Vec<_> = text.lines().collect();
+/// The end of what a subject has printed since a place in its log, to be read after a colon.
+pub(super) fn last_words(log: &Path, from: u64) -> String {
+    let lines = super::voice::last_lines(&super::voice::tail(log, from).unwrap_or_default());
     if lines.is_empty() {
-        return "; it said nothing".to_owned();
+        return "; it printed nothing".to_owned();
     }
-    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
-    format!("; its last words:\n  {last}")
+    format!("; it printed last:\n  {}", lines.join("\n  "))
 }
 
 #[cfg(test)]
@@ -82,7 +90,9 @@ mod tests {
 
     #[test]
     fn no_proxy_is_handed_on() {
-        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "all_proxy", "NEXTEST_RUN_ID"] {
+        for name in
+            ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "all_proxy", "NEXTEST_RUN_ID", "KUBERNETES_SERVICE_HOST"]
+        {
             assert!(!is_handed_on(name), "{name}");
         }
         for name in ["NO_PROXY", "PATH", "HOME", "LANG"] {

@@ -15,6 +15,11 @@ pub enum SubjectError {
          or deployment:MANIFEST"
     )]
     Unknown(String),
+    /// The words of a command cannot be told apart.
+    #[error(
+        "unclosed quote in '{0}': quote a command's arguments as in a shell, e.g. \"command:./controller --name 'a b'\""
+    )]
+    Quotes(String),
     /// It does not have a controller that is to be judged.
     #[error("{subject} has no {title} to be judged; choose another subject, or cases that judge another controller",
         title = .controller.title())]
@@ -50,6 +55,16 @@ pub enum SubjectError {
         path: PathBuf,
         /// What is wrong.
         source: ManifestError,
+    },
+    /// It does not live long enough to be judged.
+    #[error("{subject} ends at every start ({times} of {times}); last: {why}")]
+    EndsAtStart {
+        /// The subject.
+        subject: String,
+        /// How often it was started.
+        times: u32,
+        /// How it ended the last time.
+        why: String,
     },
     /// Pods need a node that runs them.
     #[error("deployment:{} runs as pods of the cluster, beside a gate that they can reach; add --cluster kind", .0.display())]

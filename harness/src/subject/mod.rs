@@ -7,6 +7,7 @@
 mod command;
 mod deployment;
 mod error;
+mod home;
 mod ours;
 mod upstream;
 mod voice;
@@ -16,6 +17,7 @@ use std::str::FromStr;
 
 pub use deployment::ManifestError;
 pub use error::SubjectError;
+pub use home::ServiceAccount;
 pub use ours::SUBJECT_TARGET;
 pub use voice::Voice;
 
@@ -26,6 +28,10 @@ use crate::controllers::{Controller, Controllers};
 use crate::gate::Gate;
 use crate::recording::Identity;
 use crate::supervise::{Child, Supervisor};
+use home::Home;
+
+/// How it is said that a subject no longer runs.
+pub const ENDED: &str = "the subject ended";
 
 /// Which controller to judge, as written on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +44,7 @@ pub enum Spec {
     OursProcess(Option<PathBuf>),
     /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the controllers under test.
     Upstream(Option<String>),
-    /// `command:PROGRAM ARGUMENTS…`: anything that takes KUBECONFIG from its environment.
+    /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or `$HOME/.kube/config`.
     Command(Vec<String>),
     /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML documents or a folder of kustomize's.
     Deployment(PathBuf),
@@ -57,10 +63,11 @@ impl FromStr for Spec {
             ("ours", Some("process")) => Ok(Self::OursProcess(None)),
             ("ours", Some(path)) => Ok(Self::OursProcess(Some(path.into()))),
             ("upstream", version) => Ok(Self::Upstream(version.map(str::to_owned))),
-            ("command", Some(words)) => {
-                let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
-                if words.is_empty() { Err(unknown()) } else { Ok(Self::Command(words)) }
-            }
+            ("command", Some(words)) => match shlex::split(words) {
+                None => Err(SubjectError::Quotes(text.to_owned())),
+                Some(words) if words.is_empty() => Err(unknown()),
+                Some(words) => Ok(Self::Command(words)),
+            },
             ("deployment", Some(path)) => Ok(Self::Deployment(path.into())),
             _ => Err(unknown()),
         }
@@ -76,7 +83,7 @@ impl std::fmt::Display for Spec {
             Self::OursProcess(Some(path)) => write!(f, "ours:{}", path.display()),
             Self::Upstream(None) => write!(f, "upstream"),
             Self::Upstream(Some(version)) => write!(f, "upstream:{version}"),
-            Self::Command(words) => write!(f, "command:{}", words.join(" ")),
+            Self::Command(words) => write!(f, "command:{}", quoted(words)),
             Self::Deployment(path) => write!(f, "deployment:{}", path.display()),
         }
     }
@@ -98,6 +105,8 @@ pub struct Stage<'a> {
     pub restart: &'a RestartOptions,
     /// The cluster, where it can run a subject as pods, and the gate is in their reach.
     pub inside: Option<Inside<'a>>,
+    /// What a process is to find as a pod does, on request.
+    pub service_account: Option<ServiceAccount>,
 }
 
 /// What a subject that runs as pods needs to be put there.
@@ -121,7 +130,12 @@ pub struct Running {
 #[derive(Debug)]
 enum Life {
     Task(ours::Task),
-    Process { child: Child, log: PathBuf },
+    /// `printed`: how much the log held when it was started.
+    Process {
+        child: Child,
+        log: PathBuf,
+        printed: u64,
+    },
     Pods(Box<deployment::Running>),
 }
 
@@ -134,6 +148,11 @@ impl Spec {
     /// Whether it can run in this process, which the simulated cluster is in.
     pub fn is_simulable(&self) -> bool {
         matches!(self, Self::Ours | Self::OursFixed)
+    }
+
+    /// Whether it is somebody else's program: which controllers it brings only its user knows.
+    pub fn is_strange(&self) -> bool {
+        matches!(self, Self::Command(_) | Self::Deployment(_))
     }
 
     /// Whether it can be told how restarts are decided; any other decides them as it will.
@@ -190,8 +209,7 @@ impl Spec {
             let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
             return Ok(Running { identity: self.identity(&version), life: Life::Task(task) });
         }
-        let kubeconfig = stage.folder.join("kubeconfig");
-        crate::private::write(&kubeconfig, stage.kubeconfig.as_bytes())?;
+        let home = Home::furnish(stage.folder, &stage.kubeconfig, std::env::home_dir().as_deref())?;
         match self {
             Self::Ours | Self::OursFixed => {
                 let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
@@ -201,17 +219,17 @@ impl Spec {
                 let program = ours::binary(path.as_deref())?;
                 let version = command::version(&program).await;
                 let arguments = ours::arguments(stage)?;
-                self.process(stage, &kubeconfig, &program, arguments, version).await
+                self.process(stage, &home, &program, arguments, version).await
             }
             Self::Upstream(which) => {
                 let (program, version) = upstream::program(which.as_deref()).await?;
-                let arguments = upstream::arguments(&kubeconfig, stage, &version);
-                self.process(stage, &kubeconfig, &program, arguments, version).await
+                let arguments = upstream::arguments(&home.kubeconfig, stage, &version);
+                self.process(stage, &home, &program, arguments, version).await
             }
             Self::Command(words) => {
                 let program = command::find(&words[0])?;
                 let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                self.process(stage, &kubeconfig, &program, words[1..].to_vec(), version).await
+                self.process(stage, &home, &program, words[1..].to_vec(), version).await
             }
             Self::Deployment(path) => {
                 let (pods, version) = deployment::start(path, stage).await?;
@@ -223,15 +241,17 @@ impl Spec {
     async fn process(
         &self,
         stage: &Stage<'_>,
-        kubeconfig: &Path,
+        home: &Home,
         program: &Path,
         arguments: Vec<String>,
         version: String,
     ) -> Result<Running, SubjectError> {
         let log = stage.folder.join("output.log");
         let supervisor = stage.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
-        let child = supervisor.spawn(command::process(program, arguments, kubeconfig, &log))?;
-        Ok(Running { identity: self.identity(&version), life: Life::Process { child, log } })
+        let printed = log.metadata().map_or(0, |file| file.len());
+        let process = command::process(program, arguments, home, stage.service_account.as_ref(), &log)?;
+        let child = supervisor.spawn(process)?;
+        Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed } })
     }
 
     fn identity(&self, version: &str) -> Identity {
@@ -256,19 +276,20 @@ impl Running {
     /// Why it no longer runs, with its last words, if it does not.
     pub fn exited(&self) -> Option<String> {
         match &self.life {
-            Life::Task(task) => task.ended().map(|why| format!("the subject ended: {why}")),
-            Life::Process { child, log } => {
-                child.exited().map(|status| format!("the subject ended ({status}){}", command::last_words(log)))
+            Life::Task(task) => task.ended().map(|why| format!("{ENDED}: {why}")),
+            Life::Process { child, log, printed } => {
+                let said = |status| format!("{ENDED} ({status}){}", command::last_words(log, *printed));
+                child.exited().map(said)
             }
             Life::Pods(pods) => pods.ended(),
         }
     }
 
-    /// What it prints from now on, where that is to be had: as a task of this process it has no voice of its own.
+    /// What it printed at its start and prints from now on, where that is to be had: as a task of this process it has no voice of its own.
     pub fn voice(&self) -> Option<Voice> {
         match &self.life {
             Life::Task(_) => None,
-            Life::Process { log, .. } => Some(Voice::of_file(log)),
+            Life::Process { log, printed, .. } => Some(Voice::of_file(log, *printed)),
             Life::Pods(pods) => Some(pods.voice()),
         }
     }
@@ -294,6 +315,11 @@ impl Running {
             Life::Pods(pods) => pods.stop().await,
         }
     }
+}
+
+/// Words as a shell reads them back. No argument of a program holds a NUL byte, so joining cannot fail.
+fn quoted(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
 /// The wrong controllers that this build has: none without the feature `mutants`.
@@ -328,6 +354,7 @@ mod tests {
     #[case("upstream")]
     #[case("upstream:v1.33.13")]
     #[case("command:sleep 1000")]
+    #[case("command:python3 'my controller.py' --name \"it's\" ''")]
     #[case("deployment:controller/deploy")]
     fn names_round_trip(#[case] text: &str) {
         assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);

@@ -164,14 +164,24 @@ impl Film {
     pub(crate) fn request(self, verb: &str, resource: &str, status: u16) -> Self {
         let (verb, resource) = (verb.to_owned(), resource.to_owned());
         let (subresource, name) = (String::new(), "x".to_owned());
-        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, elsewhere: None, at: 30 }))
+        let (message, elsewhere) = (None, None);
+        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, message, elsewhere, at: 30 }))
+    }
+
+    /// The server says this with what it answered last.
+    pub(crate) fn with_message(mut self, text: &str) -> Self {
+        if let Some(Entry::Request(request)) = self.recording.entries.last_mut() {
+            request.message = Some(text.to_owned());
+        }
+        self
     }
 
     /// A request about another namespace, or about all, that the server refused.
     pub(crate) fn refused(self, verb: &str, resource: &str, elsewhere: &str) -> Self {
         let (verb, resource, elsewhere) = (verb.to_owned(), resource.to_owned(), Some(elsewhere.to_owned()));
         let (subresource, name) = (String::new(), String::new());
-        self.entry(Entry::Request(Request { verb, resource, subresource, name, status: 403, elsewhere, at: 30 }))
+        let (status, message) = (403, None);
+        self.entry(Entry::Request(Request { verb, resource, subresource, name, status, message, elsewhere, at: 30 }))
     }
 
     fn entry(mut self, entry: Entry) -> Self {
@@ -181,13 +191,13 @@ impl Film {
 
     /// The recording, come to its end.
     pub(crate) fn end(mut self) -> Recording {
-        self.recording.end = Some(End { completed: true, events_complete: true, at: 40 });
+        self.recording.end = Some(End { completed: true, events_complete: true, at: 40, diagnosis: None });
         self.recording
     }
 
     /// The recording, ended before its last edge.
     pub(crate) fn aborted(mut self) -> Recording {
-        self.recording.end = Some(End { completed: false, events_complete: false, at: 40 });
+        self.recording.end = Some(End { completed: false, events_complete: false, at: 40, diagnosis: None });
         self.recording
     }
 

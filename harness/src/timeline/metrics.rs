@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
-use crate::recording::{Entry, Recording};
+use crate::recording::{Entry, Recording, Request};
 
 /// The costs of one recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// The subject's requests about the case's namespace, by verb; watches are counted once.
     pub requests: BTreeMap<String, u64>,
+    /// The same by verb and by the answer's status code; 0: it had none.
+    pub answers: BTreeMap<String, BTreeMap<u16, u64>>,
+    /// The last kinds of request that were answered with an error, the latest last.
+    pub refusals: Vec<Refusal>,
     /// Those that were answered with a conflict (409).
     pub conflicts: u64,
     /// Those that were answered with any other error, or not at all.
@@ -22,6 +26,42 @@ pub struct Metrics {
     pub settling: u64,
 }
 
+/// A request that the server answered with an error, once or many times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was asked: `update replicasets/status`.
+    pub what: String,
+    /// The object, the last of them; empty for a collection.
+    pub name: String,
+    /// The status code.
+    pub status: u16,
+    /// What the server said, the last time.
+    pub message: Option<String>,
+    /// How often.
+    pub times: u64,
+}
+
+/// How many refusals are told.
+const LAST_REFUSALS: usize = 5;
+
+impl Refusal {
+    /// Whether a request was refused. To look whether an object is there is no failure, nor is it a watch whose place is forgotten.
+    fn is(request: &Request) -> bool {
+        let looked = request.verb == "get" && request.status == 404;
+        let expired = matches!(request.verb.as_str(), "watch" | "list") && request.status == 410;
+        request.status >= 400 && !looked && !expired
+    }
+
+    /// Add a request to those of its kind, which become the latest.
+    fn add(all: &mut Vec<Self>, request: &Request) {
+        let what = request.to_string();
+        let known = all.iter().position(|known| known.what == what && known.status == request.status);
+        let times = known.map_or(0, |at| all.remove(at).times) + 1;
+        let (name, message) = (request.name.clone(), request.message.clone());
+        all.push(Self { what, name, status: request.status, message, times });
+    }
+}
+
 impl Metrics {
     /// Count one recording.
     #[must_use]
@@ -30,6 +70,9 @@ impl Metrics {
         for entry in &recording.entries {
             let at = match entry {
                 Entry::Request(request) => {
+                    if Refusal::is(request) {
+                        Refusal::add(&mut metrics.refusals, request);
+                    }
                     if request.is_refused() {
                         *metrics.refused.entry(request.to_string()).or_default() += 1;
                     }
@@ -37,6 +80,8 @@ impl Metrics {
                         continue;
                     }
                     *metrics.requests.entry(request.verb.clone()).or_default() += 1;
+                    let answers = metrics.answers.entry(request.verb.clone()).or_default();
+                    *answers.entry(request.status).or_default() += 1;
                     match request.status {
                         409 => metrics.conflicts += 1,
                         0 | 400.. => metrics.errors += 1,
@@ -55,6 +100,8 @@ impl Metrics {
             };
             metrics.wall = metrics.wall.max(at);
         }
+        let told = metrics.refusals.len().saturating_sub(LAST_REFUSALS);
+        metrics.refusals.drain(..told);
         metrics.wall = metrics.wall.max(recording.end.as_ref().map_or(0, |end| end.at));
         metrics
     }
@@ -85,5 +132,30 @@ impl Display for Metrics {
             write!(f, ", {} errors", self.errors)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Metrics;
+    use crate::timeline::fixture::Film;
+
+    #[test]
+    fn refusals_are_counted_by_what_was_asked_and_the_latest_are_told() {
+        let loops = (0..3).fold(Film::new(), |film, number| {
+            film.request("update", "replicasets", 422).with_message(&format!("invalid, for the {number} time"))
+        });
+        let film =
+            loops.request("get", "deployments", 404).request("watch", "pods", 410).request("create", "pods", 201);
+        let metrics = Metrics::from_recording(&film.refused("list", "nodes", "").end());
+        let told: Vec<_> = metrics.refusals.iter().map(|it| (it.what.as_str(), it.status, it.times)).collect();
+        assert_eq!(told, [("update replicasets", 422, 3), ("list nodes in all namespaces", 403, 1)]);
+        assert_eq!(metrics.refusals[0].message.as_deref(), Some("invalid, for the 2 time"));
+        let of = |verb: &str| metrics.answers[verb].iter().map(|(code, times)| (*code, *times)).collect::<Vec<_>>();
+        assert_eq!((of("update"), of("get"), of("create")), (vec![(422, 3)], vec![(404, 1)], vec![(201, 1)]));
+        assert!(!metrics.answers.contains_key("list"));
+        let many = (400..420).fold(Film::new(), |film, status| film.request("create", "pods", status));
+        let told = Metrics::from_recording(&many.end()).refusals;
+        assert_eq!(told.iter().map(|it| it.status).collect::<Vec<_>>(), [415, 416, 417, 418, 419]);
     }
 }

@@ -50,7 +50,7 @@ pub(crate) use credit::{unearned, wrote};
 pub(crate) use digest::digest as digest_of_case;
 pub(crate) use expected::unexpected;
 pub(crate) use frames::{Frame, frames};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Refusal};
 pub use model::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
 pub use order::joined;
 pub use parse::TimelineError;

@@ -113,6 +113,7 @@ fn finish(
         comparison,
         timeline,
         metrics: Metrics::from_recording(recording),
+        diagnosis: recording.end.as_ref().and_then(|end| end.diagnosis.clone()),
     }
     .plain()
 }

@@ -3,7 +3,7 @@
 use super::compare::{Comparison, Difference, Place, Relabelled};
 use crate::outcome::{Outcome, Verdict};
 use crate::plain::{line, tidy, tidy_lines};
-use crate::recording::{Blame, Identity};
+use crate::recording::{Blame, Diagnosis, Identity};
 use crate::rules::Broken;
 use crate::timeline::{Blessed, Breach, Metrics, Provenance, Timeline};
 
@@ -34,6 +34,8 @@ pub struct Judgement {
     pub timeline: Timeline,
     /// What it cost.
     pub metrics: Metrics,
+    /// What helps to find out why it got into trouble.
+    pub diagnosis: Option<Diagnosis>,
 }
 
 /// What a subject was held against.
@@ -155,6 +157,14 @@ impl Judgement {
         for counts in [&mut self.metrics.requests, &mut self.metrics.refused] {
             let all = std::mem::take(counts);
             counts.extend(all.into_iter().map(|(what, times)| (line(&what).into_owned(), times)));
+        }
+        let answers = std::mem::take(&mut self.metrics.answers);
+        self.metrics.answers = answers.into_iter().map(|(verb, codes)| (line(&verb).into_owned(), codes)).collect();
+        for refusal in &mut self.metrics.refusals {
+            [&mut refusal.what, &mut refusal.name].into_iter().chain(&mut refusal.message).for_each(tidy);
+        }
+        if let Some(diagnosis) = &mut self.diagnosis {
+            diagnosis.handshake.iter_mut().chain(diagnosis.output.iter_mut().flatten()).for_each(tidy);
         }
         self
     }

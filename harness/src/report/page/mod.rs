@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
+use super::conduct::conduct;
 use super::escape::escape;
 use super::failure::{brief, outcome, sentence};
 use crate::case::{self, Case};
@@ -155,6 +156,10 @@ fn callout(out: &mut String, judgement: &Judgement) {
     let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.what)));
     if let What::Breach(breach) = &finding.what {
         let _ = writeln!(out, "<p class=\"faint\">the law: {}</p>", escape(breach.law.says()));
+    }
+    let conduct = conduct(judgement).join("\n");
+    if !conduct.is_empty() {
+        let _ = writeln!(out, "<pre>{}</pre>", escape(conduct.trim_matches('\n')));
     }
     let others: Vec<_> = judgement.findings.iter().filter(|it| *it != finding).collect();
     if !others.is_empty() {

@@ -1,0 +1,173 @@
+//! Which of the selected cases are for a subject: those that judge a controller that it brings, and restarts as it decides them.
+//!
+//! What a program of somebody else brings only its user knows: the Deployment controller, unless `--controllers` says
+//! otherwise, and restarts of one profile, `--profile`. All other cases are left out, and that is said in a line each. Pure.
+
+use crate::case::{Case, RestartProfile};
+use crate::controllers::{Controller, Controllers};
+
+/// What a subject is, as its user says.
+#[derive(Debug)]
+pub(super) struct Suits<'a> {
+    /// The controllers that it brings; `None`: whatever a case judges.
+    pub(super) controllers: Option<&'a Controllers>,
+    /// The profile of its restarts; `None`: it is told, by each case.
+    pub(super) profile: Option<RestartProfile>,
+    /// Whether it can be told how restarts are decided.
+    pub(super) is_told: bool,
+}
+
+/// Cases that are for it, and what is to be said of the others.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// Those that are.
+    pub(super) cases: Vec<Case>,
+    /// One line for each reason to leave cases out, and one for each left-out case that was named.
+    pub(super) told: Vec<String>,
+}
+
+/// Why a case is not for a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unfit {
+    Controllers,
+    Profile(RestartProfile),
+    Options,
+}
+
+impl Suits<'_> {
+    /// Choose; `named` says whether a case was named by its own path.
+    pub(super) fn choose(&self, cases: Vec<Case>, named: impl Fn(&Case) -> bool) -> Choice {
+        let mut choice = Choice::default();
+        let mut left_out = Vec::new();
+        for case in cases {
+            match self.unfit(&case) {
+                None => choice.cases.push(case),
+                Some(why) => left_out.push((case, why)),
+            }
+        }
+        for (case, why) in left_out.iter().filter(|(case, _)| named(case)) {
+            choice.told.push(format!("{} is left out: {}", case.path, one(case, *why)));
+        }
+        let unnamed: Vec<_> = left_out.iter().filter(|(case, _)| !named(case)).collect();
+        let of = |wanted: Unfit| unnamed.iter().filter(move |(_, why)| *why == wanted).map(|(case, _)| case);
+        let count = |wanted: Unfit| match of(wanted).count() {
+            0 => None,
+            1 => Some("1 case".to_owned()),
+            several => Some(format!("{several} cases")),
+        };
+        if let Some(cases) = count(Unfit::Controllers) {
+            let others: Controllers = of(Unfit::Controllers).flat_map(|case| case.controllers.iter()).collect();
+            let line = format!("{cases} of other controllers left out: --controllers {others} selects them");
+            choice.told.push(line);
+        }
+        for profile in [RestartProfile::Safe, RestartProfile::Xing] {
+            if let Some(cases) = count(Unfit::Profile(profile)) {
+                let line = format!("{cases} of restart profile {profile} left out: --profile {profile} selects them");
+                choice.told.push(line);
+            }
+        }
+        if let Some(cases) = count(Unfit::Options) {
+            let line = format!("{cases} with restart options left out: only `--subject ours` can be given them");
+            choice.told.push(line);
+        }
+        choice
+    }
+
+    fn unfit(&self, case: &Case) -> Option<Unfit> {
+        if self.controllers.is_some_and(|brings| brings.lacks(&case.controllers).is_some()) {
+            return Some(Unfit::Controllers);
+        }
+        if !case.controllers.has(Controller::ConfigRestart) {
+            return None;
+        }
+        if self.profile.is_some_and(|profile| profile != case.restart.profile) {
+            return Some(Unfit::Profile(case.restart.profile));
+        }
+        (!self.is_told && !case.restart.is_profile_alone()).then_some(Unfit::Options)
+    }
+}
+
+/// Why one case is left out, and what selects it.
+fn one(case: &Case, why: Unfit) -> String {
+    match why {
+        Unfit::Controllers => {
+            let judged = &case.controllers;
+            format!("it judges {judged}, which the subject does not bring; --controllers {judged} selects it")
+        }
+        Unfit::Profile(profile) => {
+            format!("it is of restart profile {profile}; --profile {profile} selects it")
+        }
+        Unfit::Options => "it sets restart options, which only `--subject ours` can be given".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case;
+
+    fn a_case(name: &str, more: &str) -> Case {
+        let text = format!(
+            "description: x\n{more}given:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\nedges:\n  - scale: 3\n"
+        );
+        case::parse(&format!("cases/{name}.yaml"), name, &text).unwrap()
+    }
+
+    fn collection() -> Vec<Case> {
+        let restarts = |profile: &str| {
+            format!(
+                "controllers: [config-restart]\nrestart: {profile}\nexpectation: rules\nrules: {{finally: [\"settled\"]}}\n"
+            )
+        };
+        vec![
+            a_case("a/deployment", ""),
+            a_case("a/replicaset", "controllers: [replicaset]\n"),
+            a_case("a/safe", &restarts("{profile: safe}")),
+            a_case("a/xing", &restarts("{profile: xing}")),
+            a_case("a/grace", &restarts("{profile: xing, gracePeriod: 30s}")),
+        ]
+    }
+
+    fn chosen(controllers: &str, profile: RestartProfile, named: &str) -> (Vec<String>, Vec<String>) {
+        let controllers: Controllers = controllers.parse().unwrap();
+        let suits = Suits { controllers: Some(&controllers), profile: Some(profile), is_told: false };
+        let Choice { cases, told } = suits.choose(collection(), |case| case.name == named);
+        (cases.into_iter().map(|case| case.name).collect(), told)
+    }
+
+    #[test]
+    fn a_subject_is_given_the_cases_of_the_controllers_that_it_brings() {
+        let (cases, told) = chosen("deployment", RestartProfile::Safe, "");
+        assert_eq!(cases, ["a/deployment"]);
+        let others = "4 cases of other controllers left out: --controllers replicaset,config-restart selects them";
+        assert_eq!(told, [others]);
+    }
+
+    #[test]
+    fn a_case_of_restarts_is_for_a_subject_of_its_profile() {
+        let (cases, told) = chosen("deployment,config-restart", RestartProfile::Xing, "");
+        assert_eq!(cases, ["a/deployment", "a/xing"]);
+        let lines = [
+            "1 case of other controllers left out: --controllers replicaset selects them",
+            "1 case of restart profile safe left out: --profile safe selects them",
+            "1 case with restart options left out: only `--subject ours` can be given them",
+        ];
+        assert_eq!(told, lines);
+    }
+
+    #[test]
+    fn a_case_that_was_named_is_told_by_its_name() {
+        let (_, told) = chosen("replicaset", RestartProfile::Safe, "a/deployment");
+        let named = "cases/a/deployment.yaml is left out: it judges deployment, which the subject does not bring; \
+                     --controllers deployment selects it";
+        assert_eq!(told[0], named);
+        assert_eq!(told[1], "3 cases of other controllers left out: --controllers config-restart selects them");
+    }
+
+    #[test]
+    fn ours_is_given_all_of_them() {
+        let suits = Suits { controllers: None, profile: None, is_told: true };
+        let Choice { cases, told } = suits.choose(collection(), |_| true);
+        assert_eq!((cases.len(), told.len()), (5, 0));
+    }
+}

@@ -1,0 +1,215 @@
+//! A subject that ended by itself is started again before the next case.
+//!
+//! Its end counts once, in the case in which it happened: the next case begins with a subject that runs and follows the
+//! canary. One that ends at each of [`STARTS`] starts in a row cannot be judged, and playing on would prove nothing more.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::Api;
+
+use super::play::Play;
+use super::seat::begin;
+use super::{Lab, LabError, Seat, SeatOptions};
+use crate::clock;
+use crate::controllers::Controller;
+use crate::gate::{Connections, Gate};
+use crate::observe::Canary;
+use crate::observe::canary::Reach;
+use crate::recording::{Blame, Diagnosis, Entry};
+use crate::subject::{Running, Spec, SubjectError};
+
+/// How often a subject is started in a row. More than once: a controller may lose a race with its own last run, such as for a port.
+const STARTS: u32 = 3;
+/// Between two of them.
+const BETWEEN: Duration = Duration::from_millis(200);
+
+/// How long the last case's objects may take to go before a subject that ended is started again.
+const SWEEPING: Duration = Duration::from_secs(30);
+
+/// What a subject is started with.
+pub(super) struct Starting<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) spec: &'a Spec,
+    pub(super) gate: &'a Gate,
+    pub(super) canary: &'a Canary,
+    pub(super) options: &'a SeatOptions,
+}
+
+/// How the subject ended by itself in no case.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// The last case that was played, and its namespace.
+    last: String,
+    namespace: String,
+    /// Whether the case in which it ended has been told.
+    told: bool,
+    /// After which case, and how.
+    found: Vec<String>,
+}
+
+impl Starting<'_> {
+    /// Start it for the first time. Also says whether it has taken the canary up.
+    pub(super) async fn first(&self) -> Result<(Running, bool), LabError> {
+        let budget = self.options.budget;
+        self.until_it_lives(async |subject: &Running| {
+            self.canary.taken_up(budget, &|| subject.exited().is_some()).await
+        })
+        .await
+    }
+
+    /// Start it again. The canary is there already: one flip through the subject says that it follows.
+    async fn again(&self) -> Result<Running, LabError> {
+        let budget = self.options.budget;
+        let follows =
+            async |subject: &Running| self.canary.flip(budget, &|| subject.exited().is_some()).await == Reach::Subject;
+        self.until_it_lives(follows).await.map(|(subject, _)| subject)
+    }
+
+    /// Start it until it has not ended by the time that it `follows` the canary, or could have.
+    async fn until_it_lives(&self, follows: impl AsyncFn(&Running) -> bool) -> Result<(Running, bool), LabError> {
+        let Self { lab, spec, gate, canary, options } = *self;
+        let mut why = String::new();
+        for start in 1..=STARTS {
+            let seen = gate.log().counts().values().sum();
+            let subject = begin(lab, spec, gate, &canary.namespace, options).await?;
+            // Of a controller that the canary does without, its first request is all that can be waited for.
+            let reacts = Controller::UPSTREAM.into_iter().any(|one| lab.brought().has(one));
+            let follows = match reacts {
+                true => follows(&subject).await,
+                false => requested(gate, &subject, seen, options.budget).await,
+            };
+            let Some(ended) = subject.exited() else { return Ok((subject, follows)) };
+            why = ended;
+            tracing::debug!(start, why, "the subject ended while it started");
+            subject.stop().await;
+            clock::pause(BETWEEN * start).await;
+        }
+        Err(SubjectError::EndsAtStart { subject: spec.to_string(), times: STARTS, why }.into())
+    }
+}
+
+/// Wait for one more request than `seen`; false if none came within the budget or the subject ended.
+async fn requested(gate: &Gate, subject: &Running, seen: u64, budget: Duration) -> bool {
+    let ended = async {
+        while subject.exited().is_none() {
+            clock::pause(Duration::from_millis(50)).await;
+        }
+    };
+    let one = async {
+        tokio::select! {
+            _ = gate.log().beyond(seen) => true,
+            () = ended => false,
+        }
+    };
+    tokio::time::timeout(budget, one).await.unwrap_or_default()
+}
+
+impl Seat<'_> {
+    /// Before a case: start the subject again if it has ended.
+    ///
+    /// # Errors
+    /// [`SubjectError::EndsAtStart`], or when it cannot be started.
+    pub async fn revive(&self) -> Result<(), LabError> {
+        let (Some(canary), Some(ended)) = (&self.canary, self.exited()) else { return Ok(()) };
+        self.ends().note(&ended);
+        tracing::info!(ended, "starting the subject again");
+        self.stop().await;
+        // What it ended of may still be there: it shall not end of it once more.
+        self.swept().await;
+        let options = self.options();
+        let starting = Starting { lab: self.lab, spec: &self.spec, gate: &self.gate, canary, options: &options };
+        let subject = starting.again().await?;
+        *self.subject() = Some(subject);
+        self.ends().told = false;
+        Ok(())
+    }
+
+    /// After a case: whether the subject has ended by itself in it, and how.
+    pub(super) fn ended_in(&self, case: &str, namespace: &str) -> Option<String> {
+        let ended = self.exited();
+        let mut ends = self.ends();
+        case.clone_into(&mut ends.last);
+        namespace.clone_into(&mut ends.namespace);
+        ends.told = ended.is_some();
+        ended
+    }
+
+    /// Wait until the last case's namespace is gone, though not for ever.
+    async fn swept(&self) {
+        let namespace = self.ends().namespace.clone();
+        let namespaces: Api<Namespace> = Api::all(self.lab.client.clone());
+        let gone = async {
+            while !matches!(namespaces.get_opt(&namespace).await, Ok(None)) {
+                clock::pause(Duration::from_millis(100)).await;
+            }
+        };
+        if !namespace.is_empty() && tokio::time::timeout(SWEEPING, gone).await.is_err() {
+            tracing::warn!(namespace, "the subject is started again beside what it ended in");
+        }
+    }
+
+    /// How it ended by itself between two cases or after the last: no case shows that.
+    pub fn ended_between(&self) -> Vec<String> {
+        let mut ends = self.ends();
+        if let Some(ended) = self.exited() {
+            ends.note(&ended);
+        }
+        ends.found.clone()
+    }
+
+    /// What is known of a subject that got into trouble; nothing of one in virtual time, which has neither a socket nor output.
+    pub(super) async fn diagnosis(&self) -> Option<Diagnosis> {
+        self.canary.as_ref()?;
+        let log = self.gate.log();
+        let Connections { opened, unsecured, why } = log.connections();
+        let output = self.subject().as_ref().and_then(Running::voice);
+        Some(Diagnosis {
+            requests: log.counts().values().sum(),
+            connections: opened,
+            unsecured,
+            handshake: why,
+            output: match output {
+                Some(output) => Some(output.last_lines().await),
+                None => None,
+            },
+        })
+    }
+
+    fn ends(&self) -> std::sync::MutexGuard<'_, Ends> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Play<'_> {
+    /// Whether a reader will want to know what the subject was at.
+    pub(super) fn is_in_trouble(&self) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            Entry::Trouble(trouble) => trouble.blame == Blame::Subject,
+            Entry::Settled(settling) => settling.unsettled.is_some(),
+            Entry::Impossible(_) => true,
+            _ => false,
+        })
+    }
+
+    /// Whether the recording says so already.
+    pub(super) fn tells(&self, why: &str) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            Entry::Trouble(trouble) => trouble.why == why,
+            Entry::Settled(settling) => settling.unsettled.as_ref().is_some_and(|trouble| trouble.why == why),
+            _ => false,
+        })
+    }
+}
+
+impl Ends {
+    /// Keep it, unless a case has told it.
+    fn note(&mut self, ended: &str) {
+        if !std::mem::replace(&mut self.told, true) {
+            let when =
+                if self.last.is_empty() { "before the first case".to_owned() } else { format!("after {}", self.last) };
+            self.found.push(format!("{when}, between cases: {ended}"));
+        }
+    }
+}
