@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use name::Label;
 
 use crate::case;
+use crate::case::EXTENSIONS;
 use crate::controllers::Controllers;
 use crate::recording::Header;
 use crate::rules::Expectation;
@@ -164,8 +165,6 @@ pub enum Stray {
     Gap(PathBuf, PathBuf),
     /// The timeline is one of several outcomes, and its case has but one.
     Unasked(PathBuf, PathBuf),
-    /// A file that looks like a case, and is not taken for one.
-    Overlooked(PathBuf),
 }
 
 impl Stray {
@@ -178,8 +177,7 @@ impl Stray {
             | Self::Unblessed(path)
             | Self::Unreadable(path, _)
             | Self::Gap(path, _)
-            | Self::Unasked(path, _)
-            | Self::Overlooked(path) => path,
+            | Self::Unasked(path, _) => path,
         }
     }
 }
@@ -211,7 +209,6 @@ impl fmt::Display for Stray {
                 let case = case.display();
                 write!(f, "unasked     {path}: {case} has one outcome; remove it, or say `expectation: outcomes`")
             }
-            Self::Overlooked(_) => write!(f, "overlooked  {path}: a case is called *.yaml"),
         }
     }
 }
@@ -266,7 +263,6 @@ pub fn orphans(folder: &Path) -> Result<Vec<Stray>, ShelfError> {
         match extension.as_str() {
             "timeline" if !has_case(&path) => strays.push(Stray::Orphaned(path)),
             "timeline" => strays.extend(outcomes::unreachable(&path)),
-            "yml" => strays.push(Stray::Overlooked(path)),
             _ => {}
         }
     }
@@ -276,7 +272,9 @@ pub fn orphans(folder: &Path) -> Result<Vec<Stray>, ShelfError> {
 /// Whether there is a case of which this is a timeline: `a.timeline`, `a.on-v1.33.or-2.timeline` belong to `a.yaml`.
 fn has_case(timeline: &Path) -> bool {
     let name = outcomes::base(timeline).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Label::parse(&name).is_some_and(|(case, _)| timeline.with_file_name(format!("{case}.yaml")).is_file())
+    let is_case = |case: &str, extension| timeline.with_file_name(format!("{case}.{extension}")).is_file();
+    Label::parse(&name)
+        .is_some_and(|(case, _)| EXTENSIONS.into_iter().any(|extension| is_case(&case.to_string(), extension)))
 }
 
 fn read(path: &Path) -> Result<Option<Timeline>, ShelfError> {
@@ -372,6 +370,7 @@ mod tests {
             ("broken.yaml", case),
             ("broken.timeline", "nonsense"),
             ("other.yml", case),
+            ("other.timeline", ONE),
             ("good.or-2.timeline", ONE),
             ("good.or-4.timeline", ONE),
             ("good.or-x.timeline", ONE),
@@ -404,8 +403,7 @@ mod tests {
                 "orphaned gone.by-v1.15.timeline",
                 "orphaned gone.on-v1.33.timeline",
                 "unreached good.or-4.timeline",
-                "unreached good.or-x.timeline",
-                "overlooked other.yml"
+                "unreached good.or-x.timeline"
             ]
         );
     }

@@ -18,8 +18,24 @@ pub enum CaseError {
     /// A path that was named does not exist.
     #[error("{} does not exist; name a case file or a folder of them", .0.display())]
     Missing(PathBuf),
+    /// A path that was named is a link to nothing.
+    #[error("{} is a symbolic link to something that does not exist; mend the link, or name a case file", .0.display())]
+    Nowhere(PathBuf),
+    /// A path leads back to itself.
+    #[error("{} is a symbolic link that leads in a circle; mend or remove the link", .0.display())]
+    Circle(PathBuf),
+    /// Two cases are called the same.
+    #[error("two cases are called {name}: {one} and {other}; rename one of the files, or run them one after the other")]
+    Twins {
+        /// `area/name`.
+        name: String,
+        /// One file.
+        one: String,
+        /// The other.
+        other: String,
+    },
     /// The paths hold no case.
-    #[error("no case file (*.yaml) in {}", paths(.0))]
+    #[error("no case file (*.yaml, *.yml) in {}", paths(.0))]
     NoneFound(Vec<PathBuf>),
     /// Reading failed.
     #[error("cannot read {}: {source}", path.display())]

@@ -41,8 +41,8 @@ mod step;
 mod tree;
 
 pub use file::{parse, parse_bytes};
-pub(crate) use find::name;
-pub use find::{find, load};
+pub(crate) use find::{EXTENSIONS, name};
+pub use find::{find, load, told_apart};
 pub use finding::{CaseError, Findings, Placed};
 pub use model::{Case, RestartOptions, RestartProfile};
 pub(crate) use ruled::rules;

@@ -121,11 +121,17 @@ pub(super) fn name(node: &Node, what: &str, report: &mut Report) -> Option<Strin
     None
 }
 
+/// From here on no whole number is one of 64 bits.
+const TOO_LARGE: f64 = 9.2e18;
+
 /// A whole number in a range.
 pub(super) fn integer(node: &Node, what: &str, range: RangeInclusive<i64>, report: &mut Report) -> Option<i64> {
     let Kind::Int(number) = node.kind else {
         let hint = match &node.kind {
             Kind::Text(text) if text.parse::<i64>().is_ok() => "this is a text; leave the quotes out".to_owned(),
+            Kind::Float(float) if float.abs() >= TOO_LARGE => {
+                format!("this is too large; from {} to {}", range.start(), range.end())
+            }
             Kind::Float(float) if float.fract() == 0.0 => format!("this is a fraction; write `{float}`"),
             _ => format!("this is {}", node.describe()),
         };

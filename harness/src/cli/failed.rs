@@ -1,11 +1,14 @@
-//! Which cases failed the last time they were played: one path a line, in the build's own folder, for `--rerun-failed`.
+//! Which cases failed the last time they were played: one path a line, in the user's folder for what programs
+//! remember, for `--rerun-failed`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::fingerprint::fingerprint;
 
 /// The cases that failed last.
 pub(super) fn last() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(file()).unwrap_or_default();
+    let text = file().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
@@ -18,7 +21,7 @@ pub(super) fn remember<'a>(played: &BTreeSet<String>, bad: impl Iterator<Item = 
     if all == before {
         return;
     }
-    let path = file();
+    let Some(path) = file() else { return };
     let text: String = all.iter().map(|path| format!("{path}\n")).collect();
     let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
     if let Err(error) = written {
@@ -26,7 +29,35 @@ pub(super) fn remember<'a>(played: &BTreeSet<String>, bad: impl Iterator<Item = 
     }
 }
 
-fn file() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    target.join("lockstep/failed")
+/// A file of this folder's own in the user's folder for what programs remember; nothing where there is no such folder.
+fn file() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    Some(state(std::env::var_os("XDG_STATE_HOME").map(PathBuf::from), std::env::home_dir())?.join(name(&here)))
+}
+
+/// `$XDG_STATE_HOME/lockstep`, or `~/.local/state/lockstep`. A path that depends on where one is counts for nothing, as the standard has it.
+fn state(named: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let named = named.filter(|path| path.is_absolute());
+    let home = || home.filter(|path| path.is_absolute()).map(|home| home.join(".local/state"));
+    named.or_else(home).map(|folder| folder.join("lockstep"))
+}
+
+/// Paths of cases mean something in one folder only.
+fn name(here: &Path) -> String {
+    format!("failed-{}", fingerprint(here.as_os_str().as_encoded_bytes().iter().copied()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_the_users_and_of_one_folder() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        assert_eq!(state(path("/state"), path("/home/me")), path("/state/lockstep"));
+        assert_eq!(state(None, path("/home/me")), path("/home/me/.local/state/lockstep"));
+        assert_eq!(state(path("state"), path("/home/me")), path("/home/me/.local/state/lockstep"));
+        assert_eq!(state(path(""), None), None);
+        assert_ne!(name(Path::new("/a")), name(Path::new("/b")));
+    }
 }

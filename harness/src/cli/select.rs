@@ -36,6 +36,7 @@ impl Selection {
         if !errors.is_empty() {
             return Err(CliError::Cases(errors));
         }
+        case::told_apart(&cases).map_err(CliError::Cases)?;
         cases.retain(|case| self.filter.as_ref().is_none_or(|filter| filter.wants(case)));
         if self.rerun_failed {
             let last = failed::last();

@@ -18,7 +18,11 @@ pub(super) fn find(word: &str) -> Result<PathBuf, SubjectError> {
     };
     if word.contains('/') {
         let path = PathBuf::from(word);
-        return if is_program(&path) { Ok(std::path::absolute(path)?) } else { Err(missing()) };
+        return match path.metadata() {
+            Ok(_) if is_program(&path) => Ok(std::path::absolute(path)?),
+            Ok(file) => Err(SubjectError::NotAProgram { path, folder: file.is_dir() }),
+            Err(_) => Err(missing()),
+        };
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|folder| folder.join(word)).find(|path| is_program(path)).ok_or_else(missing)

@@ -39,6 +39,18 @@ pub enum SubjectError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The program is there and cannot be run.
+    #[error("the subject's program {} is {}", path.display(), if *.folder {
+        "a folder; give the path of an executable file"
+    } else {
+        "not executable; make it so (chmod +x), or name the interpreter that runs it, such as \"command:python3 FILE\""
+    })]
+    NotAProgram {
+        /// Where it is.
+        path: PathBuf,
+        /// Whether it is a folder.
+        folder: bool,
+    },
     /// The binaries of an upstream version could not be had.
     #[error(transparent)]
     Binaries(#[from] cluster::ClusterError),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
@@ -257,7 +258,9 @@ fn find(spec: &Spec) -> Result<PathBuf, SuperviseError> {
         return spec.program.is_file().then(|| spec.program.clone()).ok_or_else(missing);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|dir| dir.join(&spec.program)).find(|file| file.is_file()).ok_or_else(missing)
+    // As a shell does, pass over what is of that name and cannot be run.
+    let runs = |file: &PathBuf| file.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
+    std::env::split_paths(&path).map(|dir| dir.join(&spec.program)).find(runs).ok_or_else(missing)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
