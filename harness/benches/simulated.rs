@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// How long one play took, and how long its judgement.
 fn once(case: &Case, shelf: &Shelf, spec: &Spec) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
-    let simulation = Simulation { seed: 0, brought: case.controllers.clone(), budget: BUDGET, check: false };
+    let simulation = Simulation::new(case.controllers.clone(), BUDGET);
     let began = clock::instant();
     let recording = simulated(case, spec, &simulation)?;
     let played = began.elapsed();

@@ -56,6 +56,7 @@ pub mod outcome;
 pub mod plain;
 mod pointer;
 mod private;
+mod quote;
 pub mod recording;
 pub mod report;
 mod route;

@@ -9,8 +9,11 @@
 //! | 4 | no case selected |
 //! | 64 | bad usage or a bad case file |
 //! | 70 | internal error |
+//! | 129, 130, 143 | ended by SIGHUP, SIGINT or SIGTERM |
+//! | 141 | ended because standard output was closed |
 //!
-//! With several outcomes the most telling wins: 70, 64, 1, 2, 3.
+//! With several outcomes the most telling wins: 70, 64, 1, 2, 3. A command that was ended early says nothing about what it did not get to,
+//! so how it was ended comes before all of them, as 128 and the signal's number: what a shell makes of a program that a signal ends.
 
 use std::fmt::{Display, Formatter};
 
@@ -42,6 +45,45 @@ pub enum Outcome {
     BadInput,
     /// A bug of the harness.
     Internal,
+    /// The command was ended before it was done.
+    Interrupted(Cause),
+}
+
+/// What ended a command early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// SIGHUP: the terminal is gone.
+    Hangup,
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// Standard output is closed, as in `lockstep list | head -1`.
+    Output,
+}
+
+impl Cause {
+    /// The process's exit code: 128 and the number of the signal, of SIGPIPE for a closed output.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Hangup => 129,
+            Self::Interrupt => 130,
+            Self::Output => 141,
+            Self::Terminate => 143,
+        }
+    }
+}
+
+impl Display for Cause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Hangup => "SIGHUP",
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::Output => "closed standard output",
+        })
+    }
 }
 
 impl Verdict {
@@ -73,6 +115,21 @@ impl From<Verdict> for Outcome {
 }
 
 impl Outcome {
+    /// The word that is printed: a verdict's, or why there is none.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conformant => "conformant",
+            Self::NonConformant => "non-conformant",
+            Self::Inconclusive => "inconclusive",
+            Self::Unblessed => "unblessed",
+            Self::NothingSelected => "not selected",
+            Self::BadInput => "bad case",
+            Self::Internal => "internal error",
+            Self::Interrupted(_) => "interrupted",
+        }
+    }
+
     /// The process's exit code.
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -84,6 +141,7 @@ impl Outcome {
             Self::NothingSelected => 4,
             Self::BadInput => 64,
             Self::Internal => 70,
+            Self::Interrupted(cause) => cause.code(),
         }
     }
 
@@ -103,6 +161,7 @@ impl Outcome {
             Self::NonConformant => 4,
             Self::BadInput => 5,
             Self::Internal => 6,
+            Self::Interrupted(_) => 7,
         }
     }
 }
@@ -110,9 +169,9 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::Outcome::{
-        self, BadInput, Conformant, Inconclusive, Internal, NonConformant, NothingSelected, Unblessed,
+        self, BadInput, Conformant, Inconclusive, Internal, Interrupted, NonConformant, NothingSelected, Unblessed,
     };
-    use super::Verdict;
+    use super::{Cause, Verdict};
     use rstest::rstest;
 
     #[rstest]
@@ -124,6 +183,7 @@ mod tests {
     #[case(&[NonConformant, BadInput, Inconclusive], 64)]
     #[case(&[BadInput, Internal, NonConformant], 70)]
     #[case(&[NothingSelected, Conformant], 0)]
+    #[case(&[Interrupted(Cause::Interrupt), Internal, NonConformant], 130)]
     fn the_most_telling_wins(#[case] all: &[Outcome], #[case] code: u8) {
         assert_eq!(Outcome::of(all.iter().copied()).code(), code);
         assert_eq!(Outcome::of(all.iter().rev().copied()).code(), code);

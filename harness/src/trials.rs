@@ -10,7 +10,7 @@
 //! play counts, whatever it is.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,8 +19,9 @@ use serde::Deserialize;
 use crate::case::{self, Case, CaseError};
 use crate::cluster::{SiteName, shared};
 use crate::controllers::{Controller, Controllers};
+use crate::outcome::Outcome;
 use crate::recording::Recording;
-use crate::report;
+use crate::report::{self, Again};
 use crate::runner::{Lab, LabError, Seat, SeatOptions, Simulation, simulated};
 use crate::shelf::Shelf;
 use crate::subject::Spec;
@@ -99,8 +100,9 @@ impl Trials {
         let paths = match wish {
             Wish::One(name) => match name.splitn(3, "::").nth(2) {
                 Some(case) => {
-                    let path = folder.join(case.replace("::", "/")).with_extension("yaml");
-                    if path.is_file() { vec![path] } else { Vec::new() }
+                    let case = folder.join(case.replace("::", "/")).display().to_string();
+                    let paths = case::EXTENSIONS.map(|extension| PathBuf::from(format!("{case}.{extension}")));
+                    paths.into_iter().filter(|path| path.is_file()).collect()
                 }
                 None => Vec::new(),
             },
@@ -192,8 +194,7 @@ impl CaseTrial {
         let shelf = Shelf::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
         let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
         if self.site == SiteName::Sim {
-            let simulation =
-                Simulation { seed: 0, brought: self.case.controllers.clone(), budget: BUDGET, check: false };
+            let simulation = Simulation::new(self.case.controllers.clone(), BUDGET);
             let recording = simulated(&self.case, &spec, &simulation).map_err(|error| error.to_string())?;
             return self.judgement(&recording, &shelf);
         }
@@ -218,10 +219,14 @@ impl CaseTrial {
         }
         let judgement = verdict::judge_blessed(recording, blessed);
         let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
+        let again = Again { program: "cargo lockstep".to_owned(), repeat, seed: None };
+        if judgement.outcome() == Outcome::Unblessed {
+            return Err(format!("{}: {}", self.case.path, report::headline(&judgement)));
+        }
         Ok(Judged {
             verdict: judgement.verdict,
             headline: report::headline(&judgement),
-            text: report::failure(&judgement, &repeat, false),
+            text: report::failure(&judgement, &again, false),
         })
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::out::{note, say};
 use super::run::colour;
 use super::select::{Selection, blessed};
 use super::stage::Place;
@@ -46,7 +47,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let (cases, ruled): (Vec<_>, Vec<_>) =
         arguments.selection.cases()?.into_iter().partition(|case| case.expectation.is_blessed());
     for case in ruled {
-        println!("not blessed  {}: its rules are what is expected, as there is no upstream", case.name);
+        say!("not blessed  {}: its rules are what is expected, as there is no upstream", case.name);
     }
     if cases.is_empty() {
         return Err(CliError::NoCase);
@@ -78,13 +79,13 @@ async fn recorded(
 ) -> Result<Vec<Vec<Recording>>, CliError> {
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
-        let lab = arguments.place.boot(brought).await?;
+        let lab = stage::unless_interrupted(arguments.place.boot(brought)).await?;
         let played = stage::on(lab, async |lab| {
             let seat = arguments.place.seat(lab, spec).await?;
             for time in 1..=times {
                 let last = boot == BOOTS.len() && time == times;
                 let _load = last.then(Load::start);
-                eprintln!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
+                note!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
                 for (case, recordings) in cases.iter().zip(&mut recordings) {
                     for _ in 0..plays(case) {
                         seat.revive().await?;
@@ -114,7 +115,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
     if let Some(mut bad) = recorded.into_iter().find(stopped) {
         let is_default = is_default(&bad);
         bad.findings.retain(|finding| stops(finding, is_default));
-        println!("not blessed  {name}: {}", report::headline(&bad));
+        say!("not blessed  {name}: {}", report::headline(&bad));
         return Ok(if bad.verdict == Verdict::Inconclusive { Outcome::Inconclusive } else { Outcome::NonConformant });
     }
     let timelines: Vec<_> = recordings.iter().map(Timeline::from_recording).collect();
@@ -131,9 +132,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
     let path = shelf::path(Path::new(&case.path), &header.subject.version, &header.cluster.version);
     let is_default = path == Path::new(&case.path).with_extension("timeline");
     if !is_default && shelf.instead_of(header).is_none() {
-        println!(
-            "not blessed  {name}: bless the default version first; another one has a timeline only where it differs"
-        );
+        say!("not blessed  {name}: bless the default version first; another one has a timeline only where it differs");
         return Ok(Outcome::Unblessed);
     }
     let held = shelf.held_to(header, None);
@@ -144,7 +143,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
     let timeline = match verdict::agree(&timelines) {
         Ok(timeline) => timeline,
         Err(disagreement) => {
-            println!("not blessed  {name}: upstream's own recordings differ\n{disagreement}");
+            say!("not blessed  {name}: upstream's own recordings differ\n{disagreement}");
             return Ok(Outcome::Inconclusive);
         }
     };
@@ -154,30 +153,30 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
     }
     let before = before.map(Blessed::first);
     if before == Some(&timeline) {
-        println!("as blessed   {name}");
+        say!("as blessed   {name}");
         return Ok(Outcome::Conformant);
     }
     if check {
-        println!("would change {name}\n{}", report::change(before, &timeline, colour()));
+        say!("would change {name}\n{}", report::change(before, &timeline, colour()));
         return Ok(Outcome::Unblessed);
     }
     std::fs::write(&path, timeline.to_string()).map_err(|source| CliError::File { path: path.clone(), source })?;
-    println!("blessed      {name}\n{}", report::change(before, &timeline, colour()));
+    say!("blessed      {name}\n{}", report::change(before, &timeline, colour()));
     Ok(Outcome::Conformant)
 }
 
 /// A version that does what the default one does has no timeline of its own.
 fn needless(name: &str, path: &Path, version: &str, check: bool) -> Result<Outcome, CliError> {
     if !path.is_file() {
-        println!("as blessed   {name}: {version} does what the default version does");
+        say!("as blessed   {name}: {version} does what the default version does");
         return Ok(Outcome::Conformant);
     }
     if check {
-        println!("would remove {}: {version} does what the default version does", path.display());
+        say!("would remove {}: {version} does what the default version does", path.display());
         return Ok(Outcome::Unblessed);
     }
     std::fs::remove_file(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
-    println!("removed      {}: {version} does what the default version does", path.display());
+    say!("removed      {}: {version} does what the default version does", path.display());
     Ok(Outcome::Conformant)
 }
 

@@ -5,12 +5,17 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::CliError;
+use super::again::Typed;
+use super::out::{note, say};
 use super::site::SiteArguments;
+use super::stage::unless_interrupted;
 use crate::cluster::{self, Served, Site, SiteName, Standing, kind, own};
 use crate::controllers::Controllers;
 use crate::outcome::Outcome;
+use crate::quote::quoted;
 use crate::runner::LabError;
 use crate::subject;
+use crate::supervise::Interrupt;
 
 /// A cluster of one's own.
 #[derive(Debug, clap::Args)]
@@ -35,7 +40,7 @@ enum Command {
     },
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     if let Command::Up(site) | Command::Down(site) = &arguments.command {
         site.check()?;
     }
@@ -45,20 +50,20 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
             let _half = subject::half(served.client(), without)?;
             served.say(folder).map_err(LabError::from)?;
             // Until its supervisor ends it.
-            std::future::pending::<()>().await;
+            Interrupt::of_process().raised().await;
         }
         Command::Up(site) if site.cluster() == SiteName::Kubeconfig => {
-            let words = site.words();
-            let why = format!("a cluster of your own needs no up; `lockstep run{words}` uses it as it is");
+            let (program, words) = (&typed.program, site.words(SiteName::Sim));
+            let why = format!("a cluster of your own needs no up; `{program} run{words}` uses it as it is");
             return Err(CliError::Usage(why));
         }
-        Command::Up(site) => up(site).await?,
-        Command::Down(site) => down(site).await?,
+        Command::Up(site) => unless_interrupted(async { Ok(up(site, &typed.program).await?) }).await?,
+        Command::Down(site) => unless_interrupted(async { Ok(down(site).await?) }).await?,
     }
     Ok(Outcome::Conformant)
 }
 
-async fn up(site: &SiteArguments) -> Result<(), LabError> {
+async fn up(site: &SiteArguments, program: &str) -> Result<(), LabError> {
     let plan = site.plan(true);
     let (cluster, already) = match site.cluster() {
         SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
@@ -67,13 +72,10 @@ async fn up(site: &SiteArguments) -> Result<(), LabError> {
         }
         SiteName::Kind | SiteName::Kubeconfig => (cluster::boot(&plan).await?, false),
     };
-    println!("export KUBECONFIG={}", cluster.admin_kubeconfig_path().display());
+    say!("export KUBECONFIG={}", quoted(&cluster.admin_kubeconfig_path().display().to_string()));
     let is = if already { "was up already" } else { "is up" };
-    let words = site.words();
-    eprintln!(
-        "{} {is}; `lockstep run{words}` uses it; `lockstep cluster down{words}` ends it",
-        cluster.identity.version
-    );
+    let (run, down) = (site.words(SiteName::Sim), site.words(SiteName::ControlPlane));
+    note!("{} {is}; `{program} run{run}` uses it; `{program} cluster down{down}` ends it", cluster.identity.version);
     Ok(())
 }
 
@@ -82,9 +84,9 @@ async fn down(site: &SiteArguments) -> Result<(), LabError> {
         let swept = own::down(wish).await?;
         let what =
             if swept.is_empty() { "nothing of lockstep's was on it".to_owned() } else { format!("removed {swept}") };
-        eprintln!("{}: {what}", wish.context);
+        note!("{}: {what}", wish.context);
         if let Some(left) = swept.left() {
-            eprintln!("{}: {left}", wish.context);
+            note!("{}: {left}", wish.context);
         }
         return Ok(());
     }
@@ -95,9 +97,6 @@ async fn down(site: &SiteArguments) -> Result<(), LabError> {
         SiteName::Kind | SiteName::Kubeconfig => kind::down(Some(&site.kind_name)).await?,
     };
     let cluster = site.cluster();
-    eprintln!(
-        "{}",
-        if was { format!("the {cluster} cluster is down") } else { format!("no {cluster} cluster was up") }
-    );
+    note!("{}", if was { format!("the {cluster} cluster is down") } else { format!("no {cluster} cluster was up") });
     Ok(())
 }

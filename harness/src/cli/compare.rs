@@ -2,16 +2,19 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::run::{colour, width};
+use super::again::Typed;
+use super::out::say;
+use super::run::{NOT_OF_A_PLAY, colour, width};
 use super::select::{Selection, blessed};
 use super::stage::Place;
 use super::telling::{Play, Reports, Telling};
-use super::{CliError, record, stage};
+use super::{CliError, places, record, stage};
 use crate::case::Case;
 use crate::clock;
 use crate::outcome::Outcome;
+use crate::quote::quoted;
 use crate::recording::Recording;
-use crate::report;
+use crate::report::{self, Again};
 use crate::runner::{Player, Seat};
 use crate::subject::{Spec, Voice};
 use crate::verdict::{self, Judgement, Verdict};
@@ -43,43 +46,53 @@ struct Side {
     played: Vec<(Recording, Option<Voice>)>,
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
     let [left, right] = specs.as_slice() else {
         return Err(CliError::Usage(format!("compare takes --subject twice, not {} times", specs.len())));
     };
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
+    arguments.reports.check()?;
+    places::folder("--recordings", arguments.recordings.as_deref())?;
     let all = clock::instant();
-    let telling = Telling::new(&arguments.reports);
+    let telling = Telling::new(&arguments.reports, format!("lockstep compare, {}", arguments.subject.join(" and ")));
     let mut outcomes = Vec::new();
+    let mut ended: Result<(), CliError> = Ok(());
     for (brought, cases) in arguments.place.by_lab(cases) {
         let mut number = 0;
-        let sides = arguments.place.with_each(&brought, &specs, cases.len(), async |spec, player| {
+        let mut sides = Vec::new();
+        let both = arguments.place.with_each(&brought, &specs, cases.len(), async |spec, player| {
             number += 1;
             // Two of a name are told apart.
             let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
-            played(&arguments, number, title, player, &cases).await
+            sides.push(Side { title, played: Vec::new() });
+            let side = sides.last_mut().expect("it was just put there");
+            played(&arguments, number, side, player, &cases).await
         });
-        let sides = sides.await?;
-        let [left, right] = sides.as_slice() else {
-            return Ok(Outcome::Internal);
-        };
-        outcomes.extend(tell(&arguments, &telling, &cases, left, right).await?);
+        ended = both.await.map(drop);
+        // Also of what was ended early, the cases that both sides have played.
+        if let [left, right] = sides.as_slice() {
+            outcomes.extend(tell(&arguments, typed, &telling, &cases, left, right).await?);
+        }
+        if ended.is_err() {
+            break;
+        }
     }
-    telling.finish(&format!("lockstep compare, {}", arguments.subject.join(" and ")))?;
-    println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
-    Ok(Outcome::of(outcomes))
+    telling.finish()?;
+    say!("{}", report::summary(&outcomes, all.elapsed(), colour()));
+    telling.list();
+    ended.map(|()| Outcome::of(outcomes))
 }
 
 /// One subject on every case.
 async fn played(
     arguments: &Arguments,
     number: u32,
-    title: String,
+    side: &mut Side,
     player: &Player<'_>,
     cases: &[Case],
-) -> Result<Side, CliError> {
+) -> Result<(), CliError> {
     let since = clock::instant();
     let plays = stream::iter(cases).map(async |case| {
         let turn = player.turn().await;
@@ -91,22 +104,24 @@ async fn played(
         };
         Ok::<_, CliError>((recording, voice))
     });
-    let mut played: Vec<_> = plays.buffered(player.lanes()).try_collect().await?;
-    for (recording, _) in &mut played {
-        recording.header.subject.name.clone_from(&title);
+    let mut plays = plays.buffered(player.lanes());
+    while let Some((mut recording, voice)) = plays.try_next().await? {
+        recording.header.subject.name.clone_from(&side.title);
         if let Some(folder) = &arguments.recordings {
-            record::keep(&folder.join(number.to_string()), recording)?;
+            record::keep(&folder.join(number.to_string()), &recording)?;
         }
+        side.played.push((recording, voice));
     }
-    stage::pace(&title, cases.len(), since.elapsed());
-    Ok(Side { title, played })
+    stage::pace(&side.title, cases.len(), since.elapsed());
+    Ok(())
 }
 
 /// The left side is held against what is blessed for it (upstream of another version against what that does), if anything is; the right side
 /// against the left.
 async fn tell(
     arguments: &Arguments,
-    telling: &Telling<'_>,
+    typed: &Typed,
+    telling: &Telling,
     cases: &[Case],
     left: &Side,
     right: &Side,
@@ -131,28 +146,30 @@ async fn tell(
         if arguments.timelines || cases.len() == 1 || differ {
             let title = |side: &Side, judgement: &Judgement| format!("{} ({})", side.title, judgement.subject.version);
             let (a, b) = (title(left, &first), title(right, &second));
-            println!("{}\n", case.name);
+            say!("{}\n", case.name);
             let a = report::Side { title: &a, timeline: &first.timeline };
             let b = report::Side { title: &b, timeline: &second.timeline };
-            println!("{}\n", report::side_by_side(a, b, width(), colour()));
+            say!("{}\n", report::side_by_side(a, b, width(), colour()));
         }
         // What is not blessed yet can be compared all the same.
         let alone = if first.outcome() == Outcome::Unblessed { Outcome::Conformant } else { first.outcome() };
         outcomes.push(Outcome::of([alone, second.outcome()]));
-        let subjects: String = arguments.subject.iter().map(|subject| format!(" --subject '{subject}'")).collect();
-        let repeat = format!("cargo lockstep compare {}{subjects}{}", case.path, arguments.place.words_with(None));
+        // Both subjects, and all chances as they were.
+        let flags = typed.flags(&NOT_OF_A_PLAY.map(|flag| if matches!(flag, "subject" | "seed") { "" } else { flag }));
+        let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&case.path));
+        let again = Again { program: typed.program.clone(), repeat, seed: None };
         let play = Play {
             judgement: &second,
             expected: Some(&first.timeline),
             recording: two,
-            repeat: &repeat,
+            again: &again,
             took: None,
             voice: voice.as_ref(),
         };
         telling.take(&play).await?;
         judgements.extend([first, second]);
     }
-    println!("{}", report::table(&judgements, colour()));
-    println!("{}", report::totals(&judgements, colour()));
+    say!("{}", report::table(&judgements, colour()));
+    say!("{}", report::totals(&judgements, colour()));
     Ok(outcomes)
 }

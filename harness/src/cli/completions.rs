@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::{Cli, CliError};
+use super::{Cli, CliError, out};
 use crate::outcome::Outcome;
 
 /// Print completions for a shell: `source <(lockstep completions bash)`.
@@ -13,7 +13,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "lockstep", &mut std::io::stdout());
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "lockstep", &mut text);
+    out::result(format_args!("{}", String::from_utf8_lossy(&text)));
     Ok(Outcome::Conformant)
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::CliError;
+use super::out::{self, say};
 use crate::case::{self, Case};
 use crate::coverage::{self, FILE, Requirement};
 use crate::outcome::Outcome;
@@ -22,8 +23,8 @@ pub(super) struct Arguments {
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let (text, faults) = coverage_of(&arguments.folder, arguments.unpinned)?;
-    print!("{text}");
-    faults.iter().for_each(|fault| println!("! {fault}"));
+    out::result(format_args!("{text}"));
+    faults.iter().for_each(|fault| say!("! {fault}"));
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
 }
 
@@ -49,7 +50,16 @@ impl Tables {
 
 fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
     let failed = |source| CliError::File { path: path.to_owned(), source };
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = std::fs::read_to_string(path).map_err(|source| {
+        let folder = path.parent().unwrap_or(path).display();
+        match source.kind() {
+            std::io::ErrorKind::NotFound => CliError::Usage(format!(
+                "{folder} has no {FILE}, which lists the requirements that its cases pin; name a folder that has one, or write it: \
+                 a name, a text, and the cases or tests that pin it"
+            )),
+            _ => failed(source),
+        }
+    })?;
     coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))
 }
 

@@ -1,6 +1,7 @@
 //! `lockstep doctor`: which clusters there can be here, and what the others lack.
 
 use super::CliError;
+use super::out::say;
 use crate::cluster::{SiteName, shared};
 use crate::outcome::Outcome;
 
@@ -11,7 +12,7 @@ pub(super) struct Arguments {}
 pub(super) fn execute(_: &Arguments) -> Result<Outcome, CliError> {
     use SiteName::{Containers, ControlPlane, Kind, Kubeconfig, Sim};
     for site in [Sim, ControlPlane, Containers, Kind, Kubeconfig] {
-        println!("{}", line(site, shared::found(site)));
+        say!("{}", line(site, shared::found(site)));
     }
     Ok(Outcome::Conformant)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::case::CaseError;
 use crate::cluster::{ClusterError, kind::KindError};
-use crate::outcome::Outcome;
+use crate::outcome::{Cause, Outcome};
 use crate::recording::RecordingError;
 use crate::runner::LabError;
 use crate::shelf::ShelfError;
@@ -35,8 +35,8 @@ pub enum CliError {
     #[error(transparent)]
     Lab(LabError),
     /// A signal.
-    #[error("interrupted")]
-    Interrupted,
+    #[error("interrupted ({0})")]
+    Interrupted(Cause),
     /// The cluster went to somebody else.
     #[error("the cluster is no longer lockstep's to use: {0}")]
     Lost(String),
@@ -65,6 +65,7 @@ impl From<LabError> for CliError {
     fn from(error: LabError) -> Self {
         match error {
             LabError::Subject(error) => Self::Subject(error),
+            LabError::Interrupted(cause) => Self::Interrupted(cause),
             error => Self::Lab(error),
         }
     }
@@ -79,7 +80,6 @@ impl CliError {
                 Outcome::BadInput
             }
             Self::Lab(_)
-            | Self::Interrupted
             | Self::Lost(_)
             | Self::Subject(
                 SubjectError::Binaries(_)
@@ -92,6 +92,7 @@ impl CliError {
             Self::Subject(SubjectError::Install { source, .. }) if !matches!(**source, kube::Error::Api(_)) => {
                 Outcome::Inconclusive
             }
+            Self::Interrupted(cause) => Outcome::Interrupted(*cause),
             Self::NoCase | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
             Self::Shelf(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::CliError;
 use super::coverage::Tables;
+use super::out::{self, say};
 use super::run::colour;
 use crate::case;
 use crate::cluster::DEFAULT_VERSION;
@@ -38,16 +39,16 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             None => shelf,
         };
         if number > 0 {
-            println!("\n{}\n", "─".repeat(80));
+            say!("\n{}\n", "─".repeat(80));
         }
         match shelf.for_server(&server) {
-            None => print!("{}", report::story(&case, None, &pins, colour())),
+            None => out::result(format_args!("{}", report::story(&case, None, &pins, colour()))),
             Some(blessed) => {
                 for (number, outcome) in (1..).zip(blessed.outcomes()) {
                     if number > 1 {
-                        println!("\nor, outcome {number} of {}:\n", blessed.count());
+                        say!("\nor, outcome {number} of {}:\n", blessed.count());
                     }
-                    print!("{}", report::story(&case, Some(outcome), &pins, colour()));
+                    out::result(format_args!("{}", report::story(&case, Some(outcome), &pins, colour())));
                 }
             }
         }

@@ -7,16 +7,19 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::CliError;
+use super::again::Typed;
+use super::out::{note, say};
 use super::run::{Output, colour};
 use super::select::Selection;
-use super::stage::Place;
+use super::stage::{self, Place};
+use super::{CliError, places};
 use crate::case::{self, Case};
 use crate::clock::{self, Instant};
 use crate::cluster::SiteName;
 use crate::controllers::Controller;
 use crate::faults::{self, Kind, Point, Where};
 use crate::outcome::Outcome;
+use crate::quote::quoted;
 use crate::report::{self, FaultsOfCase};
 use crate::runner::Player;
 use crate::subject::Spec;
@@ -49,16 +52,21 @@ pub(super) struct Arguments {
     output: Output,
 }
 
-pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliError> {
+/// What a file that has a fault of its own needs not be told.
+pub(super) const NOT_OF_A_FAULT: [&str; 9] =
+    ["filter", "rerun_failed", "subject", "only", "max_points", "within", "out", "output", "jobs"];
+
+pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     arguments.place.site = arguments.place.site.or(SiteName::Sim);
     let kinds = kinds(&arguments.only)?;
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
+    places::folder("--out", arguments.out.as_deref())?;
     let mut outcomes = Vec::new();
     for (brought, cases) in arguments.place.by_lab(cases) {
         let tried = arguments.place.with_each(&brought, &specs, usize::MAX, async |spec, player| {
-            tried(&arguments, spec, player, &cases, &kinds).await
+            tried(&arguments, typed, spec, player, &cases, &kinds).await
         });
         outcomes.extend(tried.await?.into_iter().flatten());
     }
@@ -68,6 +76,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
 /// A subject on every case and its points, told of as it goes.
 async fn tried(
     arguments: &Arguments,
+    typed: &Typed,
     spec: &Spec,
     player: &Player<'_>,
     cases: &[Case],
@@ -75,32 +84,51 @@ async fn tried(
 ) -> Result<Vec<Outcome>, CliError> {
     let mut all = Vec::new();
     let since = clock::instant();
+    let mut ended = Ok(());
     for case in cases {
         if arguments.is_over(since) {
             break;
         }
         let longer = with_respite(arguments, case)?;
-        let of = one(arguments, player, longer.as_ref().unwrap_or(case), kinds, since).await?;
+        // Interrupted here, what was tried before is still told.
+        let trying =
+            one(arguments, arguments.again(typed, spec), player, longer.as_ref().unwrap_or(case), kinds, since);
+        let of = match stage::unless_interrupted(trying).await {
+            Ok(of) => of,
+            Err(error) => {
+                ended = Err(error);
+                break;
+            }
+        };
+
         match arguments.output {
-            Output::Human => println!("{}", report::faults(&of, colour())),
-            Output::Json => println!("{}", report::faults_json(&of)),
+            Output::Human => say!("{}", report::faults(&of, colour())),
+            Output::Json => say!("{}", report::faults_json(&of)),
         }
         all.push(of);
     }
     if arguments.output == Output::Human {
-        println!("\n{}\n", report::faults_table(&all));
+        say!("\n{}\n", report::faults_table(&all));
     }
     let took = since.elapsed().as_secs_f64();
     let plays: usize = all.iter().map(|of| 1 + of.tried.len()).sum();
-    eprintln!("{spec}: {plays} plays in {took:.1} s");
+    note!("{spec}: {plays} plays in {took:.1} s");
     if all.len() < cases.len() {
         let left = cases.len() - all.len();
-        eprintln!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
+        let why = if ended.is_ok() { "the time was spent" } else { "ended early" };
+        note!("{spec}: {why}; {left} of {} cases were not tried", cases.len());
     }
-    Ok(all.iter().map(FaultsOfCase::outcome).collect())
+    ended.map(|()| all.iter().map(FaultsOfCase::outcome).collect())
 }
 
 impl Arguments {
+    /// What stands before and after a file's name in the command that tries the fault in it again.
+    fn again(&self, typed: &Typed, spec: &Spec) -> [String; 2] {
+        let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: Spec| one == *spec));
+        let subject = quoted(&subject.map_or_else(|| spec.to_string(), Clone::clone));
+        [typed.beginning(), format!(" --subject {subject}{}", typed.flags(&NOT_OF_A_FAULT))]
+    }
+
     /// Whether the time is spent.
     fn is_over(&self, since: Instant) -> bool {
         self.within.is_some_and(|within| since.elapsed() >= within)
@@ -128,6 +156,7 @@ fn kinds(only: &[String]) -> Result<Vec<Kind>, CliError> {
 /// One case and its points.
 async fn one(
     arguments: &Arguments,
+    again: [String; 2],
     player: &Player<'_>,
     case: &Case,
     kinds: &[Kind],
@@ -140,7 +169,7 @@ async fn one(
     let mut of = FaultsOfCase {
         case: case.name.clone(),
         subject: reference.header.subject.clone(),
-        place: arguments.place.words_with(None),
+        again,
         writes: writes.values().sum(),
         points: 1,
         tried: Vec::new(),

@@ -2,18 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use walkdir::WalkDir;
+
+use super::again::Typed;
 use super::like::Like;
 use super::telling::{Play, Reports, Telling};
 use super::{CliError, run};
+use crate::case;
 use crate::outcome::Outcome;
+use crate::quote::quoted;
 use crate::recording::Recording;
+use crate::report::Again;
 use crate::shelf::Shelf;
+use crate::supervise::Interrupt;
 use crate::verdict;
 
 /// Judge stored recordings again; needs no cluster.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Recordings, as `lockstep record` and `lockstep run --recordings` write them.
+    /// Recordings, as `lockstep record` and `lockstep run --recordings` write them, or folders of them.
     #[arg(required = true)]
     recordings: Vec<PathBuf>,
     /// Where the cases and their blessed timelines are, if not where they were.
@@ -28,13 +35,15 @@ pub(super) struct Arguments {
     reports: Reports,
 }
 
-pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    let telling = Telling::new(&arguments.reports);
+pub(super) async fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, CliError> {
+    arguments.reports.check()?;
+    let telling = Telling::new(&arguments.reports, "lockstep judge".to_owned());
     let mut outcomes = Vec::new();
-    for path in &arguments.recordings {
+    let mut ended = Ok(());
+    for path in &found(&arguments.recordings)? {
         let recording = read(path)?;
         let case = match &arguments.cases {
-            Some(folder) => folder.join(&recording.header.case).with_extension("yaml"),
+            Some(folder) => beside(folder, &recording.header.case),
             None => PathBuf::from(&recording.header.path),
         };
         // Without its case a recording would quietly be judged by less than before.
@@ -48,16 +57,55 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
         let blessed = shelf.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge_blessed(&recording, blessed);
         let expected = judgement.expected(blessed);
-        let like = arguments.like.words();
-        let repeat = format!("cargo lockstep judge {}{like}", path.display());
-        run::print(&judgement, None, arguments.output, &repeat);
+        let flags = typed.flags(&run::NOT_OF_A_PLAY);
+        let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&path.display().to_string()));
+        let again = Again { program: typed.program.clone(), repeat, seed: None };
+        run::print(&judgement, None, arguments.output, &again);
         let play =
-            Play { judgement: &judgement, expected, recording: &recording, repeat: &repeat, took: None, voice: None };
+            Play { judgement: &judgement, expected, recording: &recording, again: &again, took: None, voice: None };
         telling.take(&play).await?;
         outcomes.push(judgement.outcome());
+        if let Some(cause) = Interrupt::of_process().cause() {
+            ended = Err(CliError::Interrupted(cause));
+            break;
+        }
     }
-    telling.finish("lockstep judge")?;
-    Ok(Outcome::of(outcomes))
+    telling.finish()?;
+    if arguments.output == run::Output::Human {
+        telling.list();
+    }
+    ended.map(|()| Outcome::of(outcomes))
+}
+
+/// The recordings that the paths name: files as they are, folders with every `*.ndjson` below them.
+fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut all = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let before = all.len();
+        for entry in WalkDir::new(path).sort_by_file_name() {
+            let entry = entry.map_err(|error| CliError::File { path: path.clone(), source: error.into() })?;
+            let is_one = entry.path().extension().is_some_and(|extension| extension == "ndjson");
+            if is_one && entry.file_type().is_file() {
+                all.push(entry.into_path());
+            }
+        }
+        if all.len() == before {
+            let why = "has no recording (*.ndjson); `record` and `run --recordings FOLDER` write them";
+            return Err(CliError::Usage(format!("{} {why}", path.display())));
+        }
+    }
+    Ok(all)
+}
+
+/// The file of a case in another folder than it was recorded from.
+fn beside(folder: &Path, case: &str) -> PathBuf {
+    let files = case::EXTENSIONS.map(|extension| folder.join(format!("{case}.{extension}")));
+    let [yaml, _] = &files;
+    files.iter().find(|file| file.is_file()).unwrap_or(yaml).clone()
 }
 
 /// Read a recording from a file.

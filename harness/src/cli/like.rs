@@ -9,10 +9,3 @@ pub(super) struct Like {
     #[arg(long = "as", value_name = "VERSION")]
     pub(super) like: Option<Minor>,
 }
-
-impl Like {
-    /// The words that say so, each with a blank before it.
-    pub(super) fn words(self) -> String {
-        self.like.map_or_else(String::new, |minor| format!(" --as {minor}"))
-    }
-}

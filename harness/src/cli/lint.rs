@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::CliError;
+use super::out::say;
 use super::run::colour;
 use crate::case::{self, CaseError, Findings};
 use crate::outcome::Outcome;
@@ -33,12 +34,16 @@ struct Count {
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let files = case::find(&arguments.paths)?;
     let mut count = Count::default();
-    let mut good = Vec::new();
+    let (mut good, mut cases) = (Vec::new(), Vec::new());
     for path in &files {
         match case::load(path) {
-            Ok(case) if case.expectation.is_blessed() => good.push(path.clone()),
-            // Its rules are what it is held against.
-            Ok(_) => {}
+            Ok(case) => {
+                // Of another one its rules are what it is held against.
+                if case.expectation.is_blessed() {
+                    good.push(path.clone());
+                }
+                cases.push(case);
+            }
             Err(CaseError::Bad(findings)) => {
                 count.bad += 1;
                 count.errors += findings.count();
@@ -47,12 +52,17 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             Err(error) => {
                 count.bad += 1;
                 count.errors += 1;
-                println!("error: {error}\n");
+                say!("error: {error}\n");
             }
         }
     }
+    for twins in case::told_apart(&cases).err().unwrap_or_default() {
+        count.bad += 1;
+        count.errors += 1;
+        say!("error: {twins}\n");
+    }
     for stray in strays(&arguments.paths, &good)? {
-        println!("{stray}");
+        say!("{stray}");
         annotate(&stray);
         match stray {
             Stray::Unreadable(..) => count.unread += 1,
@@ -60,9 +70,9 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         }
     }
     if count.strays + count.unread > 0 {
-        println!();
+        say!("");
     }
-    println!("{}", count.said(files.len()));
+    say!("{}", count.said(files.len()));
     Ok(count.outcome())
 }
 
@@ -79,11 +89,11 @@ fn strays(paths: &[PathBuf], good: &[PathBuf]) -> Result<Vec<Stray>, CliError> {
 }
 
 fn show(findings: &Findings) {
-    println!("{}\n", findings.render(colour()));
+    say!("{}\n", findings.render(colour()));
     if super::is_github() {
         for it in findings.placed() {
             let at = Spot { file: it.path, line: it.line, column: Some(it.column) };
-            println!("{}", github::annotation("error", at, it.what, it.hint));
+            say!("{}", github::annotation("error", at, it.what, it.hint));
         }
     }
 }
@@ -92,7 +102,7 @@ fn annotate(stray: &Stray) {
     if super::is_github() {
         let file = stray.path().display().to_string();
         let level = if matches!(stray, Stray::Unreadable(..)) { "error" } else { "warning" };
-        println!(
+        say!(
             "{}",
             github::annotation(level, Spot { file: &file, line: 1, column: None }, "timeline", &stray.to_string())
         );

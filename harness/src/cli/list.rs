@@ -1,6 +1,8 @@
 //! `lockstep list`: the cases and what they are about.
 
 use super::CliError;
+use super::again::Typed;
+use super::out::say;
 use super::select::{Selection, blessed};
 use crate::outcome::Outcome;
 use crate::shelf::Shelf;
@@ -12,7 +14,7 @@ pub(super) struct Arguments {
     selection: Selection,
 }
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     let cases = arguments.selection.cases()?;
     let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);
     let mut some_lack = false;
@@ -22,10 +24,10 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         let lacks = case.expectation.is_blessed() && shelf.is_empty();
         some_lack |= lacks;
         let mark = if lacks { '?' } else { ' ' };
-        println!("{mark} {:width$}  {}{}", case.name, case.description, otherwise(&shelf));
+        say!("{mark} {:width$}  {}{}", case.name, case.description, otherwise(&shelf));
     }
     if some_lack {
-        println!("\n? has no blessed timeline yet: `lockstep bless`");
+        say!("\n? has no blessed timeline yet: `{} bless`", typed.program);
     }
     Ok(Outcome::Conformant)
 }

@@ -4,6 +4,7 @@
 //! verdict. Results go to standard output; progress, and all that is about the lab rather than the subject, to
 //! standard error.
 
+mod again;
 mod bless;
 mod choice;
 mod cluster;
@@ -20,7 +21,9 @@ mod like;
 mod lint;
 mod list;
 mod mutants;
+mod out;
 mod own;
+mod places;
 mod progress;
 mod record;
 mod run;
@@ -32,11 +35,14 @@ mod stage;
 mod tally;
 mod telling;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use error::CliError;
 
 use crate::outcome::Outcome;
+use again::Typed;
 
 /// Runs one case against Deployment controllers, edge by edge, and diffs what the ReplicaSets did.
 #[derive(Debug, Parser)]
@@ -44,11 +50,14 @@ use crate::outcome::Outcome;
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[arg(skip)]
+    typed: Typed,
 }
 
 const AFTER: &str = "\
 Exit codes: 0 conformant; 1 non-conformant; 2 inconclusive; 3 unblessed or changed timelines; 4 no case selected;
-64 bad usage or a bad case file; 70 internal error. With several outcomes the most telling wins: 70, 64, 1, 2, 3.";
+64 bad usage or a bad case file; 70 internal error. With several outcomes the most telling wins: 70, 64, 1, 2, 3.
+Ended early: 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 141 standard output closed; what was judged until then is reported.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -85,19 +94,29 @@ enum Command {
 }
 
 impl Cli {
+    /// Read a command line, the program's name first.
+    ///
+    /// # Errors
+    /// Help, the version, and what is wrong with it; the error prints itself.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches_from(words)?;
+        let cli = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::command()))?;
+        Ok(Self { typed: Typed::new(again::program(), &matches), ..cli })
+    }
+
     /// Do what was asked.
     ///
     /// # Errors
     /// What stands in the way, with its exit code: see [`CliError::outcome`].
     pub async fn execute(self) -> Result<Outcome, CliError> {
         match self.command {
-            Command::Run(arguments) => run::execute(arguments).await,
-            Command::Compare(arguments) => compare::execute(arguments).await,
+            Command::Run(arguments) => run::execute(arguments, &self.typed).await,
+            Command::Compare(arguments) => compare::execute(arguments, &self.typed).await,
             Command::Record(arguments) => record::execute(arguments).await,
-            Command::Judge(arguments) => judge::execute(&arguments).await,
+            Command::Judge(arguments) => judge::execute(&arguments, &self.typed).await,
             Command::Bless(arguments) => bless::execute(arguments).await,
-            Command::Faults(arguments) => faults::execute(arguments).await,
-            Command::List(arguments) => list::execute(&arguments),
+            Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
+            Command::List(arguments) => list::execute(&arguments, &self.typed),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Lint(arguments) => lint::execute(&arguments),
             Command::Schema(arguments) => schema::execute(&arguments),
@@ -105,7 +124,7 @@ impl Cli {
             Command::Completions(arguments) => completions::execute(&arguments),
             Command::Coverage(arguments) => coverage::execute(&arguments),
             Command::Mutants(arguments) => mutants::execute(&arguments),
-            Command::Cluster(arguments) => cluster::execute(arguments).await,
+            Command::Cluster(arguments) => cluster::execute(arguments, &self.typed).await,
         }
     }
 }

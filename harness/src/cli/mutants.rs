@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::CliError;
+use super::out::{self, note, say};
 use super::select::{Selection, blessed};
+use super::{CliError, places};
 use crate::case::Case;
 use crate::clock;
 use crate::mutants::{Exceptions, Matrix, Mutant};
@@ -17,6 +18,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::runner::{Simulation, simulated};
 use crate::shelf::Shelf;
 use crate::subject::{Spec, bank, with_mutant};
+use crate::supervise::Interrupt;
 use crate::verdict;
 
 /// Hold wrong controllers against the cases, to see that each is found out, and that each case can say no.
@@ -63,10 +65,11 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let wanted = |mutant: &Mutant| arguments.only.iter().any(|text| mutant.name.contains(text.as_str()));
     mutants.retain(|mutant| arguments.only.is_empty() || wanted(mutant));
     if arguments.list {
-        mutants.iter().for_each(|mutant| println!("{:32} {:11} it {}", mutant.name, mutant.of.as_str(), mutant.does));
+        mutants.iter().for_each(|mutant| say!("{:32} {:11} it {}", mutant.name, mutant.of.as_str(), mutant.does));
         return Ok(Outcome::Conformant);
     }
     let exceptions = exceptions(arguments)?;
+    places::file("--outcomes", arguments.outcomes.as_deref())?;
     let cases = arguments.selection.cases()?;
     let cases = cases.into_iter().map(|case| Ok((blessed(&case)?, case))).collect::<Result<Vec<_>, CliError>>()?;
     let began = clock::instant();
@@ -80,19 +83,27 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let right = right(&cases, arguments)?;
     let wrong: Vec<&String> =
         right.iter().filter(|(_, verdict)| *verdict != Verdict::Conformant).map(|(case, _)| case).collect();
+    if let Some(cause) = Interrupt::of_process().cause() {
+        return Err(CliError::Interrupted(cause));
+    }
     if !wrong.is_empty() {
-        println!("the right controller is not conformant on {wrong:?}: what these say of wrong ones means nothing");
+        say!("the right controller is not conformant on {wrong:?}: what these say of wrong ones means nothing");
         return Ok(Outcome::NonConformant);
     }
-    eprintln!("the right controller: {} cases in {:.1} s", cases.len(), began.elapsed().as_secs_f64());
+    note!("the right controller: {} cases in {:.1} s", cases.len(), began.elapsed().as_secs_f64());
     let rows = rows(arguments, &mutants, &cases)?;
+    if let Some(cause) = Interrupt::of_process().cause() {
+        let done = rows.iter().filter(|row| !row.is_empty()).count();
+        note!("{done} of {} mutants were played to the end", mutants.len());
+        return Err(CliError::Interrupted(cause));
+    }
     let mut matrix = Matrix::default();
     mutants.into_iter().zip(rows).for_each(|(mutant, row)| matrix.add(mutant, row));
     let faults = matrix.faults(&exceptions, arguments.only.is_empty() && !arguments.quick);
-    print!("{}", matrix.table(&exceptions));
-    faults.iter().for_each(|fault| println!("! {fault}"));
+    out::result(format_args!("{}", matrix.table(&exceptions)));
+    faults.iter().for_each(|fault| say!("! {fault}"));
     let (killed, all) = matrix.killed();
-    println!("{killed} of {all} mutants killed, {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
+    say!("{killed} of {all} mutants killed, {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
 }
 
@@ -126,7 +137,8 @@ fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(Shelf, Case)]) -> R
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(mutant) = mutants.get(at) else { return };
-                    if done.send((at, play(cases, Some(mutant), arguments.quick))).is_err() {
+                    let row = play(cases, Some(mutant), arguments.quick);
+                    if Interrupt::of_process().cause().is_some() || done.send((at, row)).is_err() {
                         return;
                     }
                 }
@@ -137,7 +149,7 @@ fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(Shelf, Case)]) -> R
         for (at, row) in finished {
             let name = &mutants[at].name;
             let killers = row.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).count();
-            eprintln!("{name:32} killed by {killers} of {}", row.len());
+            note!("{name:32} killed by {killers} of {}", row.len());
             if let Some(file) = &mut kept {
                 let lines = row.iter().map(|(case, verdict)| format!("{name}\t{case}\t{verdict}\n"));
                 file.write_all(lines.collect::<String>().as_bytes()).map_err(failed)?;
@@ -156,6 +168,9 @@ fn play(cases: &[(Shelf, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
             Some(mutant) => with_mutant(&mutant.name, || judged(shelf, case)).unwrap_or(Verdict::Inconclusive),
             None => judged(shelf, case),
         };
+        if Interrupt::of_process().cause().is_some() {
+            break;
+        }
         row.push((case.name.clone(), verdict));
         if quick && verdict == Verdict::NonConformant {
             break;
@@ -165,7 +180,8 @@ fn play(cases: &[(Shelf, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
 }
 
 fn judged(shelf: &Shelf, case: &Case) -> Verdict {
-    let simulation = Simulation { seed: 0, brought: case.controllers.clone(), budget: BUDGET, check: false };
+    let interrupt = Interrupt::of_process();
+    let simulation = Simulation { interrupt, ..Simulation::new(case.controllers.clone(), BUDGET) };
     match simulated(case, &Spec::Ours, &simulation) {
         Ok(recording) => {
             verdict::judge_blessed(&recording, shelf.for_server(&recording.header.cluster.version)).verdict

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::CliError;
 use crate::cluster::SiteName;
-use crate::cluster::own::{self, OwnError, Wish, quoted};
+use crate::cluster::own::{self, OwnError, Wish};
+use crate::quote::quoted;
 
 /// Which cluster of the user's own.
 #[derive(Debug, Clone, clap::Args)]

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::CliError;
+use super::out::say;
 use super::select::Selection;
 use super::stage::Place;
+use super::{CliError, places};
 use crate::outcome::Outcome;
 use crate::private;
 use crate::recording::{Recording, RecordingError};
@@ -31,6 +32,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let spec: Spec = arguments.subject.parse()?;
     let cases = arguments.place.choose(&arguments.selection, std::slice::from_ref(&spec))?;
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
+    places::folder("--out", Some(&arguments.out))?;
     let mut cut = false;
     for (brought, cases) in arguments.place.by_lab(cases) {
         let recorded =
@@ -38,7 +40,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
                 let mut plays = stream::iter(&cases).map(|case| player.play(case)).buffered(player.lanes());
                 while let Some(recording) = plays.try_next().await? {
                     cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
-                    println!("{}", keep(&arguments.out, &recording)?.display());
+                    say!("{}", keep(&arguments.out, &recording)?.display());
                 }
                 Ok(())
             });

@@ -1,24 +1,28 @@
 //! `lockstep run`: a subject on cases, against the timelines blessed from upstream.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::again::Typed;
 use super::like::Like;
+use super::out::{note, say};
 use super::progress::Progress;
 use super::select::{Selection, blessed};
 use super::stage::Place;
 use super::tally::Tally;
 use super::telling::{Play, Reports, Telling};
-use super::{CliError, record, stage};
+use super::{CliError, places, record, stage};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::SiteName;
 use crate::outcome::Outcome;
+use crate::quote::quoted;
 use crate::recording::Recording;
-use crate::report;
+use crate::report::{self, Again};
 use crate::runner::{Player, Seat};
 use crate::shelf::Shelf;
 use crate::subject::{Spec, Voice};
@@ -60,6 +64,26 @@ pub(super) struct Arguments {
     reports: Reports,
 }
 
+/// What a single play is not different for, or is told otherwise: the command that repeats one leaves these flags out.
+pub(super) const NOT_OF_A_PLAY: [&str; 14] = [
+    // Which plays there are; the case, the subject and the seed of this one are named.
+    "filter",
+    "rerun_failed",
+    "repeat",
+    "seeds",
+    "seed",
+    "subject",
+    "fail_fast",
+    "jobs",
+    // What is told, and where.
+    "output",
+    "timelines",
+    "recordings",
+    "html",
+    "junit",
+    "evidence",
+];
+
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(super) enum Output {
@@ -70,11 +94,13 @@ pub(super) enum Output {
     Json,
 }
 
-pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     arguments.place.site = arguments.place.site.or(SiteName::Sim);
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
+    arguments.reports.check()?;
+    places::folder("--recordings", arguments.recordings.as_deref())?;
     if arguments.seeds.is_some() && arguments.place.site.cluster() != SiteName::Sim {
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
         return Err(CliError::Usage(why.to_owned()));
@@ -84,35 +110,46 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     let read = cases.iter().map(|case| Ok((case.path.clone(), blessed(case)?)));
     let read = read.collect::<Result<BTreeMap<String, Shelf>, CliError>>()?;
     let all = clock::instant();
-    let telling = Telling::new(&arguments.reports);
+    let telling = Telling::new(&arguments.reports, format!("lockstep run, {}", arguments.subject.join(", ")));
     let tally = Tally::default();
-    let progress = Progress::of(cases.len() * specs.len() * arguments.rounds().count());
-    let mut outcomes = Vec::new();
+    let plays = cases.len() * specs.len() * arguments.rounds().count();
+    let progress = Progress::of(plays);
+    let desk = Desk { typed, telling, tally, progress, outcomes: RefCell::default() };
+    let mut ended = Ok(());
     for (brought, cases) in arguments.place.by_lab(cases) {
-        if arguments.stops(&outcomes) {
+        if arguments.stops(&desk.outcomes.borrow()) {
             break;
         }
         let shelves: Vec<&Shelf> = cases.iter().filter_map(|case| read.get(&case.path)).collect();
         let plays = cases.len() * arguments.rounds().count();
         let judged = arguments.place.with_each(&brought, &specs, plays, async |spec, player| {
-            let outcomes = judged(&arguments, (&telling, &progress, &tally), spec, player, &cases, &shelves).await?;
+            let outcomes = judged(&arguments, &desk, spec, player, &cases, &shelves).await?;
             if outcomes.contains(&Outcome::Inconclusive)
                 && let Some(logs) = player.keep_logs().await
             {
-                eprintln!("the cluster's own logs are in {}", logs.display());
+                note!("the cluster's own logs are in {}", logs.display());
             }
-            Ok(outcomes)
+            Ok(())
         });
-        outcomes.extend(judged.await?.into_iter().flatten());
+        ended = judged.await.map(drop);
+        if ended.is_err() {
+            break;
+        }
     }
+    let Desk { telling, tally, progress, outcomes, .. } = desk;
     drop(progress);
+    // Whatever ended it, what was judged until then is told.
     telling.remember();
-    telling.finish(&format!("lockstep run, {}", arguments.subject.join(", ")))?;
+    telling.finish()?;
+    let outcomes = outcomes.into_inner();
     if arguments.output == Output::Human {
-        tally.lines().iter().for_each(|line| println!("{line}"));
-        println!("{}", report::summary(&outcomes, all.elapsed(), colour()));
+        tally.lines().iter().for_each(|line| say!("{line}"));
+        let left = plays.saturating_sub(outcomes.len());
+        let left = if ended.is_err() { format!(", {left} not played") } else { String::new() };
+        say!("{}{left}", report::summary(&outcomes, all.elapsed(), colour()));
+        telling.list();
     }
-    Ok(Outcome::of(outcomes))
+    ended.map(|()| Outcome::of(outcomes))
 }
 
 /// One time through all the cases.
@@ -135,6 +172,17 @@ impl Arguments {
         self.fail_fast && outcomes.iter().any(|outcome| *outcome != Outcome::Conformant)
     }
 
+    /// The command that plays one case of one round again, and nothing else.
+    fn again(&self, typed: &Typed, spec: &Spec, round: Round, case: &Case) -> Again {
+        let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: Spec| one == *spec));
+        let subject = format!(" --subject {}", quoted(&subject.map_or_else(|| spec.to_string(), Clone::clone)));
+        let seed = round.seed.unwrap_or(self.place.seed);
+        let with_seed = if seed == 0 { String::new() } else { format!(" --seed {seed}") };
+        let flags = typed.flags(&NOT_OF_A_PLAY);
+        let repeat = format!("{} {}{subject}{flags}{with_seed}", typed.beginning(), quoted(&case.path));
+        Again { program: typed.program.clone(), repeat, seed: Some(seed) }
+    }
+
     /// The rounds, in order.
     fn rounds(&self) -> impl Iterator<Item = Round> {
         let seeds: Vec<Option<u64>> = match &self.seeds {
@@ -145,10 +193,20 @@ impl Arguments {
     }
 }
 
+/// What all plays of a command share.
+struct Desk<'a> {
+    typed: &'a Typed,
+    telling: Telling,
+    tally: Tally,
+    progress: Progress,
+    /// Of all that was judged so far.
+    outcomes: RefCell<Vec<Outcome>>,
+}
+
 /// A subject on every case, told of as it goes; of many rounds on a simulated cluster only what is not as it should be, and a line each.
 async fn judged(
     arguments: &Arguments,
-    (telling, progress, tally): (&Telling<'_>, &Progress, &Tally),
+    desk: &Desk<'_>,
     spec: &Spec,
     player: &Player<'_>,
     cases: &[Case],
@@ -162,12 +220,13 @@ async fn judged(
     let plays = stream::iter(plays).map(async |(round, case, shelf)| {
         let turn = player.turn().await;
         let began = clock::instant();
-        progress.begins(&case.name);
+        desk.progress.begins(&case.name);
         let voice = turn.seat().and_then(Seat::voice);
         let recording = turn.play(case, round.seed).await?;
-        progress.ends(&case.name);
+        desk.progress.ends(&case.name);
         let seen = Seen { recording: &recording, voice: voice.as_ref(), took: began.elapsed() };
-        let outcome = tell(arguments, (telling, tally), spec, round, case, shelf, &seen, brief).await?;
+        let outcome = tell(arguments, desk, spec, round, case, shelf, &seen, brief).await?;
+        desk.outcomes.borrow_mut().push(outcome);
         Ok::<_, CliError>((round, outcome))
     });
     let mut plays = plays.buffered(player.lanes());
@@ -181,7 +240,7 @@ async fn judged(
             let begun = outcomes.len() - cases.len();
             let good = outcomes.iter().skip(begun).filter(|outcome| **outcome == Outcome::Conformant).count();
             let seed = round.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
-            eprintln!("{spec}: time {}{seed}: {good} of {} conformant", round.time, cases.len());
+            note!("{spec}: time {}{seed}: {good} of {} conformant", round.time, cases.len());
         }
     }
     stage::pace(spec, outcomes.len(), since.elapsed());
@@ -195,7 +254,7 @@ async fn judged(
 #[expect(clippy::too_many_arguments, reason = "all that is known of one play")]
 async fn tell(
     arguments: &Arguments,
-    (telling, tally): (&Telling<'_>, &Tally),
+    desk: &Desk<'_>,
     spec: &Spec,
     round: Round,
     case: &Case,
@@ -214,7 +273,7 @@ async fn tell(
     let shelf = shelf.held_to(&recording.header, arguments.like.like);
     let blessed = shelf.for_server(&recording.header.cluster.version);
     let judgement = verdict::judge_blessed(recording, blessed);
-    tally.take(&judgement, blessed, round.seed);
+    desk.tally.take(&judgement, blessed, round.seed);
     let expected = judgement.expected(blessed);
     if arguments.output == Output::Human
         && arguments.timelines
@@ -222,15 +281,12 @@ async fn tell(
     {
         beside(&judgement, blessed);
     }
-    let place = arguments.place.words_with(round.seed);
-    let like = arguments.like.words();
-    let repeat = format!("cargo lockstep run {} --subject '{spec}'{like}{place}", case.path);
+    let again = arguments.again(desk.typed, spec, round, case);
     if !brief || judgement.outcome() != Outcome::Conformant {
-        print(&judgement, Some(took), arguments.output, &repeat);
+        print(&judgement, Some(took), arguments.output, &again);
     }
-    telling
-        .take(&Play { judgement: &judgement, expected, recording, repeat: &repeat, took: Some(took), voice })
-        .await?;
+    let play = Play { judgement: &judgement, expected, recording, again: &again, took: Some(took), voice };
+    desk.telling.take(&play).await?;
     Ok(judgement.outcome())
 }
 
@@ -262,7 +318,7 @@ fn beside(judgement: &Judgement, blessed: &Timeline) {
     let subject = format!("{} ({})", judgement.subject.name, judgement.subject.version);
     let left = report::Side { title: &upstream, timeline: blessed };
     let right = report::Side { title: &subject, timeline: &judgement.timeline };
-    println!("{}\n\n{}\n", judgement.case, report::side_by_side(left, right, width(), colour()));
+    say!("{}\n\n{}\n", judgement.case, report::side_by_side(left, right, width(), colour()));
 }
 
 /// How wide the terminal is; wide enough for two timelines where it does not say.
@@ -271,15 +327,15 @@ pub(super) fn width() -> usize {
 }
 
 /// Print one case's judgement: a line, and all that a person needs where it is not conformant.
-pub(super) fn print(judgement: &Judgement, took: Option<Duration>, output: Output, repeat: &str) {
+pub(super) fn print(judgement: &Judgement, took: Option<Duration>, output: Output, again: &Again) {
     match output {
-        Output::Json => println!("{}", report::json(judgement)),
+        Output::Json => say!("{}", report::json(judgement)),
         Output::Human if judgement.outcome() == Outcome::Conformant => {
             let took = took.map_or_else(String::new, |took| format!("  {:.2} s", took.as_secs_f64()));
             let which = report::outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
-            println!("{:15} {} on {}{which}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
+            say!("{:15} {} on {}{which}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
         }
-        Output::Human => println!("{}\n", report::failure(judgement, repeat, colour())),
+        Output::Human => say!("{}\n", report::failure(judgement, again, colour())),
     }
 }
 

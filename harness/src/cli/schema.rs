@@ -1,6 +1,7 @@
 //! `lockstep schema`: the JSON schema of a case, for editors.
 
 use super::CliError;
+use super::out::say;
 use crate::case;
 use crate::outcome::Outcome;
 
@@ -9,6 +10,6 @@ use crate::outcome::Outcome;
 pub(super) struct Arguments {}
 
 pub(super) fn execute(_: &Arguments) -> Result<Outcome, CliError> {
-    println!("{:#}", case::schema());
+    say!("{:#}", case::schema());
     Ok(Outcome::Conformant)
 }

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::CliError;
+use super::out::say;
 use super::run::colour;
 use crate::case::Case;
 use crate::outcome::Outcome;
@@ -30,7 +31,7 @@ pub(super) fn bless(
     let found = match verdict::outcomes(timelines) {
         Ok(found) => found,
         Err(why) => {
-            println!("not blessed  {name}: {why}");
+            say!("not blessed  {name}: {why}");
             return Ok(Outcome::Inconclusive);
         }
     };
@@ -41,19 +42,19 @@ pub(super) fn bless(
     let counts: Vec<_> = blessed.outcomes().map(|outcome| seen(outcome).to_string()).collect();
     let counts = format!("{} outcomes{parting}, seen {}", blessed.count(), counts.join(", "));
     if blessed.count() == 1 {
-        println!("note         {name}: one outcome is all that was seen; does it need `expectation: outcomes`?");
+        say!("note         {name}: one outcome is all that was seen; does it need `expectation: outcomes`?");
     }
     // How often each was seen is another number each time; that alone is no change.
     if check {
         let (word, outcome) =
             if new == 0 { ("as blessed  ", Outcome::Conformant) } else { ("would change", Outcome::Unblessed) };
-        println!("{word} {name}: {counts}; {new} of them new");
+        say!("{word} {name}: {counts}; {new} of them new");
         return Ok(outcome);
     }
     shelf::outcomes::write(path, &blessed)?;
-    println!("blessed      {name}: {counts}; {new} of them new");
+    say!("blessed      {name}: {counts}; {new} of them new");
     for outcome in blessed.outcomes() {
-        println!("{}", report::change(None, outcome, colour()));
+        say!("{}", report::change(None, outcome, colour()));
     }
     Ok(Outcome::Conformant)
 }

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use super::CliError;
 use super::own::OwnArguments;
 use crate::cluster::{self, Plan, Site, SiteName, containers, kind};
+use crate::quote::quoted;
 
 /// Which cluster.
 #[derive(Debug, Clone, clap::Args)]
@@ -12,7 +15,7 @@ pub(super) struct SiteArguments {
     /// Where to run: `sim` (simulated in this process, in virtual time for ours), `control-plane` (etcd, kube-apiserver and
     /// kube-controller-manager as local processes), `containers` (the same from upstream's official images), `kind`, or `kubeconfig` (a
     /// cluster of your own whose Deployment controller is off) [default: sim to run and faults, control-plane to all else].
-    #[arg(long, value_name = "CLUSTER")]
+    #[arg(long, value_name = "CLUSTER", hide_possible_values = true, value_parser = sites())]
     cluster: Option<SiteName>,
     /// The cluster's Kubernetes version.
     #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = version)]
@@ -80,15 +83,15 @@ impl SiteArguments {
         Plan::new(&self.k8s_version).at(site)
     }
 
-    /// The same words again, where they are not the default.
-    pub(super) fn words(&self) -> String {
+    /// The same words again, for a command that has this cluster where none is named.
+    pub(super) fn words(&self, default: SiteName) -> String {
         let mut words = String::new();
         let mut add = |flag: &str, value: &str, default: &str| {
             if value != default {
-                words += &format!(" {flag} {value}");
+                words += &format!(" {flag} {}", quoted(value));
             }
         };
-        add("--cluster", self.cluster().as_str(), SiteName::Sim.as_str());
+        add("--cluster", self.cluster().as_str(), default.as_str());
         add("--k8s-version", &self.k8s_version, cluster::DEFAULT_VERSION);
         if self.cluster() == SiteName::Containers {
             add("--image-registry", self.image_registry.as_deref().unwrap_or_default(), "");
@@ -105,6 +108,11 @@ impl SiteArguments {
     }
 }
 
+/// The names of clusters, which a shell completes.
+fn sites() -> impl TypedValueParser<Value = SiteName> {
+    PossibleValuesParser::new(SiteName::ALL.map(SiteName::as_str)).try_map(|name| name.parse())
+}
+
 /// A version such as v1.36.3.
 fn version(text: &str) -> Result<String, String> {
     if cluster::is_version(text) { Ok(text.to_owned()) } else { Err("use a version such as v1.36.3".to_owned()) }
@@ -118,4 +126,32 @@ fn name(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err("at most 50 lower-case letters, digits, dots and dashes, a letter or digit first".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        site: SiteArguments,
+    }
+
+    fn words(line: &str, default: SiteName) -> String {
+        let line = shlex::split(line).unwrap();
+        Line::try_parse_from(["lockstep".to_owned()].into_iter().chain(line)).unwrap().site.words(default)
+    }
+
+    #[test]
+    fn a_cluster_is_named_unless_the_command_has_it_anyway() {
+        assert_eq!(words("--cluster sim", SiteName::ControlPlane), " --cluster sim");
+        assert_eq!(words("--cluster sim", SiteName::Sim), "");
+        assert_eq!(words("", SiteName::Sim), " --cluster control-plane");
+        assert_eq!(words("", SiteName::ControlPlane), "");
+        let kind = " --cluster kind --kind-config 'my file.yaml'";
+        assert_eq!(words(kind, SiteName::ControlPlane), kind);
+    }
 }

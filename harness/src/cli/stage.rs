@@ -11,6 +11,7 @@ use crate::clock::Instant;
 
 use super::CliError;
 use super::choice::{Choice, Suits};
+use super::out::note;
 use super::select::Selection;
 use super::site::SiteArguments;
 use crate::case::model::PodKind;
@@ -20,7 +21,7 @@ use crate::cluster::{self, Cluster, SiteName, Standing};
 use crate::controllers::Controllers;
 use crate::runner::{Lab, LabError, Player, Seat, SeatOptions, Simulation};
 use crate::subject::{ServiceAccount, Spec, SubjectError};
-use crate::supervise;
+use crate::supervise::{self, Interrupt};
 
 /// Where to run.
 #[derive(Debug, Clone, clap::Args)]
@@ -28,7 +29,7 @@ pub(super) struct Place {
     #[command(flatten)]
     pub(super) site: SiteArguments,
     /// How long one settling may take before somebody is to blame.
-    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = budget)]
     budget: Duration,
     /// Who runs the pods: nobody but the case, or a kubelet (kind only; the case holds a readiness gate). Each case says by default.
     #[arg(long, value_enum, value_name = "KIND")]
@@ -229,15 +230,12 @@ impl Place {
             Ok(done)
         };
         if specs.iter().all(|spec| self.is_virtual(spec)) {
-            return tokio::select! {
-                done = each(&[]) => done,
-                () = interrupted() => Err(CliError::Interrupted),
-            };
+            return unless_interrupted(each(&[])).await;
         }
-        let mut labs = vec![self.open(brought).await?];
+        let mut labs = vec![unless_interrupted(self.open(brought)).await?];
         if self.site.cluster() == SiteName::Sim {
             for _ in 1..lanes.get().min(most) {
-                labs.push(self.boot(brought).await?);
+                labs.push(unless_interrupted(self.boot(brought)).await?);
             }
         }
         on_each(labs, each).await
@@ -250,7 +248,9 @@ impl Place {
 
     /// What a simulated cluster begins with.
     fn simulation(&self, brought: &Controllers) -> Simulation {
-        Simulation { seed: self.seed, brought: brought.clone(), budget: self.budget, check: self.check_determinism }
+        let simulation = Simulation::new(brought.clone(), self.budget);
+        let interrupt = Interrupt::of_process();
+        Simulation { seed: self.seed, check: self.check_determinism, interrupt, ..simulation }
     }
 
     /// Put a subject to work.
@@ -268,30 +268,33 @@ impl Place {
         let options = SeatOptions { budget: self.budget, pods, restart, in_cluster, ..SeatOptions::default() };
         let seat = Seat::take(lab, spec, &options).await?;
         let version = &seat.identity().version;
-        eprintln!(
+        note!(
             "{spec}: {version}, brings {}, the lab proved and the subject started in {:.1} s",
             lab.brought(),
             since.elapsed().as_secs_f64()
         );
         Ok(seat)
     }
+}
 
-    /// The words that name the same place on a command line, where it is not the default.
-    pub(super) fn words_with(&self, seed: Option<u64>) -> String {
-        let seed = match seed.unwrap_or(self.seed) {
-            0 => String::new(),
-            seed => format!(" --seed {seed}"),
-        };
-        let pods = match self.pods {
-            Some(PodsArgument::Real) => " --pods real",
-            Some(PodsArgument::Held) => " --pods held",
-            None => "",
-        };
-        let controllers = self.controllers.iter().map(|brought| format!(" --controllers {brought}"));
-        let profile = self.profile.map_or_else(String::new, |profile| format!(" --profile {profile}"));
-        let in_cluster = if self.in_cluster { " --in-cluster" } else { "" };
-        self.site.words() + pods + &controllers.collect::<String>() + &profile + in_cluster + &seed
+/// A length of time in which something can settle.
+fn budget(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    match time {
+        Duration::ZERO => Err("nothing settles in no time; use a length such as 20s".to_owned()),
+        time if time > LONGEST => Err("use a length of at most 24h, such as 20s".to_owned()),
+        time => Ok(time),
     }
+}
+
+/// Longer than any case takes to settle.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a lab may take to go after an interruption: what is left of it then goes with the supervisors, or is the next run's to remove.
+const CLOSING: Duration = Duration::from_millis(1_400);
+
+/// Do something that is dropped where it waits when this process is to end.
+pub(super) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    Interrupt::of_process().unless(work).await.unwrap_or_else(|cause| Err(CliError::Interrupted(cause)))
 }
 
 /// Do the work on a lab, and take the lab down whatever comes of it: an error, an interruption, a cluster that is taken away.
@@ -302,37 +305,23 @@ pub(super) async fn on<T>(lab: Lab, work: impl AsyncFnOnce(&Lab) -> Result<T, Cl
 /// The same on several at once.
 async fn on_each<T>(labs: Vec<Lab>, work: impl AsyncFnOnce(&[Lab]) -> Result<T, CliError>) -> Result<T, CliError> {
     let worked = tokio::select! {
-        worked = work(&labs) => worked,
-        () = interrupted() => {
-            eprintln!("interrupted; taking the lab down, or leaving it as it is if interrupted again");
-            Err(CliError::Interrupted)
-        }
+        worked = unless_interrupted(work(&labs)) => worked,
         (why, ..) = select_all(labs.iter().map(|lab| Box::pin(lab.lost()))) => Err(CliError::Lost(why)),
     };
-    tokio::select! {
-        _ = join_all(labs.into_iter().map(Lab::close)) => worked,
-        // Asked twice: what is left is the next run's to remove.
-        () = interrupted() => Err(CliError::Interrupted),
+    if matches!(worked, Err(CliError::Interrupted(_))) {
+        tokio::time::timeout(CLOSING, join_all(labs.into_iter().map(Lab::abandon))).await.ok();
+        return worked;
     }
-}
-
-/// Returns when somebody wants this process to end.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    match Interrupt::of_process().unless(join_all(labs.into_iter().map(Lab::close))).await {
+        Ok(_) => worked,
+        Err(cause) => Err(CliError::Interrupted(cause)),
     }
 }
 
 async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Lab, CliError> {
     let lab = Lab::open(cluster).await?;
     let (name, version) = (&lab.identity().name, &lab.identity().version);
-    eprintln!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
+    note!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
     Ok(lab)
 }
 
@@ -340,11 +329,11 @@ async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Lab, CliEr
 fn refusals(spec: &Spec, seat: &Seat<'_>) {
     let (requests, refused) = seat.requests();
     match refused.is_empty() {
-        true if spec.is_inside() => eprintln!("{spec}: {requests} requests, none of them refused"),
+        true if spec.is_inside() => note!("{spec}: {requests} requests, none of them refused"),
         true => {}
         false => {
             let refused: Vec<_> = refused.into_iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
-            eprintln!("{spec}: {requests} requests; the API server refused {}", refused.join(", "));
+            note!("{spec}: {requests} requests; the API server refused {}", refused.join(", "));
         }
     }
 }
@@ -356,7 +345,7 @@ pub(super) fn pace(spec: &dyn std::fmt::Display, cases: usize, took: Duration) {
     let number = cases as f64;
     let (each, pace) = (seconds / number, number * 60.0 / seconds);
     match cases {
-        1 => eprintln!("{spec}: one case in {seconds:.2} s"),
-        _ => eprintln!("{spec}: {cases} cases in {seconds:.1} s, {each:.2} s each, {pace:.0} a minute"),
+        1 => note!("{spec}: one case in {seconds:.2} s"),
+        _ => note!("{spec}: {cases} cases in {seconds:.1} s, {each:.2} s each, {pace:.0} a minute"),
     }
 }

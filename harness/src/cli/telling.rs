@@ -1,19 +1,22 @@
 //! What is told of a run besides its lines: a page, JUnit, annotations and a summary of a job, a folder of evidence for each failure,
 //! and which cases failed, for the next time.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{CliError, failed};
+use super::out::{note, say};
+use super::run::colour;
+use super::{CliError, failed, places};
 use crate::outcome::Outcome;
 use crate::private;
 use crate::recording::{Recording, RecordingError, part};
-use crate::report::github;
 use crate::report::junit::{Played, junit};
 use crate::report::page::{Sheet, page};
+use crate::report::{self, Again, github};
 use crate::subject::Voice;
+use crate::supervise::Interrupt;
 use crate::timeline::Timeline;
 use crate::verdict::Judgement;
 
@@ -32,6 +35,19 @@ pub(super) struct Reports {
 }
 
 impl Reports {
+    /// What cannot be written, before anything runs.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        places::file("--html", self.html.as_deref())?;
+        places::file("--junit", self.junit.as_deref())?;
+        places::folder("--evidence", self.evidence.as_deref())?;
+        match (&self.html, &self.junit) {
+            (Some(page), Some(xml)) if page == xml => {
+                Err(CliError::Usage(format!("--html and --junit are both {}; name two files", page.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether failures are kept.
     pub(super) fn keeps_evidence(&self) -> bool {
         self.evidence.is_some()
@@ -42,7 +58,7 @@ impl Reports {
 struct Told {
     judgement: Judgement,
     expected: Option<Timeline>,
-    repeat: String,
+    again: Again,
     took: Option<Duration>,
 }
 
@@ -54,107 +70,145 @@ pub(super) struct Play<'a> {
     pub(super) expected: Option<&'a Timeline>,
     /// What was seen.
     pub(super) recording: &'a Recording,
-    /// The command that plays it again.
-    pub(super) repeat: &'a str,
+    /// The commands that play it again, and explain it.
+    pub(super) again: &'a Again,
     /// How long it took.
     pub(super) took: Option<Duration>,
     /// What the subject printed meanwhile, if it prints at all; asked for where a failure is kept.
     pub(super) voice: Option<&'a Voice>,
 }
 
-/// Collects what is told.
-pub(super) struct Telling<'r> {
-    reports: &'r Reports,
+/// Collects what is told. What was asked for is written in the end, also where the end is an interruption that leaves no time for anything else.
+pub(super) struct Telling(Arc<Kept>);
+
+struct Kept {
+    reports: Reports,
+    /// What stands above it all.
+    title: String,
     github: bool,
-    told: RefCell<Vec<Told>>,
-    /// The case files that were played.
-    played: RefCell<BTreeSet<String>>,
-    /// Conformant plays that were not kept.
-    forgotten: RefCell<usize>,
+    state: Mutex<State>,
 }
 
-impl<'r> Telling<'r> {
-    pub(super) fn new(reports: &'r Reports) -> Self {
-        Self {
-            reports,
-            github: super::is_github(),
-            told: RefCell::default(),
-            played: RefCell::default(),
-            forgotten: RefCell::default(),
-        }
+#[derive(Default)]
+struct State {
+    told: Vec<Told>,
+    /// The case files that were played.
+    played: BTreeSet<String>,
+    /// Conformant plays that were not kept.
+    forgotten: usize,
+    /// Whether it is all written.
+    finished: bool,
+}
+
+impl Telling {
+    pub(super) fn new(reports: &Reports, title: String) -> Self {
+        let state = Mutex::default();
+        let kept = Arc::new(Kept { reports: reports.clone(), title, github: super::is_github(), state });
+        let last = Arc::clone(&kept);
+        Interrupt::of_process().at_last(move || {
+            if let Err(error) = last.finish() {
+                note!("error: {error}");
+            }
+        });
+        Self(kept)
     }
 
     /// Take one play.
     pub(super) async fn take(&self, play: &Play<'_>) -> Result<(), CliError> {
+        let Kept { reports, github, .. } = &*self.0;
         let good = play.judgement.outcome() == Outcome::Conformant;
-        self.played.borrow_mut().insert(play.judgement.path.clone());
-        if self.github
-            && let Some(annotation) = github::annotated(play.judgement, play.repeat)
-        {
-            println!("{annotation}");
+        if *github && let Some(annotation) = github::annotated(play.judgement, play.again) {
+            say!("{annotation}");
         }
-        if let (Some(folder), false) = (&self.reports.evidence, good) {
+        if let (Some(folder), false) = (&reports.evidence, good) {
             let kept = evidence(folder, play)?;
             if let Some(voice) = play.voice {
                 keep_private(&kept.join("subject.log"), &voice.said().await)?;
             }
-            eprintln!("the evidence is in {}", kept.display());
+            note!("the evidence is in {}", kept.display());
         }
-        if good && self.reports.html.is_none() && self.reports.junit.is_none() {
-            *self.forgotten.borrow_mut() += 1;
+        let mut state = self.0.state();
+        state.played.insert(play.judgement.path.clone());
+        if good && reports.html.is_none() && reports.junit.is_none() {
+            state.forgotten += 1;
             return Ok(());
         }
-        self.told.borrow_mut().push(Told {
+        state.told.push(Told {
             judgement: play.judgement.clone(),
             expected: play.expected.cloned(),
-            repeat: play.repeat.to_owned(),
+            again: play.again.clone(),
             took: play.took,
         });
         Ok(())
     }
 
-    /// Write what was asked for.
-    pub(super) fn finish(&self, title: &str) -> Result<(), CliError> {
-        let told = self.told.borrow();
+    /// Write what was asked for, once.
+    pub(super) fn finish(&self) -> Result<(), CliError> {
+        self.0.finish()
+    }
+
+    /// Print what was not conformant, a line each; nothing where all was, or where the only play has just been told of at length.
+    pub(super) fn list(&self) {
+        let state = self.0.state();
+        let list = report::not_conformant(state.told.iter().map(|it| &it.judgement), colour());
+        if !list.is_empty() && state.told.len() + state.forgotten > 1 {
+            say!("{list}");
+        }
+    }
+
+    /// Remember which cases failed, for `--rerun-failed`; those that were not played are as they were.
+    pub(super) fn remember(&self) {
+        let state = self.0.state();
+        let bad = state.told.iter().filter(|it| it.judgement.outcome() != Outcome::Conformant);
+        failed::remember(&state.played, bad.map(|it| it.judgement.path.as_str()));
+    }
+}
+
+impl Kept {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self) -> Result<(), CliError> {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.finished, true) {
+            return Ok(());
+        }
+        let told = &state.told;
+        let cause = Interrupt::of_process().cause();
+        let cut = cause.map_or_else(String::new, |cause| format!(" (interrupted: {cause})"));
         if let Some(path) = &self.reports.html {
             let sheets: Vec<_> = told.iter().map(Told::sheet).collect();
-            write(path, &page(title, &sheets))?;
-            eprintln!("the page is {}", path.display());
+            write(path, &page(&format!("{}{cut}", self.title), &sheets))?;
+            note!("the page is {}", path.display());
         }
         if let Some(path) = &self.reports.junit {
             let played = told.iter().map(|it| Played {
                 judgement: &it.judgement,
-                repeat: &it.repeat,
+                again: &it.again,
                 took: it.took.unwrap_or_default(),
             });
             write(path, &junit(&played.collect::<Vec<_>>()))?;
         }
         if let (true, Some(path)) = (self.github, std::env::var_os("GITHUB_STEP_SUMMARY")) {
             let bad = told.iter().filter(|it| it.judgement.outcome() != Outcome::Conformant);
-            let bad: Vec<_> = bad.map(|it| github::Told { judgement: &it.judgement, repeat: &it.repeat }).collect();
-            let good = told.len() - bad.len() + *self.forgotten.borrow();
-            append(Path::new(&path), &github::job_summary(good, &bad))?;
+            let bad: Vec<_> = bad.map(|it| github::Told { judgement: &it.judgement, again: &it.again }).collect();
+            let good = told.len() - bad.len() + state.forgotten;
+            append(Path::new(&path), &github::job_summary(good, &bad, cause))?;
         }
         Ok(())
-    }
-
-    /// Remember which cases failed, for `--rerun-failed`; those that were not played are as they were.
-    pub(super) fn remember(&self) {
-        let (told, played) = (self.told.borrow(), self.played.borrow());
-        let bad = told.iter().filter(|it| it.judgement.outcome() != Outcome::Conformant);
-        failed::remember(&played, bad.map(|it| it.judgement.path.as_str()));
     }
 }
 
 impl Told {
     fn sheet(&self) -> Sheet<'_> {
-        Sheet { judgement: &self.judgement, expected: self.expected.as_ref(), repeat: &self.repeat, took: self.took }
+        Sheet { judgement: &self.judgement, expected: self.expected.as_ref(), again: &self.again, took: self.took }
     }
 }
 
 /// Keep all that shows a failure; the folder.
 fn evidence(folder: &Path, play: &Play<'_>) -> Result<PathBuf, CliError> {
-    let Play { judgement, expected, recording, repeat, took, .. } = *play;
+    let Play { judgement, expected, recording, again, took, .. } = *play;
     let case = judgement.case.split('/').map(part).collect::<PathBuf>();
     let folder = folder.join(part(&judgement.subject.name)).join(case);
     let path = folder.join("recording.ndjson");
@@ -165,19 +219,19 @@ fn evidence(folder: &Path, play: &Play<'_>) -> Result<PathBuf, CliError> {
         "case": judgement.case,
         "path": judgement.path,
         "outcome": judgement.outcome().code(),
-        "verdict": judgement.verdict.name(),
+        "verdict": judgement.outcome().name(),
         "subject": judgement.subject,
         "cluster": judgement.cluster,
-        "seed": repeat.split_whitespace().skip_while(|word| *word != "--seed").nth(1),
+        "seed": again.seed,
         "started": recording.header.started,
-        "repeat": repeat,
+        "repeat": again.repeat,
         "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     });
-    let sheet = Sheet { judgement, expected, repeat, took };
+    let sheet = Sheet { judgement, expected, again, took };
     keep_private(&folder.join("about.json"), &format!("{about:#}\n"))?;
     keep_private(&folder.join("case.yaml"), &judgement.source)?;
     keep_private(&folder.join("happened.timeline"), &judgement.timeline.to_string())?;
-    keep_private(&folder.join("report.txt"), &crate::report::failure(judgement, repeat, false))?;
+    keep_private(&folder.join("report.txt"), &report::failure(judgement, again, false))?;
     keep_private(&folder.join("page.html"), &page(&judgement.case, &[sheet]))?;
     if let Some(expected) = expected {
         keep_private(&folder.join("expected.timeline"), &expected.to_string())?;

@@ -15,7 +15,7 @@ use super::{Access, Authority, Cluster, ClusterError, Credential, DEFAULT_VERSIO
 use crate::clock;
 use crate::controllers::Controllers;
 use crate::recording::Identity;
-use crate::supervise::{ProcessId, Spec, Supervisor};
+use crate::supervise::{ProcessId, Spec, Supervisor, interrupt};
 
 /// What the program is called in lists and logs.
 const PROGRAM: &str = "kube-apiserver";
@@ -75,6 +75,7 @@ pub(super) fn boot(parent: &Path, plan: &Plan) -> Result<Cluster, ClusterError> 
     check(plan)?;
     let served = Served::start()?;
     let folder = tempfile::Builder::new().prefix("served-").tempdir_in(parent).map_err(ClusterError::file(parent))?;
+    interrupt::removes(folder.path());
     let mut cluster = cluster(served.access.clone(), folder.path(), &plan.without);
     cluster.served = Some(Arc::new((served, folder)));
     Ok(cluster)

@@ -1,5 +1,6 @@
 //! One case that did not pass: what went wrong first, in the lines of the timeline and of the case file.
 
+use super::again::Again;
 use super::conduct::conduct;
 use super::paint::Paint;
 use super::rows::{Row, in_short, rows, what_differs};
@@ -14,9 +15,9 @@ use crate::subject::ENDED;
 use crate::timeline::Timeline;
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
-/// Everything a reader needs to see what went wrong; `repeat` is the command that runs the case again.
+/// Everything a reader needs to see what went wrong, and the commands that explain the case and run it again.
 #[must_use]
-pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
+pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = vec![heading(judgement, paint)];
     let decisive = judgement.decisive();
@@ -27,7 +28,7 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
         out.extend(explain(judgement, finding, paint));
     } else if judgement.outcome() == Outcome::Unblessed {
         out.push(String::new());
-        out.extend(unblessed(judgement));
+        out.extend(unblessed(judgement, again));
     }
     let others: Vec<&Finding> = judgement.findings.iter().filter(|it| decisive.is_none_or(|one| *it != one)).collect();
     if !others.is_empty() {
@@ -37,22 +38,26 @@ pub fn failure(judgement: &Judgement, repeat: &str, colour: bool) -> String {
     out.extend(conduct(judgement));
     out.extend(refused(judgement));
     out.extend(later_differences(judgement));
-    if !repeat.is_empty() {
+    if !again.repeat.is_empty() {
         out.push(String::new());
         if judgement.outcome() == Outcome::NonConformant {
-            out.push(format!("  why:    {}", paint.strong(&format!("cargo lockstep explain {}", judgement.path))));
+            out.push(format!("  why:    {}", paint.strong(&again.explain(&judgement.path))));
         }
-        out.push(format!("  repeat: {}", paint.strong(repeat)));
+        out.push(format!("  repeat: {}", paint.strong(&again.repeat)));
     }
     out.join("\n") + "\n"
 }
 
-/// The verdict and what decided it, in one line: `non-conformant: edge 1 (set image=app:2): rs1 10 -> 8 instead of …`.
+/// The outcome and what decided it, in one line: `non-conformant: edge 1 (set image=app:2): rs1 10 -> 8 instead of …`.
 #[must_use]
 pub fn headline(judgement: &Judgement) -> String {
-    let why = judgement.decisive().map(|finding| format!(": {}", brief(finding)));
-    let word = if judgement.outcome() == Outcome::BadInput { "bad case" } else { judgement.verdict.name() };
-    format!("{word}{}", why.unwrap_or_default())
+    let why = match (judgement.outcome(), &judgement.blessing) {
+        (Outcome::Unblessed, Blessing::Changed(_)) => Some("the case has changed since it was blessed".to_owned()),
+        (Outcome::Unblessed, _) => Some("it has no golden timeline".to_owned()),
+        _ => judgement.decisive().map(brief),
+    };
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    format!("{}{why}", judgement.outcome().name())
 }
 
 /// Which of upstream's outcomes it is: `outcome 2 of 3, upstream's in 5 of 20`; `None` where there is one.
@@ -236,22 +241,23 @@ fn at_rest(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<
 }
 
 /// Why an otherwise good case is not conformant.
-fn unblessed(judgement: &Judgement) -> Vec<String> {
+fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
+    let bless = again.bless(&judgement.path);
     match &judgement.blessing {
         Blessing::Changed(None) => vec![
             "  the case has changed since it was blessed; bless it again".to_owned(),
-            format!("  record it from upstream: lockstep bless {}", judgement.path),
+            format!("  record it from upstream: {bless}"),
         ],
         Blessing::Changed(Some(changed)) => vec![
             format!("  the case has changed since it was blessed: {} is now", changed.edge),
             format!("    {}", changed.actual),
             "  and was".to_owned(),
             format!("    {}", changed.expected),
-            format!("  record it from upstream again: lockstep bless {}", judgement.path),
+            format!("  record it from upstream again: {bless}"),
         ],
         _ => vec![
             "  no law was broken, but there is no blessed timeline to hold it against".to_owned(),
-            format!("  record one from upstream: lockstep bless {}", judgement.path),
+            format!("  record one from upstream: {bless}"),
         ],
     }
 }

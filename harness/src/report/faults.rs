@@ -9,6 +9,7 @@ use super::paint::Paint;
 use crate::faults::{Kind, Point};
 use crate::outcome::Outcome;
 use crate::plain;
+use crate::quote::quoted;
 use crate::recording::Identity;
 use crate::verdict::Withstood;
 
@@ -19,8 +20,8 @@ pub struct FaultsOfCase {
     pub case: String,
     /// Who was tried.
     pub subject: Identity,
-    /// The words that name where it was tried on a command line; nothing for the default.
-    pub place: String,
+    /// What stands before and after a file's name in the command that repeats its fault.
+    pub again: [String; 2],
     /// How many writes the case led to without a fault.
     pub writes: u32,
     /// How many points there are; more than were tried, perhaps.
@@ -98,11 +99,8 @@ pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
         };
         let _ = write!(text, "\n  {point}\n      {}", plain::text(&why));
         if let Some(file) = file {
-            let _ = write!(
-                text,
-                "\n      repeat: cargo lockstep faults {file} --subject '{}'{}",
-                of.subject.name, of.place
-            );
+            let [before, after] = &of.again;
+            let _ = write!(text, "\n      repeat: {before} {}{after}", quoted(file));
         }
     }
     text
@@ -170,7 +168,7 @@ mod tests {
         FaultsOfCase {
             case: "rolling/rollover".to_owned(),
             subject: Identity { name: "ours".to_owned(), version: "1".to_owned() },
-            place: String::new(),
+            again: ["cargo lockstep faults".to_owned(), " --subject ours".to_owned()],
             writes: 12,
             points: 99,
             tried: vec![
@@ -187,7 +185,7 @@ mod tests {
         NOT WITHSTOOD   rolling/rollover on ours: 12 writes, 3 of 99 points tried
           crash-after at write 1 of replicasets, line 6
               edge 1: law broken: one-template: rs3 has the template of rs2
-              repeat: cargo lockstep faults out/a.yaml --subject 'ours'
+              repeat: cargo lockstep faults out/a.yaml --subject ours
         ");
         assert_snapshot!(faults_table(&[of(), of()]), @r"
         fault           tried   failed  not reached inconclusive

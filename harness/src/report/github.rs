@@ -4,9 +4,10 @@
 
 use std::fmt::Write;
 
+use super::again::Again;
 use super::escape::escape;
 use super::failure::{failure, headline};
-use crate::outcome::Outcome;
+use crate::outcome::{Cause, Outcome};
 use crate::plain;
 use crate::verdict::Judgement;
 
@@ -34,16 +35,16 @@ pub fn annotation(level: &str, at: Spot<'_>, title: &str, message: &str) -> Stri
 
 /// The annotation of one case at the line of the step that went wrong; nothing if none did.
 #[must_use]
-pub fn annotated(judgement: &Judgement, repeat: &str) -> Option<String> {
+pub fn annotated(judgement: &Judgement, again: &Again) -> Option<String> {
     let level = match judgement.outcome() {
         Outcome::Conformant | Outcome::NothingSelected => return None,
-        Outcome::NonConformant | Outcome::BadInput | Outcome::Internal => "error",
+        Outcome::NonConformant | Outcome::BadInput | Outcome::Internal | Outcome::Interrupted(_) => "error",
         Outcome::Inconclusive | Outcome::Unblessed => "warning",
     };
     let line = judgement.decisive().and_then(|finding| finding.line).unwrap_or(1);
     let title = format!("{}: {}", judgement.case, headline(judgement));
     let at = Spot { file: &judgement.path, line, column: None };
-    Some(annotation(level, at, &title, failure(judgement, repeat, false).trim_end()))
+    Some(annotation(level, at, &title, failure(judgement, again, false).trim_end()))
 }
 
 /// One judged play, for a summary.
@@ -51,18 +52,19 @@ pub fn annotated(judgement: &Judgement, repeat: &str) -> Option<String> {
 pub struct Told<'a> {
     /// What was found.
     pub judgement: &'a Judgement,
-    /// The command that plays it again.
-    pub repeat: &'a str,
+    /// The commands that play it again.
+    pub again: &'a Again,
 }
 
-/// A job's summary: counts, and each failure with its diff folded.
+/// A job's summary: counts, what cut the run short if anything did, and each failure with its diff folded.
 #[must_use]
-pub fn job_summary(conformant: usize, failed: &[Told<'_>]) -> String {
+pub fn job_summary(conformant: usize, failed: &[Told<'_>], cut: Option<Cause>) -> String {
+    let cut = cut.map_or_else(String::new, |cause| format!(", then interrupted ({cause})"));
     let total = conformant + failed.len();
     let mut text = match failed.len() {
-        0 => format!("### Lockstep: {total} conformant\n"),
+        0 => format!("### Lockstep: {total} conformant{cut}\n"),
         bad => format!(
-            "### Lockstep: {bad} of {total} not conformant\n\n| case | subject | verdict | where |\n| --- | --- | --- | --- |\n"
+            "### Lockstep: {bad} of {total} not conformant{cut}\n\n| case | subject | verdict | where |\n| --- | --- | --- | --- |\n"
         ),
     };
     for Told { judgement, .. } in failed.iter().take(SHOWN) {
@@ -70,11 +72,11 @@ pub fn job_summary(conformant: usize, failed: &[Told<'_>]) -> String {
             let line = finding.line.map_or_else(String::new, |line| format!(", line {line}"));
             format!("{}{line}", finding.place)
         });
-        let cells = [&judgement.case, &judgement.subject.name, judgement.verdict.name(), &place].map(cell);
+        let cells = [&judgement.case, &judgement.subject.name, judgement.outcome().name(), &place].map(cell);
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
-    for Told { judgement, repeat } in failed.iter().take(SHOWN) {
-        let body = failure(judgement, repeat, false);
+    for Told { judgement, again } in failed.iter().take(SHOWN) {
+        let body = failure(judgement, again, false);
         let _ = write!(
             text,
             "\n<details><summary>{}</summary>\n\n<pre>{}</pre>\n</details>\n",

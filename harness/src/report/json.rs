@@ -3,7 +3,6 @@
 use serde_json::{Value, json as object};
 
 use super::failure::sentence;
-use super::table::word;
 use crate::plain;
 use crate::recording::Blame;
 use crate::timeline::Refusal;
@@ -18,8 +17,8 @@ pub fn json(judgement: &Judgement) -> String {
         "path": judgement.path,
         "subject": judgement.subject,
         "cluster": judgement.cluster,
-        "verdict": judgement.verdict.name(),
-        "outcome": word(judgement.outcome()),
+        "verdict": judgement.outcome().name(),
+        "outcome": judgement.outcome().name(),
         "exitCode": judgement.outcome().code(),
         "expectation": expectation(&judgement.blessing),
         "nearest": judgement.nearest.map(|nearest| object!({"number": nearest.number, "of": nearest.of})),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
+use super::again::Again;
 use super::failure::{failure, headline};
 use crate::outcome::Outcome;
 use crate::verdict::Judgement;
@@ -13,8 +14,8 @@ use crate::verdict::Judgement;
 pub struct Played<'a> {
     /// What was found.
     pub judgement: &'a Judgement,
-    /// The command that plays it again.
-    pub repeat: &'a str,
+    /// The commands that play it again.
+    pub again: &'a Again,
     /// How long it took.
     pub took: Duration,
 }
@@ -40,15 +41,15 @@ pub fn junit(played: &[Played<'_>]) -> String {
 }
 
 fn test_case(played: &Played<'_>) -> TestCase {
-    let Played { judgement, repeat, took } = *played;
+    let Played { judgement, again, took } = *played;
     let status = match judgement.outcome() {
         Outcome::Conformant => TestCaseStatus::success(),
         outcome => {
             let wrong = outcome == Outcome::NonConformant;
             let kind = if wrong { NonSuccessKind::Failure } else { NonSuccessKind::Error };
             let mut status = TestCaseStatus::non_success(kind);
-            status.set_type(judgement.verdict.name()).set_message(headline(judgement));
-            status.set_description(failure(judgement, repeat, false));
+            status.set_type(outcome.name()).set_message(headline(judgement));
+            status.set_description(failure(judgement, again, false));
             status
         }
     };

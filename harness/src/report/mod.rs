@@ -11,6 +11,7 @@
 //! * [`page::page`] is all of it for a browser, [`github`] for a job's page.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
+mod again;
 mod change;
 mod conduct;
 mod escape;
@@ -29,6 +30,7 @@ mod summary;
 mod table;
 mod totals;
 
+pub use again::Again;
 pub use change::change;
 pub use failure::{failure, headline, outcome};
 pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table};
@@ -36,7 +38,7 @@ pub use json::json;
 pub use side_by_side::{Side, side_by_side};
 pub use staircase::staircase;
 pub use story::story;
-pub use summary::summary;
+pub use summary::{not_conformant, summary};
 pub use table::table;
 pub use totals::totals;
 

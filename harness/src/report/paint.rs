@@ -44,7 +44,7 @@ impl Paint {
     pub(super) fn outcome(self, outcome: Outcome, text: &str) -> String {
         match outcome {
             Outcome::Conformant => self.good(text),
-            Outcome::NonConformant | Outcome::BadInput | Outcome::Internal => self.bad(text),
+            Outcome::NonConformant | Outcome::BadInput | Outcome::Internal | Outcome::Interrupted(_) => self.bad(text),
             Outcome::Inconclusive | Outcome::Unblessed | Outcome::NothingSelected => self.doubtful(text),
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::failure::brief;
 use super::paint::Paint;
-use crate::outcome::Outcome;
 use crate::verdict::Judgement;
 
 /// A table of all judgements: a row a case, a column a subject, both in the order in which they first come; below each row
@@ -32,7 +31,7 @@ pub fn table(judgements: &[Judgement], colour: bool) -> String {
                 line += &format!("  {}", pad("-", *wide));
                 continue;
             };
-            line += &format!("  {}", paint.outcome(judgement.outcome(), &pad(word(judgement.outcome()), *wide)));
+            line += &format!("  {}", paint.outcome(judgement.outcome(), &pad(judgement.outcome().name(), *wide)));
             let whose = if subjects.len() > 1 { format!("{subject}: ") } else { String::new() };
             wrong.extend(judgement.decisive().map(|finding| format!("    {whose}{}", brief(finding))));
         }
@@ -40,19 +39,6 @@ pub fn table(judgements: &[Judgement], colour: bool) -> String {
         out.extend(wrong.iter().map(|line| paint.faint(line)));
     }
     out.join("\n") + "\n"
-}
-
-/// An outcome as a table says it.
-pub(super) const fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Conformant => "conformant",
-        Outcome::NonConformant => "non-conformant",
-        Outcome::Inconclusive => "inconclusive",
-        Outcome::Unblessed => "unblessed",
-        Outcome::NothingSelected => "not selected",
-        Outcome::BadInput => "bad case",
-        Outcome::Internal => "internal error",
-    }
 }
 
 pub(super) fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

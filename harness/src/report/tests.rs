@@ -5,14 +5,18 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{Side, failure, json as as_json, side_by_side, summary, table, totals};
+use super::junit::{Played, junit};
+use super::{Again, Side, failure, github, json as as_json, not_conformant, side_by_side, summary, table, totals};
 use crate::outcome::Outcome;
 use crate::recording::{Blame, Diagnosis, Recording};
 use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
 use crate::timeline::{Provenance, Timeline};
 use crate::verdict::{Judgement, judge};
 
-const REPEAT: &str = "lockstep run cases/rolling/x.yaml --subject ours";
+fn again() -> Again {
+    let repeat = "lockstep run cases/rolling/x.yaml --subject ours".to_owned();
+    Again { program: "lockstep".to_owned(), repeat, seed: None }
+}
 
 fn web() -> Value {
     with(&deployment("web", 10, "app:1"), &revision(1))
@@ -50,7 +54,7 @@ fn wrong() -> Judgement {
 
 #[test]
 fn a_failure_shows_the_first_wrong_step() {
-    assert_snapshot!(failure(&wrong(), REPEAT, false), @r#"
+    assert_snapshot!(failure(&wrong(), &again(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       edge 1  scale 12
@@ -68,7 +72,7 @@ fn a_failure_shows_the_first_wrong_step() {
 
       one later step differs as well
 
-      why:    cargo lockstep explain cases/rolling/x.yaml
+      why:    lockstep explain cases/rolling/x.yaml
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     "#);
 }
@@ -76,7 +80,7 @@ fn a_failure_shows_the_first_wrong_step() {
 #[test]
 fn a_broken_lab_is_named() {
     let film = Film::rolled_out(10).user(1, "scale 12").trouble(Blame::Lab, "the API server went away");
-    assert_snapshot!(failure(&judge(&film.aborted(), Some(&blessed())), REPEAT, false), @r#"
+    assert_snapshot!(failure(&judge(&film.aborted(), Some(&blessed())), &again(), false), @r#"
     INCONCLUSIVE  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       edge 1  scale 12
@@ -90,7 +94,7 @@ fn a_broken_lab_is_named() {
 
 #[test]
 fn a_broken_law_is_explained() {
-    assert_snapshot!(failure(&judge(&recording(20), None), REPEAT, false), @r#"
+    assert_snapshot!(failure(&judge(&recording(20), None), &again(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       edge 1  scale 12
@@ -104,14 +108,14 @@ fn a_broken_law_is_explained() {
             = rs1 20/10 ready=10 available=10 revision=1 pods=0
             = web 0 updated=0 ready=0 available=0 generation=0/1 revision=1
 
-      why:    cargo lockstep explain cases/rolling/x.yaml
+      why:    lockstep explain cases/rolling/x.yaml
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     "#);
 }
 
 #[test]
 fn an_unblessed_case_says_what_to_do() {
-    assert_snapshot!(failure(&judge(&recording(12), None), REPEAT, false), @"
+    assert_snapshot!(failure(&judge(&recording(12), None), &again(), false), @"
     UNBLESSED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       no law was broken, but there is no blessed timeline to hold it against
@@ -125,7 +129,7 @@ fn an_unblessed_case_says_what_to_do() {
 fn a_changed_case_says_what_to_do() {
     let mut blessed = blessed();
     blessed.case = Some("0123456789abcdef".to_owned());
-    assert_snapshot!(failure(&judge(&recording(12), Some(&blessed)), REPEAT, false), @"
+    assert_snapshot!(failure(&judge(&recording(12), Some(&blessed)), &again(), false), @"
     CHANGED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       the case has changed since it was blessed; bless it again
@@ -235,8 +239,8 @@ fn json_is_one_object_on_one_line() {
 
 #[test]
 fn colour_comes_only_when_asked_for() {
-    assert!(!failure(&wrong(), REPEAT, false).contains('\u{1b}'));
-    assert!(failure(&wrong(), REPEAT, true).contains('\u{1b}'));
+    assert!(!failure(&wrong(), &again(), false).contains('\u{1b}'));
+    assert!(failure(&wrong(), &again(), true).contains('\u{1b}'));
 }
 
 #[test]
@@ -244,7 +248,7 @@ fn what_the_server_refused_is_told() {
     let film = Film::rolled_out(10).user(1, "scale 12").request("update", "replicasets", 403);
     let film = film.refused("get", "leases", "there").refused("get", "leases", "there").refused("list", "pods", "");
     let judgement = judge(&film.unsettled(Blame::Subject, "nothing was done").aborted(), Some(&blessed()));
-    let told = failure(&judgement, REPEAT, false);
+    let told = failure(&judgement, &again(), false);
     let line = "  the API server refused the subject (401, 403): get leases in there (2×), list pods in all namespaces (1×), \
                 update replicasets (1×)\n";
     assert!(told.contains(line), "{told}");
@@ -272,16 +276,17 @@ fn nothing_in_a_recording_acts_where_it_is_shown() {
     }
     let judgement = judge(&recording, Some(&blessed()));
     let side = |timeline| Side { title: "x", timeline };
+    let none = Again::default();
     let shown = [
-        failure(&judgement, "", false),
+        failure(&judgement, &none, false),
         super::headline(&judgement),
         as_json(&judgement),
         judgement.timeline.to_string(),
         side_by_side(side(&judgement.timeline), side(&blessed()), 160, false),
         table(std::slice::from_ref(&judgement), false),
-        super::github::annotated(&judgement, "").unwrap(),
-        super::page::page("x", &[super::page::Sheet { judgement: &judgement, expected: None, repeat: "", took: None }]),
-        super::junit::junit(&[super::junit::Played { judgement: &judgement, repeat: "", took: Duration::ZERO }]),
+        super::github::annotated(&judgement, &none).unwrap(),
+        super::page::page("x", &[super::page::Sheet { judgement: &judgement, expected: None, again: &none, took: None }]),
+        super::junit::junit(&[super::junit::Played { judgement: &judgement, again: &none, took: Duration::ZERO }]),
     ];
     for text in shown {
         let acts = |letter| crate::plain::acts(letter) && !matches!(letter, '\n' | '\t');
@@ -301,7 +306,7 @@ fn idle(film: Film, diagnosis: Diagnosis) -> String {
     let judgement = judge(&recording, Some(&blessed()));
     let lines: Value = serde_json::from_str(&as_json(&judgement)).unwrap();
     assert!(lines["diagnosis"]["requests"].is_u64() && lines["metrics"]["refusals"].is_array());
-    failure(&judgement, REPEAT, false)
+    failure(&judgement, &again(), false)
 }
 
 #[test]
@@ -340,4 +345,41 @@ fn a_subject_without_requests_is_told_what_that_may_mean() {
     assert!(silent.contains("never made a single request on its 2 connections: does it speak HTTP?"), "{silent}");
     let elsewhere = said(Diagnosis { requests: 5, connections: 1, ..Diagnosis::default() });
     assert!(elsewhere.contains("no request about this case's namespace, and 5 about others or all"), "{elsewhere}");
+}
+
+/// A subject that did nothing wrong is not conformant as long as nothing says what is right.
+#[test]
+fn what_is_unblessed_is_called_so_everywhere() {
+    let mut changed = blessed();
+    changed.case = Some("0123456789abcdef".to_owned());
+    for (judgement, why) in [
+        (judge(&recording(12), None), "it has no golden timeline"),
+        (judge(&recording(12), Some(&changed)), "the case has changed since it was blessed"),
+    ] {
+        let again = again();
+        let xml = junit(&[Played { judgement: &judgement, again: &again, took: Duration::ZERO }]);
+        assert!(xml.contains(&format!("<error message=\"unblessed: {why}\" type=\"unblessed\">")), "{xml}");
+        let value: Value = serde_json::from_str(&as_json(&judgement)).unwrap();
+        assert_eq!((&value["verdict"], &value["outcome"]), (&json!("unblessed"), &json!("unblessed")));
+        let told = github::Told { judgement: &judgement, again: &again };
+        let page = github::job_summary(1, &[told], None);
+        assert!(page.contains("1 of 2 not conformant") && page.contains("| ours | unblessed |"), "{page}");
+        let note = github::annotated(&judgement, &again).unwrap();
+        assert!(note.contains(&format!("rolling/x%3A unblessed%3A {why}")), "{note}");
+        for said in [xml, value.to_string(), page, note, not_conformant([&judgement], false)] {
+            assert!(!said.replace("not conformant", "").contains("conformant"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_run_ends_with_what_was_not_conformant() {
+    let good = judge(&recording(12), Some(&blessed()));
+    let all = [wrong(), good.clone(), judge(&recording(12), None), wrong()];
+    assert_snapshot!(not_conformant(&all, false), @r"
+    not conformant:
+      non-conformant  rolling/x on ours: edge 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12 (2×)
+      unblessed       rolling/x on ours: it has no golden timeline
+    ");
+    assert_eq!(not_conformant([&good], false), "");
 }

@@ -10,7 +10,9 @@ use crate::cluster::{Cluster, ClusterError};
 use crate::controllers::Controllers;
 use crate::driver::nodes::Nodes;
 use crate::gate::GateError;
+use crate::observe::namespace::remove_leftovers;
 use crate::observe::{self, ObserveError, Watches, World};
+use crate::outcome::Cause;
 use crate::recording::Identity;
 use crate::subject::SubjectError;
 use crate::supervise::{SuperviseError, Supervisor};
@@ -27,7 +29,7 @@ pub struct Lab {
     pub(super) supervisor: Option<Supervisor>,
     pub(super) folder: PathBuf,
     _watches: Watches,
-    _temporary: TempDir,
+    _temporary: Option<TempDir>,
 }
 
 /// Why a lab could not be set up. Unless it is the subject's own absence, all of it is the lab's: inconclusive.
@@ -51,6 +53,9 @@ pub enum LabError {
     /// A simulated cluster's thread.
     #[error("the simulation broke off: {0}; this is a defect of lockstep")]
     Simulation(String),
+    /// Somebody wants it to end.
+    #[error("interrupted ({0})")]
+    Interrupted(Cause),
     /// A temporary folder.
     #[error("cannot make a temporary folder: {0}")]
     Folder(#[from] std::io::Error),
@@ -65,9 +70,12 @@ impl Lab {
         let client = cluster.client().await?;
         let world = Arc::new(World::default());
         let watches = observe::open(&client, &world).await?;
-        let temporary = tempfile::Builder::new().prefix("lockstep-subject-").tempdir()?;
-        let folder = temporary.path().to_owned();
-        let supervisor = if cluster.sim.is_some() { None } else { Some(Supervisor::start(&folder, true)?) };
+        // In virtual time nobody has a file: there is nothing to be left behind.
+        let virtual_time = cluster.sim.is_some();
+        let temporary = (!virtual_time).then(|| tempfile::Builder::new().prefix("lockstep-subject-").tempdir());
+        let temporary = temporary.transpose()?;
+        let folder = temporary.as_ref().map_or_else(PathBuf::new, |temporary| temporary.path().to_owned());
+        let supervisor = if virtual_time { None } else { Some(Supervisor::start(&folder, true)?) };
         let nodes = Nodes::new(client.clone(), cluster.watches_nodes());
         let images = cluster.kind.clone().map(|node| Arc::new(Images::new(node)));
         Ok(Self { cluster, client, world, nodes, images, supervisor, folder, _watches: watches, _temporary: temporary })
@@ -91,6 +99,25 @@ impl Lab {
     /// Returns once the cluster is no longer the harness's to use, and says why; never where it is the harness's own.
     pub async fn lost(&self) -> String {
         self.cluster.lost().await
+    }
+
+    /// The same after an interruption, when nobody has tidied up behind a case: what is left of it on a cluster that stays goes too. Whoever
+    /// has no time for all of it drops it in the middle: a cluster that is being removed, and programs that are told to end, do without.
+    pub async fn abandon(self) {
+        if !self.cluster.belongs_here() && !self.cluster.sweeps() {
+            // Alone on the cluster, or another harness is by now, and has done it.
+            let alone = self.cluster.exclusive().await;
+            if let Err(error) = remove_leftovers(&self.client).await {
+                tracing::warn!(%error, "what the interrupted case has left was not removed");
+            }
+            drop(alone);
+            self.nodes.remove().await;
+        }
+        let supervisor = self.supervisor.map(Supervisor::shutdown);
+        tokio::join!(futures::future::OptionFuture::from(supervisor), async {
+            drop(self.nodes);
+            self.cluster.shutdown().await;
+        });
     }
 
     /// End the subjects' processes, then the cluster if it is this process's own, or what the harness has on it.

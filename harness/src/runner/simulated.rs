@@ -11,6 +11,7 @@ use crate::cluster::Cluster;
 use crate::controllers::Controllers;
 use crate::recording::{Blame, Entry, Recording, Trouble};
 use crate::subject::Spec;
+use crate::supervise::Interrupt;
 
 /// What a simulation begins with.
 #[derive(Debug, Clone)]
@@ -23,6 +24,16 @@ pub struct Simulation {
     pub budget: Duration,
     /// Play it twice and see whether every request and answer was the same.
     pub check: bool,
+    /// Ends a play in the middle: virtual time waits for nobody.
+    pub interrupt: Interrupt,
+}
+
+impl Simulation {
+    /// With seed 0, for whoever brings these controllers; never interrupted.
+    #[must_use]
+    pub fn new(brought: Controllers, budget: Duration) -> Self {
+        Self { seed: 0, brought, budget, check: false, interrupt: Interrupt::default() }
+    }
 }
 
 /// The time of day at the beginning: a Monday's, far from any change of it.
@@ -31,7 +42,7 @@ const EPOCH: i64 = 1_767_571_200;
 /// Play a case on a new cluster. To be called outside of async code, as it has a runtime of its own.
 ///
 /// # Errors
-/// When the subject cannot be started.
+/// When the subject cannot be started; [`LabError::Interrupted`].
 pub fn simulated(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Recording, LabError> {
     let (mut recording, transcript) = played(case, spec, simulation)?;
     if simulation.check {
@@ -61,7 +72,8 @@ fn difference(one: &[String], two: &[String]) -> Option<String> {
 
 fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recording, Vec<String>), LabError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    runtime.block_on(async {
+    // Whatever the case lets pass, the runtime turns to this each time that somebody wakes it, and so does another thread.
+    let played = runtime.block_on(simulation.interrupt.unless(async {
         let epoch = jiff::Timestamp::from_second(EPOCH).expect("a second of this century");
         let _simulated = clock::simulate(epoch);
         let cluster = Cluster::simulated(simulation.seed, simulation.brought.clone());
@@ -76,5 +88,6 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
         let recording = seat.play(case).await;
         seat.leave().await;
         Ok((recording, sim.map(|sim| sim.transcript()).unwrap_or_default()))
-    })
+    }));
+    played.map_err(LabError::Interrupted)?
 }

@@ -19,6 +19,7 @@
 //!   until a certain process is gone (the nextest run whose trials share a cluster) or SIGTERM arrives.
 //! * What is no process of ours, such as a container, goes by a last program ([`Supervisor::finally`]).
 //! * A program can be given a folder at a path that is not ours to write ([`mounted()`]).
+//! * A signal asks the harness itself to end, which has two seconds to do so in order: [`interrupt`].
 //! * Should the supervisor itself be killed, the harness sees its pipe close and ends the groups.
 //!
 //! Borders: this room knows processes, files and signals; nothing of clusters or controllers. The two
@@ -27,6 +28,7 @@
 mod client;
 mod error;
 mod family;
+pub mod interrupt;
 mod mounted;
 mod process;
 mod protocol;
@@ -34,6 +36,7 @@ mod server;
 
 pub use client::{Child, Supervisor};
 pub use error::SuperviseError;
+pub use interrupt::Interrupt;
 pub use mounted::{can_mount, mounted};
 pub use process::ProcessId;
 pub use protocol::{Exit, Spec, Until};

@@ -41,7 +41,8 @@ pub(super) async fn pull_missing(images: &Images) -> Result<(), ContainersError>
 }
 
 async fn pull(image: &str) -> Result<(), ContainersError> {
-    eprintln!("pulling {image}, which is not here yet");
+    // A closed standard error is no reason not to.
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("pulling {image}, which is not here yet\n"));
     let (name, tag) = split(image);
     match GenericImage::new(name, tag).pull_image().await {
         Ok(_) => Ok(()),

@@ -1,5 +1,6 @@
 //! The user's kubeconfig: which files it is, which cluster a context names, and whether the gate can lead there.
 
+use crate::quote::quoted;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -122,15 +123,6 @@ fn hint(config: &Kubeconfig) -> String {
 fn known(config: &Kubeconfig) -> String {
     let names: Vec<_> = config.contexts.iter().map(|context| context.name.as_str()).collect();
     if names.is_empty() { "it has no context at all".to_owned() } else { format!("it has {}", names.join(", ")) }
-}
-
-/// Fit to be typed into a shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 impl Target {

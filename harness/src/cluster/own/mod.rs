@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use kube::config::Kubeconfig;
 
 pub use error::{OwnError, TenancyError};
-pub use file::{files, quoted, read};
+pub use file::{files, read};
 pub use sweep::Swept;
 pub use tenancy::Tenancy;
 

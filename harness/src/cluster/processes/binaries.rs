@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::super::ClusterError;
+use crate::supervise::interrupt;
 
 const SCRIPT: &str = include_str!("../../../../scripts/control-plane");
 
@@ -39,12 +40,9 @@ pub fn controller_manager(version: &str) -> Result<PathBuf, ClusterError> {
 
 fn folder(arguments: &[&str], version: &str) -> Result<PathBuf, ClusterError> {
     let failed = |why: String| ClusterError::Binaries { version: version.to_owned(), why };
-    let output = Command::new("bash")
-        .args(["-c", SCRIPT, "control-plane"])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
+    let mut script = Command::new("bash");
+    script.args(["-c", SCRIPT, "control-plane"]).args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = interrupt::output(&mut script)
         .map_err(|error| failed(format!("bash, which looks for them, does not start ({error})")))?;
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     match output.status.code() {
@@ -73,7 +71,7 @@ pub fn found(version: &str) -> Result<&'static str, String> {
     }
     let cache = variable("LOCKSTEP_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("lockstep")))
-        .or_else(|| variable("HOME").map(|folder| folder.join(".cache/lockstep")));
+        .or_else(|| std::env::home_dir().map(|folder| folder.join(".cache/lockstep")));
     if cache.is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
         return Ok("ready");
     }

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
+use super::again::Again;
 use super::conduct::conduct;
 use super::escape::escape;
 use super::failure::{brief, outcome, sentence};
@@ -29,8 +30,8 @@ pub struct Sheet<'a> {
     pub judgement: &'a Judgement,
     /// What was expected: the blessed timeline, or another run's.
     pub expected: Option<&'a Timeline>,
-    /// The command that plays it again.
-    pub repeat: &'a str,
+    /// The commands that play it again.
+    pub again: &'a Again,
     /// How long it took, where that is known.
     pub took: Option<Duration>,
 }
@@ -188,8 +189,8 @@ fn facts(out: &mut String, sheet: &Sheet<'_>) {
             let _ = write!(out, "<dt>{name}<dd>{}", escape(&value));
         }
     }
-    if !sheet.repeat.is_empty() {
-        let _ = write!(out, "<dt>repeat<dd><code>{}</code>", escape(sheet.repeat));
+    if !sheet.again.repeat.is_empty() {
+        let _ = write!(out, "<dt>repeat<dd><code>{}</code>", escape(&sheet.again.repeat));
     }
     out.push_str("</dl>\n");
 }

@@ -2,6 +2,7 @@
 
 use super::{Sheet, page};
 use crate::recording::Recording;
+use crate::report::Again;
 use crate::timeline::Timeline;
 use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
 use crate::verdict::judge;
@@ -14,10 +15,14 @@ fn recording(size: i32) -> Recording {
     Film::rolled_out(10).user(1, "scale 12").driver(&scaled(&web, 12)).other(&scaled(&set, size)).settled().end()
 }
 
+fn again(repeat: &str) -> Again {
+    Again { repeat: repeat.to_owned(), ..Again::default() }
+}
+
 fn shown(recording: &Recording) -> String {
     let expected = Timeline::from_recording(&self::recording(12));
     let judgement = judge(recording, Some(&expected));
-    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), repeat: "lockstep run x", took: None };
+    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again("lockstep run x"), took: None };
     page("a run", &[sheet])
 }
 
@@ -57,7 +62,7 @@ fn whatever_a_subject_or_a_case_says_is_text() {
         edge.meetings.push(evil.to_owned());
     }
     let judgement = judge(&recording, Some(&expected));
-    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), repeat: evil, took: None };
+    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again(evil), took: None };
     let page = page(evil, &[sheet, sheet]);
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains("<b>bold"), "{page}");
     assert!(page.matches("&lt;script&gt;").count() > 10);
