@@ -1,18 +1,33 @@
 //! Commands that need no cluster, as a person types them: what is printed, and the exit code.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-/// Run `lockstep` in the repository; standard output and the exit code.
-fn lockstep(arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
+use rstest::rstest;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// `lockstep` in the repository, with a folder of the tests' own for what it remembers.
+fn command(arguments: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
-    command.current_dir(root).args(arguments);
+    command.current_dir(root).args(arguments).env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI"] {
         command.env_remove(name);
     }
-    let output = command.envs(environment.iter().copied()).output().expect("it starts");
+    command
+}
+
+/// Run `lockstep` in the repository; standard output and the exit code.
+fn lockstep(arguments: &[&str], environment: &[(&str, &str)]) -> (String, i32) {
+    let output = command(arguments).envs(environment.iter().copied()).output().expect("it starts");
     (String::from_utf8(output.stdout).expect("text"), output.status.code().expect("it ends by itself"))
+}
+
+/// What it says on standard error, and the exit code.
+fn complaint(arguments: &[&str]) -> (String, i32) {
+    let output = command(arguments).output().expect("it starts");
+    (String::from_utf8(output.stderr).expect("text"), output.status.code().expect("it ends by itself"))
 }
 
 /// Cases of a temporary folder's own: a good one with its timeline, one that was edited since, one that is wrong, and a timeline left over.
@@ -91,11 +106,12 @@ fn other_versions_of_upstream_have_timelines_of_their_own() {
     assert!(then.contains("what kube-controller-manager v1.15.5 on") && then.contains("> rs1 is deleted"), "{then}");
     let folder = tempfile::tempdir().expect("a folder");
     let target = folder.path().display().to_string();
-    let played = |more: &[&str]| lockstep(&[&["run", case], more].concat(), &[("CARGO_TARGET_DIR", target.as_str())]);
+    let played = |more: &[&str]| lockstep(&[&["run", case], more].concat(), &[("XDG_STATE_HOME", target.as_str())]);
     assert_eq!(played(&[]).1, 0);
     let (said, code) = played(&["--as", "v1.15"]);
     assert!(said.contains("rs2 deleted instead of rs1 deleted") || said.contains("+         rs2 deleted"), "{said}");
     assert!(said.contains("--as v1.15") && code == 1, "{said}");
+    assert!(said.contains(&format!(" run {case} --subject ours --as v1.15\n")), "{said}");
     assert_eq!(played(&["--as", "1.15"]).1, 64);
     // Told otherwise in every case, decided alike: a fact, and no file.
     let (said, _) = lockstep(&["explain", "cases/recreate/three.yaml", "--by", "v1.31"], &[]);
@@ -120,7 +136,7 @@ fn a_failure_is_told_of_wherever_it_was_asked_for() {
     let cases = path("area");
     let (page, xml, evidence) = (path("page.html"), path("junit.xml"), path("evidence"));
     let (target, summary) = (path("target"), path("summary.md"));
-    let environment = [("CARGO_TARGET_DIR", target.as_str())];
+    let environment = [("XDG_STATE_HOME", target.as_str())];
     let told = ["run", &cases, "--cluster", "sim", "--html", &page, "--junit", &xml, "--evidence", &evidence];
     let job = [environment[0], ("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())];
     let (said, code) = lockstep(&told, &job);
@@ -166,4 +182,199 @@ fn a_filter_chooses_and_a_bad_one_is_bad_usage() {
     );
     assert_eq!(lockstep(&["list", "-E", "aera(recreate)"], &[]).1, 64);
     assert_eq!(lockstep(&["list", "-E", "none()"], &[]).1, 4);
+}
+
+/// Days of virtual time, which take minutes of real time: nobody waits for them.
+const ENDLESS: &str = "description: Days pass.\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\n\
+                       edges:\n  - advance: 80000h\n  - advance: 80000h\n  - advance: 80000h\n";
+
+/// A case in virtual time never comes to a point at which it would look at the clock; what was judged before it is told all the same.
+#[rstest]
+#[case(Signal::INT, 130)]
+#[case(Signal::TERM, 143)]
+#[case(Signal::HUP, 129)]
+fn a_signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i32) {
+    let (folder, area) = folder();
+    for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
+        std::fs::remove_file(area.join(name)).expect("removable");
+    }
+    std::fs::write(area.join("later.yaml"), ENDLESS).expect("writable");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let temporary = folder.path().join("tmp");
+    std::fs::create_dir(&temporary).expect("a folder");
+    let (xml, page, evidence) = (path("junit.xml"), path("page.html"), path("evidence"));
+    let told = ["run", &path("area"), "-j", "1", "--junit", &xml, "--html", &page, "--evidence", &evidence];
+    let mut running = command(&told);
+    running.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = running.spawn().expect("it starts");
+    let mut out = BufReader::new(running.stdout.take().expect("piped"));
+    let mut said = String::new();
+    while !said.contains("area/good") {
+        assert!(out.read_line(&mut said).expect("text") > 0, "it ended before: {said}");
+    }
+    kill_process(Pid::from_child(&running), signal).expect("it runs");
+    // Without being heard the signal would be nothing to a case that goes on for an hour.
+    out.read_to_string(&mut said).expect("text");
+    let ended = running.wait().expect("it ends");
+    assert_eq!(ended.code(), Some(code), "{said}");
+    assert!(said.contains("1 conformant, 1 not played"), "{said}");
+    let xml = std::fs::read_to_string(xml).expect("written");
+    assert!(xml.contains("tests=\"1\"") && xml.contains("name=\"area/good\""), "{xml}");
+    let page = std::fs::read_to_string(page).expect("written");
+    assert!(page.contains("area/good") && page.contains("(interrupted: SIG"), "{page}");
+    let left: Vec<_> = std::fs::read_dir(&temporary).expect("readable").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// `lockstep list | head -1`: whoever reads has seen enough.
+#[rstest]
+#[case(&["explain", "cases"])]
+#[case(&["run", "cases/recreate", "--output", "json"])]
+#[case(&["completions", "bash"])]
+fn a_closed_output_ends_a_command_quietly(#[case] arguments: &[&str]) {
+    let mut running = command(arguments);
+    running.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = running.spawn().expect("it starts");
+    drop(running.stdout.take());
+    let ended = running.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(!said.contains("panicked") && !said.contains("error"), "{said}");
+    assert_eq!(ended.status.code(), Some(141), "{said}");
+}
+
+#[test]
+fn what_cannot_be_written_is_said_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("file"), "").expect("writable");
+    let case = "cases/recreate/three.yaml";
+    for (flag, value, why) in [
+        ("--junit", path(""), "is a folder; name a file in it"),
+        ("--html", path("file/page.html"), "cannot be made"),
+        ("--evidence", path("file"), "is a file; name a folder"),
+        ("--recordings", path("file/x"), "cannot be made"),
+    ] {
+        let output = command(&["run", case, flag, &value]).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.starts_with(&format!("error: {flag}: ")) && said.contains(why), "{said}");
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(64), [].as_slice()));
+    }
+    assert_eq!(complaint(&["record", case, "--cluster", "sim", "--subject", "ours", "--out", &path("file")]).1, 64);
+    assert_eq!(complaint(&["faults", case, "--out", &path("file")]).1, 64);
+}
+
+#[test]
+fn files_called_yml_are_cases_and_two_of_one_name_are_an_error() {
+    let (folder, area) = folder();
+    for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
+        std::fs::remove_file(area.join(name)).expect("removable");
+    }
+    std::fs::rename(area.join("good.yaml"), area.join("good.yml")).expect("renamed");
+    let cases = folder.path().display().to_string();
+    let (said, code) = lockstep(&["run", &cases], &[]);
+    assert!(said.contains("area/good on ours") && code == 0, "{said}");
+    assert_eq!(lockstep(&["lint", &cases], &[]).1, 0);
+
+    let twin = folder.path().join("more/area");
+    std::fs::create_dir_all(&twin).expect("a folder");
+    std::fs::copy(area.join("good.yml"), twin.join("good.yaml")).expect("copied");
+    for name in ["run", "list"] {
+        let (said, code) = complaint(&[name, &cases]);
+        assert!(said.contains("two cases are called area/good: ") && said.contains("more/area/good.yaml"), "{said}");
+        assert_eq!(code, 64);
+    }
+    let (said, code) = lockstep(&["lint", &cases], &[]);
+    assert!(said.contains("two cases are called area/good: ") && code == 64, "{said}");
+    // One file by two names is one case.
+    let (twice, straight) = (format!("{cases}/area/../area/good.yml"), format!("{cases}/area/good.yml"));
+    let (said, code) = lockstep(&["run", &twice, &straight], &[]);
+    assert!(said.contains("1 case in ") && code == 0, "{said}");
+}
+
+#[test]
+fn a_folder_of_recordings_is_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().display().to_string();
+    let (_, code) = lockstep(&["run", "cases/recreate", "--recordings", &kept], &[]);
+    assert_eq!(code, 0);
+    let (said, code) = lockstep(&["judge", &kept], &[]);
+    let cases = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate")).expect("readable");
+    let cases = cases.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "yaml")));
+    assert_eq!((said.lines().filter(|line| line.starts_with("conformant")).count(), code), (cases.count(), 0), "{said}");
+    let (said, code) = complaint(&["judge", &folder.path().join("recreate/none").display().to_string()]);
+    assert!(said.contains("recreate/none") && code == 64, "{said}");
+    let empty = tempfile::tempdir().expect("a folder");
+    let (said, code) = complaint(&["judge", &empty.path().display().to_string()]);
+    assert!(said.contains("has no recording (*.ndjson)") && code == 64, "{said}");
+}
+
+/// Each of these was told of in words that led nowhere.
+#[test]
+fn what_is_wrong_on_a_command_line_is_said_with_its_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(at("program"), "#!/bin/sh\n").expect("writable");
+    std::fs::create_dir(at("bin")).expect("a folder");
+    for (link, to) in [("circle.yaml", "circle.yaml"), ("nowhere.yaml", "nothing.yaml")] {
+        std::os::unix::fs::symlink(at(to), at(link)).expect("linked");
+    }
+    let number = "description: x\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nedges:\n  - scale: 99999999999999999999\n";
+    std::fs::write(at("number.yml"), number).expect("writable");
+    let case = "cases/recreate/three.yaml";
+    let run = |more: &[&str]| complaint(&[&["run", case], more].concat());
+    for ((said, code), why) in [
+        (run(&["--budget", "0s"]), "nothing settles in no time; use a length such as 20s"),
+        (run(&["--budget", "1000000h"]), "at most 24h"),
+        (run(&["--cluster", "sim", "--subject", &format!("command:{}", at("program"))]), "is not executable; make it so"),
+        (run(&["--cluster", "sim", "--subject", &format!("command:{}", at("bin"))]), "is a folder; give the path of an"),
+        (complaint(&["run", &at("circle.yaml")]), "is a symbolic link that leads in a circle"),
+        (complaint(&["run", &at("nowhere.yaml")]), "is a symbolic link to something that does not exist"),
+        (complaint(&["run", &at("number.yml")]), "this is too large; from 0"),
+        (complaint(&["coverage", &at("bin")]), "has no requirements.yaml, which lists the requirements"),
+        (run(&["--cluster", "minikube"]), "[possible values: sim, control-plane, containers, kind, kubeconfig]"),
+    ] {
+        assert!(said.contains(why) && code == 64, "no `{why}` in ({code})\n{said}");
+    }
+}
+
+#[test]
+fn a_shell_completes_the_names_of_clusters() {
+    let (said, code) = lockstep(&["completions", "bash"], &[]);
+    assert!(said.contains("sim control-plane containers kind kubeconfig") && code == 0);
+}
+
+/// In a folder that is not cargo's nothing is made: what failed is remembered where a user's programs remember things.
+#[test]
+fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
+    let (folder, area) = folder();
+    let timeline = std::fs::read_to_string(area.join("good.timeline")).expect("readable");
+    std::fs::write(area.join("good.timeline"), timeline.replace("rs1 3 -> 0", "rs1 3 -> 1")).expect("writable");
+    let played = |set: &dyn Fn(&mut Command)| {
+        let mut command = command(&["run", "area/good.yaml"]);
+        command.current_dir(folder.path()).env_remove("XDG_STATE_HOME").env_remove("HOME");
+        set(&mut command);
+        command.output().expect("it starts").status.code()
+    };
+    let home = folder.path().join("home");
+    assert_eq!(played(&|command| drop(command.env("HOME", &home))), Some(1));
+    assert_eq!(std::fs::read_dir(home.join(".local/state/lockstep")).expect("made").count(), 1);
+    assert!(!folder.path().join("target").exists());
+}
+
+/// What `cluster up` names to end the cluster ends that one.
+#[test]
+fn the_down_that_up_names_ends_what_up_began() {
+    let folder = tempfile::Builder::new().prefix("ls").tempdir_in("/tmp").expect("a folder");
+    let run = |arguments: &[&str]| {
+        let output = command(arguments).env("TMPDIR", folder.path()).output().expect("it starts");
+        (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
+    };
+    let (said, code) = run(&["cluster", "up", "--cluster", "sim"]);
+    assert_eq!(code, Some(0), "{said}");
+    let named = said.split('`').find(|words| words.contains(" cluster down")).expect("it is named").to_owned();
+    let words: Vec<&str> = named.split_whitespace().skip_while(|word| *word != "cluster").collect();
+    let (ended, code) = run(&words);
+    // Whatever was named, nothing stays behind a test.
+    run(&["cluster", "down", "--cluster", "sim"]);
+    assert!(ended.contains("the sim cluster is down") && code == Some(0), "{named}: {ended}");
 }

@@ -146,7 +146,10 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         tally.lines().iter().for_each(|line| say!("{line}"));
         let left = plays.saturating_sub(outcomes.len());
         let left = if ended.is_err() { format!(", {left} not played") } else { String::new() };
-        say!("{}{left}", report::summary(&outcomes, all.elapsed(), colour()));
+        match outcomes.as_slice() {
+            [] => say!("nothing was judged{left}"),
+            some => say!("{}{left}", report::summary(some, all.elapsed(), colour())),
+        }
         telling.list();
     }
     ended.map(|()| Outcome::of(outcomes))

@@ -41,9 +41,9 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
     if !again.repeat.is_empty() {
         out.push(String::new());
         if judgement.outcome() == Outcome::NonConformant {
-            out.push(format!("  why:    {}", paint.strong(&again.explain(&judgement.path))));
+            out.push(format!("  why:    {}", paint.strong(&plain::line(&again.explain(&judgement.path)))));
         }
-        out.push(format!("  repeat: {}", paint.strong(&again.repeat)));
+        out.push(format!("  repeat: {}", paint.strong(&plain::line(&again.repeat))));
     }
     out.join("\n") + "\n"
 }
