@@ -299,8 +299,13 @@ fn a_folder_of_recordings_is_judged() {
     assert_eq!(code, 0);
     let (said, code) = lockstep(&["judge", &kept], &[]);
     let cases = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate")).expect("readable");
-    let cases = cases.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "yaml")));
-    assert_eq!((said.lines().filter(|line| line.starts_with("conformant")).count(), code), (cases.count(), 0), "{said}");
+    let cases =
+        cases.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "yaml")));
+    assert_eq!(
+        (said.lines().filter(|line| line.starts_with("conformant")).count(), code),
+        (cases.count(), 0),
+        "{said}"
+    );
     let (said, code) = complaint(&["judge", &folder.path().join("recreate/none").display().to_string()]);
     assert!(said.contains("recreate/none") && code == 64, "{said}");
     let empty = tempfile::tempdir().expect("a folder");
@@ -325,8 +330,14 @@ fn what_is_wrong_on_a_command_line_is_said_with_its_remedy() {
     for ((said, code), why) in [
         (run(&["--budget", "0s"]), "nothing settles in no time; use a length such as 20s"),
         (run(&["--budget", "1000000h"]), "at most 24h"),
-        (run(&["--cluster", "sim", "--subject", &format!("command:{}", at("program"))]), "is not executable; make it so"),
-        (run(&["--cluster", "sim", "--subject", &format!("command:{}", at("bin"))]), "is a folder; give the path of an"),
+        (
+            run(&["--cluster", "sim", "--subject", &format!("command:{}", at("program"))]),
+            "is not executable; make it so",
+        ),
+        (
+            run(&["--cluster", "sim", "--subject", &format!("command:{}", at("bin"))]),
+            "is a folder; give the path of an",
+        ),
         (complaint(&["run", &at("circle.yaml")]), "is a symbolic link that leads in a circle"),
         (complaint(&["run", &at("nowhere.yaml")]), "is a symbolic link to something that does not exist"),
         (complaint(&["run", &at("number.yml")]), "this is too large; from 0"),
@@ -356,7 +367,10 @@ fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
         command.output().expect("it starts").status.code()
     };
     let home = folder.path().join("home");
-    assert_eq!(played(&|command| drop(command.env("HOME", &home))), Some(1));
+    let at_home = |command: &mut Command| {
+        command.env("HOME", &home);
+    };
+    assert_eq!(played(&at_home), Some(1));
     assert_eq!(std::fs::read_dir(home.join(".local/state/lockstep")).expect("made").count(), 1);
     assert!(!folder.path().join("target").exists());
 }

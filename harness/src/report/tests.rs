@@ -284,12 +284,12 @@ fn nothing_in_a_recording_acts_where_it_is_shown() {
         judgement.timeline.to_string(),
         side_by_side(side(&judgement.timeline), side(&blessed()), 160, false),
         table(std::slice::from_ref(&judgement), false),
-        super::github::annotated(&judgement, &none).unwrap(),
+        github::annotated(&judgement, &none).unwrap(),
         super::page::page(
             "x",
             &[super::page::Sheet { judgement: &judgement, expected: None, again: &none, took: None }],
         ),
-        super::junit::junit(&[super::junit::Played { judgement: &judgement, again: &none, took: Duration::ZERO }]),
+        junit(&[Played { judgement: &judgement, again: &none, took: Duration::ZERO }]),
     ];
     for text in shown {
         let acts = |letter| crate::plain::acts(letter) && !matches!(letter, '\n' | '\t');
