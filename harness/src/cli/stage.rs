@@ -81,7 +81,7 @@ impl Place {
             is_told: specs.iter().all(Spec::takes_restart_options),
         };
         let Choice { cases, told } = suits.choose(selection.cases()?, |case| selection.names(case));
-        told.iter().for_each(|line| eprintln!("{line}"));
+        told.iter().for_each(|line| note!("{line}"));
         if cases.is_empty() {
             let names: Vec<_> = specs.iter().map(ToString::to_string).collect();
             return Err(CliError::NoneLeft(names.join(" and ")));
@@ -223,7 +223,7 @@ impl Place {
                 done.push(work(spec, &player).await?);
                 for seat in player.seats() {
                     refusals(spec, seat);
-                    seat.ended_between().iter().for_each(|end| eprintln!("{spec}: {end}"));
+                    seat.ended_between().iter().for_each(|end| note!("{spec}: {end}"));
                 }
                 player.leave().await;
             }

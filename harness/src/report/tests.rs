@@ -323,7 +323,7 @@ fn what_a_subject_was_at_is_shown_with_its_failure() {
         Diagnosis { requests: 9, connections: 1, output, ..Diagnosis::default() },
     );
     let lines = [
-        "  its requests about this case: create 422 (3×); get 200",
+        "  its requests about this case: create 422 (3×); get 200; update 200 (4×)",
         "  the API server refused, the latest last:",
         r"    422 create replicasets x (3×): spec.selector: \x1bRequired value",
         "  it printed last:",
@@ -335,7 +335,7 @@ fn what_a_subject_was_at_is_shown_with_its_failure() {
 
 #[test]
 fn a_subject_without_requests_is_told_what_that_may_mean() {
-    let film = || Film::rolled_out(10).user(1, "scale 12");
+    let film = || Film::new().given("deployment/web").driver(&deployment("web", 10, "app:1")).user(1, "scale 12");
     let said = |diagnosis| idle(film(), diagnosis);
     let none = said(Diagnosis { output: Some(Vec::new()), ..Diagnosis::default() });
     assert!(none.contains("never made a single request, and opened no connection: does it read $KUBECONFIG"), "{none}");

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::play::CASES;
 use crate::gate::{GateLog, GateRequest};
+use crate::recording::Request;
 
 /// The subject's requests about one namespace.
 pub(super) struct Ledger {
@@ -49,9 +50,18 @@ impl Ledger {
         Self { log: log.clone(), namespace: namespace.to_owned(), inner }
     }
 
-    /// Where a request was about, if not about the case's namespace.
-    pub(super) fn elsewhere(&self, request: &GateRequest) -> Option<String> {
-        (request.namespace != self.namespace).then(|| request.namespace.clone())
+    /// A request as the recording keeps it, with where it was about if not about the case's namespace.
+    pub(super) fn entered(&self, request: GateRequest, at: u64) -> Request {
+        Request {
+            elsewhere: (request.namespace != self.namespace).then_some(request.namespace),
+            verb: request.verb.as_str().to_owned(),
+            resource: request.resource,
+            subresource: request.subresource,
+            name: request.name,
+            status: request.status.unwrap_or(0),
+            message: request.message,
+            at,
+        }
     }
 
     /// Successful writes so far, Events aside.

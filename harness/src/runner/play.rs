@@ -16,7 +16,7 @@ use crate::driver::{DriveError, Driver, PodEdge, Stillness, label, next_pods};
 use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object, still};
-use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Request, Settling, Trouble};
+use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Settling, Trouble};
 
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
@@ -345,17 +345,7 @@ impl<'a> Play<'a> {
         self.seat.refused.add(&requests);
         for request in requests {
             let at = self.seat.lab.world.at(request.started).saturating_sub(self.began);
-            let elsewhere = self.ledger.elsewhere(&request);
-            self.entries.push(Entry::Request(Request {
-                verb: request.verb.as_str().to_owned(),
-                resource: request.resource,
-                subresource: request.subresource,
-                name: request.name,
-                status: request.status.unwrap_or(0),
-                message: request.message,
-                elsewhere,
-                at,
-            }));
+            self.entries.push(Entry::Request(self.ledger.entered(request, at)));
         }
     }
 
