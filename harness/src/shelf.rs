@@ -273,8 +273,7 @@ pub fn orphans(folder: &Path) -> Result<Vec<Stray>, ShelfError> {
 fn has_case(timeline: &Path) -> bool {
     let name = outcomes::base(timeline).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_case = |case: &str, extension| timeline.with_file_name(format!("{case}.{extension}")).is_file();
-    Label::parse(&name)
-        .is_some_and(|(case, _)| EXTENSIONS.into_iter().any(|extension| is_case(&case.to_string(), extension)))
+    Label::parse(&name).is_some_and(|(case, _)| EXTENSIONS.into_iter().any(|extension| is_case(case, extension)))
 }
 
 fn read(path: &Path) -> Result<Option<Timeline>, ShelfError> {

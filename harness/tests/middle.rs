@@ -86,7 +86,8 @@ fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), S
     });
     let (plain, recording, took) = played.map_err(|error| error.to_string())?;
     let judgement = verdict::judge_live(&recording, &plain);
-    let said = format!("{}\n{}", report::headline(&judgement), report::failure(&judgement, "this test", false));
+    let said =
+        format!("{}\n{}", report::headline(&judgement), report::failure(&judgement, &report::Again::default(), false));
     if judgement.verdict != verdict || !said.contains(words) || !said.contains("middle/x.yaml:6") {
         return Err(format!(
             "expected {verdict:?} at line 6 that says '{words}', found {:?}:\n{said}",

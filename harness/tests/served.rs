@@ -119,7 +119,12 @@ async fn side_by_side() -> Checked {
         let (first, second) = futures::join!(one.play(&case, None), two.play(&case, None));
         for recording in [first?, second?] {
             let judgement = verdict::judge_live(&recording, &recording);
-            assert_eq!(judgement.verdict, Verdict::Conformant, "{}", report::failure(&judgement, "", false));
+            assert_eq!(
+                judgement.verdict,
+                Verdict::Conformant,
+                "{}",
+                report::failure(&judgement, &report::Again::default(), false)
+            );
         }
         drop(one);
         drop(third.await);
@@ -147,7 +152,12 @@ async fn in_python() -> Checked {
         let recording = seat.play(&case).await;
         let shelf = Shelf::beside(&path)?;
         let judgement = verdict::judge_blessed(&recording, shelf.for_server(&recording.header.cluster.version));
-        assert_eq!(judgement.verdict, Verdict::Conformant, "{}", report::failure(&judgement, "", false));
+        assert_eq!(
+            judgement.verdict,
+            Verdict::Conformant,
+            "{}",
+            report::failure(&judgement, &report::Again::default(), false)
+        );
     }
     seat.leave().await;
     lab.close().await;
@@ -170,6 +180,6 @@ async fn played(too_much: bool) -> Checked {
     // Judged by what it did itself: it has to come to rest, and the server must have known everything.
     let judgement = verdict::judge_live(&recording, &recording);
     let wanted = if too_much { Verdict::Inconclusive } else { Verdict::Conformant };
-    assert_eq!(judgement.verdict, wanted, "{}", report::failure(&judgement, "", false));
+    assert_eq!(judgement.verdict, wanted, "{}", report::failure(&judgement, &report::Again::default(), false));
     Ok(())
 }

@@ -86,7 +86,8 @@ async fn judged(lab: &Lab, spec: &Spec) -> Result<Judgement, LabError> {
 }
 
 fn expect(judgement: &Judgement, verdict: Verdict, words: &str) -> Result<(), String> {
-    let said = format!("{}\n{}", report::headline(judgement), report::failure(judgement, "this test", false));
+    let said =
+        format!("{}\n{}", report::headline(judgement), report::failure(judgement, &report::Again::default(), false));
     if judgement.verdict == verdict && said.contains(words) {
         return Ok(());
     }

@@ -182,7 +182,7 @@ impl<'n> Found<'n> {
     fn patch(&mut self, node: &'n Node) {
         match &node.kind {
             Kind::List(list) => {
-                list.iter().filter_map(|operation| operation.get("value")).for_each(|it| self.leaves(it))
+                list.iter().filter_map(|operation| operation.get("value")).for_each(|it| self.leaves(it));
             }
             Kind::Map(map) => {
                 for (key, value) in map {

@@ -1,6 +1,6 @@
 //! The only place that writes to standard output and standard error.
 //!
-//! `say!` panics where nobody reads any more. Here a closed standard output ends the command as a signal does (`lockstep list | head -1`),
+//! `println!` panics where nobody reads any more. Here a closed standard output ends the command as a signal does (`lockstep list | head -1`),
 //! and what goes to a closed standard error is lost.
 
 use std::fmt::Arguments;

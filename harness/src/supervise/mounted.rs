@@ -122,9 +122,9 @@ fn mirror(folder: &Path, there: &Path, missing: &Path) -> std::io::Result<()> {
             continue;
         }
         if kind.is_dir() {
-            std::fs::create_dir(&to)?
+            std::fs::create_dir(&to)?;
         } else {
-            drop(std::fs::File::create(&to)?)
+            drop(std::fs::File::create(&to)?);
         }
         // What goes away meanwhile, or may not be shown, is missing in the mirror: nothing that a controller needs.
         mount_bind_recursive(from, to).ok();

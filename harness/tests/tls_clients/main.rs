@@ -41,7 +41,7 @@ enum Server {
     Gate,
     GateElsewhere,
     Simulated,
-    ApiServer,
+    KubeApiserver,
     Etcd,
 }
 
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
         ("gate", Server::Gate),
         ("gate-elsewhere", Server::GateElsewhere),
         ("simulated-server", Server::Simulated),
-        ("kube-apiserver", Server::ApiServer),
+        ("kube-apiserver", Server::KubeApiserver),
         ("etcd", Server::Etcd),
     ];
     let clients = [
@@ -162,7 +162,7 @@ impl Server {
     /// Start it, with its authority's certificate in a file.
     async fn start(self) -> Checked<Listening> {
         let folder = tempfile::tempdir()?;
-        if let Self::ApiServer | Self::Etcd = self {
+        if let Self::KubeApiserver | Self::Etcd = self {
             let pki = folder.path().join("pki");
             issue_control_plane(&pki, &["plane-etcd".to_owned()], clock::now())?;
             let name = if let Self::Etcd = self { "etcd" } else { "kube-apiserver" };

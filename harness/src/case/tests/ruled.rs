@@ -54,7 +54,7 @@ fn a_rules_mistake_is_shown_at_its_own_column() {
 fn a_rule_that_is_none_is_told_of_once() {
     let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\nedges:\n  - scale: 4\n\
                 expectation: rules\nrules:\n  finally: [\"deployment.speck.replicas == 4\"]\n";
-    let error = crate::case::parse("a/b.yaml", "a/b", text).unwrap_err().to_string();
+    let error = parse("a/b.yaml", "a/b", text).unwrap_err().to_string();
     assert!(error.starts_with("error: a Deployment has no field `speck`"), "{error}");
     assert_eq!(error.matches("error:").count(), 1, "{error}");
 }
