@@ -21,6 +21,7 @@ fn sample(argument: &Arg) -> String {
         "k8s_version" => "v1.33.13",
         "like" => "v1.33",
         "kind_name" => "mine",
+        "profile" => "xing",
         "kind_config" => "my config.yaml",
         "subject" => "command:./it 'a b' $HOME",
         "cluster" => "kind",
