@@ -272,14 +272,14 @@ async fn refused() -> Outcome {
 /// Its rights went with the run, so it may do nothing (403) until the server forgets that its token was valid, some ten seconds
 /// after it was last used; then nobody is known by it (401).
 async fn its_token_ends(subject: &Client) -> Outcome {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    let deadline = clock::instant() + Duration::from_secs(60);
     loop {
         let answer = Api::<Deployment>::all(subject.clone()).list(&ListParams::default()).await;
         match &answer {
             Err(kube::Error::Api(status)) if status.code == 401 => return Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 403 && tokio::time::Instant::now() < deadline => {}
+            Err(kube::Error::Api(status)) if status.code == 403 && clock::instant() < deadline => {}
             _ => return check(false, format!("the subject's token outlives the run: {answer:?}")),
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        clock::sleep(Duration::from_millis(500)).await;
     }
 }
