@@ -147,7 +147,7 @@ impl Run<'_> {
 
     async fn create(&self, count: usize, pod: &Value) -> Result<(), ApplyError> {
         let memory = self.tools.memory;
-        memory.expectations().expect_creations(&self.key, count, clock::instant());
+        memory.expectations().expect_creations(&self.key, &self.meta.uid, count, clock::instant());
         let (successes, failure) = slow_start(count, || self.create_one(pod)).await;
         // Those that were refused and those that were never tried will not be seen; they are tried anew.
         for _ in successes..count {
@@ -178,7 +178,8 @@ impl Run<'_> {
     /// All of them, whatever happens to each; then the first error.
     async fn delete(&self, names: &[String]) -> Result<(), ApplyError> {
         let pod = |name: &String| Key::new(&self.meta.namespace, name);
-        self.tools.memory.expectations().expect_deletions(&self.key, names.iter().map(pod), clock::instant());
+        let (uid, pods) = (&self.meta.uid, names.iter().map(pod));
+        self.tools.memory.expectations().expect_deletions(&self.key, uid, pods, clock::instant());
         let results = all_at_once(names.iter().map(|name| self.delete_one(name)).collect()).await;
         results.into_iter().find_map(Result::err).map_or(Ok(()), |message| Err(ApplyError::Pods(message)))
     }

@@ -4,10 +4,12 @@ use super::plan::Observed;
 use crate::model::Pod;
 use crate::runtime::{Cache, Key};
 
-/// One ReplicaSet with its surroundings; `None` if the cache knows it no more.
-pub(crate) fn observe(cache: &Cache, key: &Key, may_manage: bool) -> Option<Observed> {
+/// One ReplicaSet with its surroundings; `None` if the cache does not have it. `outstanding` is the UID of the one of this name whose
+/// expectations are not met.
+pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<Observed> {
     let replica_set = cache.replica_set(key)?;
     let (namespace, meta) = (key.namespace.as_str(), &replica_set.meta);
+    let may_manage = outstanding != Some(meta.uid.as_str());
     let names_it =
         |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.kind == "ReplicaSet" && owner.name == meta.name);
     let mut pods: Vec<_> = cache.pods_of(namespace, &meta.uid).filter(|pod| names_it(pod)).cloned().collect();

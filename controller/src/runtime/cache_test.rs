@@ -10,6 +10,7 @@ use super::triggers::Change;
 use super::wire::{Raw, Wire};
 use super::{Cache, Key};
 use crate::model::{Deployment, Pod, ReplicaSet, names};
+use crate::replicaset::observe;
 use crate::settings::ControllerName;
 
 fn cache() -> Cache {
@@ -166,4 +167,16 @@ fn a_pod_takes_little_whatever_it_holds() {
     });
     // `pod` itself holds a name of the same length before and after.
     assert!(all / count < 1000, "{} bytes a pod", all / count);
+}
+
+/// See [`crate::replicaset::Memory`]: an expectation binds the ReplicaSet that it was made for, not the next one of that name.
+#[test]
+fn only_the_replica_set_that_still_expects_something_waits() {
+    let mut cache = Cache::new(&[ControllerName::ReplicaSet].into());
+    take::<Raw<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", "new").to_string());
+    let key = Key::new("ns", "service-0-new");
+    let may_manage = |outstanding| observe(&cache, &key, outstanding).unwrap().may_manage;
+    assert!(may_manage(None));
+    assert!(!may_manage(Some("r0-new")));
+    assert!(may_manage(Some("r0-old")));
 }

@@ -22,7 +22,7 @@ impl ReplicaSets {
             Wake::PodWent(key, pod) => self.memory.expectations().deletion_observed(key, pod),
             Wake::Gone(key, uid) => {
                 self.memory.writes().forget(key, Some(uid));
-                self.memory.expectations().forget(key);
+                self.memory.expectations().forget(key, Some(uid));
             }
         }
     }
@@ -52,11 +52,11 @@ impl ReplicaSets {
     async fn look(&self, controller: &Controller, key: &Key) -> Result<Looked<ApplyError>, ApplyError> {
         self.check_caches(controller, key)?;
         // Asked before the caches are: what comes in between shows in the caches and was still expected, never the other way round.
-        let may_manage = self.memory.expectations().are_met(key, clock::instant());
-        let observed = observe(&controller.cache(), key, may_manage);
+        let outstanding = self.memory.expectations().outstanding(key, clock::instant()).map(ToOwned::to_owned);
+        let observed = observe(&controller.cache(), key, outstanding.as_deref());
         let Some(observed) = observed else {
             self.memory.writes().forget(key, None);
-            self.memory.expectations().forget(key);
+            self.memory.expectations().forget(key, None);
             return Ok(Looked::Done(None));
         };
         let settings = &controller.settings;
