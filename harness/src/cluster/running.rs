@@ -98,6 +98,11 @@ impl Cluster {
         self.sim.as_ref().map(Sim::client).or(served)
     }
 
+    /// The simulated server over HTTP in this process, if the cluster is one.
+    pub(crate) fn served(&self) -> Option<&Sim> {
+        self.served.as_ref().map(|served| served.0.sim())
+    }
+
     /// What a simulated server was asked so far that it does not know: nothing that followed from that can be believed.
     ///
     /// # Errors

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::AbortHandle;
+
 use super::boot::Booted;
 use super::place::{self, write_private};
 use super::sim::{BEYOND, Listening, Sim};
@@ -21,8 +23,8 @@ use crate::supervise::{ProcessId, Spec, Supervisor, interrupt};
 const PROGRAM: &str = "kube-apiserver";
 /// Where the program says how to reach it.
 const SAID: &str = "access.json";
-/// Nothing of what runs in real time can be repeated anyway.
-const SEED: u64 = 1;
+/// Without made-up delays: what runs in real time has its own, and each made-up one would be waited for.
+const SEED: u64 = 0;
 /// A machine that is busy with something else may take this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
@@ -33,6 +35,8 @@ pub struct Served {
     access: Access,
     sim: Sim,
     _listening: Listening,
+    /// The cluster's own controllers.
+    tidying: AbortHandle,
 }
 
 impl Served {
@@ -44,7 +48,7 @@ impl Served {
         let authority = Authority::new("lockstep simulated server", clock::now())?;
         let tls = authority.server(PROGRAM)?.server_config().map_err(|error| ClusterError::Tls(error.to_string()))?;
         let (admin, subject) = (place::token()?, place::token()?);
-        let sim = Sim::new(SEED);
+        let sim = Sim::in_real_time(SEED);
         let listening = sim.listen(tls, vec![admin.clone(), subject.clone()]).map_err(ClusterError::Port)?;
         let access = Access {
             server: format!("https://{}", listening.address),
@@ -53,7 +57,8 @@ impl Served {
             admin: Credential::Token(admin),
             subject_token: subject,
         };
-        Ok(Self { access, sim, _listening: listening })
+        let tidying = tokio::spawn(sim.clone().keep_tidy()).abort_handle();
+        Ok(Self { access, sim, _listening: listening, tidying })
     }
 
     /// Tell whoever started this program how to reach it.
@@ -64,9 +69,20 @@ impl Served {
         write_private(&folder.join(SAID), &serde_json::to_vec(&self.access).expect("an access is plain data"))
     }
 
+    /// The server itself.
+    pub(super) fn sim(&self) -> &Sim {
+        &self.sim
+    }
+
     /// A client in this process, past the socket.
     pub fn client(&self) -> kube::Client {
         self.sim.client()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.tidying.abort();
     }
 }
 

@@ -38,6 +38,7 @@ pub fn unmet(namespace: &Namespace<'_>) -> Option<Trouble> {
     let found = [
         (Blame::Lab, nodes(namespace)),
         (whose(Controller::ReplicaSet), replica_sets(namespace)),
+        (Blame::Lab, if namespace.brought.has(Controller::ReplicaSet) { None } else { sizes(namespace) }),
         (whose(Controller::Deployment), deployments(namespace)),
     ];
     let mut found: Vec<Trouble> =
@@ -112,6 +113,15 @@ fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
     })
 }
 
+/// Each ReplicaSet has as many pods as it should. Asked of the test environment's controller only: a subject that leaves a size wrong
+/// is judged by what it did, not by waiting until it does better.
+fn sizes(namespace: &Namespace<'_>) -> Option<String> {
+    namespace.replica_sets.iter().filter(|rs| !rs.deleting() && !rs.condition("ReplicaFailure")).find_map(|rs| {
+        let (wanted, found) = (rs.int("/spec/replicas"), rs.int("/status/replicas"));
+        (wanted != found).then(|| format!("replicaset/{} has {found} pods, and {wanted} is right", rs.name))
+    })
+}
+
 /// Whoever waits for its dependents to go, or to be let go, goes once none is left: the garbage collector's part, which nobody's
 /// status tells of.
 fn garbage(namespace: &Namespace<'_>) -> Option<String> {
@@ -122,10 +132,28 @@ fn garbage(namespace: &Namespace<'_>) -> Option<String> {
     let has = |owner: &Object, all: &[Object]| all.iter().any(|one| one.owner() == Some(owner.text("/metadata/uid")));
     let deployments = namespace.deployments.iter().map(|one| (one, "deployment", has(one, namespace.replica_sets)));
     let sets = namespace.replica_sets.iter().map(|one| (one, "replicaset", has(one, namespace.pods)));
-    deployments.chain(sets).find_map(|(object, kind, has_dependents)| {
+    let kept = deployments.chain(sets).find_map(|(object, kind, has_dependents)| {
         let orphans = waits(object, "orphan");
         let due = orphans || waits(object, "foregroundDeletion") && !has_dependents;
         due.then(|| format!("{kind}/{} is still kept by the garbage collector's finalizer", object.name))
+    });
+    kept.or_else(|| {
+        let sets = left_behind(namespace.replica_sets, "Deployment", namespace.deployments);
+        let pods = || left_behind(namespace.pods, "ReplicaSet", namespace.replica_sets);
+        let left = sets.map(|one| ("replicaset", one)).or_else(|| pods().map(|one| ("pod", one)));
+        left.map(|(kind, one)| format!("{kind}/{} is still there, and its owner is gone", one.name))
+    })
+}
+
+/// The first that is owned by one of a kind that is no longer there, and is not being deleted yet.
+fn left_behind<'a>(objects: &'a [Object], kind: &str, owners: &[Object]) -> Option<&'a Object> {
+    objects.iter().filter(|one| !one.deleting()).find(|one| {
+        let references = one.value.at("/metadata/ownerReferences").and_then(serde_json::Value::as_array);
+        let references = references.map(Vec::as_slice).unwrap_or_default();
+        let gone = |owner: &serde_json::Value| {
+            owner["kind"] == kind && !owners.iter().any(|one| owner["uid"] == one.text("/metadata/uid"))
+        };
+        !references.is_empty() && references.iter().all(gone)
     })
 }
 
@@ -188,7 +216,7 @@ mod tests {
             "status": {"observedGeneration": 2, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1}});
         let rs = json!({"metadata": {"name": "web-1", "uid": "r", "generation": 1, "ownerReferences": owner("d")},
             "spec": {"replicas": 1},
-            "status": {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1}});
+            "status": {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": []}});
         let pod = json!({"metadata": {"name": "web-1-a", "ownerReferences": owner("r")}, "spec": {"nodeName": "n"},
             "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
         [vec![object(deployment)], vec![object(rs)], vec![object(pod)]]
@@ -245,6 +273,11 @@ mod tests {
     #[case::rest(|_: &mut [Vec<Object>; 3]| (), None)]
     #[case::unbound(|w: &mut [Vec<Object>; 3]| change(&mut w[2], "/spec/nodeName", json!("")), Some((Blame::Lab, "not bound")))]
     #[case::rs_lags(|w: &mut [Vec<Object>; 3]| change(&mut w[1], "/status/readyReplicas", json!(0)), Some((Blame::Lab, "status.readyReplicas 0, and 1")))]
+    #[case::too_few_pods(|w: &mut [Vec<Object>; 3]| change(&mut w[1], "/spec/replicas", json!(2)), Some((Blame::Lab, "has 1 pods, and 2 is right")))]
+    #[case::pods_refused(|w: &mut [Vec<Object>; 3]| {
+        change(&mut w[1], "/spec/replicas", json!(2));
+        change(&mut w[1], "/status/conditions", json!([{"type": "ReplicaFailure", "status": "True"}]));
+    }, None)]
     #[case::unobserved(|w: &mut [Vec<Object>; 3]| change(&mut w[0], "/status/observedGeneration", json!(1)), Some((Blame::Subject, "observedGeneration 1, and 2")))]
     #[case::wrong_sum(|w: &mut [Vec<Object>; 3]| change(&mut w[0], "/status/availableReplicas", json!(0)), Some((Blame::Subject, "availableReplicas 0, and 1")))]
     fn each_equation(#[case] spoil: fn(&mut [Vec<Object>; 3]), #[case] expected: Option<(Blame, &str)>) {

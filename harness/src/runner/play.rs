@@ -66,7 +66,11 @@ impl Seat<'_> {
             cluster,
             started: clock::rfc3339(),
         };
-        let driver = Driver::new(world.clone(), self.lab.nodes.clone(), &namespace, stillness.clone());
+        let driver = Driver::new(world.clone(), self.lab.nodes.clone(), &namespace, stillness.clone()).on(self
+            .lab
+            .cluster
+            .served()
+            .cloned());
         let ledger = Ledger::open(self.gate.log(), &namespace);
         let mut play = Play {
             seat: self,

@@ -22,6 +22,11 @@ impl Server {
         self.account() || self.owners(now) || self.namespaces(now) || self.quotas()
     }
 
+    /// Do what a client counts on right after a write: a namespace has its account, a quota is counted.
+    pub(super) fn tidy_at_once(&mut self) {
+        while self.account() || self.quotas() {}
+    }
+
     /// A namespace's deletion begins.
     pub(super) fn end_namespace(&mut self, object: &Arc<Object>, now: Timestamp) -> Arc<Object> {
         if object.deleting() {

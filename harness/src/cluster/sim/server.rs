@@ -39,6 +39,8 @@ pub(super) struct Server {
     pub(super) warnings: Vec<String>,
     /// The request at hand is a dry run.
     pub(super) dry: bool,
+    /// By namespace: what is created in it from now on carries at least this time.
+    pub(super) not_before: BTreeMap<String, Timestamp>,
 }
 
 /// A request, whole.
@@ -85,6 +87,7 @@ impl Server {
             beyond: Vec::new(),
             warnings: Vec::new(),
             dry: false,
+            not_before: BTreeMap::new(),
         };
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             let body = json!({"metadata": {"name": name}}).to_string();

@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Frame};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode};
+use jiff::Timestamp;
 use tokio::time::Sleep;
 
 use super::server::{Answer, Call, JSON, Server};
@@ -29,31 +30,51 @@ pub struct Sim {
 
 struct Shared {
     server: Mutex<Server>,
-    /// Whether the cluster's own controllers are at work.
-    tidies: bool,
+    tidying: Tidying,
     weather: Mutex<Weather>,
     transcript: Mutex<Transcript>,
     /// Told of the writes.
     news: News,
 }
 
+/// When the cluster's own controllers do what is due.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tidying {
+    Never,
+    /// In the write that makes it due.
+    AtOnce,
+    /// Garbage and namespaces' content, one step after the other, a while later: [`Sim::keep_tidy`].
+    Later,
+}
+
+/// Between two steps of the cluster's own controllers in real time. A real garbage collector learns from a watch that an owner is gone;
+/// by then the other watches know it too.
+const STEP: Duration = Duration::from_millis(5);
+
 impl Sim {
     /// A new cluster, empty but for its namespaces. The same seed gives the same names, uids and delays; with seed 0 nothing is delayed.
     pub fn new(seed: u64) -> Self {
-        let sim = Self::with(seed, true);
+        let sim = Self::with(seed, Tidying::AtOnce);
+        sim.tidy();
+        sim
+    }
+
+    /// A new cluster whose own controllers need [`Sim::keep_tidy`], as they take their time.
+    pub fn in_real_time(seed: u64) -> Self {
+        let sim = Self::with(seed, Tidying::Later);
         sim.tidy();
         sim
     }
 
     /// The API server of one alone: nobody collects garbage, empties namespaces or counts quotas.
     pub fn server_alone(seed: u64) -> Self {
-        Self::with(seed, false)
+        Self::with(seed, Tidying::Never)
     }
 
-    fn with(seed: u64, tidies: bool) -> Self {
+    fn with(seed: u64, tidying: Tidying) -> Self {
         let shared = Shared {
             server: Mutex::new(Server::new(seed, clock::now())),
-            tidies,
+            tidying,
             weather: Mutex::new(Weather::new(seed)),
             transcript: Mutex::default(),
             news: News::default(),
@@ -74,6 +95,12 @@ impl Sim {
     /// What it was asked that it does not know; nothing that followed from that can be believed.
     pub fn beyond(&self) -> Vec<String> {
         self.server().beyond.clone()
+    }
+
+    /// Let every object that is created in a namespace from now on carry at least this creation time. The server's times have a
+    /// resolution of one second; so a case need not wait for the next one to tell two ReplicaSets apart.
+    pub fn not_before(&self, namespace: &str, time: Timestamp) {
+        self.server().not_before.insert(namespace.to_owned(), time);
     }
 
     /// Forget what was before a version, as a real server does once enough has happened: watches from there are refused.
@@ -128,8 +155,10 @@ impl Sim {
             Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
         }
         if wrote {
-            if self.shared.tidies {
-                self.tidy();
+            match self.shared.tidying {
+                Tidying::Never => {}
+                Tidying::AtOnce => self.tidy(),
+                Tidying::Later => self.server().tidy_at_once(),
             }
             self.shared.news.tell();
         }
@@ -142,8 +171,41 @@ impl Sim {
         (weather.way(), weather.way())
     }
 
-    fn note(&self, call: &Call, now: jiff::Timestamp, code: StatusCode, body: &Bytes) {
+    fn note(&self, call: &Call, now: Timestamp, code: StatusCode, body: &Bytes) {
         locked(&self.shared.transcript).note(call, now.as_microsecond(), code, body);
+    }
+
+    /// Let the cluster's own controllers do what becomes due from this call on, for as long as the future is polled.
+    pub fn keep_tidy(self) -> impl Future<Output = ()> {
+        let mut news = self.shared.news.listen();
+        async move {
+            loop {
+                news.changed().await;
+                self.quiet_for_a_step().await;
+                while self.tidy_once() {
+                    self.quiet_for_a_step().await;
+                }
+            }
+        }
+    }
+
+    /// Wait until nobody has written for a step, or for ten of them: each watch has had that long to deliver the last write.
+    async fn quiet_for_a_step(&self) {
+        for _ in 0..10 {
+            let written = self.shared.news.count();
+            clock::pause(STEP).await;
+            if self.shared.news.count() == written {
+                return;
+            }
+        }
+    }
+
+    fn tidy_once(&self) -> bool {
+        let did = self.server().tidy(clock::now());
+        if did {
+            self.shared.news.tell();
+        }
+        did
     }
 
     /// Let the cluster's own controllers do what is due.

@@ -1,13 +1,17 @@
 //! The server as its clients see it: requests in, answers out, no time passing but what a test says.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use hyper::Method;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::{Method, Request};
 use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::server::{Answer, Call, Server};
+use super::{Reply, Sim};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
@@ -360,4 +364,43 @@ fn with_its_last_finalizer_an_object_goes_and_no_watch_sees_it_without() {
     assert_eq!(changes.len(), 1);
     let last = changes[0].last.as_ref().unwrap();
     assert_eq!(last.body["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+}
+
+#[test]
+fn what_is_created_after_a_time_was_announced_carries_at_least_that_time() {
+    let mut world = world();
+    let later = Timestamp::from_second(world.now.as_second() + 1).unwrap();
+    world.server.not_before.insert("default".to_owned(), later);
+    let created = |world: &mut World| {
+        let (_, made) =
+            world.ask(Method::POST, PODS, &json!({"metadata": {"generateName": "p-"}, "spec": pod("p")["spec"]}));
+        made["metadata"]["creationTimestamp"].as_str().unwrap().parse::<Timestamp>().unwrap()
+    };
+    assert_eq!(created(&mut world), later);
+    world.now = Timestamp::from_second(later.as_second() + 5).unwrap();
+    assert_eq!(created(&mut world), world.now, "the server's own clock is ahead again");
+}
+
+/// A watch of ReplicaSets must be able to deliver the deletion before the pods' follow.
+#[tokio::test(start_paused = true)]
+async fn in_real_time_dependents_follow_their_owner_a_while_later() {
+    let sim = Sim::in_real_time(0);
+    let collector = tokio::spawn(sim.clone().keep_tidy());
+    let ask = async |method: Method, path: &str, body: &Value| {
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let answer = sim.call(request.body(Full::<Bytes>::from(body.to_string())).unwrap()).await.unwrap();
+        let Reply::Whole(body) = answer.into_body() else { panic!("a watch") };
+        serde_json::from_slice::<Value>(&body.collect().await.unwrap().to_bytes()).unwrap()
+    };
+    let web = ask(Method::POST, DEPLOYMENTS, &deployment("web")).await;
+    let owner = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": web["metadata"]["uid"]}]);
+    let set = json!({"metadata": {"name": "web-1", "ownerReferences": owner},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template("web")}});
+    ask(Method::POST, SETS, &set).await;
+    ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Background"})).await;
+    let there = async || ask(Method::GET, SETS, &Value::Null).await["items"].as_array().unwrap().len();
+    assert_eq!(there().await, 1);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(there().await, 0);
+    collector.abort();
 }

@@ -8,7 +8,7 @@ use super::body::{self, Validation, object_of, patch_error, strict_error, unregi
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
-use super::server::{Answer, Ask, Server, text, whole};
+use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::{Key, Object};
 use super::{admit, defaults, rules, validate};
 
@@ -43,7 +43,8 @@ impl Server {
             meta["name"] = format!("{base}{}", self.chance.suffix()).into();
         }
         meta["uid"] = self.chance.uid().into();
-        meta["creationTimestamp"] = ask.stamp();
+        let earliest = self.not_before.get(&namespace).copied().unwrap_or(ask.now);
+        meta["creationTimestamp"] = stamp(ask.now.max(earliest));
         let version = meta.as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
         let name = meta["name"].as_str().unwrap_or_default().to_owned();
         // Admission comes before names are made.
