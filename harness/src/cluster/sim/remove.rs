@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::api::{TYPES, decode};
 use super::field::FieldError;
-use super::kinds::Kind;
+use super::kinds::{KINDS, Kind};
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
@@ -258,9 +258,10 @@ fn how(ask: &Ask<'_>) -> Outcome<How> {
         super::body::check_form(ask.call)?;
         let given = super::body::interpret(&ask.call.body)
             .map_err(|why| Problem::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?;
-        // The group's own version, or that of all options.
+        // Options are registered in every group: client-go's typed clients send those of the group that they are for.
         let (version, kind) = (given["apiVersion"].as_str().unwrap_or_default(), given["kind"].as_str());
-        if !matches!(version, "" | "v1" | "meta.k8s.io/v1") || !matches!(kind, None | Some("" | "DeleteOptions")) {
+        let known = matches!(version, "" | "meta.k8s.io/v1") || KINDS.iter().any(|kind| kind.api_version() == version);
+        if !known || !matches!(kind, None | Some("" | "DeleteOptions")) {
             return Err(Problem::beyond("delete options of another kind or version"));
         }
         let place = TYPES.place("DeleteOptions").expect("options are in the table");

@@ -404,3 +404,16 @@ async fn in_real_time_dependents_follow_their_owner_a_while_later() {
     assert_eq!(there().await, 0);
     collector.abort();
 }
+
+/// client-go's typed client of apps/v1 sends options of apps/v1, its dynamic client those of meta.k8s.io/v1.
+#[rstest]
+#[case("apps/v1", 200)]
+#[case("meta.k8s.io/v1", 200)]
+#[case("v1", 200)]
+#[case("example.com/v1", 501)]
+fn delete_options_may_be_of_any_group_that_is_served(#[case] version: &str, #[case] code: u16) {
+    let mut world = world();
+    world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
+    let options = json!({"kind": "DeleteOptions", "apiVersion": version, "propagationPolicy": "Background"});
+    assert_eq!(world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &options).0, code);
+}
