@@ -58,7 +58,7 @@ mod switches {
     }
 
     /// All of them.
-    pub const BANK: [Mutant; 135] = [
+    pub const BANK: &[Mutant] = &[
         // Sizes.
         of_deployments("unavailable-rounded-up", "rounds a percentage of maxUnavailable up"),
         of_deployments("surge-rounded-down", "rounds a percentage of maxSurge down where it sizes the new ReplicaSet"),

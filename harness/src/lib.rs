@@ -63,6 +63,7 @@ mod route;
 pub mod rules;
 pub mod runner;
 pub mod shelf;
+mod state;
 pub mod subject;
 pub mod supervise;
 pub mod timeline;

@@ -373,6 +373,34 @@ fn what_failed_is_remembered_in_the_users_folder_or_not_at_all() {
     assert_eq!(played(&at_home), Some(1));
     assert_eq!(std::fs::read_dir(home.join(".local/state/lockstep")).expect("made").count(), 1);
     assert!(!folder.path().join("target").exists());
+    // Neither a home that is none nor none at all keeps anything from being judged.
+    let nowhere = |command: &mut Command| {
+        command.env("HOME", "/dev/null");
+    };
+    assert_eq!(played(&nowhere), Some(1));
+    let without = command(&["list", "cases/recreate"]).env_remove("XDG_STATE_HOME").env_remove("HOME").output();
+    assert_eq!(without.expect("it starts").status.code(), Some(0));
+}
+
+/// What was tried before the end is told, the case at hand included, and summed up.
+#[test]
+fn a_signal_ends_faults_with_what_was_tried() {
+    let (_folder, area) = folder();
+    for name in ["edited.yaml", "edited.timeline", "left-over.timeline"] {
+        std::fs::remove_file(area.join(name)).expect("removable");
+    }
+    std::fs::write(area.join("later.yaml"), ENDLESS).expect("writable");
+    let mut running = command(&["faults", &area.display().to_string(), "-j", "1", "--max-points", "3"]);
+    let mut running = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut out = BufReader::new(running.stdout.take().expect("piped"));
+    let mut said = String::new();
+    while !said.contains("area/good") {
+        assert!(out.read_line(&mut said).expect("text") > 0, "it ended before: {said}");
+    }
+    kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
+    out.read_to_string(&mut said).expect("text");
+    assert_eq!(running.wait().expect("it ends").code(), Some(130), "{said}");
+    assert!(said.contains("3 of ") && said.contains("not reached") && !said.contains("not withstood"), "{said}");
 }
 
 /// What `cluster up` names to end the cluster ends that one.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::fingerprint::fingerprint;
+use crate::state;
 
 /// The cases that failed last.
 pub(super) fn last() -> BTreeSet<String> {
@@ -32,14 +33,7 @@ pub(super) fn remember<'a>(played: &BTreeSet<String>, bad: impl Iterator<Item = 
 /// A file of this folder's own in the user's folder for what programs remember; nothing where there is no such folder.
 fn file() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
-    Some(state(std::env::var_os("XDG_STATE_HOME").map(PathBuf::from), std::env::home_dir())?.join(name(&here)))
-}
-
-/// `$XDG_STATE_HOME/lockstep`, or `~/.local/state/lockstep`. A path that depends on where one is counts for nothing, as the standard has it.
-fn state(named: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
-    let named = named.filter(|path| path.is_absolute());
-    let home = || home.filter(|path| path.is_absolute()).map(|home| home.join(".local/state"));
-    named.or_else(home).map(|folder| folder.join("lockstep"))
+    Some(state::folder()?.join(name(&here)))
 }
 
 /// Paths of cases mean something in one folder only.
@@ -52,12 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_the_users_and_of_one_folder() {
-        let path = |text: &str| Some(PathBuf::from(text));
-        assert_eq!(state(path("/state"), path("/home/me")), path("/state/lockstep"));
-        assert_eq!(state(None, path("/home/me")), path("/home/me/.local/state/lockstep"));
-        assert_eq!(state(path("state"), path("/home/me")), path("/home/me/.local/state/lockstep"));
-        assert_eq!(state(path(""), None), None);
+    fn what_is_remembered_is_of_one_folder() {
         assert_ne!(name(Path::new("/a")), name(Path::new("/b")));
     }
 }

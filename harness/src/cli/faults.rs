@@ -2,6 +2,7 @@
 //!
 //! A case that has faults of its own, such as a file that this command wrote, is tried with those alone.
 
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::again::Typed;
 use super::out::{note, say};
 use super::run::{Output, colour};
 use super::select::Selection;
-use super::stage::{self, Place};
+use super::stage::Place;
 use super::{CliError, places};
 use crate::case::{self, Case};
 use crate::clock::{self, Instant};
@@ -63,14 +64,66 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     places::folder("--out", arguments.out.as_deref())?;
-    let mut outcomes = Vec::new();
+    let told = Told { output: arguments.output, cases: RefCell::default(), complete: Cell::default() };
+    let mut ended = Ok(());
     for (brought, cases) in arguments.place.by_lab(cases) {
         let tried = arguments.place.with_each(&brought, &specs, usize::MAX, async |spec, player| {
-            tried(&arguments, typed, spec, player, &cases, &kinds).await
+            tried(&arguments, typed, spec, player, &cases, &kinds, &told).await
         });
-        outcomes.extend(tried.await?.into_iter().flatten());
+        // Interrupted here, what was tried before is still told.
+        if let Err(error) = tried.await {
+            ended = Err(error);
+            break;
+        }
     }
-    Ok(Outcome::of(outcomes))
+    told.close();
+    ended.map(|()| Outcome::of(told.cases.borrow().iter().map(FaultsOfCase::outcome)))
+}
+
+/// What was tried so far, case by case: printed with each case, and whatever the end is, summed up.
+struct Told {
+    output: Output,
+    cases: RefCell<Vec<FaultsOfCase>>,
+    /// How many of them are whole, and printed.
+    complete: Cell<usize>,
+}
+
+impl Told {
+    /// A case begins.
+    fn open(&self, of: FaultsOfCase) {
+        self.cases.borrow_mut().push(of);
+    }
+
+    /// One of its points was tried.
+    fn point(&self, tried: (Point, Withstood, Option<String>)) {
+        if let Some(of) = self.cases.borrow_mut().last_mut() {
+            of.tried.push(tried);
+        }
+    }
+
+    /// All of its points were tried, or no more will be.
+    fn case(&self) {
+        let cases = self.cases.borrow();
+        for of in &cases[self.complete.get()..] {
+            match self.output {
+                Output::Human => say!("{}", report::faults(of, colour())),
+                Output::Json => say!("{}", report::faults_json(of)),
+            }
+        }
+        self.complete.set(cases.len());
+    }
+
+    fn close(&self) {
+        self.case();
+        let cases = self.cases.borrow();
+        if self.output == Output::Human && !cases.is_empty() {
+            say!("\n{}\n", report::faults_table(&cases));
+            let failed = report::not_withstood(&cases);
+            if !failed.is_empty() {
+                say!("{failed}\n");
+            }
+        }
+    }
 }
 
 /// A subject on every case and its points, told of as it goes.
@@ -81,44 +134,27 @@ async fn tried(
     player: &Player<'_>,
     cases: &[Case],
     kinds: &[Kind],
-) -> Result<Vec<Outcome>, CliError> {
-    let mut all = Vec::new();
-    let since = clock::instant();
-    let mut ended = Ok(());
+    told: &Told,
+) -> Result<(), CliError> {
+    let (since, before) = (clock::instant(), told.cases.borrow().len());
     for case in cases {
         if arguments.is_over(since) {
             break;
         }
         let longer = with_respite(arguments, case)?;
-        // Interrupted here, what was tried before is still told.
-        let trying =
-            one(arguments, arguments.again(typed, spec), player, longer.as_ref().unwrap_or(case), kinds, since);
-        let of = match stage::unless_interrupted(trying).await {
-            Ok(of) => of,
-            Err(error) => {
-                ended = Err(error);
-                break;
-            }
-        };
-
-        match arguments.output {
-            Output::Human => say!("{}", report::faults(&of, colour())),
-            Output::Json => say!("{}", report::faults_json(&of)),
-        }
-        all.push(of);
-    }
-    if arguments.output == Output::Human {
-        say!("\n{}\n", report::faults_table(&all));
+        one(arguments, arguments.again(typed, spec), player, longer.as_ref().unwrap_or(case), kinds, since, told)
+            .await?;
+        told.case();
     }
     let took = since.elapsed().as_secs_f64();
-    let plays: usize = all.iter().map(|of| 1 + of.tried.len()).sum();
+    let all = told.cases.borrow();
+    let plays: usize = all[before..].iter().map(|of| 1 + of.tried.len()).sum();
     note!("{spec}: {plays} plays in {took:.1} s");
-    if all.len() < cases.len() {
-        let left = cases.len() - all.len();
-        let why = if ended.is_ok() { "the time was spent" } else { "ended early" };
-        note!("{spec}: {why}; {left} of {} cases were not tried", cases.len());
+    let left = cases.len() - (all.len() - before);
+    if left > 0 {
+        note!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
     }
-    ended.map(|()| all.iter().map(FaultsOfCase::outcome).collect())
+    Ok(())
 }
 
 impl Arguments {
@@ -161,7 +197,8 @@ async fn one(
     case: &Case,
     kinds: &[Kind],
     since: Instant,
-) -> Result<FaultsOfCase, CliError> {
+    told: &Told,
+) -> Result<(), CliError> {
     let plain = without_faults(case);
     let own = plain != *case;
     let reference = player.play(&plain).await?;
@@ -178,11 +215,13 @@ async fn one(
         let point = own_point(case);
         let faulted = player.play(case).await?;
         of.tried.push((point, withstood(&reference, &faulted), Some(case.path.clone())));
-        return Ok(of);
+        told.open(of);
+        return Ok(());
     }
     let all: Vec<Point> =
         faults::points(case, &reference).into_iter().filter(|point| kinds.contains(&point.kind)).collect();
     of.points = all.len();
+    told.open(of);
     let points = faults::sample(all, &case.name, arguments.max_points, arguments.place.seed);
     let plays = stream::iter(points).take_while(|_| std::future::ready(!arguments.is_over(since))).map(async |point| {
         let Some(text) = faults::inject(case, &point) else {
@@ -201,8 +240,11 @@ async fn one(
         tracing::info!(case = case.name, %point, ?result, "tried");
         Ok::<_, CliError>((point, result, file))
     });
-    of.tried = plays.buffered(player.lanes()).try_collect().await?;
-    Ok(of)
+    let mut plays = std::pin::pin!(plays.buffered(player.lanes()));
+    while let Some(tried) = plays.try_next().await? {
+        told.point(tried);
+    }
+    Ok(())
 }
 
 /// A case of config restarts with time at its end, where time costs nothing; one that has faults of its own has the time that it needs.

@@ -29,11 +29,9 @@ pub(crate) fn installation() -> &'static str {
     })
 }
 
-/// `$XDG_STATE_HOME/lockstep`, else `~/.local/state/lockstep`, else this user's folder for temporary files.
+/// The user's state folder, else this user's folder for temporary files.
 fn folder() -> Result<PathBuf, ClusterError> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local/state"));
-    state.or_else(home).map_or_else(of_user, |state| Ok(state.join("lockstep")))
+    crate::state::folder().map_or_else(of_user, Ok)
 }
 
 /// The id that is kept in a folder. Two who make one at the same time agree on the first.

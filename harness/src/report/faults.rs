@@ -125,6 +125,24 @@ pub fn faults_table(all: &[FaultsOfCase]) -> String {
     text
 }
 
+/// The points that were not withstood or of which nothing is known, a line each; empty where there are none.
+#[must_use]
+pub fn not_withstood(all: &[FaultsOfCase]) -> String {
+    let mut text = String::new();
+    for of in all {
+        for (point, withstood, _) in &of.tried {
+            let (what, why) = match withstood {
+                Withstood::Yes | Withstood::NotReached => continue,
+                Withstood::No(why) => ("not withstood", why.first().map_or("", String::as_str)),
+                Withstood::Unknown(why) => ("inconclusive", why.as_str()),
+            };
+            let why = plain::text(why.lines().next().unwrap_or_default());
+            let _ = write!(text, "\n  {what:13}  {} on {}: {point}: {why}", of.case, of.subject.name);
+        }
+    }
+    if text.is_empty() { text } else { format!("not withstood:{text}") }
+}
+
 /// One line for machines.
 #[must_use]
 pub fn faults_json(of: &FaultsOfCase) -> String {
@@ -186,6 +204,10 @@ mod tests {
           crash-after at write 1 of replicasets, line 6
               edge 1: law broken: one-template: rs3 has the template of rs2
               repeat: cargo lockstep faults out/a.yaml --subject ours
+        ");
+        assert_snapshot!(not_withstood(&[of()]), @"
+        not withstood:
+          not withstood  rolling/rollover on ours: crash-after at write 1 of replicasets, line 6: edge 1: law broken: one-template: rs3 has the template of rs2
         ");
         assert_snapshot!(faults_table(&[of(), of()]), @r"
         fault           tried   failed  not reached inconclusive

@@ -28,9 +28,9 @@ pub(super) struct History {
 impl History {
     /// Remember what led to this frame; whether there was anything to remember.
     pub(super) fn take(&mut self, frame: &Frame<'_, '_>) -> bool {
-        if let Some(version) = frame.version.filter(|version| WORKLOADS.contains(&version.kind.as_str())) {
-            self.workloads.insert(format!("{}/{}", version.kind.to_lowercase(), version.name));
-        }
+        let version = frame.version.filter(|version| WORKLOADS.contains(&version.kind.as_str()));
+        let appeared = version
+            .is_some_and(|version| self.workloads.insert(format!("{}/{}", version.kind.to_lowercase(), version.name)));
         let restarted = frame.restarted(&WORKLOADS);
         if let Some(workload) = &restarted {
             *self.restarts.entry(workload.clone()).or_default() += 1;
@@ -38,7 +38,7 @@ impl History {
         if let Some(decision) = &frame.decision {
             self.decisions.push(decision.to_string().split_whitespace().map(str::to_owned).collect());
         }
-        restarted.is_some() || frame.decision.is_some()
+        appeared || restarted.is_some() || frame.decision.is_some()
     }
 
     /// How many decisions hold these words in a row: `rs2 created`, `rs1 10 -> 8`, `revision=2`.

@@ -73,6 +73,17 @@ fn a_subject_that_changes_a_template_restarts_and_the_case_does_not() {
     assert_eq!(first(&finally(0), &film().user(2, "x").driver(&restarted).settled().end()), None);
 }
 
+/// A workload that nothing ever happens to is known all the same: the rule is false, it cannot be called a bad one.
+#[test]
+fn a_workload_that_is_never_restarted_was_restarted_no_times() {
+    let set = with(&deployment("web", 1, "app:1"), &json!({"kind": "DaemonSet"}));
+    let alone = Film::new().given("daemonset").driver(&set).settled().user(1, "x").settled().end();
+    let finally = |times: u32| [rule(When::Finally, &format!("restarts('daemonset/web') == {times}"))];
+    assert_eq!(first(&finally(0), &alone), None);
+    let broken = first(&finally(1), &alone).unwrap();
+    assert!(!broken.unfit && broken.why.contains("it is false"), "{broken:?}");
+}
+
 #[test]
 fn a_rule_about_a_deployment_waits_for_one_and_does_not_pass_without() {
     let always = rule(When::Always, "deployment.spec.replicas >= 0");

@@ -400,7 +400,7 @@ async fn in_real_time_dependents_follow_their_owner_a_while_later() {
     ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Background"})).await;
     let there = async || ask(Method::GET, SETS, &Value::Null).await["items"].as_array().unwrap().len();
     assert_eq!(there().await, 1);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    crate::clock::pause(Duration::from_secs(1)).await;
     assert_eq!(there().await, 0);
     collector.abort();
 }
