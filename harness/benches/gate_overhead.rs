@@ -2,14 +2,12 @@
 //! turns. It measures, and judges only that the runs came to their end.
 //!
 //! ```text
-//! LOCKSTEP_BIN=… cargo test -p lockstep --test gate_overhead -- --ignored
+//! LOCKSTEP_BIN=… cargo bench --package lockstep --bench gate_overhead
 //! ```
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::case;
 use lockstep::cluster::{self, DEFAULT_VERSION, Plan};
 use lockstep::recording::Entry;
@@ -24,17 +22,15 @@ const PLAYS: u32 = 5;
 /// Longer than a settling takes on a machine that others use as well.
 const BUDGET: Duration = Duration::from_secs(90);
 
-fn main() -> ExitCode {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     supervise::main_if_asked();
-    // Never by itself: it measures, and only a machine that does nothing else gives numbers that mean much.
-    let trial = Trial::test("control-plane::gate_overhead::quarter_on_ten", both).with_ignored_flag(true);
-    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+    both()
 }
 
-fn both() -> Result<(), Failed> {
+fn both() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let without = "deployment".parse().map_err(Failed::from)?;
+        let without = "deployment".parse()?;
         let lab = Lab::open(cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?).await?;
         let measured = measure(&lab).await;
         lab.close().await;
@@ -53,7 +49,7 @@ struct Side {
     requests: usize,
 }
 
-async fn measure(lab: &Lab) -> Result<(), Failed> {
+async fn measure(lab: &Lab) -> Result<(), Box<dyn std::error::Error>> {
     let case = case::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
     let spec = "upstream".parse().map_err(|error| format!("{error}"))?;
     let mut sides = [Side::default(), Side::default()];

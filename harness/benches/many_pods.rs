@@ -6,17 +6,15 @@
 //!
 //! ```text
 //! cargo build --release --package rollout-controller
-//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo test -p lockstep --test many_pods -- --ignored
+//! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench many_pods
 //! ```
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::clock;
 use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
 use lockstep::observe::namespace::make_namespace;
@@ -31,14 +29,12 @@ const PATIENCE: Duration = Duration::from_secs(280);
 /// A tick of the clock that the kernel counts processor time by, as every Linux shows it.
 const TICKS_A_SECOND: f64 = 100.0;
 
-fn main() -> ExitCode {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     supervise::main_if_asked();
-    // Never by itself: it takes minutes, and measures only on a machine that does nothing else.
-    let trial = Trial::test("control-plane::many_pods::half_of_five_thousand", both).with_ignored_flag(true);
-    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+    both()
 }
 
-fn both() -> Result<(), Failed> {
+fn both() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let pods = match std::env::var("LOCKSTEP_PODS") {
         Ok(text) => text.parse()?,
@@ -56,7 +52,7 @@ fn both() -> Result<(), Failed> {
 }
 
 /// The controller that is named, else the one that was built beside this test.
-fn controller() -> Result<PathBuf, Failed> {
+fn controller() -> Result<PathBuf, Box<dyn std::error::Error>> {
     if let Some(path) = std::env::var_os("LOCKSTEP_CONTROLLER") {
         // Tests run in their package's folder, and the path was typed elsewhere.
         return Ok(std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path))?);
@@ -68,8 +64,13 @@ fn controller() -> Result<PathBuf, Failed> {
     }
 }
 
-async fn one(title: &str, program: &Path, mut arguments: Vec<String>, pods: i32) -> Result<(), Failed> {
-    let without = "deployment,replicaset".parse().map_err(Failed::from)?;
+async fn one(
+    title: &str,
+    program: &Path,
+    mut arguments: Vec<String>,
+    pods: i32,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let without = "deployment,replicaset".parse()?;
     let cluster = cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?;
     let folder = tempfile::tempdir()?;
     let supervisor = Supervisor::start(folder.path(), false)?;
@@ -123,7 +124,7 @@ struct Usage {
     cpu: f64,
 }
 
-async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measured, Failed> {
+async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measured, Box<dyn std::error::Error>> {
     let client = cluster.access.admin_client().await?;
     make_namespace(&client, NAMESPACE, None).await?;
     let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
@@ -150,7 +151,7 @@ fn replica_set(name: &str, replicas: i32) -> serde_json::Result<ReplicaSet> {
 }
 
 /// Wait until the status says so many, of the latest generation.
-async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Result<(), Failed> {
+async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Result<(), Box<dyn std::error::Error>> {
     let since = clock::instant();
     loop {
         let set = sets.get(name).await?;
@@ -166,7 +167,7 @@ async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Result<()
 }
 
 /// What the kernel says of a process.
-fn usage(process: i32) -> Result<Usage, Failed> {
+fn usage(process: i32) -> Result<Usage, Box<dyn std::error::Error>> {
     let of = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}"));
     let (status, stat) = (of("status")?, of("stat")?);
     let memory = |key: &str| {
