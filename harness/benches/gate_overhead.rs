@@ -43,7 +43,7 @@ fn both() -> Result<(), Box<dyn std::error::Error>> {
 struct Side {
     /// Milliseconds that each play took.
     plays: Vec<u64>,
-    /// Milliseconds that each settling took: from the edge to the proof that nothing more will happen.
+    /// Milliseconds that each settling took: from the step to the proof that nothing more will happen.
     settlings: Vec<u64>,
     /// Requests that were seen, if there was a gate to see them.
     requests: usize,
@@ -84,7 +84,7 @@ async fn measure(lab: &Lab) -> Result<(), Box<dyn std::error::Error>> {
         let (settled, slowest) = (at(&mut side.settlings, 50), at(&mut side.settlings, 99));
         let rate = u64::try_from(each)? * 1000 / half.max(1);
         eprintln!(
-            "{title:8} {} plays: median {half} ms, p99 {most} ms; an edge settles in {settled} ms, p99 {slowest} ms; {each} requests a play, {rate} a second",
+            "{title:8} {} plays: median {half} ms, p99 {most} ms; a step settles in {settled} ms, p99 {slowest} ms; {each} requests a play, {rate} a second",
             side.plays.len()
         );
     }

@@ -1,10 +1,10 @@
 //! Lockstep runs one YAML case against upstream's `kube-controller-manager` and against another Deployment controller,
-//! moves the pods of both by hand, one edge at a time, and diffs what the ReplicaSets did.
+//! moves the pods of both by hand, one step at a time, and diffs what the ReplicaSets did.
 //!
 //! # The picture
 //!
 //! ```text
-//!            case ──► driver ──edges──► API server ◄──gate──── subject        (what is judged)
+//!            case ──► driver ──steps──► API server ◄──gate──── subject        (what is judged)
 //!                        │                  │    ▲
 //!                        │                  │    └── the lab's own controllers (what the subject does not bring)
 //!                     settle ◄──watches── observe
@@ -13,13 +13,13 @@
 //!                                             (a file)     └──── compared with the blessed timeline of upstream
 //! ```
 //!
-//! * **Lockstep.** A [`case`] is a list of edges: one thing that the world does each. Between two edges the world stands still;
+//! * **Lockstep.** A [`case`] is a list of steps: one thing that the world does each. Between two steps the world stands still;
 //!   after each the runner waits until the namespace has *settled*, which is proved ([`observe::settle`]), not timed.
 //! * **History first.** Watches keep every version of every object ([`observe`]); judging reads the [`recording`] and never a cluster.
 //! * **Upstream is the oracle.** Expected [`timeline`]s are recorded from upstream, never written by hand.
 //! * **Three verdicts.** A lab that broke is never the subject's failure, a subject that did nothing is never a pass ([`verdict`]).
 //! * **The gate.** Every [`subject`] reaches the API server through a proxy of the harness's own ([`gate`]). It can hold, refuse and lose
-//!   what passes, so an edge has a middle, and [`faults`] fall between any two writes.
+//!   what passes, so a step has a middle, and [`faults`] fall between any two writes.
 //! * **The judge shares no code with the accused.** One file, `subject/ours.rs`, names the controller crate.
 //!
 //! # Where things are
@@ -34,7 +34,7 @@
 //! * The lab's kube-controller-manager runs the controllers that cases can see, by name, rather than all but one: it needs half
 //!   the time to start and disturbs the measured half less.
 //! * A timeline names its case by a digest, so that an edited case is told from a wrong subject.
-//! * A Deployment's own decisions stand after its ReplicaSets' in an edge: they travel in a status write that conflicts and is
+//! * A Deployment's own decisions stand after its ReplicaSets' in a step: they travel in a status write that conflicts and is
 //!   repeated, so their place between the others is not repeatable on upstream itself.
 
 pub mod case;

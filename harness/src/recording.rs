@@ -5,7 +5,7 @@
 //! same result. The first line is the [`Header`], the last is the [`End`]; a recording without an end
 //! was cut off and proves nothing.
 //!
-//! Order: object versions stand sorted by `resourceVersion` between the mark of their edge and its
+//! Order: object versions stand sorted by `resourceVersion` between the mark of their step and its
 //! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
 //! recorder replaces them by digests.
 
@@ -26,7 +26,7 @@ use crate::expect::Expect;
 pub(crate) use names::part;
 
 /// The version of the format that this build writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// One line of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,21 +34,21 @@ pub const FORMAT: u32 = 1;
 pub enum Entry {
     /// The first line.
     Header(Header),
-    /// An edge is about to be made.
-    Edge(EdgeMark),
+    /// A step is about to be made.
+    Step(StepMark),
     /// Pods that the case knows by name from now on: their real names by the case's.
     Named(BTreeMap<String, String>),
     /// One version of one object.
     Object(Version),
     /// One request that the subject made about the case's namespace.
     Request(Request),
-    /// The wait after an edge ended.
+    /// The wait after a step ended.
     Settled(Settling),
     /// Something came between the subject's requests, as the case says.
     Met(Meeting),
     /// Something went wrong; whose fault it is, is said.
     Trouble(Trouble),
-    /// The edge could not be made, and why: there is no such pod, no such revision. Whether the case asks for too much or the
+    /// The step could not be made, and why: there is no such pod, no such revision. Whether the case asks for too much or the
     /// subject left too little, only somebody who knows what was expected can say.
     Impossible(String),
     /// The last line.
@@ -93,15 +93,15 @@ pub struct Identity {
     pub version: String,
 }
 
-/// The beginning of an edge.
+/// The beginning of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EdgeMark {
-    /// 0 for `given`, else the number of the step under `edges`, from 1.
+pub struct StepMark {
+    /// 0 for `given`, else the number of the step under `steps`, from 1.
     pub index: u32,
-    /// 0 when the step is one edge; else 1, 2, … (`ready: {pods: 4}` is four edges).
+    /// 0 when the step has no sub-steps; else 1, 2, … (`ready: {pods: 4}` is four steps).
     pub part: u32,
-    /// What the edge does, in the words of the case: `set image=app:2`, `ready 1`.
+    /// What the step does, in the words of the case: `set image=app:2`, `ready 1`.
     pub label: String,
     /// The line of the case file that the step stands on.
     pub line: usize,
@@ -233,7 +233,7 @@ impl Meeting {
     }
 }
 
-/// How the wait after an edge ended.
+/// How the wait after a step ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settling {
@@ -271,7 +271,7 @@ pub struct Trouble {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct End {
-    /// Whether every edge was made; else a [`Trouble`] stands before.
+    /// Whether every step was made; else a [`Trouble`] stands before.
     pub completed: bool,
     /// Whether the Deployments' events can be compared: an event of the canary's own arrived after them.
     pub events_complete: bool,
@@ -426,6 +426,6 @@ mod tests {
         let mut text = Vec::new();
         recording.write(&mut text).unwrap();
         let error = Recording::read(text.as_slice()).unwrap_err();
-        assert_eq!(error.to_string(), "recording has format 99, this build reads 1; record it again");
+        assert_eq!(error.to_string(), "recording has format 99, this build reads 2; record it again");
     }
 }

@@ -141,8 +141,8 @@ pub fn is_said(already: &Blessed, blessed: &Blessed) -> bool {
 
 fn says_the_same(already: &Timeline, timeline: &Timeline) -> bool {
     let breaches = |timeline: &Timeline| {
-        let broken = timeline.edges.iter().filter(|edge| !edge.breaches.is_empty());
-        broken.map(|edge| (edge.id, edge.breaches.clone())).collect::<Vec<_>>()
+        let broken = timeline.steps.iter().filter(|step| !step.breaches.is_empty());
+        broken.map(|step| (step.id, step.breaches.clone())).collect::<Vec<_>>()
     };
     let same = verdict::compare(already, timeline).is_ok_and(|comparison| comparison.is_same());
     same && breaches(already) == breaches(timeline)
@@ -304,7 +304,7 @@ mod tests {
         std::fs::write(path(&case, "", "kube-apiserver v1.33.13"), ONE.replace("app:1", "app:0")).unwrap();
         std::fs::write(folder.path().join("another.on-v1.33.timeline"), "none of this case's").unwrap();
         let shelf = Shelf::beside(&case).unwrap();
-        let image = |server: &str| shelf.for_server(server).unwrap().first().edges[0].label.contains("image=app:0");
+        let image = |server: &str| shelf.for_server(server).unwrap().first().steps[0].label.contains("image=app:0");
         assert!(image("kube-apiserver v1.33.1, real pods"));
         assert!(!image("kube-apiserver v1.36.3") && !image("kube-apiserver v1.35.0"));
     }
@@ -375,7 +375,7 @@ mod tests {
             ("good.or-x.timeline", ONE),
             ("several.yaml", &format!("{case}expectation: outcomes\n")),
             ("several.timeline", ONE),
-            ("several.or-2.timeline", &ONE.replace("a6e2a5ed1f669528", "0123456789abcdef")),
+            ("several.or-2.timeline", &ONE.replace("43eb4b520ba22d3d", "0123456789abcdef")),
         ] {
             std::fs::write(at(name), text).unwrap();
         }

@@ -31,7 +31,7 @@ use crate::verdict::{self, Verdict};
 const SUBJECTS: [&str; 2] = ["upstream", "ours"];
 /// The clusters that trials run on; a profile of the runner's chooses between them.
 const SITES: [SiteName; 4] = [SiteName::Sim, SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
-/// How long an edge may take to settle. A right subject never needs it on an idle machine; one that others use as well can be twenty
+/// How long a step may take to settle. A right subject never needs it on an idle machine; one that others use as well can be twenty
 /// times slower for a minute.
 const BUDGET: Duration = Duration::from_secs(90);
 /// How long a case of config restarts may wait where time is real.

@@ -114,7 +114,7 @@ pub fn is_overlay(timeline: &Timeline) -> bool {
 /// Each controller writes the status of its own kind, and a Deployment's is the sum of its ReplicaSets': without one of the two there is
 /// none (replicaset/recreate).
 fn without_terminating(timeline: &mut Timeline, brought: &Controllers) {
-    for state in timeline.edges.iter_mut().flat_map(|edge| &mut edge.checkpoint) {
+    for state in timeline.steps.iter_mut().flat_map(|step| &mut step.checkpoint) {
         if !state.is_replica_set() || brought.has(Controller::ReplicaSet) {
             state.fields.retain(|field| field.key != "terminating");
         }
@@ -138,7 +138,7 @@ fn to_from(timeline: &mut Timeline, brought: &Controllers) {
 fn creations(timeline: &Timeline) -> BTreeMap<(String, String), u64> {
     let lines = if let Events::All(all) = &timeline.events { all.as_slice() } else { &[] };
     let known: BTreeSet<String> = lines.iter().filter_map(|line| Some(scaled(line)?.1.set)).collect();
-    let decisions = timeline.edges.iter().flat_map(|edge| &edge.decisions);
+    let decisions = timeline.steps.iter().flat_map(|step| &step.decisions);
     let mut sizes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
     for decision in decisions {
@@ -231,7 +231,7 @@ mod tests {
     #[case::once_made(31, &["to 0 from 3\"  ×1", " rs1 to 3\"  ×2", " rs1 to 3 from 0\"  ×1", "to 3 from 2\"  ×1", "web/rs1 to 3\"  ×1"])]
     #[case::no_before(15, &["to 0\"  ×1", " rs1 to 3\"  ×4", "web/rs1 to 3\"  ×1"])]
     fn events_in_the_words_of_the_time(#[case] minor: u32, #[case] lines: &[&str]) {
-        let made = "given   x\n        rs1 created 3\n        web/rs1 created 3\nedge 1  y\n        rs1 created 3\n";
+        let made = "given   x\n        rs1 created 3\n        web/rs1 created 3\nstep 1  y\n        rs1 created 3\n";
         let said = told(&format!("{made}{BEFORE}"), minor, "deployment");
         for line in lines.iter().chain(&["to revision 1\"  ×1"]) {
             assert!(said.contains(line), "no {line} in\n{said}");
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn one_that_is_made_again_has_its_old_name() {
-        let made = "given   x\n        rs1 created 2\nedge 1  y\n        rs2 created 2\n";
+        let made = "given   x\n        rs1 created 2\nstep 1  y\n        rs2 created 2\n";
         let events = "events\n        Normal ScalingReplicaSet \"Scaled up replica set rs2 from 0 to 2\"  ×2\n";
         let said = told(&format!("{made}{events}"), 31, "deployment");
         assert!(said.contains("replica set rs2 to 2\"  ×2") && !said.contains("from 0"), "{said}");

@@ -86,7 +86,7 @@ fn on_a_small_stack(bytes: Vec<u8>) -> Option<String> {
     thread.join().expect("no panic and no overflow")
 }
 
-const HEAD: &str = "description: x\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nedges:\n";
+const HEAD: &str = "description: x\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nsteps:\n";
 
 #[test]
 fn what_is_too_large_or_too_deep_is_told_of_at_once() {

@@ -59,7 +59,7 @@ fn lint_finds_all_that_is_wrong_and_its_code_says_how_bad_it_is() {
         "{said}"
     );
     assert_eq!(code, 3);
-    std::fs::write(area.join("bad.yaml"), "descripton: x\nedges:\n  - scael: 3\n").expect("writable");
+    std::fs::write(area.join("bad.yaml"), "descripton: x\nsteps:\n  - scael: 3\n").expect("writable");
     let (said, code) = lockstep(&["lint", &area.display().to_string()], &[("GITHUB_ACTIONS", "true")]);
     assert!(
         said.contains("bad.yaml:1:1") && said.contains("bad.yaml:3:5") && said.contains("did you mean `scale`?"),
@@ -142,12 +142,12 @@ fn a_failure_is_told_of_wherever_it_was_asked_for() {
     let (said, code) = lockstep(&told, &job);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("expected, at rest") && said.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{said}");
-    let annotation = format!("::error file={cases}/wrong.yaml,line=7,title=area/wrong%3A non-conformant%3A edge 1");
+    let annotation = format!("::error file={cases}/wrong.yaml,line=7,title=area/wrong%3A non-conformant%3A step 1");
     assert!(said.contains(&annotation), "no {annotation} in\n{said}");
     let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
     assert!(xml.contains("tests=\"2\"") && xml.contains("failures=\"1\"") && xml.contains("rs1 3 -&gt; 1"), "{xml}");
     assert!(page.contains("first wrong step") && page.matches("<section").count() == 2);
-    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains("edge 1, line 7"), "{summary}");
+    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains("step 1, line 7"), "{summary}");
     for name in [
         "about.json",
         "recording.ndjson",
@@ -186,7 +186,7 @@ fn a_filter_chooses_and_a_bad_one_is_bad_usage() {
 
 /// Days of virtual time, which take minutes of real time: nobody waits for them.
 const ENDLESS: &str = "description: Days pass.\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\n\
-                       edges:\n  - advance: 80000h\n  - advance: 80000h\n  - advance: 80000h\n";
+                       steps:\n  - advance: 80000h\n  - advance: 80000h\n  - advance: 80000h\n";
 
 /// A case in virtual time never comes to a point at which it would look at the clock; what was judged before it is told all the same.
 #[rstest]
@@ -323,7 +323,7 @@ fn what_is_wrong_on_a_command_line_is_said_with_its_remedy() {
     for (link, to) in [("circle.yaml", "circle.yaml"), ("nowhere.yaml", "nothing.yaml")] {
         std::os::unix::fs::symlink(at(to), at(link)).expect("linked");
     }
-    let number = "description: x\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nedges:\n  - scale: 99999999999999999999\n";
+    let number = "description: x\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nsteps:\n  - scale: 99999999999999999999\n";
     std::fs::write(at("number.yml"), number).expect("writable");
     let case = "cases/recreate/three.yaml";
     let run = |more: &[&str]| complaint(&[&["run", case], more].concat());

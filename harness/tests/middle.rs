@@ -1,4 +1,4 @@
-//! What cannot be in the middle of an edge: a moment that never comes, a hold that lasts too long, a subject that does not come back.
+//! What cannot be in the middle of a step: a moment that never comes, a hold that lasts too long, a subject that does not come back.
 //! Each ends in the case's budget, with the place named; inconclusive only where the lab is what waits.
 //!
 //! Trials `control-plane::middle::<what>`, ignored where no control plane can run.
@@ -65,11 +65,11 @@ const CRASH: &str = "{set: {image: app:2}, fault: {write: 1, of: replicasets, si
 fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), String> {
     let given = "  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n  - ready: {pods: all}";
     let step = step.replace("app:2", "\"app:2\"").replace("rs1 3 -> 7", "\"rs1 3 -> 7\"");
-    let text = format!("description: x\ngiven:\n{given}\nedges:\n  - {step}\n");
+    let text = format!("description: x\ngiven:\n{given}\nsteps:\n  - {step}\n");
     let case = case::parse("middle/x.yaml", "middle/x", &text).map_err(|error| error.to_string())?;
     // What shows that the step itself can be made.
     let mut plain = case.clone();
-    plain.edges.iter_mut().for_each(|step| (step.during, step.fault) = (None, None));
+    plain.steps.iter_mut().for_each(|step| (step.during, step.fault) = (None, None));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
     let played = runtime.block_on(async {

@@ -32,7 +32,7 @@ fn cases(deployments: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (number, name) in deployments.iter().enumerate() {
         let text = format!(
-            "description: x\ngiven:\n  - deployment: {{name: {name}, replicas: 1, image: \"app:1\"}}\nedges:\n  - scale: 2\n"
+            "description: x\ngiven:\n  - deployment: {{name: {name}, replicas: 1, image: \"app:1\"}}\nsteps:\n  - scale: 2\n"
         );
         std::fs::write(folder.path().join(format!("{number}-{name}.yaml")), text).expect("writable");
     }

@@ -21,7 +21,7 @@ const ONLY_THE_READER_KNOWS: [&str; 51] = [
     "during-a-decision-of-nothing",
     "during-an-unknown-replicaset",
     "expect-an-unknown-pod",
-    "expect-of-several-edges",
+    "expect-of-several-steps",
     "fault-before-the-first-event",
     "fault-that-lasts",
     "more-pods-than-there-are",

@@ -96,9 +96,9 @@ async fn ask_too_much(client: &kube::Client) -> Checked {
 
 /// A small case.
 fn small() -> Result<Case, Box<dyn std::error::Error>> {
-    let edges = "  - set: {image: \"app:2\"}\n  - ready: {pods: all}";
+    let steps = "  - set: {image: \"app:2\"}\n  - ready: {pods: all}";
     let text = format!(
-        "description: x\ngiven:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\n  - ready: {{pods: all}}\nedges:\n{edges}\n"
+        "description: x\ngiven:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\n  - ready: {{pods: all}}\nsteps:\n{steps}\n"
     );
     Ok(case::parse("served/x.yaml", "served/x", &text)?)
 }

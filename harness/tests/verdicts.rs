@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         trial("wrong-status-is-non-conformant", || broken("wrong-status", "status.readyReplicas")),
         trial("restless-is-non-conformant", || broken("restless", "never became quiet")),
         trial("idle-is-non-conformant", || broken("idle", "did nothing")),
-        trial("eager-old-is-non-conformant", || broken("eager-old", "edge 1")),
+        trial("eager-old-is-non-conformant", || broken("eager-old", "step 1")),
         trial("the-real-binary-is-conformant", real_binary),
         trial("a-subject-that-ends-at-every-start-is-refused", ended),
         trial("a-stock-controller-left-on-is-inconclusive", stock_left_on),

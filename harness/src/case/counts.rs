@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::model::{Cascade, Case, Count, Edge, PatchKind, Pods, Step};
+use super::model::{Cascade, Case, Count, Operation, PatchKind, Pods, Step};
 use crate::controllers::Controller;
 use crate::pointer::At;
 
@@ -22,7 +22,7 @@ pub(super) fn impossible(case: &Case) -> Option<Impossible> {
         return None;
     }
     let mut so_far = Pool::default();
-    case.given.iter().chain(&case.edges).find_map(|step| {
+    case.given.iter().chain(&case.steps).find_map(|step| {
         so_far.step(step);
         too_many(step, &so_far)
     })
@@ -64,37 +64,37 @@ struct Pool {
 impl Pool {
     fn step(&mut self, step: &Step) {
         step.during.iter().flat_map(|during| &during.steps).for_each(|inner| self.step(inner));
-        match &step.edge {
-            Edge::Apply(manifest) => self.apply(manifest),
-            Edge::Patch { target, kind, patch } => match target.kind.as_str() {
+        match &step.operation {
+            Operation::Apply(manifest) => self.apply(manifest),
+            Operation::Patch { target, kind, patch } => match target.kind.as_str() {
                 "configmap" | "secret" => {}
                 "deployment" if *kind != PatchKind::Json => self.patch(&target.name, patch),
                 _ => self.unknown = true,
             },
-            Edge::Delete { cascade: Cascade::Orphan, .. } => self.unknown = true,
-            Edge::Set { deployment, .. } | Edge::Undo { deployment, .. } | Edge::Restart(deployment) => {
+            Operation::Delete { cascade: Cascade::Orphan, .. } => self.unknown = true,
+            Operation::Set { deployment, .. } | Operation::Undo { deployment, .. } | Operation::Restart(deployment) => {
                 self.of("Deployment", deployment).templates += 1;
             }
-            Edge::Scale { target, replicas } => {
+            Operation::Scale { target, replicas } => {
                 let kind = if target.kind == "deployment" { "Deployment" } else { "ReplicaSet" };
                 // A Deployment's own ReplicaSet, which is scaled behind its back.
                 self.unknown |= !self.workloads.contains_key(&format!("{kind} {}", target.name));
                 let workload = self.of(kind, &target.name);
                 workload.replicas = workload.replicas.max((*replicas).into());
             }
-            Edge::Together(steps) => steps.iter().for_each(|inner| self.step(inner)),
-            Edge::Delete { .. }
-            | Edge::Pause(_)
-            | Edge::Resume(_)
-            | Edge::Ready(_)
-            | Edge::Unready(_)
-            | Edge::Fail(_)
-            | Edge::Succeed(_)
-            | Edge::Terminate(_)
-            | Edge::Name(_)
-            | Edge::Advance(_)
-            | Edge::AdvanceTo { .. }
-            | Edge::Subject(_) => {}
+            Operation::Together(steps) => steps.iter().for_each(|inner| self.step(inner)),
+            Operation::Delete { .. }
+            | Operation::Pause(_)
+            | Operation::Resume(_)
+            | Operation::Ready(_)
+            | Operation::Unready(_)
+            | Operation::Fail(_)
+            | Operation::Succeed(_)
+            | Operation::Terminate(_)
+            | Operation::Name(_)
+            | Operation::Advance(_)
+            | Operation::AdvanceTo { .. }
+            | Operation::Subject(_) => {}
         }
     }
 
@@ -169,16 +169,16 @@ fn surge(manifest: &Value) -> Option<(i64, i64)> {
 
 fn too_many(step: &Step, pool: &Pool) -> Option<Impossible> {
     let within = step.during.iter().flat_map(|during| &during.steps);
-    let together = match &step.edge {
-        Edge::Together(steps) => steps.as_slice(),
+    let together = match &step.operation {
+        Operation::Together(steps) => steps.as_slice(),
         _ => &[],
     };
     if let Some(found) = within.chain(together).find_map(|inner| too_many(inner, pool)) {
         return Some(found);
     }
-    let (pods, becomes) = match &step.edge {
-        Edge::Ready(pods) => (pods, "ready"),
-        Edge::Unready(pods) => (pods, "unready"),
+    let (pods, becomes) = match &step.operation {
+        Operation::Ready(pods) => (pods, "ready"),
+        Operation::Unready(pods) => (pods, "unready"),
         _ => return None,
     };
     let Pods { count: Count::Exactly(wanted), .. } = pods else { return None };
@@ -197,8 +197,8 @@ mod tests {
 
     const WEB: &str = "  - deployment: {name: web, replicas: 3, image: \"app:1\"}";
 
-    fn found(given: &str, edges: &str) -> Option<String> {
-        let text = format!("description: x\ngiven:\n{given}\nedges:\n{edges}\n");
+    fn found(given: &str, steps: &str) -> Option<String> {
+        let text = format!("description: x\ngiven:\n{given}\nsteps:\n{steps}\n");
         parse("a/b.yaml", "a/b", &text).err().map(|error| error.to_string())
     }
 
@@ -217,8 +217,8 @@ mod tests {
         "at most 8: Deployment web of 3 replicas and 2 templates"
     )]
     #[case::together("  - together: [{scale: 4}, {ready: {pods: 5}}]", "5 pods cannot", "at most 4")]
-    fn what_cannot_be_is_found(#[case] edges: &str, #[case] what: &str, #[case] there: &str) {
-        let error = found(WEB, edges).unwrap();
+    fn what_cannot_be_is_found(#[case] steps: &str, #[case] what: &str, #[case] there: &str) {
+        let error = found(WEB, steps).unwrap();
         assert!(error.contains(what) && error.contains(there), "{error}");
         assert!(error.contains("a/b.yaml:"), "{error}");
     }
@@ -232,7 +232,7 @@ mod tests {
         "  - patch: {target: deployment/web, type: json, patch: [{op: add, path: /spec/replicas, value: 9}]}\n  - ready: {pods: 9}"
     )]
     #[case::orphans("  - delete: {target: deployment/web, cascade: orphan}\n  - ready: {pods: 9}")]
-    fn what_can_be_is_not(#[case] edges: &str) {
-        assert_eq!(found(WEB, edges).filter(|error| error.contains("cannot become")), None);
+    fn what_can_be_is_not(#[case] steps: &str) {
+        assert_eq!(found(WEB, steps).filter(|error| error.contains("cannot become")), None);
     }
 }

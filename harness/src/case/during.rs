@@ -1,9 +1,9 @@
-//! What a step says about the middle of its edge: `during`, which makes other steps there, and the moment that is meant.
+//! What a step says about the middle of its step: `during`, which makes other steps there, and the moment that is meant.
 //!
 //! `during: {decision: "rs1 5 -> 4", do: [{scale: 4}]}`: the subject asks for that, its request waits, the world moves, the
-//! request goes on. `during: {held: replicasets, do: [{scale: 8}]}`: the subject acts on what it knew before the edge.
+//! request goes on. `during: {held: replicasets, do: [{scale: 8}]}`: the subject acts on what it knew before the step.
 
-use super::model::{Decided, DecidedWhat, During, Edge, Moment, Step};
+use super::model::{Decided, DecidedWhat, During, Moment, Operation, Step};
 use super::nearest::did_you_mean;
 use super::read::{self, Fields};
 use super::step::Reader;
@@ -14,19 +14,19 @@ pub(super) const WATCHED: [&str; 7] =
     ["deployments", "replicasets", "pods", "statefulsets", "daemonsets", "configmaps", "secrets"];
 
 impl Reader<'_> {
-    /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `edge` is what the step itself does.
-    pub(super) fn during(&mut self, key: &Node, node: &Node, edge: &Edge) -> Option<During> {
+    /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `step` is what the step itself does.
+    pub(super) fn during(&mut self, key: &Node, node: &Node, operation: &Operation) -> Option<During> {
         let fields = Fields::of(node, "`during`", &["decision", "held", "do"], self.report)?;
         let moment = match (fields.get("decision"), fields.get("held")) {
             (Some(decision), None) => Moment::Decision(self.decided(decision)?),
             (None, Some(held)) => {
-                if several(edge) {
+                if several(operation) {
                     self.report.add(
                         key,
-                        "`held` on a step of several edges",
+                        "`held` on a step of several steps",
                         "which of them? make it a step of its own",
                     );
-                    self.report.help("`ready: {pods: 1}` is one edge, `ready: {pods: 4}` are four");
+                    self.report.help("`ready: {pods: 1}` is one step, `ready: {pods: 4}` are four");
                     return None;
                 }
                 let words = WATCHED.map(|kind| (kind, kind));
@@ -116,13 +116,15 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a step is, or may be, more than one edge.
-fn several(edge: &Edge) -> bool {
+/// Whether a step is, or may be, more than one step.
+fn several(operation: &Operation) -> bool {
     use super::model::Count;
-    match edge {
-        Edge::Ready(pods) | Edge::Unready(pods) | Edge::Fail(pods) | Edge::Succeed(pods) | Edge::Terminate(pods) => {
-            !pods.atomic && pods.count != Count::Exactly(1)
-        }
+    match operation {
+        Operation::Ready(pods)
+        | Operation::Unready(pods)
+        | Operation::Fail(pods)
+        | Operation::Succeed(pods)
+        | Operation::Terminate(pods) => !pods.atomic && pods.count != Count::Exactly(1),
         _ => false,
     }
 }

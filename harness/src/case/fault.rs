@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::during::WATCHED;
-use super::model::{Edge, Fault, FaultAction, FaultPoint, Life};
+use super::model::{Fault, FaultAction, FaultPoint, Life, Operation};
 use super::read::{self, Fields};
 use super::step::Reader;
 use super::tree::{Kind, Node};
@@ -149,7 +149,7 @@ impl Reader<'_> {
     fn late(&mut self, node: &Node) -> Option<Duration> {
         let time = self.duration(node)?;
         if time > LATEST {
-            let most = format!("at most {}: an edge has a budget of its own", humantime::format_duration(LATEST));
+            let most = format!("at most {}: a step has a budget of its own", humantime::format_duration(LATEST));
             self.report.add(node, "nothing waits that long", most);
             return None;
         }
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     /// `subject: stop`, `subject: start`: one after the other.
-    pub(super) fn subject(&mut self, key: &Node, node: &Node) -> Option<Edge> {
+    pub(super) fn subject(&mut self, key: &Node, node: &Node) -> Option<Operation> {
         let words = [("stop", Life::Stop), ("start", Life::Start)];
         let life = read::word(node, "what becomes of the subject", &words, self.report)?;
         match (life, self.stopped.is_some()) {
@@ -172,6 +172,6 @@ impl Reader<'_> {
             (Life::Stop, false) => self.stopped = Some(key.span.clone()),
             (Life::Start, true) => self.stopped = None,
         }
-        Some(Edge::Subject(life))
+        Some(Operation::Subject(life))
     }
 }

@@ -22,7 +22,7 @@ pub(super) const FIELDS: [&str; 12] = [
     "terminations",
     "pods",
     "given",
-    "edges",
+    "steps",
     "with",
     "restart",
     "expectation",
@@ -135,10 +135,10 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         );
     }
 
-    let mut cast = Cast::of(&[fields.get("given"), fields.get("edges")]);
+    let mut cast = Cast::of(&[fields.get("given"), fields.get("steps")]);
     // Its restarts give a Deployment more templates than the steps do.
     cast.retemplated |= controllers.has(Controller::ConfigRestart);
-    if !cast.any_workload && !["given", "edges"].iter().any(|list| fields.is_misspelt(list)) {
+    if !cast.any_workload && !["given", "steps"].iter().any(|list| fields.is_misspelt(list)) {
         let at = fields.entry("given").map_or(root, |(key, _)| key);
         report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
     }
@@ -150,12 +150,12 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         stopped: None,
     };
     let given = fields.get("given").map(|node| reader.steps(node, "`given`")).unwrap_or_default();
-    let edges = match fields.get("edges") {
-        Some(node) if !matches!(&node.kind, Kind::List(list) if list.is_empty()) => reader.steps(node, "`edges`"),
-        None if !fields.lacks("edges") => Vec::new(),
+    let steps = match fields.get("steps") {
+        Some(node) if !matches!(&node.kind, Kind::List(list) if list.is_empty()) => reader.steps(node, "`steps`"),
+        None if !fields.lacks("steps") => Vec::new(),
         found => {
-            let at = found.or(fields.entry("edges").map(|(key, _)| key)).unwrap_or(root);
-            reader.report.add(at, "the case has no edges", "without an edge there is nothing to judge");
+            let at = found.or(fields.entry("steps").map(|(key, _)| key)).unwrap_or(root);
+            reader.report.add(at, "the case has no steps", "without a step there is nothing to judge");
             Vec::new()
         }
     };
@@ -186,7 +186,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         terminations,
         pods,
         given,
-        edges,
+        steps,
         beside,
         restart,
         expectation,

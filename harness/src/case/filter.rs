@@ -16,7 +16,7 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{Bindings, Case, Edge, PodKind, Step, Terminations};
+use super::model::{Bindings, Case, Operation, PodKind, Step, Terminations};
 use super::nearest::did_you_mean;
 
 /// A filter that was understood.
@@ -167,7 +167,7 @@ pub fn labels(case: &Case) -> BTreeSet<String> {
     if case.pods == PodKind::Real {
         add("real");
     }
-    case.given.iter().chain(&case.edges).for_each(|step| of_step(step, &mut add));
+    case.given.iter().chain(&case.steps).for_each(|step| of_step(step, &mut add));
     labels
 }
 
@@ -183,8 +183,8 @@ fn of_step(step: &Step, add: &mut impl FnMut(&str)) {
         }
     }
     step.during.iter().flat_map(|during| &during.steps).for_each(|step| of_step(step, add));
-    let verb = match &step.edge {
-        Edge::Apply(manifest) => {
+    let verb = match &step.operation {
+        Operation::Apply(manifest) => {
             let spec = &manifest["spec"];
             spec.as_object().into_iter().flatten().for_each(|(field, _)| add(field));
             spec["strategy"]["type"].as_str().into_iter().for_each(&mut *add);
@@ -192,26 +192,26 @@ fn of_step(step: &Step, add: &mut impl FnMut(&str)) {
             manifest["kind"].as_str().into_iter().for_each(&mut *add);
             "apply"
         }
-        Edge::Together(steps) => {
+        Operation::Together(steps) => {
             steps.iter().for_each(|step| of_step(step, add));
             "together"
         }
-        Edge::Patch { .. } => "patch",
-        Edge::Delete { .. } => "delete",
-        Edge::Set { .. } => "set",
-        Edge::Scale { .. } => "scale",
-        Edge::Pause(_) => "pause",
-        Edge::Resume(_) => "resume",
-        Edge::Undo { .. } => "undo",
-        Edge::Restart(_) => "restart",
-        Edge::Ready(_) => "ready",
-        Edge::Unready(_) => "unready",
-        Edge::Fail(_) => "fail",
-        Edge::Succeed(_) => "succeed",
-        Edge::Terminate(_) => "terminate",
-        Edge::Name(_) => "pods",
-        Edge::Advance(_) | Edge::AdvanceTo { .. } => "advance",
-        Edge::Subject(_) => "subject",
+        Operation::Patch { .. } => "patch",
+        Operation::Delete { .. } => "delete",
+        Operation::Set { .. } => "set",
+        Operation::Scale { .. } => "scale",
+        Operation::Pause(_) => "pause",
+        Operation::Resume(_) => "resume",
+        Operation::Undo { .. } => "undo",
+        Operation::Restart(_) => "restart",
+        Operation::Ready(_) => "ready",
+        Operation::Unready(_) => "unready",
+        Operation::Fail(_) => "fail",
+        Operation::Succeed(_) => "succeed",
+        Operation::Terminate(_) => "terminate",
+        Operation::Name(_) => "pods",
+        Operation::Advance(_) | Operation::AdvanceTo { .. } => "advance",
+        Operation::Subject(_) => "subject",
     };
     add(verb);
 }
@@ -350,7 +350,7 @@ mod tests {
     use crate::case::{Case, parse};
 
     fn case() -> Case {
-        let text = "description: Ten are scaled.\ngiven:\n  - deployment: {name: web, image: 'app:1', maxSurge: 1}\nedges:\n  - scale: 3\n  - undo: {}\n    refused: {message: never}\n";
+        let text = "description: Ten are scaled.\ngiven:\n  - deployment: {name: web, image: 'app:1', maxSurge: 1}\nsteps:\n  - scale: 3\n  - undo: {}\n    refused: {message: never}\n";
         parse("cases/rolling/ten-or-more.yaml", "rolling/ten-or-more", text).unwrap_or_else(|error| panic!("{error}"))
     }
 

@@ -1,11 +1,11 @@
-//! What a case says of the middle of an edge: steps between the subject's requests, and what goes wrong on their way. Seen by the
+//! What a case says of the middle of a step: steps between the subject's requests, and what goes wrong on their way. Seen by the
 //! rest of the harness as part of [`super::model`].
 
 use std::time::Duration;
 
 use super::model::Step;
 
-/// Steps in the middle of an edge.
+/// Steps in the middle of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct During {
     /// When.
@@ -14,12 +14,12 @@ pub struct During {
     pub steps: Vec<Step>,
 }
 
-/// A moment in the middle of an edge.
+/// A moment in the middle of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moment {
     /// The subject asks for this, and the server has not seen it yet.
     Decision(Decided),
-    /// What became of this kind (plural) since before the edge is kept from the subject: it acts on an old view.
+    /// What became of this kind (plural) since before the step is kept from the subject: it acts on an old view.
     Held(String),
 }
 

@@ -1,8 +1,8 @@
-//! Cases: YAML files that say what the world does, edge by edge.
+//! Cases: YAML files that say what the world does, step by step.
 //!
 //! A case is read in full before anything runs, and everything that is wrong with it is said at once, each with its line
 //! and a caret: an unknown field with the one that was probably meant, two operations in one step, a Deployment that
-//! nothing makes, an edge that cannot happen.
+//! nothing makes, a step that cannot happen.
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
 //! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step, `counts` how many pods there can be.

@@ -32,10 +32,10 @@ pub struct Case {
     pub terminations: Terminations,
     /// Who runs the pods, where there is a choice.
     pub pods: PodKind,
-    /// Made object by object before the first edge; compared as one block.
+    /// Made object by object before the first step; compared as one block.
     pub given: Vec<Step>,
     /// What the world does, one by one.
-    pub edges: Vec<Step>,
+    pub steps: Vec<Step>,
     /// Whose Deployment controller must run beside the subject; `None`: whichever the cluster has.
     pub beside: Option<Beside>,
     /// How a config-restart controller is to run.
@@ -72,7 +72,7 @@ pub enum Terminations {
     /// The driver, at once.
     #[default]
     Auto,
-    /// The case, by `terminate` edges.
+    /// The case, by `terminate` steps.
     Held,
 }
 
@@ -82,7 +82,7 @@ pub struct Step {
     /// The line of the case file, from 1.
     pub line: usize,
     /// What it does.
-    pub edge: Edge,
+    pub operation: Operation,
     /// What later steps call the moment at which this one begins.
     pub label: Option<String>,
     /// The operation must be refused, with a message that contains this text.
@@ -98,7 +98,7 @@ pub struct Step {
 /// What the world does in one step. Operations that name no Deployment mean the case's only one; the
 /// parser fills the name in.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Edge {
+pub enum Operation {
     /// Create the object or replace its spec, as `kubectl apply` does. The short form
     /// `deployment: {name: web, replicas: 10, image: "app:1"}` is expanded to a manifest by the parser.
     Apply(Value),
@@ -149,15 +149,15 @@ pub enum Edge {
     },
     /// `kubectl rollout restart`.
     Restart(String),
-    /// Pods become Running and Ready, one edge each.
+    /// Pods become Running and Ready, one sub-step each.
     Ready(Pods),
-    /// Ready pods become not ready, one edge each.
+    /// Ready pods become not ready, one sub-step each.
     Unready(Pods),
     /// Pods fail: phase Failed.
     Fail(Pods),
     /// Pods succeed: phase Succeeded.
     Succeed(Pods),
-    /// Deletions finish, one edge each; only with held terminations.
+    /// Deletions finish, one sub-step each; only with held terminations.
     Terminate(Pods),
     /// Pods get names and traits.
     Name(Naming),
@@ -176,7 +176,7 @@ pub enum Edge {
     Subject(Life),
 }
 
-impl Edge {
+impl Operation {
     /// The pods that it moves, if that is what it does.
     pub fn pods(&self) -> Option<&Pods> {
         match self {
@@ -237,7 +237,7 @@ pub struct Pods {
     pub names: Vec<String>,
     /// `all` (repeats until none is left, new ones included) or a number.
     pub count: Count,
-    /// One edge for all of them instead of one each.
+    /// One step for all of them instead of one each.
     pub atomic: bool,
 }
 
@@ -247,7 +247,7 @@ pub enum Count {
     /// Until none is left, new ones included.
     #[default]
     All,
-    /// So many; fewer is an impossible edge.
+    /// So many; fewer is an impossible step.
     Exactly(u32),
 }
 

@@ -1,6 +1,6 @@
 //! Operations on objects by kind and name: `deployment`, `replicaset`, `apply`, `patch`, `delete`.
 
-use super::model::{Cascade, Edge, PatchKind, Target};
+use super::model::{Cascade, Operation, PatchKind, Target};
 use super::nearest::did_you_mean;
 use super::read::{self, Fields};
 use super::short;
@@ -13,21 +13,21 @@ pub(super) const KINDS: [&str; 7] =
 
 impl Reader<'_> {
     /// `deployment: {name: web, …}`, the short form.
-    pub(super) fn deployment(&mut self, node: &Node, refused: bool) -> Option<Edge> {
+    pub(super) fn deployment(&mut self, node: &Node, refused: bool) -> Option<Operation> {
         let manifest = short::deployment(node, refused, self.report);
         let name = node.get("name").and_then(Node::as_text).filter(|_| !refused);
         // Even if it is wrong, so that later steps may name it.
         name.into_iter().for_each(|name| self.cast.enter(name));
-        manifest.map(Edge::Apply)
+        manifest.map(Operation::Apply)
     }
 
     /// `replicaset: {name: web, …}`, the short form.
-    pub(super) fn replica_set(&mut self, node: &Node, refused: bool) -> Option<Edge> {
-        short::replica_set(node, refused, self.report).map(Edge::Apply)
+    pub(super) fn replica_set(&mut self, node: &Node, refused: bool) -> Option<Operation> {
+        short::replica_set(node, refused, self.report).map(Operation::Apply)
     }
 
     /// Any manifest: one object with a kind and a name.
-    pub(super) fn manifest(&mut self, node: &Node, refused: bool) -> Option<Edge> {
+    pub(super) fn manifest(&mut self, node: &Node, refused: bool) -> Option<Operation> {
         let Kind::Map(_) = node.kind else {
             self.report.add(node, "`apply` takes a manifest", format!("this is {}", node.describe()));
             return None;
@@ -54,11 +54,11 @@ impl Reader<'_> {
         if node.get("kind").and_then(Node::as_text) == Some("Deployment") && !refused {
             name.into_iter().for_each(|name| self.cast.enter(name));
         }
-        complete.then(|| Edge::Apply(node.to_json()))
+        complete.then(|| Operation::Apply(node.to_json()))
     }
 
     /// `patch: {target: deployment/web, type: merge, patch: {…}}`.
-    pub(super) fn patch(&mut self, node: &Node, refused: bool) -> Option<Edge> {
+    pub(super) fn patch(&mut self, node: &Node, refused: bool) -> Option<Operation> {
         let fields = Fields::of(node, "`patch`", &["target", "type", "patch"], self.report)?;
         let target = self.target(fields.get("target"), node);
         let kinds = [("strategic", PatchKind::Strategic), ("merge", PatchKind::Merge), ("json", PatchKind::Json)];
@@ -81,13 +81,13 @@ impl Reader<'_> {
         }
         let target = target?;
         self.cast.retemplated |= target.kind == "deployment" && !refused;
-        Some(Edge::Patch { target, kind, patch: patch.to_json() })
+        Some(Operation::Patch { target, kind, patch: patch.to_json() })
     }
 
     /// `delete: deployment/web`, `delete: {target: deployment/web, cascade: orphan}`.
-    pub(super) fn delete(&mut self, node: &Node) -> Option<Edge> {
+    pub(super) fn delete(&mut self, node: &Node) -> Option<Operation> {
         if node.as_text().is_some() {
-            return Some(Edge::Delete { target: self.target(Some(node), node)?, cascade: Cascade::default() });
+            return Some(Operation::Delete { target: self.target(Some(node), node)?, cascade: Cascade::default() });
         }
         let fields = Fields::of(node, "`delete`", &["target", "cascade"], self.report)?;
         let words =
@@ -97,7 +97,7 @@ impl Reader<'_> {
             Some(cascade) => read::word(cascade, "the cascade", &words, self.report)?,
             None => Cascade::default(),
         };
-        Some(Edge::Delete { target: target?, cascade })
+        Some(Operation::Delete { target: target?, cascade })
     }
 
     /// `deployment/web`.

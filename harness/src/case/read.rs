@@ -41,7 +41,8 @@ impl<'n> Fields<'n> {
 
     /// Whether there is a field that was probably meant to be this one.
     pub(super) fn is_misspelt(&self, key: &str) -> bool {
-        self.entry(key).is_none() && self.map.iter().any(|(name, _)| nearest(&name.as_key(), [key]).is_some())
+        let meant = |name: &str| nearest(name, [key]).is_some() || RENAMED.contains(&(name, key));
+        self.entry(key).is_none() && self.map.iter().any(|(name, _)| meant(&name.as_key()))
     }
 
     /// A field's key and value, null or not.
@@ -62,6 +63,9 @@ fn not_a_mapping(node: &Node, known: &[&str]) -> String {
     }
 }
 
+/// Fields of older case files, and what they are called now.
+const RENAMED: [(&str, &str); 1] = [("edges", "steps")];
+
 /// The parts of a whole manifest.
 const OF_MANIFESTS: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
@@ -81,7 +85,9 @@ pub(super) fn unknown(key: &Node, what: &str, known: &[&str], report: &mut Repor
         );
         return;
     }
+    let renamed = RENAMED.iter().find(|(old, new)| *old == name && known.contains(new));
     let hint = match did_you_mean(&name, known.iter().copied()) {
+        _ if let Some((_, new)) = renamed => format!("it is called `{new}` now"),
         Some(hint) => hint,
         None if OF_MANIFESTS.contains(&name.as_str()) => "whole manifests go under `apply`".to_owned(),
         None => format!("{what} has no such field"),
@@ -113,8 +119,8 @@ pub(super) fn text<'n>(node: &'n Node, what: &str, report: &mut Report) -> Optio
 pub(super) fn name(node: &Node, what: &str, report: &mut Report) -> Option<String> {
     let text = text(node, what, report)?;
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    if text.chars().all(inner) && edge(text.chars().next()) && edge(text.chars().last()) && text.len() <= 63 {
+    let operation = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if text.chars().all(inner) && operation(text.chars().next()) && operation(text.chars().last()) && text.len() <= 63 {
         return Some(text.to_owned());
     }
     report.add(node, format!("`{text}` is no name"), "lower-case letters, digits, `-` and `.`, at most 63");

@@ -1,6 +1,6 @@
 //! Which cases can be played with real pods: those that ask nothing of a pod that only a pod without a kubelet does.
 
-use super::model::{Bindings, Case, Edge, PodKind, Step, Terminations};
+use super::model::{Bindings, Case, Operation, PodKind, Step, Terminations};
 
 impl Case {
     /// Why it cannot be played with real pods, if it cannot: the line, and what stands there.
@@ -16,7 +16,7 @@ impl Case {
         if !self.nodes.is_empty() {
             return only("nodes", "real ones run on the cluster's own node");
         }
-        self.given.iter().chain(&self.edges).find_map(of_step)
+        self.given.iter().chain(&self.steps).find_map(of_step)
     }
 
     /// Whether it asks for real pods where there are any.
@@ -31,13 +31,13 @@ fn of_step(step: &Step) -> Option<(usize, String)> {
         return inner;
     }
     let only = |what: &str, why: &str| Some((step.line, format!("`{what}` is for held pods: {why}")));
-    match &step.edge {
-        Edge::Fail(_) => only("fail", "a kubelet starts its containers again"),
-        Edge::Succeed(_) => only("succeed", "a kubelet starts its containers again"),
-        Edge::Terminate(_) => only("terminate", "a kubelet finishes deletions by itself"),
-        Edge::Name(_) => only("pods", "a kubelet says itself how a pod is"),
-        Edge::Ready(pods) if pods.atomic => only("atomic", "a kubelet says itself since when a pod is ready"),
-        Edge::Together(steps) => steps.iter().find_map(of_step),
+    match &step.operation {
+        Operation::Fail(_) => only("fail", "a kubelet starts its containers again"),
+        Operation::Succeed(_) => only("succeed", "a kubelet starts its containers again"),
+        Operation::Terminate(_) => only("terminate", "a kubelet finishes deletions by itself"),
+        Operation::Name(_) => only("pods", "a kubelet says itself how a pod is"),
+        Operation::Ready(pods) if pods.atomic => only("atomic", "a kubelet says itself since when a pod is ready"),
+        Operation::Together(steps) => steps.iter().find_map(of_step),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::finding::Report;
-use super::model::{Case, Edge};
+use super::model::{Case, Operation};
 use super::read::{self, Fields};
 use super::tree::{Kind, Node};
 
@@ -81,10 +81,10 @@ pub enum Beside {
 impl Case {
     /// How much time it lets pass by itself.
     pub fn waits(&self) -> Duration {
-        let waits = self.given.iter().chain(&self.edges).map(|step| match &step.edge {
-            Edge::Advance(time) => *time,
+        let waits = self.given.iter().chain(&self.steps).map(|step| match &step.operation {
+            Operation::Advance(time) => *time,
             // Counted from an earlier step: no more than this.
-            Edge::AdvanceTo { to, .. } => *to,
+            Operation::AdvanceTo { to, .. } => *to,
             _ => Duration::ZERO,
         });
         waits.sum()

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{Edge, Target};
+use super::model::{Operation, Target};
 use super::read::{self, Fields, MOST_PODS};
 use super::step::Reader;
 use super::tree::{Kind, Node};
 
 impl Reader<'_> {
     /// `set: {image: "app:2"}`, with `container`, `env` and `deployment`.
-    pub(super) fn set(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
+    pub(super) fn set(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Operation> {
         let fields = Fields::of(node, "`set`", &["deployment", "container", "image", "env"], self.report)?;
         let deployment = self.cast.meant(fields.get("deployment"), key, self.report);
         let mut text = |name: &str| {
@@ -28,11 +28,11 @@ impl Reader<'_> {
             return None;
         }
         self.cast.retemplated |= !refused;
-        Some(Edge::Set { deployment: deployment?, container, image, env })
+        Some(Operation::Set { deployment: deployment?, container, image, env })
     }
 
     /// `scale: 12`, `scale: {deployment: web, replicas: 12}`, `scale: {replicaset: rs1, replicas: 12}`.
-    pub(super) fn scale(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
+    pub(super) fn scale(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Operation> {
         let (named, set, number) = if let Kind::Map(_) = node.kind {
             let fields = Fields::of(node, "`scale`", &["deployment", "replicaset", "replicas"], self.report)?;
             if fields.lacks("replicas") {
@@ -55,7 +55,7 @@ impl Reader<'_> {
                 return None;
             }
         };
-        Some(Edge::Scale { target, replicas: i32::try_from(replicas?).ok()? })
+        Some(Operation::Scale { target, replicas: i32::try_from(replicas?).ok()? })
     }
 
     /// `pause: web`, `pause: {deployment: web}`, `pause: {}`, `pause:`.
@@ -69,7 +69,7 @@ impl Reader<'_> {
     }
 
     /// `undo: {}`, `undo: {toRevision: 2}`, `undo: web`.
-    pub(super) fn undo(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Edge> {
+    pub(super) fn undo(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Operation> {
         let fields = match node.kind {
             Kind::Map(_) => Some(Fields::of(node, "`undo`", &["deployment", "toRevision"], self.report)?),
             _ => None,
@@ -90,6 +90,6 @@ impl Reader<'_> {
             self.report.help("if the server must say so, add `refused: {message: \"…\"}`");
             return None;
         }
-        Some(Edge::Undo { deployment, to_revision })
+        Some(Operation::Undo { deployment, to_revision })
     }
 }

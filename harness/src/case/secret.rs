@@ -71,7 +71,7 @@ pub(crate) fn redact(recording: &mut Recording) {
     for entry in &mut recording.entries {
         match entry {
             Entry::Object(version) => each_text(&mut version.object, &tidy),
-            Entry::Edge(mark) => tidy(&mut mark.label),
+            Entry::Step(mark) => tidy(&mut mark.label),
             Entry::Met(meeting) => tidy(&mut meeting.what),
             Entry::Trouble(trouble) => tidy(&mut trouble.why),
             Entry::Settled(settling) => settling.unsettled.iter_mut().for_each(|trouble| tidy(&mut trouble.why)),
@@ -266,7 +266,7 @@ mod tests {
             Film::rolled_out(1).user(1, "set env K=hunter2").other(&with(&deployment("web", 1, "app:1"), &copied));
         let film = film.met("hunter2").trouble(crate::recording::Blame::Subject, "hunter2 is no port");
         let mut recording = of_case(fields, film.aborted());
-        recording.header.source = format!("description: x\n{fields}edges: []\n");
+        recording.header.source = format!("description: x\n{fields}steps: []\n");
         redact(&mut recording);
         let mut written = Vec::new();
         recording.write(&mut written).unwrap();

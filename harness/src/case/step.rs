@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cast::Cast;
 use super::finding::Report;
-use super::model::{Count, During, Edge, Fault, Step};
+use super::model::{Count, During, Fault, Operation, Step};
 use super::naming;
 use super::nearest::did_you_mean;
 use super::pods;
@@ -112,16 +112,21 @@ impl Reader<'_> {
             self.report.help("nor inside the `do` of a `during`");
             return None;
         }
-        let edge = self.operation(name, key, value, refused.is_some())?;
-        let (during, fault) = self.middle(&fields, top, &edge)?;
+        let operation = self.operation(name, key, value, refused.is_some())?;
+        let (during, fault) = self.middle(&fields, top, &operation)?;
         let line = if node.line == 0 { key.line } else { node.line };
-        let expect = self.expect(&fields, &edge, top)?;
+        let expect = self.expect(&fields, &operation, top)?;
         let label = self.label(&fields, top);
-        Some(Step { line, edge, label, refused, during, fault, expect })
+        Some(Step { line, operation, label, refused, during, fault, expect })
     }
 
-    /// What a step says about the middle of its edge. The outer `None` is a finding.
-    fn middle(&mut self, fields: &Fields<'_>, top: bool, edge: &Edge) -> Option<(Option<During>, Option<Fault>)> {
+    /// What a step says about the middle of its step. The outer `None` is a finding.
+    fn middle(
+        &mut self,
+        fields: &Fields<'_>,
+        top: bool,
+        operation: &Operation,
+    ) -> Option<(Option<During>, Option<Fault>)> {
         let (during, fault) = (fields.entry("during"), fields.entry("fault"));
         let Some((key, _)) = during.or(fault) else { return Some((None, None)) };
         let name = key.as_key();
@@ -129,21 +134,21 @@ impl Reader<'_> {
             self.report.add(key, "`during` and `fault` in one step", "one of them at a time");
         } else if !top {
             self.report.add(key, format!("`{name}` cannot stand here"), "only a step of its own has a middle");
-        } else if self.stopped.is_some() || matches!(edge, Edge::Subject(_)) {
+        } else if self.stopped.is_some() || matches!(operation, Operation::Subject(_)) {
             self.report.add(key, format!("`{name}` while the subject is stopped"), "there is nobody to meet");
         } else if let Some((key, value)) = during {
-            return Some((Some(self.during(key, value, edge)?), None));
+            return Some((Some(self.during(key, value, operation)?), None));
         } else if let Some((key, value)) = fault {
             return Some((None, Some(self.fault(key, value)?)));
         }
         None
     }
 
-    /// `expect: {alive: [b]}`, beside an operation that is one edge. The outer `None` is a finding.
-    fn expect(&mut self, fields: &Fields<'_>, edge: &Edge, top: bool) -> Option<Option<Expect>> {
+    /// `expect: {alive: [b]}`, beside an operation that is one step. The outer `None` is a finding.
+    fn expect(&mut self, fields: &Fields<'_>, operation: &Operation, top: bool) -> Option<Option<Expect>> {
         let Some((key, value)) = fields.entry("expect") else { return Some(None) };
-        if !top || edge.pods().is_some_and(|pods| !pods.atomic && pods.count != Count::Exactly(1)) {
-            self.report.add(key, "`expect` is for one edge", "put it beside the last of them, in a step of its own");
+        if !top || operation.pods().is_some_and(|pods| !pods.atomic && pods.count != Count::Exactly(1)) {
+            self.report.add(key, "`expect` is for one step", "put it beside the last of them, in a step of its own");
             return None;
         }
         naming::expect(value, self).map(Some)
@@ -160,7 +165,7 @@ impl Reader<'_> {
         read::text(message, "the message", self.report).map(str::to_owned)
     }
 
-    fn operation(&mut self, name: &str, key: &Node, value: &Node, refused: bool) -> Option<Edge> {
+    fn operation(&mut self, name: &str, key: &Node, value: &Node, refused: bool) -> Option<Operation> {
         match name {
             "deployment" => self.deployment(value, refused),
             "replicaset" => self.replica_set(value, refused),
@@ -169,28 +174,28 @@ impl Reader<'_> {
             "delete" => self.delete(value),
             "set" => self.set(key, value, refused),
             "scale" => self.scale(key, value, refused),
-            "pause" => self.one_deployment(name, key, value).map(Edge::Pause),
-            "resume" => self.one_deployment(name, key, value).map(Edge::Resume),
+            "pause" => self.one_deployment(name, key, value).map(Operation::Pause),
+            "resume" => self.one_deployment(name, key, value).map(Operation::Resume),
             "restart" => {
                 let deployment = self.one_deployment(name, key, value)?;
                 self.cast.retemplated |= !refused;
-                Some(Edge::Restart(deployment))
+                Some(Operation::Restart(deployment))
             }
             "undo" => self.undo(key, value, refused),
-            "ready" => pods::read(value, name, self).map(Edge::Ready),
-            "unready" => pods::read(value, name, self).map(Edge::Unready),
-            "fail" => pods::read(value, name, self).map(Edge::Fail),
-            "succeed" => pods::read(value, name, self).map(Edge::Succeed),
+            "ready" => pods::read(value, name, self).map(Operation::Ready),
+            "unready" => pods::read(value, name, self).map(Operation::Unready),
+            "fail" => pods::read(value, name, self).map(Operation::Fail),
+            "succeed" => pods::read(value, name, self).map(Operation::Succeed),
             "terminate" if !self.held => {
                 self.report.add(key, "`terminate` without held terminations", "deletions finish by themselves here");
                 self.report.help("add `terminations: held` at the top of the case");
                 None
             }
-            "terminate" => pods::read(value, name, self).map(Edge::Terminate),
-            "pods" => naming::read(value, self).map(Edge::Name),
+            "terminate" => pods::read(value, name, self).map(Operation::Terminate),
+            "pods" => naming::read(value, self).map(Operation::Name),
             "advance" => self.advance(value),
             "subject" => self.subject(key, value),
-            _ => self.together(value).map(Edge::Together),
+            _ => self.together(value).map(Operation::Together),
         }
     }
 
@@ -213,8 +218,8 @@ impl Reader<'_> {
     }
 
     /// `advance: 10m`, `advance: {to: 6s, since: changed}`.
-    fn advance(&mut self, node: &Node) -> Option<Edge> {
-        let Kind::Map(_) = node.kind else { return self.duration(node).map(Edge::Advance) };
+    fn advance(&mut self, node: &Node) -> Option<Operation> {
+        let Kind::Map(_) = node.kind else { return self.duration(node).map(Operation::Advance) };
         let fields = Fields::of(node, "`advance`", &["to", "since"], self.report)?;
         let (Some(to), Some(since)) = (fields.get("to"), fields.get("since")) else {
             self.report.add(node, "`advance` needs both `to` and `since`", "or give a duration: `10m`");
@@ -229,7 +234,7 @@ impl Reader<'_> {
             );
             return None;
         }
-        Some(Edge::AdvanceTo { to, since: label.to_owned() })
+        Some(Operation::AdvanceTo { to, since: label.to_owned() })
     }
 
     /// A length of time.

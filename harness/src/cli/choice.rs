@@ -108,7 +108,7 @@ mod tests {
 
     fn a_case(name: &str, more: &str) -> Case {
         let text = format!(
-            "description: x\n{more}given:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\nedges:\n  - scale: 3\n"
+            "description: x\n{more}given:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\nsteps:\n  - scale: 3\n"
         );
         case::parse(&format!("cases/{name}.yaml"), name, &text).unwrap()
     }

@@ -13,7 +13,7 @@ use crate::report;
 use crate::shelf::Shelf;
 use crate::versions::Minor;
 
-/// Tell a case as a story: what happens at each edge, what upstream makes of it, and why.
+/// Tell a case as a story: what happens at each step, what upstream makes of it, and why.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Case files, or folders of them.

@@ -260,14 +260,14 @@ fn with_respite(arguments: &Arguments, case: &Case) -> Result<Option<Case>, CliE
 /// The case as it would be if nothing went wrong.
 fn without_faults(case: &Case) -> Case {
     let mut plain = case.clone();
-    plain.given.iter_mut().chain(&mut plain.edges).for_each(|step| step.fault = None);
+    plain.given.iter_mut().chain(&mut plain.steps).for_each(|step| step.fault = None);
     plain
 }
 
 /// What to call the faults that a case has itself.
 fn own_point(case: &Case) -> Point {
     use crate::case::model::{FaultAction, FaultPoint};
-    let mut steps = case.given.iter().chain(&case.edges);
+    let mut steps = case.given.iter().chain(&case.steps);
     let found = steps.find_map(|step| step.fault.as_ref().map(|fault| (step.line, fault)));
     let watch = |resource: &str| Point { kind: Kind::Lag, place: Where::Watch(resource.to_owned()) };
     let Some((line, fault)) = found else { return watch("nothing") };

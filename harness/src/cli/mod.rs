@@ -44,7 +44,7 @@ pub use error::CliError;
 use crate::outcome::Outcome;
 use again::Typed;
 
-/// Runs one case against Deployment controllers, edge by edge, and diffs what the ReplicaSets did.
+/// Runs one case against Deployment controllers, step by step, and diffs what the ReplicaSets did.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, about, after_help = AFTER)]
 pub struct Cli {
@@ -75,7 +75,7 @@ enum Command {
     Faults(faults::Arguments),
     /// List the cases.
     List(list::Arguments),
-    /// Tell a case as a story: what happens at each edge, what upstream makes of it, and why.
+    /// Tell a case as a story: what happens at each step, what upstream makes of it, and why.
     Explain(explain::Arguments),
     /// Say what is wrong with case files and their timelines; plays nothing.
     Lint(lint::Arguments),

@@ -49,7 +49,7 @@ pub(super) struct Arguments {
 /// The verdicts on one mutant, by case.
 type Row = Vec<(String, Verdict)>;
 
-/// How long an edge may take to settle, in virtual time.
+/// How long a step may take to settle, in virtual time.
 const BUDGET: Duration = Duration::from_secs(20);
 /// What threads that play cases are called.
 const PLAYER: &str = "player";

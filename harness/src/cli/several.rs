@@ -38,7 +38,7 @@ pub(super) fn bless(
     let new = found.iter().filter(|(outcome, _)| known(before, outcome).is_none()).count();
     let blessed = merged(found, from, before);
     let parting = verdict::parting(&blessed);
-    let parting = parting.map_or_else(String::new, |edge| format!(", which part at {edge}"));
+    let parting = parting.map_or_else(String::new, |step| format!(", which part at {step}"));
     let counts: Vec<_> = blessed.outcomes().map(|outcome| seen(outcome).to_string()).collect();
     let counts = format!("{} outcomes{parting}, seen {}", blessed.count(), counts.join(", "));
     if blessed.count() == 1 {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(counts(&first), [(15, 20), (5, 20)]);
         let again = merged(vec![(b.clone(), 18), (c, 2)], &from("v1"), Some(&first));
         assert_eq!(counts(&again), [(23, 40), (15, 40), (2, 40)]);
-        assert_eq!(again.first().edges, b.edges);
+        assert_eq!(again.first().steps, b.steps);
         assert!(known(Some(&first), &timeline("image=c")).is_none() && known(Some(&again), &a).is_some());
     }
 

@@ -30,7 +30,7 @@
 //!   that was killed has left is found again, and nothing else is taken for it. `stock` reads from a controller manager's pod what it runs.
 //!
 //! Borders: knows processes, containers, files, sockets and how a control plane is put together; nothing of cases,
-//! edges or verdicts. Nothing here is trusted to run no Deployments: that nobody does is proved by the
+//! steps or verdicts. Nothing here is trusted to run no Deployments: that nobody does is proved by the
 //! canary, in another room.
 
 mod access;

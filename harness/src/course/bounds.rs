@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::case::Case;
-use crate::case::model::{Edge, PatchKind, Step};
+use crate::case::model::{Operation, PatchKind, Step};
 use crate::pointer::At;
 use crate::timeline::Bounds;
 
@@ -24,13 +24,13 @@ pub struct Allowed {
     pub paused: bool,
 }
 
-/// By step: 0 for `given` as a whole, then each edge; by Deployment.
+/// By step: 0 for `given` as a whole, then each step; by Deployment.
 #[must_use]
 pub fn allowed(case: &Case) -> Vec<BTreeMap<String, Allowed>> {
     let mut deployments = BTreeMap::new();
     case.given.iter().for_each(|step| follow(step, &mut deployments));
     let mut all = vec![of_each(&deployments)];
-    for step in &case.edges {
+    for step in &case.steps {
         follow(step, &mut deployments);
         all.push(of_each(&deployments));
     }
@@ -68,17 +68,17 @@ fn follow(step: &Step, deployments: &mut BTreeMap<String, Value>) {
             deployment["spec"][field] = value;
         }
     };
-    match &step.edge {
-        Edge::Apply(manifest) if manifest["kind"] == "Deployment" => {
+    match &step.operation {
+        Operation::Apply(manifest) if manifest["kind"] == "Deployment" => {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             deployments.insert(name, manifest.clone());
         }
-        Edge::Scale { target, replicas } if target.kind == "deployment" => {
+        Operation::Scale { target, replicas } if target.kind == "deployment" => {
             spec(deployments, &target.name, "replicas", (*replicas).into());
         }
-        Edge::Pause(name) => spec(deployments, name, "paused", true.into()),
-        Edge::Resume(name) => spec(deployments, name, "paused", false.into()),
-        Edge::Patch { target, kind, patch } if target.kind == "deployment" => {
+        Operation::Pause(name) => spec(deployments, name, "paused", true.into()),
+        Operation::Resume(name) => spec(deployments, name, "paused", false.into()),
+        Operation::Patch { target, kind, patch } if target.kind == "deployment" => {
             if let Some(deployment) = deployments.get_mut(&target.name) {
                 match kind {
                     // Strategies hold no lists, so both kinds of merge are one to them.
@@ -91,7 +91,7 @@ fn follow(step: &Step, deployments: &mut BTreeMap<String, Value>) {
                 }
             }
         }
-        Edge::Together(steps) => steps.iter().for_each(|step| follow(step, deployments)),
+        Operation::Together(steps) => steps.iter().for_each(|step| follow(step, deployments)),
         _ => {}
     }
     step.during.iter().flat_map(|during| &during.steps).for_each(|step| follow(step, deployments));

@@ -1,7 +1,7 @@
-//! The course of a case: a timeline as numbers, edge by edge, beside what the Deployments' strategies allow.
+//! The course of a case: a timeline as numbers, step by step, beside what the Deployments' strategies allow.
 //!
 //! A timeline says what was decided and how the world looked at rest. To tell it as a story, or to draw it, one also has to know how
-//! many pods there may be and how many must be available at each edge: that is in the case, whose steps are followed here
+//! many pods there may be and how many must be available at each step: that is in the case, whose steps are followed here
 //! (`bounds`). And why something was decided is told where the numbers leave no doubt (`reason`), and nowhere else.
 //!
 //! Pure; for people only: nothing that is judged is read from here.
@@ -16,20 +16,20 @@ pub use bounds::{Allowed, allowed};
 pub use reason::reasons;
 
 use crate::case::Case;
-use crate::timeline::{Edge, EdgeId, State, Timeline};
+use crate::timeline::{State, Step, StepId, Timeline};
 
 /// A timeline in numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Course {
-    /// The edges in their order; `given` first.
+    /// The steps in their order; `given` first.
     pub stops: Vec<Stop>,
 }
 
-/// One edge, once the namespace had settled.
+/// One step, once the namespace had settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
-    /// Which edge.
-    pub id: EdgeId,
+    /// Which step.
+    pub id: StepId,
     /// What the world did.
     pub label: String,
     /// The line of the case file.
@@ -38,7 +38,7 @@ pub struct Stop {
     pub sets: BTreeMap<String, Size>,
     /// The Deployments.
     pub totals: BTreeMap<String, Total>,
-    /// What each Deployment's strategy allows while this edge is answered; nothing where the case cannot be read.
+    /// What each Deployment's strategy allows while this step is answered; nothing where the case cannot be read.
     pub allowed: BTreeMap<String, Allowed>,
 }
 
@@ -69,27 +69,27 @@ impl Course {
     #[must_use]
     pub fn of(timeline: &Timeline, case: Option<&Case>) -> Self {
         let allowed = case.map(allowed).unwrap_or_default();
-        let stop = |edge: &Edge| {
-            let sets: BTreeMap<String, Size> = edge
+        let stop = |step: &Step| {
+            let sets: BTreeMap<String, Size> = step
                 .checkpoint
                 .iter()
                 .filter(|state| state.is_replica_set())
                 .map(|state| (state.object.clone(), size(state)))
                 .collect();
-            let deployments = edge.checkpoint.iter().filter(|state| !state.is_replica_set());
+            let deployments = step.checkpoint.iter().filter(|state| !state.is_replica_set());
             let totals = deployments.map(|state| (state.object.clone(), total(&state.object, &sets))).collect();
-            let index = usize::try_from(edge.id.index).unwrap_or(usize::MAX);
-            let steps = case.map(|case| if index == 0 { &case.given } else { &case.edges });
+            let index = usize::try_from(step.id.index).unwrap_or(usize::MAX);
+            let steps = case.map(|case| if index == 0 { &case.given } else { &case.steps });
             let line = steps.and_then(|steps| steps.get(index.saturating_sub(1))).map(|step| step.line);
             let allowed = allowed.get(index).cloned().unwrap_or_default();
-            Stop { id: edge.id, label: edge.label.clone(), line, sets, totals, allowed }
+            Stop { id: step.id, label: step.label.clone(), line, sets, totals, allowed }
         };
-        Self { stops: timeline.edges.iter().map(stop).collect() }
+        Self { stops: timeline.steps.iter().map(stop).collect() }
     }
 
-    /// The stop of this edge.
+    /// The stop of this step.
     #[must_use]
-    pub fn stop(&self, id: EdgeId) -> Option<&Stop> {
+    pub fn stop(&self, id: StepId) -> Option<&Stop> {
         self.stops.iter().find(|stop| stop.id == id)
     }
 

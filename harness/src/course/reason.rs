@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::{Allowed, Size, Stop, belongs};
-use crate::timeline::{Action, Decision, Edge};
+use crate::timeline::{Action, Decision, Step};
 
-/// What is known while the decisions of an edge are followed.
+/// What is known while the decisions of a step are followed.
 struct Scene<'a> {
     allowed: Option<&'a Allowed>,
     /// Available pods before the first decision: those at rest, and those that were taken away meanwhile.
@@ -17,13 +17,13 @@ struct Scene<'a> {
     newest: Option<String>,
 }
 
-/// For each decision of an edge, why; nothing where that cannot be told. `before` is the rest before it.
+/// For each decision of a step, why; nothing where that cannot be told. `before` is the rest before it.
 #[must_use]
-pub fn reasons(edge: &Edge, before: Option<&Stop>, after: &Stop) -> Vec<Option<String>> {
+pub fn reasons(step: &Step, before: Option<&Stop>, after: &Stop) -> Vec<Option<String>> {
     let nobody = BTreeMap::new();
     let old = before.map_or(&nobody, |stop| &stop.sets);
     let mut wanted: BTreeMap<String, i64> = old.iter().map(|(name, size)| (name.clone(), size.wanted)).collect();
-    edge.decisions
+    step.decisions
         .iter()
         .map(|decision| {
             let deployment = after.totals.keys().find(|name| belongs(&decision.object, name))?;

@@ -1,52 +1,52 @@
-//! An edge in the words of its case, for marks, timelines and messages. Pure.
+//! A step in the words of its case, for marks, timelines and messages. Pure.
 
 use crate::case::masked;
-use crate::case::model::{Case, Count, Edge, Life, Naming, Place, Pods, Readiness, Traits};
+use crate::case::model::{Case, Count, Life, Naming, Operation, Place, Pods, Readiness, Traits};
 use crate::pointer::At;
 
-/// What an edge does, as a timeline shows it. Names of Deployments are left out where the case has only one.
-pub fn label(case: &Case, edge: &Edge) -> String {
+/// What a step does, as a timeline shows it. Names of Deployments are left out where the case has only one.
+pub fn label(case: &Case, operation: &Operation) -> String {
     let only = deployments(case) < 2;
     let name = |name: &str| if only { String::new() } else { format!(" {name}") };
-    match edge {
-        Edge::Apply(manifest) => apply(manifest),
-        Edge::Patch { target, patch, .. } if target.kind == "secret" => {
+    match operation {
+        Operation::Apply(manifest) => apply(manifest),
+        Operation::Patch { target, patch, .. } if target.kind == "secret" => {
             format!("patch {}/{} {}", target.kind, target.name, masked(patch))
         }
-        Edge::Patch { target, patch, .. } => format!("patch {}/{} {patch}", target.kind, target.name),
-        Edge::Delete { target, cascade } => match cascade {
+        Operation::Patch { target, patch, .. } => format!("patch {}/{} {patch}", target.kind, target.name),
+        Operation::Delete { target, cascade } => match cascade {
             crate::case::model::Cascade::Background => format!("delete {}/{}", target.kind, target.name),
             other => format!("delete {}/{} cascade={}", target.kind, target.name, format!("{other:?}").to_lowercase()),
         },
-        Edge::Set { deployment, container, image, env } => {
+        Operation::Set { deployment, container, image, env } => {
             let container = container.iter().map(|c| format!(" container={c}"));
             let image = image.iter().map(|i| format!(" image={i}"));
             let env = env.iter().map(|(key, value)| format!(" {key}={value}"));
             format!("set{}{}", name(deployment), container.chain(image).chain(env).collect::<String>())
         }
-        Edge::Scale { target, replicas } if target.kind == "deployment" => {
+        Operation::Scale { target, replicas } if target.kind == "deployment" => {
             format!("scale{} {replicas}", name(&target.name))
         }
-        Edge::Scale { target, replicas } => format!("scale {}/{} {replicas}", target.kind, target.name),
-        Edge::Pause(deployment) => format!("pause{}", name(deployment)),
-        Edge::Resume(deployment) => format!("resume{}", name(deployment)),
-        Edge::Undo { deployment, to_revision: 0 } => format!("undo{}", name(deployment)),
-        Edge::Undo { deployment, to_revision } => format!("undo{} to revision {to_revision}", name(deployment)),
-        Edge::Restart(deployment) => format!("restart{}", name(deployment)),
-        Edge::Ready(pods) => chosen("ready", pods),
-        Edge::Unready(pods) => chosen("unready", pods),
-        Edge::Fail(pods) => chosen("fail", pods),
-        Edge::Succeed(pods) => chosen("succeed", pods),
-        Edge::Terminate(pods) => chosen("terminate", pods),
-        Edge::Name(naming) => named(naming),
-        Edge::Advance(time) => format!("advance {}", humantime::format_duration(*time)),
-        Edge::AdvanceTo { to, since } => format!("advance to {} since {since}", humantime::format_duration(*to)),
-        Edge::Together(steps) => {
-            let steps: Vec<_> = steps.iter().map(|step| label(case, &step.edge)).collect();
+        Operation::Scale { target, replicas } => format!("scale {}/{} {replicas}", target.kind, target.name),
+        Operation::Pause(deployment) => format!("pause{}", name(deployment)),
+        Operation::Resume(deployment) => format!("resume{}", name(deployment)),
+        Operation::Undo { deployment, to_revision: 0 } => format!("undo{}", name(deployment)),
+        Operation::Undo { deployment, to_revision } => format!("undo{} to revision {to_revision}", name(deployment)),
+        Operation::Restart(deployment) => format!("restart{}", name(deployment)),
+        Operation::Ready(pods) => chosen("ready", pods),
+        Operation::Unready(pods) => chosen("unready", pods),
+        Operation::Fail(pods) => chosen("fail", pods),
+        Operation::Succeed(pods) => chosen("succeed", pods),
+        Operation::Terminate(pods) => chosen("terminate", pods),
+        Operation::Name(naming) => named(naming),
+        Operation::Advance(time) => format!("advance {}", humantime::format_duration(*time)),
+        Operation::AdvanceTo { to, since } => format!("advance to {} since {since}", humantime::format_duration(*to)),
+        Operation::Together(steps) => {
+            let steps: Vec<_> = steps.iter().map(|step| label(case, &step.operation)).collect();
             format!("together {}", steps.join(", "))
         }
-        Edge::Subject(Life::Stop) => "subject stop".to_owned(),
-        Edge::Subject(Life::Start) => "subject start".to_owned(),
+        Operation::Subject(Life::Stop) => "subject stop".to_owned(),
+        Operation::Subject(Life::Start) => "subject start".to_owned(),
     }
 }
 
@@ -116,10 +116,11 @@ fn named(naming: &Naming) -> String {
 }
 
 fn deployments(case: &Case) -> usize {
-    let made = case.given.iter().chain(&case.edges);
-    let made = made.filter(|step| matches!(&step.edge, Edge::Apply(manifest) if manifest["kind"] == "Deployment"));
-    let names = made.filter_map(|step| match &step.edge {
-        Edge::Apply(manifest) => manifest["metadata"]["name"].as_str(),
+    let made = case.given.iter().chain(&case.steps);
+    let made =
+        made.filter(|step| matches!(&step.operation, Operation::Apply(manifest) if manifest["kind"] == "Deployment"));
+    let names = made.filter_map(|step| match &step.operation {
+        Operation::Apply(manifest) => manifest["metadata"]["name"].as_str(),
         _ => None,
     });
     names.collect::<std::collections::BTreeSet<_>>().len()
@@ -147,17 +148,17 @@ mod tests {
     #[case(ONE, "advance: 90s", "advance 1m 30s")]
     #[case(ONE, "together: [{scale: 3}, {pause: web}]", "together scale 3, pause")]
     #[case(ONE, "delete: deployment/web", "delete deployment/web")]
-    fn an_edge_in_the_words_of_its_case(#[case] given: &str, #[case] edge: &str, #[case] expected: &str) {
-        let text = format!("description: x\ngiven:\n  {given}\nedges:\n  - {edge}\n");
+    fn a_step_in_the_words_of_its_case(#[case] given: &str, #[case] operation: &str, #[case] expected: &str) {
+        let text = format!("description: x\ngiven:\n  {given}\nsteps:\n  - {operation}\n");
         let case = parse("cases/a/b.yaml", "a/b", &text).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(label(&case, &case.edges[0].edge), expected);
+        assert_eq!(label(&case, &case.steps[0].operation), expected);
     }
 
     #[test]
     fn a_deployment_shows_what_counts() {
-        let text = format!("description: x\ngiven:\n  {ONE}\nedges:\n  - scale: 3\n");
+        let text = format!("description: x\ngiven:\n  {ONE}\nsteps:\n  - scale: 3\n");
         let case = parse("cases/a/b.yaml", "a/b", &text).unwrap_or_else(|error| panic!("{error}"));
-        let shown = label(&case, &case.given[0].edge);
+        let shown = label(&case, &case.given[0].operation);
         assert_eq!(shown, "deployment/web replicas=2 strategy=RollingUpdate maxSurge=25% image=app:1");
     }
 }

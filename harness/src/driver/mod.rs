@@ -1,10 +1,10 @@
-//! Making the edges: what a user does with kubectl and what nodes do with pods.
+//! Making the steps: what a user does with kubectl and what nodes do with pods.
 //!
 //! The driver knows the case and the API server, not the subject, and judges nothing: an operation that cannot be
 //! made is an error that says why, and whose fault that is. Every write's resourceVersion is kept, so that settling can wait
 //! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
 //!
-//! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between edges: bind new pods
+//! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between steps: bind new pods
 //! and, where terminations are automatic, finish deletions. `name` is for pods that the case knows by name; `namespace` fills in the case's
 //! namespace; `nodes` are those that held
 //! pods are bound to; `real` is for pods that a kubelet runs.
@@ -27,15 +27,15 @@ use std::time::Duration;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 
-use crate::case::model::Edge;
+use crate::case::model::Operation;
 use crate::clock;
 use crate::cluster::sim::Sim;
 use crate::observe::{Kind, World};
 pub use label::label;
-pub use node::{PodEdge, next_pods};
+pub use node::{PodOperation, next_pods};
 pub use real::Stillness;
 
-/// Why an edge could not be made.
+/// Why a step could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// The API server or kubectl's own rules refused the operation.
@@ -61,7 +61,7 @@ impl From<kube::Error> for DriveError {
     }
 }
 
-/// Makes the edges of one case in one namespace.
+/// Makes the steps of one case in one namespace.
 pub struct Driver {
     client: kube::Client,
     world: Arc<World>,
@@ -113,41 +113,41 @@ impl Driver {
         format!("lockstep-own-{}", self.bound.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Make one edge that is not about choosing pods.
+    /// Make one step that is not about choosing pods.
     ///
     /// # Errors
     /// See [`DriveError`].
-    pub async fn perform(&self, edge: &Edge) -> Result<(), DriveError> {
-        match edge {
-            Edge::Apply(manifest) => self.apply(manifest).await,
-            Edge::Patch { target, kind, patch } => self.patch(target, *kind, patch).await,
-            Edge::Delete { target, cascade } => self.delete(target, *cascade).await,
-            Edge::Set { deployment, container, image, env } => {
+    pub async fn perform(&self, operation: &Operation) -> Result<(), DriveError> {
+        match operation {
+            Operation::Apply(manifest) => self.apply(manifest).await,
+            Operation::Patch { target, kind, patch } => self.patch(target, *kind, patch).await,
+            Operation::Delete { target, cascade } => self.delete(target, *cascade).await,
+            Operation::Set { deployment, container, image, env } => {
                 self.set(deployment, container.as_deref(), image.as_deref(), env).await
             }
-            Edge::Scale { target, replicas } => self.scale(target, *replicas).await,
-            Edge::Pause(deployment) => self.pause(deployment, true).await,
-            Edge::Resume(deployment) => self.pause(deployment, false).await,
-            Edge::Undo { deployment, to_revision } => self.undo(deployment, *to_revision).await,
-            Edge::Restart(deployment) => self.restart(deployment).await,
-            Edge::Name(naming) => self.name(naming).await,
-            Edge::Advance(_) | Edge::AdvanceTo { .. } => {
-                clock::pause(self.time(edge)?).await;
+            Operation::Scale { target, replicas } => self.scale(target, *replicas).await,
+            Operation::Pause(deployment) => self.pause(deployment, true).await,
+            Operation::Resume(deployment) => self.pause(deployment, false).await,
+            Operation::Undo { deployment, to_revision } => self.undo(deployment, *to_revision).await,
+            Operation::Restart(deployment) => self.restart(deployment).await,
+            Operation::Name(naming) => self.name(naming).await,
+            Operation::Advance(_) | Operation::AdvanceTo { .. } => {
+                clock::pause(self.time(operation)?).await;
                 Ok(())
             }
-            Edge::Ready(pods) => self.pods(PodEdge::Ready, pods).await,
-            Edge::Unready(pods) => self.pods(PodEdge::Unready, pods).await,
-            Edge::Fail(pods) => self.pods(PodEdge::Fail, pods).await,
-            Edge::Succeed(pods) => self.pods(PodEdge::Succeed, pods).await,
-            Edge::Terminate(pods) => self.pods(PodEdge::Terminate, pods).await,
-            Edge::Together(steps) => {
+            Operation::Ready(pods) => self.pods(PodOperation::Ready, pods).await,
+            Operation::Unready(pods) => self.pods(PodOperation::Unready, pods).await,
+            Operation::Fail(pods) => self.pods(PodOperation::Fail, pods).await,
+            Operation::Succeed(pods) => self.pods(PodOperation::Succeed, pods).await,
+            Operation::Terminate(pods) => self.pods(PodOperation::Terminate, pods).await,
+            Operation::Together(steps) => {
                 for step in steps {
-                    Box::pin(self.perform(&step.edge)).await?;
+                    Box::pin(self.perform(&step.operation)).await?;
                 }
                 Ok(())
             }
             // Not the API server's business: whoever seated the subject does it.
-            Edge::Subject(_) => Ok(()),
+            Operation::Subject(_) => Ok(()),
         }
     }
 
@@ -157,14 +157,14 @@ impl Driver {
         labels.extend(label.map(|label| (label.to_owned(), clock::instant())));
     }
 
-    /// How much time an edge lets pass from now on; none where it is about something else.
+    /// How much time a step lets pass from now on; none where it is about something else.
     ///
     /// # Errors
     /// It is to last until a moment that is gone.
-    pub fn time(&self, edge: &Edge) -> Result<Duration, DriveError> {
-        match edge {
-            Edge::Advance(time) => Ok(*time),
-            Edge::AdvanceTo { to, since } => self.until(*to, since),
+    pub fn time(&self, operation: &Operation) -> Result<Duration, DriveError> {
+        match operation {
+            Operation::Advance(time) => Ok(*time),
+            Operation::AdvanceTo { to, since } => self.until(*to, since),
             _ => Ok(Duration::ZERO),
         }
     }
@@ -193,7 +193,7 @@ impl Driver {
         std::mem::take(&mut *self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Before an edge that may create a ReplicaSet: let the server's clock pass the second in which the last one was
+    /// Before a step that may create a ReplicaSet: let the server's clock pass the second in which the last one was
     /// created. Creation times have a resolution of one second, and a tie would be broken by the hash in the name. A simulated
     /// server in real time is told the time instead, as waiting for it was a third of most cases.
     pub async fn new_second(&self) {

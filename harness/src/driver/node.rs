@@ -17,7 +17,7 @@ use crate::pointer::At;
 
 /// What happens to a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PodEdge {
+pub enum PodOperation {
     /// It becomes Running and Ready.
     Ready,
     /// It is no longer Ready.
@@ -32,7 +32,7 @@ pub enum PodEdge {
     Name,
 }
 
-impl PodEdge {
+impl PodOperation {
     /// Whether this can happen to the pod now.
     fn fits(self, pod: &Object) -> bool {
         match self {
@@ -70,19 +70,19 @@ impl PodEdge {
     }
 }
 
-/// The pods that an edge can happen to now, in the order in which it would. `named` are the real names of those that the case
+/// The pods that a step can happen to now, in the order in which it would. `named` are the real names of those that the case
 /// knows by name.
 pub fn next_pods(
     world: &World,
     namespace: &str,
-    edge: PodEdge,
+    operation: PodOperation,
     choice: &Pods,
     named: &BTreeMap<String, String>,
 ) -> Vec<Object> {
     if !choice.names.is_empty() {
         let real = choice.names.iter().filter_map(|name| named.get(name));
         let pods = real.filter_map(|name| world.get(Kind::Pod, namespace, name));
-        return pods.filter(|pod| edge.fits(pod)).collect();
+        return pods.filter(|pod| operation.fits(pod)).collect();
     }
     let deployments = world.list(Kind::Deployment, namespace);
     let mut sets = world.list(Kind::ReplicaSet, namespace);
@@ -98,7 +98,7 @@ pub fn next_pods(
     sets.sort_by_key(|rs| std::cmp::Reverse(rs.first));
     let rank = |pod: &Object| sets.iter().position(|rs| pod.owner() == Some(rs.text("/metadata/uid")));
     let mut pods = world.list(Kind::Pod, namespace);
-    pods.retain(|pod| edge.fits(pod));
+    pods.retain(|pod| operation.fits(pod));
     if choice.deployment.is_some() || choice.revision.is_some() || choice.replica_set.is_some() {
         pods.retain(|pod| rank(pod).is_some());
     }
@@ -122,20 +122,21 @@ impl Driver {
     ///
     /// # Errors
     /// [`DriveError::Impossible`] where there is none.
-    pub async fn one_pod(&self, edge: PodEdge, choice: &Pods) -> Result<(), DriveError> {
-        let next = next_pods(&self.world, &self.namespace, edge, choice, &self.named()).into_iter().next();
-        let pod = next.ok_or_else(|| DriveError::Impossible(format!("there is no {}{}", edge.wanted(), of(choice))))?;
-        self.touch(edge, &pod, &clock::rfc3339()).await
+    pub async fn one_pod(&self, operation: PodOperation, choice: &Pods) -> Result<(), DriveError> {
+        let next = next_pods(&self.world, &self.namespace, operation, choice, &self.named()).into_iter().next();
+        let pod =
+            next.ok_or_else(|| DriveError::Impossible(format!("there is no {}{}", operation.wanted(), of(choice))))?;
+        self.touch(operation, &pod, &clock::rfc3339()).await
     }
 
-    /// Move all the pods at once, as one edge; ready pods get one common transition time in the future, so that
+    /// Move all the pods at once, as one step; ready pods get one common transition time in the future, so that
     /// they become available at one instant where minReadySeconds is at least 1.
-    pub(super) async fn pods(&self, edge: PodEdge, choice: &Pods) -> Result<(), DriveError> {
-        let mut pods = next_pods(&self.world, &self.namespace, edge, choice, &self.named());
+    pub(super) async fn pods(&self, operation: PodOperation, choice: &Pods) -> Result<(), DriveError> {
+        let mut pods = next_pods(&self.world, &self.namespace, operation, choice, &self.named());
         if let Count::Exactly(wanted) = choice.count {
             let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
             if pods.len() < wanted {
-                let (found, what) = (pods.len(), edge.wanted());
+                let (found, what) = (pods.len(), operation.wanted());
                 return Err(DriveError::Impossible(format!("there are {found} {what}s{}, not {wanted}", of(choice))));
             }
             pods.truncate(wanted);
@@ -143,7 +144,7 @@ impl Driver {
         let common = if choice.atomic { clock::now() + Duration::from_secs(1) } else { clock::now() };
         let stamp = clock::to_rfc3339(common);
         for pod in &pods {
-            self.touch(edge, pod, &stamp).await?;
+            self.touch(operation, pod, &stamp).await?;
         }
         if choice.atomic {
             let delay = self.world.list(Kind::ReplicaSet, &self.namespace);
@@ -153,11 +154,11 @@ impl Driver {
         Ok(())
     }
 
-    async fn touch(&self, edge: PodEdge, pod: &Object, now: &str) -> Result<(), DriveError> {
+    async fn touch(&self, operation: PodOperation, pod: &Object, now: &str) -> Result<(), DriveError> {
         if let Stillness::Real(_) = self.stillness {
-            return self.open_gate(edge, pod, now).await;
+            return self.open_gate(operation, pod, now).await;
         }
-        if edge == PodEdge::Ready && pod.text("/spec/nodeName").is_empty() {
+        if operation == PodOperation::Ready && pod.text("/spec/nodeName").is_empty() {
             // What runs has a node.
             self.bind(pod, &self.own_node()).await?;
         }
@@ -176,13 +177,13 @@ impl Driver {
                 condition("ContainersReady", ready), condition("Ready", ready),
             ]}})
         };
-        let status = match edge {
-            PodEdge::Ready => status("Running", true),
-            PodEdge::Unready => status("Running", false),
-            PodEdge::Fail => status("Failed", false),
-            PodEdge::Succeed => status("Succeeded", false),
-            PodEdge::Terminate => return finish(&api, pod).await,
-            PodEdge::Name => return Ok(()),
+        let status = match operation {
+            PodOperation::Ready => status("Running", true),
+            PodOperation::Unready => status("Running", false),
+            PodOperation::Fail => status("Failed", false),
+            PodOperation::Succeed => status("Succeeded", false),
+            PodOperation::Terminate => return finish(&api, pod).await,
+            PodOperation::Name => return Ok(()),
         };
         let answer = api.patch_status(&pod.name, &PatchParams::default(), &Patch::Merge(status)).await?;
         self.wrote(Kind::Pod, &answer);
@@ -238,27 +239,27 @@ mod tests {
         world
     }
 
-    fn names(edge: PodEdge, revision: Option<i64>) -> Vec<String> {
+    fn names(operation: PodOperation, revision: Option<i64>) -> Vec<String> {
         let choice = Pods { revision, ..Pods::default() };
-        next_pods(&world(), "ns", edge, &choice, &BTreeMap::new()).into_iter().map(|pod| pod.name).collect()
+        next_pods(&world(), "ns", operation, &choice, &BTreeMap::new()).into_iter().map(|pod| pod.name).collect()
     }
 
     #[test]
     fn the_newest_replica_set_goes_first_and_in_it_the_oldest_pod() {
-        assert_eq!(names(PodEdge::Ready, None), ["x-new", "a-new", "y-old"]);
+        assert_eq!(names(PodOperation::Ready, None), ["x-new", "a-new", "y-old"]);
     }
 
     #[test]
     fn a_revision_narrows_the_choice() {
-        assert_eq!(names(PodEdge::Ready, Some(1)), ["y-old"]);
-        assert_eq!(names(PodEdge::Ready, Some(3)), [] as [&str; 0]);
+        assert_eq!(names(PodOperation::Ready, Some(1)), ["y-old"]);
+        assert_eq!(names(PodOperation::Ready, Some(3)), [] as [&str; 0]);
     }
 
     #[test]
     fn names_choose_and_so_does_a_replica_set() {
         let named = BTreeMap::from([("a".to_owned(), "x-new".to_owned()), ("b".to_owned(), "y-old".to_owned())]);
         let names = |choice: &Pods| {
-            let pods = next_pods(&world(), "ns", PodEdge::Ready, choice, &named);
+            let pods = next_pods(&world(), "ns", PodOperation::Ready, choice, &named);
             pods.into_iter().map(|pod| pod.name).collect::<Vec<_>>()
         };
         let both = Pods { names: vec!["b".to_owned(), "a".to_owned(), "c".to_owned()], ..Pods::default() };
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn only_pods_that_can_are_moved() {
-        assert_eq!(names(PodEdge::Unready, None), ["z-old-ready"]);
-        assert_eq!(names(PodEdge::Terminate, None), [] as [&str; 0]);
+        assert_eq!(names(PodOperation::Unready, None), ["z-old-ready"]);
+        assert_eq!(names(PodOperation::Terminate, None), [] as [&str; 0]);
     }
 }

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DriveError, Driver, PodEdge};
+use super::{DriveError, Driver, PodOperation};
 use crate::cluster::kind::Images;
 use crate::observe::{Kind, Object, REAL_GATE as GATE};
 
@@ -43,12 +43,12 @@ impl Driver {
     }
 
     /// Open or shut a real pod's gate; the kubelet does the rest.
-    pub(super) async fn open_gate(&self, edge: PodEdge, pod: &Object, now: &str) -> Result<(), DriveError> {
-        let open = match edge {
-            PodEdge::Ready => "True",
-            PodEdge::Unready => "False",
-            PodEdge::Fail | PodEdge::Succeed | PodEdge::Terminate | PodEdge::Name => {
-                return Err(DriveError::Impossible(format!("`{}` is for held pods; these are real", edge.word())));
+    pub(super) async fn open_gate(&self, operation: PodOperation, pod: &Object, now: &str) -> Result<(), DriveError> {
+        let open = match operation {
+            PodOperation::Ready => "True",
+            PodOperation::Unready => "False",
+            PodOperation::Fail | PodOperation::Succeed | PodOperation::Terminate | PodOperation::Name => {
+                return Err(DriveError::Impossible(format!("`{}` is for held pods; these are real", operation.word())));
             }
         };
         let status = json!({"status": {"conditions": [{"type": GATE, "status": open, "lastTransitionTime": now}]}});

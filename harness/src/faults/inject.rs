@@ -45,7 +45,7 @@ mod tests {
     use crate::case::parse;
     use crate::faults::Kind;
 
-    const CASE: &str = "description: x\ngiven:\n  - deployment:\n      name: web\n      image: x\nedges:\n  - {scale: 3}\n  -   scale: 4 # more\n";
+    const CASE: &str = "description: x\ngiven:\n  - deployment:\n      name: web\n      image: x\nsteps:\n  - {scale: 3}\n  -   scale: 4 # more\n";
 
     fn case(text: &str) -> Case {
         parse("a/b.yaml", "a/b", text).unwrap_or_else(|error| panic!("{error}"))
@@ -58,9 +58,9 @@ mod tests {
             let place = Where::Write { line, resource: "replicasets".to_owned(), nth: 2 };
             let text = inject(&plain, &Point { kind: Kind::CrashAfter, place }).unwrap();
             let injected = case(&text);
-            let steps = |case: &Case| case.given.iter().chain(&case.edges).cloned().collect::<Vec<_>>();
+            let steps = |case: &Case| case.given.iter().chain(&case.steps).cloned().collect::<Vec<_>>();
             for (index, (before, after)) in steps(&plain).iter().zip(steps(&injected)).enumerate() {
-                assert_eq!(before.edge, after.edge);
+                assert_eq!(before.operation, after.operation);
                 assert_eq!(after.fault.is_some(), index == at, "{text}");
             }
         }
@@ -70,6 +70,6 @@ mod tests {
     fn a_watch_lags_at_every_step() {
         let point = Point { kind: Kind::Lag, place: Where::Watch("replicasets".to_owned()) };
         let injected = case(&inject(&case(CASE), &point).unwrap());
-        assert!(injected.given.iter().chain(&injected.edges).all(|step| step.fault.is_some()));
+        assert!(injected.given.iter().chain(&injected.steps).all(|step| step.fault.is_some()));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::case::Case;
-use crate::case::model::{Edge, Life, Step};
+use crate::case::model::{Life, Operation, Step};
 use crate::controllers::Controller;
 use crate::recording::{Entry, Recording, Request};
 
@@ -160,7 +160,7 @@ pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
     let mut line = None;
     for entry in &recording.entries {
         match entry {
-            Entry::Edge(mark) => line = Some(mark.line),
+            Entry::Step(mark) => line = Some(mark.line),
             Entry::Request(request) => {
                 if let (Some(line), Some(resource)) = (line, written(request, &counted)) {
                     *writes.entry((line, resource)).or_default() += 1;
@@ -200,8 +200,8 @@ pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
 /// The steps that say nothing about their middle yet, while there is a subject to meet.
 pub(super) fn steps_with_a_middle(case: &Case) -> impl Iterator<Item = &Step> {
     let mut off = false;
-    case.given.iter().chain(&case.edges).filter(move |step| {
-        if let Edge::Subject(life) = step.edge {
+    case.given.iter().chain(&case.steps).filter(move |step| {
+        if let Operation::Subject(life) = step.operation {
             off = life == Life::Stop;
             return false;
         }
@@ -215,7 +215,7 @@ mod tests {
     use crate::case::parse;
     use crate::timeline::fixture::Film;
 
-    const CASE: &str = "description: x\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - scale: 3\n  - subject: stop\n  - scale: 4\n  - subject: start\n";
+    const CASE: &str = "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - subject: stop\n  - scale: 4\n  - subject: start\n";
 
     #[test]
     fn every_write_that_succeeded_is_a_point_for_each_way_to_fail() {

@@ -1,4 +1,4 @@
-//! Waiting until nothing more will happen before the next edge: proved, not timed.
+//! Waiting until nothing more will happen before the next step: proved, not timed.
 //!
 //! Settled means: the world has come back through the watches, the equations hold, and the canary
 //! has travelled through both halves twice while the namespace was silent and no request of the
@@ -198,7 +198,7 @@ pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     }
 }
 
-/// In the middle of an edge: wait until the lab's half has come to rest and the subject's has been told of all that is
+/// In the middle of a step: wait until the lab's half has come to rest and the subject's has been told of all that is
 /// `written`. A flip that travels through the subject follows what it was sent before; the second proves that the first's
 /// echo has arrived too. A subject that does one thing at a time, and is kept from it, cannot answer, and need not.
 pub async fn arrive(world: &World, canary: &Canary, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {

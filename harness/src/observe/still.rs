@@ -51,7 +51,7 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
     }
 }
 
-/// In the middle of an edge: wait until everybody but the one that is held has done what there is to do.
+/// In the middle of a step: wait until everybody but the one that is held has done what there is to do.
 pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
     let since = clock::instant();
     loop {
@@ -61,7 +61,7 @@ pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
             return broken(world, scene);
         }
         if since.elapsed() >= scene.budget {
-            let why = format!("no rest in the middle of an edge after {:?}", scene.budget);
+            let why = format!("no rest in the middle of a step after {:?}", scene.budget);
             return Some(Trouble { blame: Blame::Lab, why });
         }
     }

@@ -48,7 +48,7 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
     out.join("\n") + "\n"
 }
 
-/// The outcome and what decided it, in one line: `non-conformant: edge 1 (set image=app:2): rs1 10 -> 8 instead of …`.
+/// The outcome and what decided it, in one line: `non-conformant: step 1 (set image=app:2): rs1 10 -> 8 instead of …`.
 #[must_use]
 pub fn headline(judgement: &Judgement) -> String {
     let why = match (judgement.outcome(), &judgement.blessing) {
@@ -72,7 +72,7 @@ pub fn outcome(judgement: &Judgement) -> Option<String> {
     Some(format!("outcome {number} of {of}{}", seen.unwrap_or_default()))
 }
 
-/// A finding in one line: `edge 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
+/// A finding in one line: `step 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
 pub(super) fn brief(finding: &Finding) -> String {
     let label = if finding.label.is_empty() { String::new() } else { format!(" ({})", finding.label) };
     format!("{}{label}: {}", finding.place, sentence(&finding.what))
@@ -111,7 +111,7 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
     format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
 }
 
-/// Where: the edge, and the line of the case file with its text.
+/// Where: the step, and the line of the case file with its text.
 fn place(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
     let mut out = vec![format!("  {}  {}", paint.strong(&finding.place.to_string()), finding.label)];
     if let Some(line) = finding.line {
@@ -134,11 +134,11 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
         What::Breach(breach) => {
             let mut out = vec![format!("  {}", paint.bad(&sentence(&finding.what)))];
             out.push(format!("  the law: {}", breach.law.says()));
-            if let Place::Edge(id) = finding.place
-                && let Some(edge) = judgement.timeline.edge(id)
+            if let Place::Step(id) = finding.place
+                && let Some(step) = judgement.timeline.step(id)
             {
                 out.push(String::new());
-                out.extend(edge.lines().into_iter().map(|line| format!("  {line}")));
+                out.extend(step.lines().into_iter().map(|line| format!("  {line}")));
             }
             out
         }
@@ -169,7 +169,7 @@ fn rule(judgement: &Judgement, broken: &Broken, paint: Paint) -> Vec<String> {
     out
 }
 
-/// The lines of the edge, expected ones with `-`, those that came instead with `+`.
+/// The lines of the step, expected ones with `-`, those that came instead with `+`.
 fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
     let none = Vec::new();
     let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
@@ -189,8 +189,8 @@ fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
         }
     }
     match (expected, actual) {
-        (None, _) => out.push("    the edge was not expected at all".to_owned()),
-        (_, None) => out.push("    the edge was never made".to_owned()),
+        (None, _) => out.push("    the step was not expected at all".to_owned()),
+        (_, None) => out.push("    the step was never made".to_owned()),
         _ if out.is_empty() => out.push("    nothing".to_owned()),
         _ => {}
     }
@@ -218,7 +218,7 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
 
 /// The bounds, and the staircase of both sides; nothing where the case cannot be read, or no ReplicaSet is there.
 fn at_rest(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
-    let Place::Edge(id) = difference.place else { return Vec::new() };
+    let Place::Step(id) = difference.place else { return Vec::new() };
     let Ok(case) = case::parse(&judgement.path, &judgement.case, &judgement.source) else { return Vec::new() };
     let course = |lines: &Option<Vec<String>>| {
         let text = format!("{id}  {}\n{}\n", difference.label, lines.as_ref()?.join("\n"));
@@ -249,7 +249,7 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
             format!("  record it from upstream: {bless}"),
         ],
         Blessing::Changed(Some(changed)) => vec![
-            format!("  the case has changed since it was blessed: {} is now", changed.edge),
+            format!("  the case has changed since it was blessed: {} is now", changed.step),
             format!("    {}", changed.actual),
             "  and was".to_owned(),
             format!("    {}", changed.expected),
@@ -269,7 +269,7 @@ fn refused(judgement: &Judgement) -> Option<String> {
     (!list.is_empty()).then(|| format!("\n  the API server refused the subject (401, 403): {}", list.join(", ")))
 }
 
-/// How many edges differ after the first; they follow from it.
+/// How many steps differ after the first; they follow from it.
 fn later_differences(judgement: &Judgement) -> Option<String> {
     let differences = judgement.comparison.as_ref()?.differences.len();
     let shown = judgement.findings.iter().any(|finding| matches!(finding.what, What::Divergence(_)));

@@ -55,7 +55,7 @@ fn expectation(blessing: &Blessing) -> Value {
         Blessing::Rules => object!({"kind": "rules"}),
         Blessing::Changed(None) => object!({"kind": "changed"}),
         Blessing::Changed(Some(changed)) => {
-            object!({"kind": "changed", "edge": changed.edge.to_string(), "was": changed.expected, "is": changed.actual})
+            object!({"kind": "changed", "step": changed.step.to_string(), "was": changed.expected, "is": changed.actual})
         }
     }
 }
@@ -86,7 +86,7 @@ fn finding(finding: &Finding) -> Value {
         _ => (&None, &None),
     };
     let (index, part) = match finding.place {
-        Place::Edge(id) => (Some(id.index), Some(id.part)),
+        Place::Step(id) => (Some(id.index), Some(id.part)),
         Place::Events => (None, None),
     };
     object!({

@@ -1,4 +1,4 @@
-//! Two timelines beside each other, edge by edge, the first difference marked.
+//! Two timelines beside each other, step by step, the first difference marked.
 //!
 //! Wide enough terminals get two columns, each line wrapped to its column; narrower ones get both timelines in one, as a
 //! diff.
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::paint::Paint;
 use super::rows::{Row, rows};
 use super::table::pad;
-use crate::timeline::{Edge, EdgeId, Timeline};
+use crate::timeline::{Step, StepId, Timeline};
 
 /// Fewer columns than this do not hold two timelines.
 const NARROW: usize = 120;
@@ -30,11 +30,11 @@ pub fn side_by_side(left: Side<'_>, right: Side<'_>, width: usize, colour: bool)
     let paint = Paint::new(colour);
     let mut sheet = if width < NARROW { Sheet::sequential(paint) } else { Sheet::columns(width, paint) };
     sheet.titles(left.title, right.title);
-    let edges = left.timeline.edges.iter().chain(&right.timeline.edges);
-    for id in edges.map(|edge| edge.id).collect::<BTreeSet<EdgeId>>() {
-        let (a, b) = (left.timeline.edge(id), right.timeline.edge(id));
-        let heading = |edge: Option<&Edge>| edge.map(Edge::heading).unwrap_or_else(|| format!("{id}  (not made)"));
-        let lines = |edge: Option<&Edge>| edge.map(Edge::lines).unwrap_or_default();
+    let steps = left.timeline.steps.iter().chain(&right.timeline.steps);
+    for id in steps.map(|step| step.id).collect::<BTreeSet<StepId>>() {
+        let (a, b) = (left.timeline.step(id), right.timeline.step(id));
+        let heading = |step: Option<&Step>| step.map(Step::heading).unwrap_or_else(|| format!("{id}  (not made)"));
+        let lines = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();
         sheet.block(&heading(a), &heading(b), &lines(a), &lines(b));
     }
     let events = |timeline: &Timeline| {

@@ -1,4 +1,4 @@
-//! One edge at rest as a picture of letters: what each ReplicaSet is to have, how much of it is available, and the room between the
+//! One step at rest as a picture of letters: what each ReplicaSet is to have, how much of it is available, and the room between the
 //! bounds. Without colour it says the same.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! A case told as a story: what happens at each edge, what upstream's controller made of it, and why, as far as numbers say.
+//! A case told as a story: what happens at each step, what upstream's controller made of it, and why, as far as numbers say.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::staircase::staircase;
 use crate::case::Case;
 use crate::course::{Allowed, Course, Stop, Total, reasons};
 use crate::coverage::Requirement;
-use crate::timeline::{Action, Decision, Edge, EdgeId, Events, Timeline};
+use crate::timeline::{Action, Decision, Events, Step, StepId, Timeline};
 
 /// The story of a case, which pins these requirements, and of its blessed timeline; without one, what the case says alone.
 #[must_use]
@@ -31,7 +31,7 @@ pub fn story(case: &Case, blessed: Option<&Timeline>, pins: &[Requirement], colo
         let _ = writeln!(out, "pins: {says} {}", paint.faint(&format!("({id}: {}, {source})", level.name())));
     }
     match blessed {
-        Some(timeline) => edges(&mut out, case, timeline, paint),
+        Some(timeline) => timeline_steps(&mut out, case, timeline, paint),
         None => steps(&mut out, case),
     }
     out
@@ -53,7 +53,7 @@ fn who(case: &Case) -> String {
 /// Without a timeline: the steps alone.
 fn steps(out: &mut String, case: &Case) {
     let lines: Vec<&str> = case.source.lines().collect();
-    for (title, steps) in [("before the first edge", &case.given), ("edges", &case.edges)] {
+    for (title, steps) in [("before the first step", &case.given), ("steps", &case.steps)] {
         let _ = writeln!(out, "\n{title}");
         for step in steps {
             let text = lines.get(step.line.saturating_sub(1)).copied().unwrap_or_default();
@@ -62,33 +62,33 @@ fn steps(out: &mut String, case: &Case) {
     }
 }
 
-fn edges(out: &mut String, case: &Case, timeline: &Timeline, paint: Paint) {
+fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Paint) {
     let course = Course::of(timeline, Some(case));
     let mut before: Option<&Stop> = None;
-    for (edge, stop) in timeline.edges.iter().zip(&course.stops) {
+    for (step, stop) in timeline.steps.iter().zip(&course.stops) {
         let line = stop.line.map_or_else(String::new, |line| paint.faint(&format!("   {}:{line}", case.path)));
-        let title = if edge.id == EdgeId::GIVEN { "before the first edge".to_owned() } else { edge.id.to_string() };
-        let _ = writeln!(out, "\n{}  {}{line}", paint.strong(&title), edge.label);
+        let title = if step.id == StepId::GIVEN { "before the first step".to_owned() } else { step.id.to_string() };
+        let _ = writeln!(out, "\n{}  {}{line}", paint.strong(&title), step.label);
         for text in news(before, stop) {
             let _ = writeln!(out, "    {text}");
         }
-        for meeting in &edge.meetings {
+        for meeting in &step.meetings {
             let _ = writeln!(out, "  ~ in the middle of it: {meeting}");
         }
-        if edge.decisions.is_empty() {
-            let _ = writeln!(out, "  . nothing is decided{}", idle(edge, stop));
+        if step.decisions.is_empty() {
+            let _ = writeln!(out, "  . nothing is decided{}", idle(step, stop));
         }
-        for (decision, why) in edge.decisions.iter().zip(reasons(edge, before, stop)) {
+        for (decision, why) in step.decisions.iter().zip(reasons(step, before, stop)) {
             let why = why.map_or_else(String::new, |why| paint.faint(&format!(": {why}")));
             let _ = writeln!(out, "  > {}{why}", told(decision));
         }
-        for breach in &edge.breaches {
+        for breach in &step.breaches {
             let _ = writeln!(out, "  ! upstream itself breaks a law here: {breach}");
         }
         for text in staircase(&course, stop) {
             let _ = writeln!(out, "      {text}");
         }
-        for text in conditions(edge) {
+        for text in conditions(step) {
             let _ = writeln!(out, "      {}", paint.faint(&text));
         }
         before = Some(stop);
@@ -128,7 +128,7 @@ fn allows(name: &str, allowed: &Allowed) -> String {
 }
 
 /// Why nothing may have been decided.
-fn idle(edge: &Edge, stop: &Stop) -> String {
+fn idle(step: &Step, stop: &Stop) -> String {
     let stuck = |(name, total): (&String, &Total)| {
         let allowed = stop.allowed.get(name)?;
         match allowed.bounds.least {
@@ -147,7 +147,7 @@ fn idle(edge: &Edge, stop: &Stop) -> String {
     match stop.totals.iter().find_map(stuck) {
         Some(why) => why,
         None if paused => ": it is paused".to_owned(),
-        None if edge
+        None if step
             .checkpoint
             .iter()
             .any(|state| state.fields.iter().any(|field| field.value == "True(NewReplicaSetAvailable)")) =>
@@ -182,8 +182,8 @@ fn told(decision: &Decision) -> String {
 }
 
 /// What the Deployments say of themselves.
-fn conditions(edge: &Edge) -> Vec<String> {
-    let deployments = edge.checkpoint.iter().filter(|state| !state.is_replica_set());
+fn conditions(step: &Step) -> Vec<String> {
+    let deployments = step.checkpoint.iter().filter(|state| !state.is_replica_set());
     deployments
         .filter_map(|state| {
             let says = state.fields.iter().filter(|field| field.value.ends_with(')') && field.value.contains('('));

@@ -57,7 +57,7 @@ fn a_failure_shows_the_first_wrong_step() {
     assert_snapshot!(failure(&wrong(), &again(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
-      edge 1  scale 12
+      step 1  scale 12
       cases/rolling/x.yaml:5  |    - scale: 12
 
       -         rs1 10 -> 12
@@ -83,7 +83,7 @@ fn a_broken_lab_is_named() {
     assert_snapshot!(failure(&judge(&film.aborted(), Some(&blessed())), &again(), false), @r#"
     INCONCLUSIVE  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
-      edge 1  scale 12
+      step 1  scale 12
       cases/rolling/x.yaml:5  |    - scale: 12
 
       the lab broke: the API server went away
@@ -97,7 +97,7 @@ fn a_broken_law_is_explained() {
     assert_snapshot!(failure(&judge(&recording(20), None), &again(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
-      edge 1  scale 12
+      step 1  scale 12
       cases/rolling/x.yaml:5  |    - scale: 12
 
       law `surge` broken: web wants 20 pods in all, at most 15 allowed
@@ -148,7 +148,7 @@ fn a_table_has_a_row_a_case_and_a_column_a_subject() {
     assert_snapshot!(table(&[upstream, wrong(), other], false), @"
     case           upstream        ours
     rolling/x      conformant      non-conformant
-        ours: edge 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12
+        ours: step 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12
     undo/previous  conformant      -
     ");
 }
@@ -199,13 +199,13 @@ fn two_columns_mark_the_first_difference() {
               generation=1/1 revision=1                        │           generation=1/1 revision=1
               Available=True(MinimumReplicasAvailable)         │           Available=True(MinimumReplicasAvailable)
               Progressing=True(NewReplicaSetAvailable)         │           Progressing=True(NewReplicaSetAvailable)
-    edge 1  scale 12                                           │ edge 1  scale 12
+    step 1  scale 12                                           │ step 1  scale 12
                                               first difference ▼
             rs1 10 -> 12                                       ≠         rs1 10 -> 13
           = rs1 12/10 ready=10 available=10 revision=1 pods=0  ≠       = rs1 13/10 ready=10 available=10 revision=1 pods=0
           = web 0 updated=0 ready=0 available=0 generation=0/1 │       = web 0 updated=0 ready=0 available=0 generation=0/1
               revision=1                                       │           revision=1
-    edge 2.1  ready 1                                          │ edge 2.1  ready 1
+    step 2.1  ready 1                                          │ step 2.1  ready 1
           = rs1 12/11 ready=11 available=11 revision=1 pods=0  ≠       = rs1 13/11 ready=11 available=11 revision=1 pods=0
           = web 0 updated=0 ready=0 available=0 generation=0/1 │       = web 0 updated=0 ready=0 available=0 generation=0/1
               revision=1                                       │           revision=1
@@ -232,7 +232,7 @@ fn json_is_one_object_on_one_line() {
     assert!(!line.contains('\n'));
     let value: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(value["verdict"], "non-conformant");
-    assert_eq!(value["findings"][0]["place"], "edge 1");
+    assert_eq!(value["findings"][0]["place"], "step 1");
     assert_eq!(value["findings"][0]["line"], 5);
     assert_eq!(value["findings"][0]["message"], "rs1 10 -> 13 instead of rs1 10 -> 12");
 }
@@ -381,7 +381,7 @@ fn a_run_ends_with_what_was_not_conformant() {
     let all = [wrong(), good.clone(), judge(&recording(12), None), wrong()];
     assert_snapshot!(not_conformant(&all, false), @r"
     not conformant:
-      non-conformant  rolling/x on ours: edge 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12 (2×)
+      non-conformant  rolling/x on ours: step 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12 (2×)
       unblessed       rolling/x on ours: it has no golden timeline
     ");
     assert_eq!(not_conformant([&good], false), "");

@@ -9,23 +9,23 @@ use super::history::History;
 use super::scene::{self, Unasked};
 use super::{Broken, Expression, Rule, When, show};
 use crate::recording::Recording;
-use crate::timeline::{EdgeId, Frame, frames};
+use crate::timeline::{Frame, StepId, frames};
 
-/// The rules that do not hold, each with the edge where that shows first; `finally` and `eventually` only where the recording is `whole`.
-pub(crate) fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<(EdgeId, Broken)> {
+/// The rules that do not hold, each with the step where that shows first; `finally` and `eventually` only where the recording is `whole`.
+pub(crate) fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<(StepId, Broken)> {
     let mut asked: Vec<Asked<'_>> = rules.iter().map(Asked::new).collect();
     if asked.is_empty() {
         return Vec::new();
     }
     let mut history = History::default();
     let mut past = Arc::new(history.clone());
-    let mut last = EdgeId::GIVEN;
+    let mut last = StepId::GIVEN;
     frames(recording, |frame| {
         let news = history.take(frame);
         if news {
             past = Arc::new(history.clone());
         }
-        last = frame.edge;
+        last = frame.step;
         if frame.staged {
             asked.iter_mut().for_each(|rule| rule.ask(frame, &past, news));
         }
@@ -38,7 +38,7 @@ struct Asked<'r> {
     rule: &'r Rule,
     expression: Result<Expression, String>,
     /// The first frame that breaks it; of one that must come true, the last that did not make it true.
-    broken: Option<(EdgeId, Broken)>,
+    broken: Option<(StepId, Broken)>,
     /// Whether it has come true.
     held: bool,
     /// Whether it was ever asked.
@@ -62,7 +62,7 @@ impl<'r> Asked<'r> {
         let when = self.rule.when;
         let due = match when {
             When::Always | When::Never => self.broken.is_none(),
-            When::Eventually => !self.held && frame.edge != EdgeId::GIVEN,
+            When::Eventually => !self.held && frame.step != StepId::GIVEN,
             When::Finally => frame.settled(),
         };
         if !due || !self.stale {
@@ -99,10 +99,10 @@ impl<'r> Asked<'r> {
         let values = self.expression.as_ref().ok().zip(context);
         let values = values.map(|(expression, context)| show::values(expression, context)).unwrap_or_default();
         let (rule, unfit) = (self.rule.clone(), false);
-        self.broken = Some((frame.edge, Broken { rule, frame: frame.how(), why, unfit, values }));
+        self.broken = Some((frame.step, Broken { rule, frame: frame.how(), why, unfit, values }));
     }
 
-    fn end(self, whole: bool, last: EdgeId) -> Option<(EdgeId, Broken)> {
+    fn end(self, whole: bool, last: StepId) -> Option<(StepId, Broken)> {
         let bare = |frame: &str, why: String| {
             let (rule, frame) = (self.rule.clone(), frame.to_owned());
             Some((last, Broken { rule, frame, why, unfit: false, values: Vec::new() }))
@@ -114,9 +114,9 @@ impl<'r> Asked<'r> {
             (Ok(_), _) if !self.asked && self.broken.is_none() => {
                 bare("anywhere", "there was no Deployment to ask it of".to_owned())
             }
-            (Ok(_), When::Eventually) if !self.held => self.broken.map(|(edge, broken)| {
+            (Ok(_), When::Eventually) if !self.held => self.broken.map(|(step, broken)| {
                 if broken.unfit {
-                    return (edge, broken);
+                    return (step, broken);
                 }
                 let frame = "at any frame".to_owned();
                 (last, Broken { frame, why: "it never came true; at the last frame".to_owned(), ..broken })

@@ -3,8 +3,8 @@
 //! A blessed timeline says all that upstream did; a rule says what the case is *about*, in a sentence that a reader can check. Where
 //! there is no upstream (config restarts) the rules are the whole expectation.
 //!
-//! * `always`, `never`: at every frame, from the settled `given` on. `eventually`: at one frame after the first edge began.
-//!   `finally`: when the last edge has settled.
+//! * `always`, `never`: at every frame, from the settled `given` on. `eventually`: at one frame after the first step began.
+//!   `finally`: when the last step has settled.
 //! * A frame is the state after one version of any object, whoever wrote it, and once more the state that has settled. Rules see its
 //!   objects as the API has them, with a `name` that another run shares (`rs1`), and with the zeros and empty maps that the API leaves
 //!   out; of Secrets they see names alone. See `scene`.
@@ -51,9 +51,9 @@ pub enum When {
     Always,
     /// At no frame.
     Never,
-    /// At one frame at least, after the first edge began.
+    /// At one frame at least, after the first step began.
     Eventually,
-    /// When the last edge has settled.
+    /// When the last step has settled.
     Finally,
 }
 
@@ -82,7 +82,7 @@ impl Expectation {
 pub struct Broken {
     /// Which rule.
     pub rule: Rule,
-    /// The frame, in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this edge`.
+    /// The frame, in words: `after ReplicaSet rs2 was written (rs2 3 -> 5), version 4 of this step`.
     pub frame: String,
     /// Why: `it is false`, or what stands in the way of evaluating it.
     pub why: String,
@@ -109,11 +109,11 @@ impl When {
 }
 
 impl Rule {
-    /// Whether it asks which edge it is, and so says by when something must be.
+    /// Whether it asks which step it is, and so says by when something must be.
     #[must_use]
     pub fn says_when(&self) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        self.when != When::Finally && self.text.split(|c| !is_part(c)).any(|word| word == "edge")
+        self.when != When::Finally && self.text.split(|c| !is_part(c)).any(|word| word == "step")
     }
 }
 

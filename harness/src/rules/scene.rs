@@ -22,8 +22,8 @@ const LISTS: [(&str, &str); 7] = [
 ];
 /// The case's only Deployment.
 pub(super) const DEPLOYMENT: &str = "deployment";
-/// The number of the edge, 0 for `given`, and whether this state has settled.
-const CLOCK: [&str; 2] = ["edge", "settled"];
+/// The number of the step, 0 for `given`, and whether this state has settled.
+const CLOCK: [&str; 2] = ["step", "settled"];
 /// Functions that rules have besides CEL's own; `sum` is a list's, as in Kubernetes.
 pub(super) const FUNCTIONS: [&str; 3] = ["sum", "min", "max"];
 
@@ -74,7 +74,7 @@ pub(super) fn context<'c>(
 
 fn value(variable: &str, frame: &Frame<'_, '_>) -> Result<Cel, Unasked> {
     match (variable, kind(variable)) {
-        ("edge", _) => Ok(Cel::Int(i64::from(frame.edge.index))),
+        ("step", _) => Ok(Cel::Int(i64::from(frame.step.index))),
         (_, None) => Ok(Cel::Bool(frame.settled())),
         (_, Some(kind)) => {
             let mut all: Vec<Cel> = frame.all(kind).iter().map(|(name, object)| seen(kind, name, object)).collect();

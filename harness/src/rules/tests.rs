@@ -46,7 +46,7 @@ fn first(rules: &[Rule], recording: &Recording) -> Option<Broken> {
 #[case::count(When::Finally, "count('rs1 created 2') == 1 && count('rs1') == 3 && count('rs1 2 -> 4') == 1", true)]
 #[case::count_of_none(When::Finally, "count('deleted') == 0", true)]
 #[case::settled_states_only(When::Always, "!settled || replicaSets[0].spec.replicas == deployment.spec.replicas", true)]
-#[case::by_edge(When::Always, "edge == 1 || deployment.spec.replicas == 2", true)]
+#[case::by_step(When::Always, "step == 1 || deployment.spec.replicas == 2", true)]
 #[case::not_restarted(When::Always, "restarts('deployment/web') == 0", true)]
 #[case::no_such_field(When::Always, "deployment.spec.size == 3", false)]
 #[case::no_such_workload(When::Never, "restarts('deployment/api') > 0", false)]
@@ -60,9 +60,9 @@ fn held_against_a_recording(#[case] when: When, #[case] text: &str, #[case] hold
 #[test]
 fn says_where_and_with_which_values() {
     let rule =
-        rule(When::Always, "edge == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)");
+        rule(When::Always, "step == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)");
     let found = first(&[rule], &film().end()).unwrap();
-    insta::assert_snapshot!(found, @"rule `always: edge == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)` (line 9) does not hold after ReplicaSet rs1 was written (rs1 2 -> 4), version 2 of this edge: it is false; edge = 1, replicaSets.map(r, r.spec.replicas).sum() = 4, deployment.spec.replicas = 3");
+    insta::assert_snapshot!(found, @"rule `always: step == 0 || (replicaSets.map(r, r.spec.replicas).sum() <= deployment.spec.replicas)` (line 9) does not hold after ReplicaSet rs1 was written (rs1 2 -> 4), version 2 of this step: it is false; step = 1, replicaSets.map(r, r.spec.replicas).sum() = 4, deployment.spec.replicas = 3");
 }
 
 #[test]
@@ -196,17 +196,17 @@ fn what_is_not_refused_can_be_asked(#[case] text: String) {
 #[case::filtered("pods.filter(p, p.name == 'a')", "a rule is true or false", "pods.filter(p, p.name == 'a')")]
 #[case::operand("settled && deployment.spec.replicas", "this is neither true nor false", "replicas")]
 #[case::predicate("pods.all(p, p.name)", "this is neither true nor false", "name")]
-#[case::number_and_text("edge == '1'", "a whole number and a text do not go together", "edge")]
+#[case::number_and_text("step == '1'", "a whole number and a text do not go together", "step")]
 #[case::text_and_number("deployment.name < 3", "a text and a whole number do not go together", "name")]
 #[case::list_and_number("pods >= 1", "a list and a whole number do not go together", "pods")]
 #[case::sum_of_texts("pods.map(p, p.name).sum() == 1", "`sum` takes a list of whole numbers", "pods")]
-#[case::size_of_a_number("size(edge) == 1", "`size` takes a list, a map or a text", "edge")]
+#[case::size_of_a_number("size(step) == 1", "`size` takes a list, a map or a text", "step")]
 #[case::arity("pods.size(1) == 1", "`size` of so many", "size")]
 #[case::no_arguments("deployment.name.startsWith()", "`startsWith` of one", "startsWith")]
 #[case::pattern("deployment.name.matches('[')", "this is no regular expression", "matches")]
 #[case::difference("deployment.name - 1 == 0", "a text and a whole number do not go together", "name")]
 #[case::key("pods['a'].name == 'a'", "a text names nothing in a list", "pods")]
-#[case::nothing_in_it("edge in ['1', '2']", "a whole number and a list do not go together", "edge")]
+#[case::nothing_in_it("step in ['1', '2']", "a whole number and a list do not go together", "step")]
 fn what_does_not_go_together_is_found_without_a_recording(#[case] text: &str, #[case] what: &str, #[case] at: &str) {
     let mistakes = Expression::read(text).unwrap_err();
     assert_eq!(mistakes[0].what, what, "{mistakes:?}");
@@ -222,13 +222,13 @@ fn what_does_not_go_together_is_found_without_a_recording(#[case] text: &str, #[
 #[case("pods.map(p, p.spec.containers.size()).sum() >= 0")]
 #[case("deployment.spec.template.metadata.annotations.exists(a, a.startsWith('checksum/'))")]
 #[case("!('x' in deployment.metadata.labels) || int(deployment.metadata.labels['x']) > 1")]
-#[case("replicaSets.map(r, r.spec.replicas).all(n, n >= 0) && max(1, edge) >= 1")]
-#[case("(settled ? replicaSets.size() : 1) >= 1 && edge in [0, 1, 2]")]
+#[case("replicaSets.map(r, r.spec.replicas).all(n, n >= 0) && max(1, step) >= 1")]
+#[case("(settled ? replicaSets.size() : 1) >= 1 && step in [0, 1, 2]")]
 #[case(
     "has(deployment.spec.strategy.rollingUpdate.maxSurge) ? deployment.spec.strategy.rollingUpdate.maxSurge != 0 : true"
 )]
 #[case("configMaps.exists_one(c, has(c.data.k) && c.data.k.contains('x')) || settled")]
-#[case("size(pods.map(p, p.name) + ['a']) >= 1 && double(edge) < 2.5")]
+#[case("size(pods.map(p, p.name) + ['a']) >= 1 && double(step) < 2.5")]
 fn what_goes_together_is_a_rule(#[case] text: &str) {
     assert_eq!(Expression::read(text).map(|_| ()), Ok(()));
 }
@@ -249,6 +249,6 @@ fn what_depends_on_data_is_the_cases_fault_at_the_frame(#[case] when: When, #[ca
 
 #[test]
 fn what_comes_true_later_need_not_be_there_before() {
-    let rule = rule(When::Eventually, "replicaSets[0].spec.replicas == 4 && edge == 1");
+    let rule = rule(When::Eventually, "replicaSets[0].spec.replicas == 4 && step == 1");
     assert_eq!(first(&[rule], &film().end()), None);
 }

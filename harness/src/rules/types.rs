@@ -56,7 +56,7 @@ impl Type {
             "statefulSets" | "daemonSets" => list(&shapes::WORKLOAD),
             "configMaps" => list(&shapes::CONFIG_MAP),
             "secrets" => list(&shapes::SECRET),
-            "edge" => Self::Int,
+            "step" => Self::Int,
             "settled" => Self::Bool,
             _ => Self::Any,
         }

@@ -1,9 +1,9 @@
-//! The middle of an edge: what a step has laid for the subject before its edge is made, and what happens when the subject
+//! The middle of a step: what a step has laid for the subject before its step is made, and what happens when the subject
 //! walks into it.
 //!
-//! A trap is armed before the edge and taken back after the step's last. While the namespace settles the trap is listened
+//! A trap is armed before the step and taken back after the step's last. While the namespace settles the trap is listened
 //! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A trap that nothing
-//! walks into leaves the edge impossible: the verdict is whoever's who could have known.
+//! walks into leaves the step impossible: the verdict is whoever's who could have known.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(super) async fn met(trap: Option<&mut Trap<'_>>) -> Met {
 }
 
 impl<'a> Play<'a> {
-    /// Before a step's edge: lay what it says.
+    /// Before a step's step: lay what it says.
     pub(super) fn lay(&mut self, step: &'a Step) -> Result<(), Stopped> {
         let laid = lay(self.seat.gate.control(), &self.namespace, step);
         match laid {
@@ -62,7 +62,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// After a step's last edge: take back what was laid. What nobody walked into is told.
+    /// After a step's last step: take back what was laid. What nobody walked into is told.
     pub(super) fn clear(&mut self) -> Result<(), Stopped> {
         let why = match self.trap.take() {
             Some(Trap::Decision { decided, .. }) => {
@@ -78,7 +78,7 @@ impl<'a> Play<'a> {
         Err(Stopped)
     }
 
-    /// After a step's edge was made: where a kind is held, the subject acts on its old view, and the steps follow.
+    /// After a step's step was made: where a kind is held, the subject acts on its old view, and the steps follow.
     pub(super) async fn behind_its_back(&mut self, step: &Step) -> Result<(), Stopped> {
         let Some(Trap::Held { resource, during, .. }) = &self.trap else { return Ok(()) };
         let (resource, during) = (*resource, *during);
@@ -88,7 +88,7 @@ impl<'a> Play<'a> {
         }
         self.blind(step).await?;
         for inner in &during.steps {
-            self.note(format!("{what}: {}", label(self.case, &inner.edge)));
+            self.note(format!("{what}: {}", label(self.case, &inner.operation)));
             self.inner(inner).await?;
             self.blind(inner).await?;
         }
@@ -128,7 +128,7 @@ impl<'a> Play<'a> {
                     return Ok(());
                 }
                 for inner in &during.steps {
-                    self.note(format!("{} held: {}", decided.text, label(self.case, &inner.edge)));
+                    self.note(format!("{} held: {}", decided.text, label(self.case, &inner.operation)));
                     self.inner(inner).await?;
                     self.arrived().await?;
                 }
@@ -166,13 +166,13 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// One step in the middle of an edge.
+    /// One step in the middle of a step.
     async fn inner(&mut self, step: &Step) -> Result<(), Stopped> {
-        if is_user(&step.edge) {
+        if is_user(&step.operation) {
             self.driver.new_second().await;
         }
-        let made = self.driver.perform(&step.edge).await;
-        self.check(step, &step.edge, made)?;
+        let made = self.driver.perform(&step.operation).await;
+        self.check(step, &step.operation, made)?;
         self.written.extend(self.driver.take_written());
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Lab`] is a cluster that is watched. A [`Seat`] is a subject at work on it, after the lab has
 //! proved itself without one; a [`Player`] is either one or several such seats, or a subject that
-//! gets a simulated cluster for each case. [`Seat::play`] makes a case's edges one by one and
+//! gets a simulated cluster for each case. [`Seat::play`] makes a case's steps one by one and
 //! writes down what happened; it never decides a verdict: that is `verdict`, which is given the
 //! recording and nothing else.
 

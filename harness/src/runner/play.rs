@@ -1,22 +1,22 @@
-//! Playing a case: its edges one by one, each followed by a settling, all of it written down.
+//! Playing a case: its steps one by one, each followed by a settling, all of it written down.
 
 use std::sync::atomic::Ordering;
 
 use tokio::task::JoinSet;
 
 use super::Seat;
-use super::kinds::{is_user, one, pod_edge};
+use super::kinds::{is_user, one, pod_operation};
 use super::ledger::Ledger;
 use super::middle::{self, Trap};
 use crate::case;
-use crate::case::model::{Bindings, Case, Count, Edge, Pods, Step};
+use crate::case::model::{Bindings, Case, Count, Operation, Pods, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
-use crate::driver::{DriveError, Driver, PodEdge, Stillness, label, next_pods};
+use crate::driver::{DriveError, Driver, PodOperation, Stillness, label, next_pods};
 use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object, still};
-use crate::recording::{Blame, EdgeMark, End, Entry, FORMAT, Header, Recording, Settling, Trouble};
+use crate::recording::{Blame, End, Entry, FORMAT, Header, Recording, Settling, StepMark, Trouble};
 
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
@@ -34,7 +34,7 @@ pub(super) struct Play<'a> {
     pub(super) entries: Vec<Entry>,
     /// What the step has laid for the subject.
     pub(super) trap: Option<Trap<'a>>,
-    /// What the driver has written for this edge.
+    /// What the driver has written for this step.
     pub(super) written: Vec<(Kind, u64)>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Play<'a> {
             self.given(step, part).await?;
             self.clear()?;
         }
-        for (index, step) in (1..).zip(&case.edges) {
+        for (index, step) in (1..).zip(&case.steps) {
             self.lay(step)?;
             self.step(step, index).await?;
             self.clear()?;
@@ -166,16 +166,16 @@ impl<'a> Play<'a> {
     /// A step of `given`: pods move all at once where that decides nothing, that is, while every Deployment has at most one
     /// ReplicaSet in use.
     async fn given(&mut self, step: &Step, part: u32) -> Result<(), Stopped> {
-        if let (Some((edge, pods)), false) = (pod_edge(&step.edge), self.several_active()) {
+        if let (Some((operation, pods)), false) = (pod_operation(&step.operation), self.several_active()) {
             if pods.count != Count::All {
-                return self.edge(step, 0, part, &step.edge).await;
+                return self.operation(step, 0, part, &step.operation).await;
             }
             for _ in 0..ENDLESS {
-                if self.next(edge, pods).is_empty() {
+                if self.next(operation, pods).is_empty() {
                     return Ok(());
                 }
-                self.edge(step, 0, part, &step.edge).await?;
-                if !edge.repeats() {
+                self.operation(step, 0, part, &step.operation).await?;
+                if !operation.repeats() {
                     return Ok(());
                 }
             }
@@ -185,49 +185,49 @@ impl<'a> Play<'a> {
     }
 
     async fn step(&mut self, step: &Step, index: u32) -> Result<(), Stopped> {
-        let Some((edge, pods)) = pod_edge(&step.edge).filter(|(_, pods)| !pods.atomic) else {
-            return self.edge(step, index, 0, &step.edge).await;
+        let Some((operation, pods)) = pod_operation(&step.operation).filter(|(_, pods)| !pods.atomic) else {
+            return self.operation(step, index, 0, &step.operation).await;
         };
-        // One pod an edge: only then is the next decision the only one possible.
+        // One pod a step: only then is the next decision the only one possible.
         let limit = match pods.count {
-            Count::All if edge.repeats() => ENDLESS,
+            Count::All if operation.repeats() => ENDLESS,
             // A pod that fails is replaced by one that could fail too: those that are there now.
-            Count::All => u32::try_from(self.next(edge, pods).len()).unwrap_or(ENDLESS),
+            Count::All => u32::try_from(self.next(operation, pods).len()).unwrap_or(ENDLESS),
             Count::Exactly(number) => number,
         };
         for part in 1..=limit {
-            if pods.count == Count::All && self.next(edge, pods).is_empty() {
+            if pods.count == Count::All && self.next(operation, pods).is_empty() {
                 return Ok(());
             }
             let number = if pods.count == Count::Exactly(1) { 0 } else { part };
-            self.edge(step, index, number, &one(&step.edge, part)).await?;
+            self.operation(step, index, number, &one(&step.operation, part)).await?;
         }
-        if pods.count == Count::All && edge.repeats() && !self.next(edge, pods).is_empty() {
+        if pods.count == Count::All && operation.repeats() && !self.next(operation, pods).is_empty() {
             return self
                 .stop(Blame::Subject, format!("there is no end of new pods: {ENDLESS} moved, and still some left"));
         }
         Ok(())
     }
 
-    /// One edge: mark it, make it, settle, and write down what came of it.
-    async fn edge(&mut self, step: &Step, index: u32, part: u32, edge: &Edge) -> Result<(), Stopped> {
-        let within = step.during.iter().flat_map(|during| &during.steps).any(|inner| is_user(&inner.edge));
-        let user = is_user(edge) || within;
-        if user || matches!(edge, Edge::Terminate(_)) {
+    /// One step: mark it, make it, settle, and write down what came of it.
+    async fn operation(&mut self, step: &Step, index: u32, part: u32, operation: &Operation) -> Result<(), Stopped> {
+        let within = step.during.iter().flat_map(|during| &during.steps).any(|inner| is_user(&inner.operation));
+        let user = is_user(operation) || within;
+        if user || matches!(operation, Operation::Terminate(_)) {
             self.driver.new_second().await;
         }
-        // Whatever came since the last settling was not caused by this edge.
+        // Whatever came since the last settling was not caused by this step.
         self.gather();
-        let (line, label) = (step.line, label(self.case, edge));
+        let (line, label) = (step.line, label(self.case, operation));
         let expect = step.expect.clone();
-        self.entries.push(Entry::Edge(EdgeMark { index, part, label, line, user, expect, at: self.now() }));
+        self.entries.push(Entry::Step(StepMark { index, part, label, line, user, expect, at: self.now() }));
         self.driver.label(step.label.as_deref());
-        let made = match (edge, pod_edge(edge)) {
-            (Edge::Subject(life), _) => {
+        let made = match (operation, pod_operation(operation)) {
+            (Operation::Subject(life), _) => {
                 self.live(*life).await?;
                 Ok(())
             }
-            (Edge::Advance(_) | Edge::AdvanceTo { .. }, _) => match self.driver.time(edge) {
+            (Operation::Advance(_) | Operation::AdvanceTo { .. }, _) => match self.driver.time(operation) {
                 Ok(time) => {
                     self.pass(time).await?;
                     Ok(())
@@ -237,13 +237,13 @@ impl<'a> Play<'a> {
             (_, Some((kind, pods))) if !pods.atomic && pods.count == Count::Exactly(1) => {
                 self.driver.one_pod(kind, pods).await
             }
-            _ => self.driver.perform(edge).await,
+            _ => self.driver.perform(operation).await,
         };
         let named = self.driver.take_named();
         if !named.is_empty() {
             self.entries.push(Entry::Named(named));
         }
-        self.check(step, edge, made)?;
+        self.check(step, operation, made)?;
         self.written = self.driver.take_written();
         self.behind_its_back(step).await?;
         let since = clock::instant();
@@ -313,12 +313,17 @@ impl<'a> Play<'a> {
     }
 
     /// Whether the operation went as the case says that it must.
-    pub(super) fn check(&mut self, step: &Step, edge: &Edge, made: Result<(), DriveError>) -> Result<(), Stopped> {
+    pub(super) fn check(
+        &mut self,
+        step: &Step,
+        operation: &Operation,
+        made: Result<(), DriveError>,
+    ) -> Result<(), Stopped> {
         match (made, &step.refused) {
             (Ok(()), None) => Ok(()),
             (Ok(()), Some(text)) => {
                 // Only an undo is refused for what the subject did or did not do; all else is between case and server.
-                let blame = if matches!(edge, Edge::Undo { .. }) { Blame::Subject } else { Blame::Lab };
+                let blame = if matches!(operation, Operation::Undo { .. }) { Blame::Subject } else { Blame::Lab };
                 self.stop(blame, format!("the operation was accepted; the case says that it is refused with '{text}'"))
             }
             (Err(DriveError::Refused(said) | DriveError::Impossible(said)), Some(text)) if said.contains(text) => {
@@ -371,8 +376,8 @@ impl<'a> Play<'a> {
         self.seat.lab.world.elapsed() - self.began
     }
 
-    fn next(&self, edge: PodEdge, pods: &Pods) -> Vec<Object> {
-        next_pods(&self.seat.lab.world, &self.namespace, edge, pods, &self.driver.named())
+    fn next(&self, operation: PodOperation, pods: &Pods) -> Vec<Object> {
+        next_pods(&self.seat.lab.world, &self.namespace, operation, pods, &self.driver.named())
     }
 
     fn several_active(&self) -> bool {

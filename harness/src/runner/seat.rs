@@ -22,7 +22,7 @@ use crate::subject::{self, Inside, Running, ServiceAccount, Spec, Stage, Subject
 /// How long to be patient.
 #[derive(Debug, Clone)]
 pub struct SeatOptions {
-    /// For one settling: an edge that takes longer is somebody's failure.
+    /// For one settling: a step that takes longer is somebody's failure.
     pub budget: Duration,
     /// Who runs the pods; `None`: as each case says.
     pub pods: Option<PodKind>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::model::{Action, Decision, Edge, EdgeId, Timeline};
+use super::model::{Action, Decision, Step, StepId, Timeline};
 use super::names::Names;
 use super::object;
 use super::order::{self, Made};
@@ -12,7 +12,7 @@ use super::world::{DEPLOYMENT, REPLICA_SET, World};
 use super::{checkpoint, decide, digest, events, laws, pods};
 use crate::controllers::Controller;
 use crate::expect::Expect;
-use crate::recording::{EdgeMark, Entry, Recording, Version, Writer};
+use crate::recording::{Entry, Recording, StepMark, Version, Writer};
 
 impl Timeline {
     /// What a recording shows, normalised. A recording that was cut off gives the timeline up to there.
@@ -29,7 +29,7 @@ impl Timeline {
         };
         for entry in &recording.entries {
             match entry {
-                Entry::Edge(mark) => build.edge(mark),
+                Entry::Step(mark) => build.step(mark),
                 Entry::Object(version) => build.version(version),
                 Entry::Settled(_) => build.settled(),
                 Entry::Met(meeting) => build.drafts.last_mut().into_iter().for_each(|draft| {
@@ -43,12 +43,12 @@ impl Timeline {
                 | Entry::End(_) => {}
             }
         }
-        let mut edges: Vec<Edge> = build.drafts.into_iter().map(|draft| draft.finish(&names)).collect();
-        if let (Some(edge), Some(breach)) = (edges.last_mut(), laws::silence(recording)) {
-            edge.breaches.push(breach);
+        let mut steps: Vec<Step> = build.drafts.into_iter().map(|draft| draft.finish(&names)).collect();
+        if let (Some(step), Some(breach)) = (steps.last_mut(), laws::silence(recording)) {
+            step.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));
-        Self { provenance: None, case, edges, events: events::take(recording, &names) }.plain()
+        Self { provenance: None, case, steps, events: events::take(recording, &names) }.plain()
     }
 }
 
@@ -64,9 +64,9 @@ struct Build<'a> {
     uncertain: BTreeSet<String>,
 }
 
-/// An edge in the making.
+/// A step in the making.
 struct Draft {
-    id: EdgeId,
+    id: StepId,
     labels: Vec<String>,
     meetings: Vec<String>,
     made: Vec<Made>,
@@ -77,9 +77,9 @@ struct Draft {
 }
 
 impl<'a> Build<'a> {
-    /// The parts of `given` are one block; every other edge is one of its own.
-    fn edge(&mut self, mark: &EdgeMark) {
-        let id = EdgeId::of(mark);
+    /// The parts of `given` are one block; every other step is one of its own.
+    fn step(&mut self, mark: &StepMark) {
+        let id = StepId::of(mark);
         let label = one_line(&mark.label);
         self.uncertain.extend(mark.expect.iter().flat_map(Expect::uncertain));
         match self.drafts.last_mut() {
@@ -95,7 +95,7 @@ impl<'a> Build<'a> {
                 checkpoint: Vec::new(),
             }),
         }
-        self.watch.edge(mark.user, &self.world);
+        self.watch.step(mark.user, &self.world);
     }
 
     fn version(&mut self, version: &'a Version) {
@@ -153,13 +153,13 @@ pub(super) fn is_collected(decision: &Decision, before: Option<&Value>, world: &
 }
 
 impl Draft {
-    fn finish(self, names: &Names) -> Edge {
+    fn finish(self, names: &Names) -> Step {
         let label = repeated(&self.labels);
         let decisions = order::canonical(self.made);
         let mut decisions = if order::is_together(&label) { order::net(decisions) } else { decisions };
         decisions.extend(self.pods.decisions(names, &self.uncertain));
         let Self { id, meetings, breaches, checkpoint, .. } = self;
-        Edge { id, label, joined: false, meetings, decisions, breaches, checkpoint }
+        Step { id, label, joined: false, meetings, decisions, breaches, checkpoint }
     }
 }
 

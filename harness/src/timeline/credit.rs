@@ -6,7 +6,7 @@
 //! A write that went out and was never answered counts as well: a subject that is killed while one of its controllers waits at the gate
 //! leaves what the others had asked for on its way, and the server does it all the same.
 //!
-//! The border: this counts by edge and does not pair requests with versions, because a `create` carries no name. Who is
+//! The border: this counts by step and does not pair requests with versions, because a `create` carries no name. Who is
 //! to blame is `verdict`'s to say.
 
 use std::collections::BTreeMap;
@@ -14,32 +14,32 @@ use std::collections::BTreeMap;
 use super::build::is_collected;
 use super::decide;
 use super::laws::is_write;
-use super::model::{Action, EdgeId};
+use super::model::{Action, StepId};
 use super::names::Names;
 use super::world::{REPLICA_SET, World};
 use super::{object, pods};
 use crate::controllers::Controller;
 use crate::recording::{Entry, Recording, Request, Version, Writer};
 
-/// The edges at which somebody decided what only the subject may, and the subject wrote nothing of the kind, in order.
-pub(crate) fn unearned(recording: &Recording) -> Vec<EdgeId> {
+/// The steps at which somebody decided what only the subject may, and the subject wrote nothing of the kind, in order.
+pub(crate) fn unearned(recording: &Recording) -> Vec<StepId> {
     let names = Names::of(recording);
     let mut world = World::default();
     let brought = &recording.header.brought;
-    let mut edges: BTreeMap<(EdgeId, Controller), Tally> = BTreeMap::new();
+    let mut steps: BTreeMap<(StepId, Controller), Tally> = BTreeMap::new();
     let mut now = None;
     for entry in &recording.entries {
         match entry {
-            Entry::Edge(mark) => now = Some(EdgeId::of(mark)),
+            Entry::Step(mark) => now = Some(StepId::of(mark)),
             Entry::Object(version) => {
                 let decided = decided_by(version, &mut world, &names);
-                if let (Some(edge), Some(controller)) = (now, decided) {
-                    edges.entry((edge, controller)).or_default().decided = true;
+                if let (Some(step), Some(controller)) = (now, decided) {
+                    steps.entry((step, controller)).or_default().decided = true;
                 }
             }
             Entry::Request(request) => {
-                if let (Some(edge), Some(controller)) = (now, written_by(request)) {
-                    edges.entry((edge, controller)).or_default().written = true;
+                if let (Some(step), Some(controller)) = (now, written_by(request)) {
+                    steps.entry((step, controller)).or_default().written = true;
                 }
             }
             Entry::Header(_)
@@ -51,8 +51,8 @@ pub(crate) fn unearned(recording: &Recording) -> Vec<EdgeId> {
             | Entry::End(_) => {}
         }
     }
-    let unearned = edges.into_iter().filter(|((_, by), tally)| brought.has(*by) && tally.decided && !tally.written);
-    let mut unearned: Vec<EdgeId> = unearned.map(|((edge, _), _)| edge).collect();
+    let unearned = steps.into_iter().filter(|((_, by), tally)| brought.has(*by) && tally.decided && !tally.written);
+    let mut unearned: Vec<StepId> = unearned.map(|((step, _), _)| step).collect();
     unearned.dedup();
     unearned
 }
@@ -62,7 +62,7 @@ pub(crate) fn wrote(recording: &Recording) -> bool {
     recording.entries.iter().any(|entry| matches!(entry, Entry::Request(request) if is_write(request)))
 }
 
-/// What is known about one edge and the objects that one controller decides about.
+/// What is known about one step and the objects that one controller decides about.
 #[derive(Debug, Default)]
 struct Tally {
     /// Somebody decided: neither the driver nor the garbage collector.

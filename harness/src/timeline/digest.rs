@@ -43,21 +43,21 @@ mod tests {
     use super::{digest, parse};
     use rstest::rstest;
 
-    const CASE: &str = "description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n";
+    const CASE: &str = "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n";
 
     #[rstest]
-    #[case::comments("# a\ndescription: x\ngiven:\n  # b\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
-    #[case::blanks("description: x\n\ngiven:  \r\n  - deployment: web\n  \nedges:\n  - scale: 12", true)]
-    #[case::description("description: y\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
-    #[case::long_description("description: >\n  y\n\n  z\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n", true)]
-    #[case::description_at_the_end("given:\n  - deployment: web\nedges:\n  - scale: 12\ndescription: x\n", true)]
+    #[case::comments("# a\ndescription: x\ngiven:\n  # b\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::blanks("description: x\n\ngiven:  \r\n  - deployment: web\n  \nsteps:\n  - scale: 12", true)]
+    #[case::description("description: y\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::long_description("description: >\n  y\n\n  z\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::description_at_the_end("given:\n  - deployment: web\nsteps:\n  - scale: 12\ndescription: x\n", true)]
     #[case::rules(
-        "description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\nrules:\n  always:\n    - pods.size() < 3\n",
+        "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\nrules:\n  always:\n    - pods.size() < 3\n",
         true
     )]
-    #[case::a_step("description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 13\n", false)]
-    #[case::given("description: x\ngiven:\n  - deployment: api\nedges:\n  - scale: 12\n", false)]
-    #[case::indentation("description: x\ngiven:\n - deployment: web\nedges:\n  - scale: 12\n", false)]
+    #[case::a_step("description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 13\n", false)]
+    #[case::given("description: x\ngiven:\n  - deployment: api\nsteps:\n  - scale: 12\n", false)]
+    #[case::indentation("description: x\ngiven:\n - deployment: web\nsteps:\n  - scale: 12\n", false)]
     fn only_the_meaning_counts(#[case] source: &str, #[case] same: bool) {
         assert_eq!(digest(source) == digest(CASE), same);
     }

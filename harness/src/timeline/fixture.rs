@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::recording::{
-    Blame, Change, EdgeMark, End, Entry, FORMAT, Header, Identity, Meeting, Recording, Request, Settling, Trouble,
+    Blame, Change, End, Entry, FORMAT, Header, Identity, Meeting, Recording, Request, Settling, StepMark, Trouble,
     Version, Writer,
 };
 
@@ -20,7 +20,7 @@ impl Film {
             format: FORMAT,
             case: "rolling/x".to_owned(),
             path: "cases/rolling/x.yaml".to_owned(),
-            source: "description: x\ngiven:\n  - deployment: web\nedges:\n  - scale: 12\n  - ready: {pods: all}\n"
+            source: "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n  - ready: {pods: all}\n"
                 .to_owned(),
             judged: Default::default(),
             brought: Default::default(),
@@ -50,12 +50,12 @@ impl Film {
         self.mark(0, 0, label, 3, true)
     }
 
-    /// An edge of a user's.
+    /// A step of a user's.
     pub(crate) fn user(self, index: u32, label: &str) -> Self {
         self.mark(index, 0, label, 4 + index as usize, true)
     }
 
-    /// An edge of a node's.
+    /// A step of a node's.
     pub(crate) fn node(self, index: u32, part: u32, label: &str) -> Self {
         self.mark(index, part, label, 4 + index as usize, false)
     }
@@ -73,12 +73,12 @@ impl Film {
         self.entry(Entry::Named([(name.to_owned(), real.to_owned())].into()))
     }
 
-    /// An edge of a user's, after which the case expects just these sets of pods.
+    /// A step of a user's, after which the case expects just these sets of pods.
     pub(crate) fn expecting(self, index: u32, sets: &[&[&str]]) -> Self {
         let set = |set: &&[&str]| set.iter().map(|name| (*name).to_owned()).collect();
         let expect = Some(crate::expect::Expect::any_of(sets.iter().map(set).collect()));
         let label = "scale".to_owned();
-        self.entry(Entry::Edge(EdgeMark { index, part: 0, label, line: 5, user: true, expect, at: 0 }))
+        self.entry(Entry::Step(StepMark { index, part: 0, label, line: 5, user: true, expect, at: 0 }))
     }
 
     /// A version by somebody else that the subject asked for in this way.
@@ -93,7 +93,7 @@ impl Film {
 
     fn mark(self, index: u32, part: u32, label: &str, line: usize, user: bool) -> Self {
         let label = label.to_owned();
-        self.entry(Entry::Edge(EdgeMark { index, part, label, line, user, expect: None, at: 0 }))
+        self.entry(Entry::Step(StepMark { index, part, label, line, user, expect: None, at: 0 }))
     }
 
     pub(crate) fn driver(self, object: &Value) -> Self {
@@ -152,7 +152,7 @@ impl Film {
         self.entry(Entry::Met(Meeting { what: what.to_owned(), at: 25 }))
     }
 
-    /// A user's edge that stands on this line.
+    /// A user's step that stands on this line.
     pub(crate) fn at_line(self, line: usize) -> Self {
         self.mark(1, 0, "x", line, true)
     }
@@ -195,7 +195,7 @@ impl Film {
         self.recording
     }
 
-    /// The recording, ended before its last edge.
+    /// The recording, ended before its last step.
     pub(crate) fn aborted(mut self) -> Recording {
         self.recording.end = Some(End { completed: false, events_complete: false, at: 40, diagnosis: None });
         self.recording

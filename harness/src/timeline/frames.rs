@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::build::made;
-use super::model::{Decision, EdgeId};
+use super::model::{Decision, StepId};
 use super::names::Names;
 use super::object;
 use super::world::{POD, REPLICA_SET, World};
@@ -13,9 +13,9 @@ use crate::recording::{Change, Entry, Recording, Version, Writer};
 
 /// One state of the recorded world, and how it came about.
 pub(crate) struct Frame<'f, 'a> {
-    /// The edge that it belongs to.
-    pub(crate) edge: EdgeId,
-    /// Which version of its edge it is, from 1.
+    /// The step that it belongs to.
+    pub(crate) step: StepId,
+    /// Which version of its step it is, from 1.
     pub(crate) number: u32,
     /// The version that led to it; `None` where it has settled.
     pub(crate) version: Option<&'a Version>,
@@ -28,21 +28,21 @@ pub(crate) struct Frame<'f, 'a> {
     names: &'f Names,
 }
 
-/// Show every frame from the first edge mark on, in order.
+/// Show every frame from the first step mark on, in order.
 pub(crate) fn frames(recording: &Recording, mut show: impl FnMut(&Frame<'_, '_>)) {
     let names = Names::of(recording);
     let mut world = World::default();
-    let (mut edge, mut number) = (EdgeId::GIVEN, 0);
+    let (mut step, mut number) = (StepId::GIVEN, 0);
     let entries = &recording.entries;
-    let first = entries.iter().position(|entry| matches!(entry, Entry::Edge(mark) if mark.index > 0));
+    let first = entries.iter().position(|entry| matches!(entry, Entry::Step(mark) if mark.index > 0));
     let given = &entries[..first.unwrap_or(entries.len())];
     // `given` settles object by object; the last time counts.
     let stage = given.iter().rposition(|entry| matches!(entry, Entry::Settled(_))).unwrap_or(given.len());
     for (at, entry) in entries.iter().enumerate() {
         let (version, before) = match entry {
-            Entry::Edge(mark) => {
-                if EdgeId::of(mark) != edge {
-                    (edge, number) = (EdgeId::of(mark), 0);
+            Entry::Step(mark) => {
+                if StepId::of(mark) != step {
+                    (step, number) = (StepId::of(mark), 0);
                 }
                 continue;
             }
@@ -53,12 +53,12 @@ pub(crate) fn frames(recording: &Recording, mut show: impl FnMut(&Frame<'_, '_>)
         number += u32::from(version.is_some());
         let subjects = version.filter(|version| version.by == Writer::Other);
         let decision = subjects.and_then(|version| made(before, version, &world, &names)).map(|made| made.decision);
-        show(&Frame { edge, number, version, staged: at >= stage, decision, before, world: &world, names: &names });
+        show(&Frame { step, number, version, staged: at >= stage, decision, before, world: &world, names: &names });
     }
 }
 
 impl<'a> Frame<'_, 'a> {
-    /// Whether nothing more happens before the next edge.
+    /// Whether nothing more happens before the next step.
     pub(crate) fn settled(&self) -> bool {
         self.version.is_none()
     }
@@ -92,7 +92,7 @@ impl<'a> Frame<'_, 'a> {
         let whose = if version.by == Writer::Driver { " by the case" } else { "" };
         let name = self.name(&version.kind, &version.object);
         let decided = self.decision.as_ref().map(|decision| format!(" ({decision})")).unwrap_or_default();
-        format!("after {} {name} {verb}{whose}{decided}, version {} of this edge", version.kind, self.number)
+        format!("after {} {name} {verb}{whose}{decided}, version {} of this step", version.kind, self.number)
     }
 
     fn name(&self, kind: &str, object: &Value) -> String {

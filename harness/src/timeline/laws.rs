@@ -28,15 +28,15 @@ pub(super) struct Frame<'a> {
 pub(super) struct Watch {
     /// Bounds that a user's operation broke, by Deployment, until the next settling.
     excused: BTreeSet<(String, Law)>,
-    /// Deployments that were paused when the edge began.
+    /// Deployments that were paused when the step began.
     paused: BTreeSet<String>,
-    /// Whether the edge is a user's.
+    /// Whether the step is a user's.
     user: bool,
 }
 
 impl Watch {
-    /// An edge begins.
-    pub(super) fn edge(&mut self, user: bool, world: &World<'_>) {
+    /// A step begins.
+    pub(super) fn step(&mut self, user: bool, world: &World<'_>) {
         self.user = user;
         self.paused = world.all(DEPLOYMENT).filter(|it| paused(it)).map(|it| object::name(it).to_owned()).collect();
     }
@@ -172,7 +172,7 @@ fn ownership(frame: &Frame<'_>) -> Option<String> {
     Some(format!("{decision}: it {whose}"))
 }
 
-/// A Deployment that was paused before the edge began, and still is, gets no new ReplicaSet.
+/// A Deployment that was paused before the step began, and still is, gets no new ReplicaSet.
 /// Source: the API's documentation of `paused`.
 fn while_paused(frame: &Frame<'_>, paused_before: &BTreeSet<String>) -> Option<String> {
     let after = frame.replica_set()?;
@@ -191,7 +191,7 @@ pub(super) fn silence(recording: &Recording) -> Option<Breach> {
     })?;
     let Request { verb, resource, subresource, .. } = written;
     let slash = if subresource.is_empty() { "" } else { "/" };
-    Some(Breach { law: Law::Silence, detail: format!("{verb} {resource}{slash}{subresource} after the last edge") })
+    Some(Breach { law: Law::Silence, detail: format!("{verb} {resource}{slash}{subresource} after the last step") })
 }
 
 /// Whether a request changed something that counts.

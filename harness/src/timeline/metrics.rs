@@ -93,7 +93,7 @@ impl Metrics {
                     metrics.settling += settling.took;
                     settling.at
                 }
-                Entry::Edge(mark) => mark.at,
+                Entry::Step(mark) => mark.at,
                 Entry::Object(version) => version.at,
                 Entry::Met(meeting) => meeting.at,
                 Entry::Header(_) | Entry::Named(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => 0,

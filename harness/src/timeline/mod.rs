@@ -1,7 +1,7 @@
-//! Timelines: what a subject decided, edge by edge, freed of everything that differs from run to run.
+//! Timelines: what a subject decided, step by step, freed of everything that differs from run to run.
 //!
 //! A [`Recording`](crate::recording::Recording) holds every version of every object. A [`Timeline`] keeps of it, for each
-//! edge of the case, the *decisions* that were made about ReplicaSets and Deployments in their order, the *checkpoint*
+//! step of the case, the *decisions* that were made about ReplicaSets and Deployments in their order, the *checkpoint*
 //! once the namespace had settled, and the *breaches* of the built-in laws. Two timelines are equal when two controllers
 //! did the same.
 //!
@@ -51,7 +51,7 @@ pub(crate) use digest::digest as digest_of_case;
 pub(crate) use expected::unexpected;
 pub(crate) use frames::{Frame, frames};
 pub use metrics::{Metrics, Refusal};
-pub use model::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
+pub use model::{Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline};
 pub use order::joined;
 pub use parse::TimelineError;
 

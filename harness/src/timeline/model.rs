@@ -1,7 +1,7 @@
 //! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
 
 use crate::plain::tidy;
-use crate::recording::EdgeMark;
+use crate::recording::StepMark;
 
 /// What one recording shows, normalised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,8 +10,8 @@ pub struct Timeline {
     pub provenance: Option<Provenance>,
     /// The digest of the case that was recorded, 16 hexadecimal digits; `None` in files that were blessed without one.
     pub case: Option<String>,
-    /// The edges in the order they were made; `given` is the first.
-    pub edges: Vec<Edge>,
+    /// The steps in the order they were made; `given` is the first.
+    pub steps: Vec<Step>,
     /// The Deployments' Events over the whole case.
     pub events: Events,
 }
@@ -33,20 +33,20 @@ pub struct Provenance {
     pub boots: u32,
 }
 
-/// Which edge: the number of the step under `edges` and the part of it.
+/// Which step: the number of the step under `steps` and the part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct EdgeId {
+pub struct StepId {
     /// 0 for `given`, else the number of the step, from 1.
     pub index: u32,
-    /// 0 when the step is one edge, else 1, 2, …
+    /// 0 when the step has no sub-steps, else 1, 2, …
     pub part: u32,
 }
 
-/// One edge: what the world did, and what was decided before the next.
+/// One step: what the world did, and what was decided before the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edge {
-    /// Which edge.
-    pub id: EdgeId,
+pub struct Step {
+    /// Which step.
+    pub id: StepId,
     /// What the world did, in the words of the case: `set image=app:2`.
     pub label: String,
     /// Upstream's own recordings differ here by splitting one resize in two: successive resizes of one ReplicaSet in one
@@ -144,7 +144,7 @@ pub enum Law {
     Ownership,
     /// A paused Deployment gets no new ReplicaSet.
     Paused,
-    /// Nothing is written after the last edge has settled.
+    /// Nothing is written after the last step has settled.
     Silence,
 }
 
@@ -171,29 +171,29 @@ impl Timeline {
     /// that does nothing. A case without Deployments has ReplicaSets alone, about which there is nothing to decide.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let mut states = self.edges.iter().flat_map(|edge| &edge.checkpoint).peekable();
+        let mut states = self.steps.iter().flat_map(|step| &step.checkpoint).peekable();
         let only_sets = states.peek().is_some() && states.all(State::is_replica_set);
-        !only_sets && self.edges.iter().all(|edge| edge.decisions.is_empty())
+        !only_sets && self.steps.iter().all(|step| step.decisions.is_empty())
     }
 
-    /// The edge with this id.
+    /// The step with this id.
     #[must_use]
-    pub fn edge(&self, id: EdgeId) -> Option<&Edge> {
-        self.edges.iter().find(|edge| edge.id == id)
+    pub fn step(&self, id: StepId) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id == id)
     }
 
     /// The same in plain text: what others wrote acts on no terminal, and in no job, that it is shown in.
     #[must_use]
     pub fn plain(mut self) -> Self {
-        for edge in &mut self.edges {
-            tidy(&mut edge.label);
-            edge.meetings.iter_mut().for_each(tidy);
-            for decision in &mut edge.decisions {
+        for step in &mut self.steps {
+            tidy(&mut step.label);
+            step.meetings.iter_mut().for_each(tidy);
+            for decision in &mut step.decisions {
                 tidy(&mut decision.object);
                 decision.details.iter_mut().for_each(Field::tidy);
             }
-            edge.breaches.iter_mut().for_each(|breach| tidy(&mut breach.detail));
-            for state in &mut edge.checkpoint {
+            step.breaches.iter_mut().for_each(|breach| tidy(&mut breach.detail));
+            for state in &mut step.checkpoint {
                 tidy(&mut state.object);
                 tidy(&mut state.size);
                 state.fields.iter_mut().for_each(Field::tidy);
@@ -236,13 +236,13 @@ impl Events {
     }
 }
 
-impl EdgeId {
-    /// The block of everything that was made before the first edge.
+impl StepId {
+    /// The block of everything that was made before the first step.
     pub const GIVEN: Self = Self { index: 0, part: 0 };
 
-    /// The edge that a mark begins; the parts of `given` are one.
+    /// The step that a mark begins; the parts of `given` are one.
     #[must_use]
-    pub const fn of(mark: &EdgeMark) -> Self {
+    pub const fn of(mark: &StepMark) -> Self {
         if mark.index == 0 { Self::GIVEN } else { Self { index: mark.index, part: mark.part } }
     }
 }
@@ -305,7 +305,7 @@ impl Law {
             Self::Revision => "a Deployment's revision never falls",
             Self::Ownership => "nothing that belongs to somebody else is touched",
             Self::Paused => "a paused Deployment gets no new ReplicaSet",
-            Self::Silence => "nothing is written after the last edge has settled",
+            Self::Silence => "nothing is written after the last step has settled",
         }
     }
 }

@@ -2,9 +2,9 @@
 //! a stream beside its ReplicaSets'; what the garbage collector does has no order, and neither have several adoptions or
 //! releases in a row.
 
-use super::model::{Action, Decision, Edge, Field};
+use super::model::{Action, Decision, Field, Step};
 
-/// What the label of an edge of several steps begins with.
+/// What the label of a step of several steps begins with.
 const TOGETHER: &str = "together";
 
 /// A decision and what orders it.
@@ -38,7 +38,7 @@ fn is_claim(action: Action) -> bool {
     matches!(action, Action::Adopted | Action::Released)
 }
 
-/// Whether the steps of this edge were made without settling between them, so that only their net effect repeats.
+/// Whether the steps of this step were made without settling between them, so that only their net effect repeats.
 pub(super) fn is_together(label: &str) -> bool {
     label == TOGETHER || label.strip_prefix(TOGETHER).is_some_and(|rest| rest.starts_with([' ', ':']))
 }
@@ -74,8 +74,8 @@ pub fn joined(decisions: &[Decision]) -> Vec<Decision> {
     all
 }
 
-impl Edge {
-    /// The edge with successive resizes joined, and marked so.
+impl Step {
+    /// The step with successive resizes joined, and marked so.
     #[must_use]
     pub fn to_joined(&self) -> Self {
         Self { joined: true, decisions: joined(&self.decisions), ..self.clone() }

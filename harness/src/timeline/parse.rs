@@ -2,7 +2,7 @@
 
 use super::digest;
 use super::model::{
-    Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline,
+    Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline,
 };
 use super::text::{JOINED, WRITTEN_BY};
 use super::token::words;
@@ -26,7 +26,7 @@ impl Timeline {
         let mut timeline = Self {
             provenance: None,
             case: None,
-            edges: Vec::new(),
+            steps: Vec::new(),
             events: Events::NotCompared("not recorded".to_owned()),
         };
         let mut in_events = false;
@@ -43,7 +43,7 @@ impl Timeline {
                 if in_events {
                     timeline.events = events_heading(content).map_err(wrong)?;
                 } else {
-                    timeline.edges.push(heading(content).map_err(wrong)?);
+                    timeline.steps.push(heading(content).map_err(wrong)?);
                 }
             } else if in_events {
                 let Events::All(all) = &mut timeline.events else {
@@ -51,24 +51,24 @@ impl Timeline {
                 };
                 all.push(event(content).map_err(wrong)?);
             } else {
-                let edge = timeline.edges.last_mut().ok_or_else(|| wrong("nothing stands above it".to_owned()))?;
-                edge_line(edge, content).map_err(wrong)?;
+                let step = timeline.steps.last_mut().ok_or_else(|| wrong("nothing stands above it".to_owned()))?;
+                step_line(step, content).map_err(wrong)?;
             }
         }
         Ok(timeline)
     }
 }
 
-/// One line under an edge: `= state`, `! breach`, `~ what came in the middle`, or a decision.
-fn edge_line(edge: &mut Edge, content: &str) -> Result<(), String> {
+/// One line under a step: `= state`, `! breach`, `~ what came in the middle`, or a decision.
+fn step_line(step: &mut Step, content: &str) -> Result<(), String> {
     if let Some(rest) = content.strip_prefix("= ") {
-        edge.checkpoint.push(state(rest)?);
+        step.checkpoint.push(state(rest)?);
     } else if let Some(rest) = content.strip_prefix("! ") {
-        edge.breaches.push(breach(rest)?);
+        step.breaches.push(breach(rest)?);
     } else if let Some(rest) = content.strip_prefix("~ ") {
-        edge.meetings.push(rest.to_owned());
+        step.meetings.push(rest.to_owned());
     } else {
-        edge.decisions.push(decision(content)?);
+        step.decisions.push(decision(content)?);
     }
     Ok(())
 }
@@ -95,26 +95,29 @@ fn provenance(comment: &str) -> Option<Provenance> {
     })
 }
 
-/// `given   label`, `edge 1  label`, `edge 2.3  label (joined)`.
-fn heading(content: &str) -> Result<Edge, String> {
+/// `given   label`, `step 1  label`, `step 2.3  label (joined)`.
+fn heading(content: &str) -> Result<Step, String> {
     let (id, label) = content.split_once("  ").unwrap_or((content, ""));
-    let id = edge_id(id).ok_or_else(|| format!("neither `given`, `edge N` nor `events`: `{id}`"))?;
+    let id = step_id(id).ok_or_else(|| match id.strip_prefix("edge ") {
+        Some(number) => format!("`edge {number}` is called `step {number}` now"),
+        None => format!("neither `given`, `step N` nor `events`: `{id}`"),
+    })?;
     let (label, joined) = match label.trim().strip_suffix(JOINED.trim()) {
         Some(label) => (label.trim(), true),
         None => (label.trim(), false),
     };
     let label = label.to_owned();
     let (meetings, decisions, breaches, checkpoint) = Default::default();
-    Ok(Edge { id, label, joined, meetings, decisions, breaches, checkpoint })
+    Ok(Step { id, label, joined, meetings, decisions, breaches, checkpoint })
 }
 
-fn edge_id(text: &str) -> Option<EdgeId> {
+fn step_id(text: &str) -> Option<StepId> {
     if text == "given" {
-        return Some(EdgeId::GIVEN);
+        return Some(StepId::GIVEN);
     }
-    let number = text.strip_prefix("edge ")?;
+    let number = text.strip_prefix("step ")?;
     let (index, part) = number.split_once('.').unwrap_or((number, "0"));
-    Some(EdgeId { index: index.parse().ok()?, part: part.parse().ok()? })
+    Some(StepId { index: index.parse().ok()?, part: part.parse().ok()? })
 }
 
 /// `rs1 10 -> 8  desired=12 max=15`.

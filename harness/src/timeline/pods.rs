@@ -1,6 +1,6 @@
-//! What became of a ReplicaSet's pods in an edge, where its controller is judged: how many it made, deleted, adopted and released.
+//! What became of a ReplicaSet's pods in a step, where its controller is judged: how many it made, deleted, adopted and released.
 //!
-//! One line a ReplicaSet and an edge, without an order: a controller makes and deletes pods in parallel, and what of that a watch shows
+//! One line a ReplicaSet and a step, without an order: a controller makes and deletes pods in parallel, and what of that a watch shows
 //! first is not repeatable. Pods that the case knows by name are named, unless the case leaves to chance what becomes of them. What the
 //! garbage collector does to the pods of a ReplicaSet that is going is not its controller's.
 

@@ -1,7 +1,7 @@
 //! A timeline as text: one decision a line, one object a line, so that a diff reads the same everywhere.
 //!
 //! ```text
-//! edge 1  set image=app:2
+//! step 1  set image=app:2
 //!       ~ rs1 10 -> 8 held: scale 12
 //!         rs2 created 3  revision=2 desired=10 max=13
 //!         rs1 10 -> 8
@@ -13,10 +13,10 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::model::{
-    Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline,
+    Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline,
 };
 
-/// What stands after the label of an edge whose resizes are joined.
+/// What stands after the label of a step whose resizes are joined.
 pub(super) const JOINED: &str = " (joined)";
 /// The sentence that ends the first line of a blessed file.
 pub(super) const WRITTEN_BY: &str = "Written by `lockstep bless`; do not edit.";
@@ -29,9 +29,9 @@ impl Display for Timeline {
         if let Some(case) = &self.case {
             writeln!(f, "# case: {case}")?;
         }
-        for edge in &self.edges {
-            writeln!(f, "{}", edge.heading())?;
-            for line in edge.lines() {
+        for step in &self.steps {
+            writeln!(f, "{}", step.heading())?;
+            for line in step.lines() {
                 writeln!(f, "{line}")?;
             }
         }
@@ -52,8 +52,8 @@ impl Display for Provenance {
     }
 }
 
-impl Edge {
-    /// The line that opens the edge: `edge 1  set image=app:2`.
+impl Step {
+    /// The line that opens the step: `step 1  set image=app:2`.
     #[must_use]
     pub fn heading(&self) -> String {
         let joined = if self.joined { JOINED } else { "" };
@@ -98,12 +98,12 @@ impl Display for EventLine {
     }
 }
 
-impl Display for EdgeId {
+impl Display for StepId {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self { index: 0, .. } => f.write_str("given"),
-            Self { index, part: 0 } => write!(f, "edge {index}"),
-            Self { index, part } => write!(f, "edge {index}.{part}"),
+            Self { index, part: 0 } => write!(f, "step {index}"),
+            Self { index, part } => write!(f, "step {index}.{part}"),
         }
     }
 }

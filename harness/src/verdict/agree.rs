@@ -1,7 +1,7 @@
 //! One timeline of several recordings of one behaviour, for `lockstep bless`.
 
 use super::compare::{Difference, Place, difference};
-use crate::timeline::{Edge, EdgeId, Events, Timeline};
+use crate::timeline::{Events, Step, StepId, Timeline};
 
 /// Why recordings do not make one timeline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum Disagreement {
     },
 }
 
-/// The timeline that all of these show. Edges that differ only in how resizes were split are joined and marked.
+/// The timeline that all of these show. Steps that differ only in how resizes were split are joined and marked.
 ///
 /// # Errors
 /// The first disagreement.
@@ -34,15 +34,15 @@ pub fn agree(timelines: &[Timeline]) -> Result<Timeline, Disagreement> {
         return Err(Disagreement::Idle);
     }
     for (at, other) in others.iter().enumerate() {
-        same_edges(first, other).map_err(|difference| differ(at, difference))?;
+        same_steps(first, other).map_err(|difference| differ(at, difference))?;
     }
-    let mut edges = Vec::new();
-    for edge in &first.edges {
-        let rivals: Vec<&Edge> = others.iter().filter_map(|other| other.edge(edge.id)).collect();
-        edges.push(agree_edge(edge, &rivals).map_err(|(at, difference)| differ(at, difference))?);
+    let mut steps = Vec::new();
+    for step in &first.steps {
+        let rivals: Vec<&Step> = others.iter().filter_map(|other| other.step(step.id)).collect();
+        steps.push(agree_step(step, &rivals).map_err(|(at, difference)| differ(at, difference))?);
     }
     let events = agree_events(timelines)?;
-    Ok(Timeline { provenance: None, case: first.case.clone(), edges, events })
+    Ok(Timeline { provenance: None, case: first.case.clone(), steps, events })
 }
 
 /// The recordings are numbered from 1, and the first is never the other.
@@ -50,31 +50,31 @@ fn differ(other: usize, difference: Difference) -> Disagreement {
     Disagreement::Differ { first: 1, other: other + 2, difference: Box::new(difference) }
 }
 
-/// The edges must be the same ones, under the same labels.
-fn same_edges(first: &Timeline, other: &Timeline) -> Result<(), Difference> {
+/// The steps must be the same ones, under the same labels.
+fn same_steps(first: &Timeline, other: &Timeline) -> Result<(), Difference> {
     let headings =
-        |timeline: &Timeline| timeline.edges.iter().map(|edge| (edge.id, edge.heading())).collect::<Vec<_>>();
+        |timeline: &Timeline| timeline.steps.iter().map(|step| (step.id, step.heading())).collect::<Vec<_>>();
     let (expected, actual) = (headings(first), headings(other));
     let Some(at) = (0..expected.len().max(actual.len())).find(|at| expected.get(*at) != actual.get(*at)) else {
         return Ok(());
     };
-    let side = |all: &[(EdgeId, String)]| all.get(at).map(|(_, heading)| vec![heading.clone()]);
-    let id = expected.get(at).or(actual.get(at)).map_or(EdgeId::GIVEN, |(id, _)| *id);
+    let side = |all: &[(StepId, String)]| all.get(at).map(|(_, heading)| vec![heading.clone()]);
+    let id = expected.get(at).or(actual.get(at)).map_or(StepId::GIVEN, |(id, _)| *id);
     let (expected, actual) = (side(&expected), side(&actual));
-    Err(Difference { place: Place::Edge(id), label: String::new(), expected, actual, at: 0 })
+    Err(Difference { place: Place::Step(id), label: String::new(), expected, actual, at: 0 })
 }
 
-/// The edge as all show it, or joined; else which of the others differs.
-fn agree_edge(edge: &Edge, others: &[&Edge]) -> Result<Edge, (usize, Difference)> {
-    if others.iter().all(|other| *other == edge) {
-        return Ok(edge.clone());
+/// The step as all show it, or joined; else which of the others differs.
+fn agree_step(step: &Step, others: &[&Step]) -> Result<Step, (usize, Difference)> {
+    if others.iter().all(|other| *other == step) {
+        return Ok(step.clone());
     }
-    let joined = edge.to_joined();
+    let joined = step.to_joined();
     for (at, other) in others.iter().enumerate() {
         if let Some((expected, actual, line)) = difference(joined.lines(), other.to_joined().lines()) {
             let (expected, actual) = (Some(expected), Some(actual));
-            let label = edge.label.clone();
-            return Err((at, Difference { place: Place::Edge(edge.id), label, expected, actual, at: line }));
+            let label = step.label.clone();
+            return Err((at, Difference { place: Place::Step(step.id), label, expected, actual, at: line }));
         }
     }
     Ok(joined)

@@ -1,45 +1,45 @@
 //! Where two timelines differ.
 //!
-//! Edges are paired by their ids, and within an edge decisions and checkpoint are compared line by line, as they are
+//! Steps are paired by their ids, and within a step decisions and checkpoint are compared line by line, as they are
 //! printed: what a reader sees is what was judged. Broken laws are left to `judge`: they are no expectation.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter};
 
-use crate::timeline::{Edge, EdgeId, Events, Timeline};
+use crate::timeline::{Events, Step, StepId, Timeline};
 
 /// What two timelines come to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// Every difference, in the order of the edges; events last.
+    /// Every difference, in the order of the steps; events last.
     pub differences: Vec<Difference>,
-    /// Edges that are the same only once successive resizes of one ReplicaSet are joined. A note, not a difference.
-    pub joined: Vec<EdgeId>,
-    /// The first edge whose label differs: the timelines belong to two versions of the case.
+    /// Steps that are the same only once successive resizes of one ReplicaSet are joined. A note, not a difference.
+    pub joined: Vec<StepId>,
+    /// The first step whose label differs: the timelines belong to two versions of the case.
     pub relabelled: Option<Relabelled>,
 }
 
-/// An edge that the two timelines call by different names.
+/// A step that the two timelines call by different names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relabelled {
-    /// Which edge.
-    pub edge: EdgeId,
+    /// Which step.
+    pub step: StepId,
     /// Its label in the expected timeline.
     pub expected: String,
     /// Its label in the actual one.
     pub actual: String,
 }
 
-/// One edge, or the events, in which two timelines differ.
+/// One step, or the events, in which two timelines differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Where.
     pub place: Place,
-    /// What the edge does; empty for events.
+    /// What the step does; empty for events.
     pub label: String,
-    /// All the lines that were expected, as printed; `None` if the edge was not expected at all.
+    /// All the lines that were expected, as printed; `None` if the step was not expected at all.
     pub expected: Option<Vec<String>>,
-    /// All the lines that there are; `None` if the edge was never made.
+    /// All the lines that there are; `None` if the step was never made.
     pub actual: Option<Vec<String>>,
     /// The first line that differs, from 0; the number of lines of the shorter side if it just ends.
     pub at: usize,
@@ -48,8 +48,8 @@ pub struct Difference {
 /// Where in a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// At an edge.
-    Edge(EdgeId),
+    /// At a step.
+    Step(StepId),
     /// In the events at the end.
     Events,
 }
@@ -70,7 +70,7 @@ pub fn compare(expected: &Timeline, actual: &Timeline) -> Result<Comparison, Bot
     })
 }
 
-/// Compare two live runs: strictly; edges that differ only in how a resize was split are noted as joined.
+/// Compare two live runs: strictly; steps that differ only in how a resize was split are noted as joined.
 ///
 /// # Errors
 /// [`BothIdle`].
@@ -85,22 +85,22 @@ pub fn compare_live(expected: &Timeline, actual: &Timeline) -> Result<Comparison
     })
 }
 
-/// What differs in an edge: both sides' lines, and the first that differs.
+/// What differs in a step: both sides' lines, and the first that differs.
 type Lines = (Vec<String>, Vec<String>, usize);
 
 fn compare_by(
     expected: &Timeline,
     actual: &Timeline,
-    differ: impl Fn(&Edge, &Edge, &mut Vec<EdgeId>) -> Option<Lines>,
+    differ: impl Fn(&Step, &Step, &mut Vec<StepId>) -> Option<Lines>,
 ) -> Result<Comparison, BothIdle> {
     if expected.is_idle() && actual.is_idle() {
         return Err(BothIdle);
     }
     let mut comparison = Comparison::default();
-    let ids: BTreeSet<EdgeId> = expected.edges.iter().chain(&actual.edges).map(|edge| edge.id).collect();
+    let ids: BTreeSet<StepId> = expected.steps.iter().chain(&actual.steps).map(|step| step.id).collect();
     for id in ids {
-        let whole = |edge: &Edge| Some(lines(edge, false));
-        let (label, sides) = match (expected.edge(id), actual.edge(id)) {
+        let whole = |step: &Step| Some(lines(step, false));
+        let (label, sides) = match (expected.step(id), actual.step(id)) {
             (Some(expected), Some(actual)) => {
                 comparison.note_label(expected, actual);
                 let differs = differ(expected, actual, &mut comparison.joined);
@@ -111,7 +111,7 @@ fn compare_by(
             (None, None) => continue,
         };
         comparison.differences.extend(sides.map(|(expected, actual, at)| Difference {
-            place: Place::Edge(id),
+            place: Place::Step(id),
             label: label.clone(),
             expected,
             actual,
@@ -122,10 +122,10 @@ fn compare_by(
     Ok(comparison)
 }
 
-/// The lines of an edge that are compared.
-fn lines(edge: &Edge, join: bool) -> Vec<String> {
-    let edge = if join { edge.to_joined() } else { edge.clone() };
-    Edge { breaches: Vec::new(), ..edge }.lines()
+/// The lines of a step that are compared.
+fn lines(step: &Step, join: bool) -> Vec<String> {
+    let step = if join { step.to_joined() } else { step.clone() };
+    Step { breaches: Vec::new(), ..step }.lines()
 }
 
 /// Both sides and the first line that differs, if any does.
@@ -162,12 +162,12 @@ impl Comparison {
         self.differences.first()
     }
 
-    /// `given` is named by its parts, whose number is the subject's doing; the other edges by the case alone.
-    fn note_label(&mut self, expected: &Edge, actual: &Edge) {
-        let differs = expected.label != actual.label && expected.id != EdgeId::GIVEN;
+    /// `given` is named by its parts, whose number is the subject's doing; the other steps by the case alone.
+    fn note_label(&mut self, expected: &Step, actual: &Step) {
+        let differs = expected.label != actual.label && expected.id != StepId::GIVEN;
         if differs && self.relabelled.is_none() {
             let (was, is) = (expected.label.clone(), actual.label.clone());
-            self.relabelled = Some(Relabelled { edge: expected.id, expected: was, actual: is });
+            self.relabelled = Some(Relabelled { step: expected.id, expected: was, actual: is });
         }
     }
 }
@@ -201,8 +201,8 @@ impl Display for Difference {
     /// `rs2 7 -> 9 instead of rs2 7 -> 8`.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match (self.expected_line(), self.actual_line(), &self.expected, &self.actual) {
-            (_, _, _, None) => f.write_str("the edge was never made"),
-            (_, _, None, _) => f.write_str("the edge was not expected"),
+            (_, _, _, None) => f.write_str("the step was never made"),
+            (_, _, None, _) => f.write_str("the step was not expected"),
             (Some(_), Some(actual), ..) if self.is_inserted() => write!(f, "{actual} was not expected"),
             (Some(expected), Some(actual), ..) => write!(f, "{actual} instead of {expected}"),
             (Some(expected), None, ..) => write!(f, "nothing instead of {expected}"),
@@ -215,7 +215,7 @@ impl Display for Difference {
 impl Display for Place {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Edge(id) => id.fmt(f),
+            Self::Step(id) => id.fmt(f),
             Self::Events => f.write_str("events"),
         }
     }

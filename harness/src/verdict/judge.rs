@@ -7,7 +7,7 @@ use crate::case;
 use crate::outcome::Verdict;
 use crate::recording::{Blame, Recording};
 use crate::rules::{Expectation, Rule, broken};
-use crate::timeline::{self, EdgeId, Metrics, Timeline, wrote};
+use crate::timeline::{self, Metrics, StepId, Timeline, wrote};
 use crate::versions::is_overlay;
 
 /// Judge a recording by its blessed timeline and its case's rules, or by the laws alone if there is neither.
@@ -17,7 +17,7 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
     let ruled = ruled(recording);
     let by_rules = matches!(ruled, Ok((_, Expectation::Rules)));
     // A blessed timeline is of runs that went through; of a case without upstream its rules say that it can be.
-    let possible = |edge| blessed.map_or(by_rules, |blessed| blessed.edge(edge).is_some());
+    let possible = |step| blessed.map_or(by_rules, |blessed| blessed.step(step).is_some());
     let evidence = Evidence::of(recording, possible);
     let mut findings = troubles(&evidence);
     let mut blessing = match blessed {
@@ -54,14 +54,14 @@ pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
     let timeline = Timeline::from_recording(recording);
     let expected = Timeline::from_recording(other);
     let others = Evidence::of(other, |_| false);
-    let evidence = Evidence::of(recording, |edge| others.made(edge));
+    let evidence = Evidence::of(recording, |step| others.made(step));
     let mut findings = troubles(&evidence);
     let mut comparison = None;
     match compare_live(&expected, &timeline) {
         Err(BothIdle) => findings.push(idle()),
         Ok(found) => {
             let covered = |difference: &Difference| match difference.place {
-                Place::Edge(edge) => others.covers(edge) && !after_end(&others, edge, difference.expected.is_none()),
+                Place::Step(step) => others.covers(step) && !after_end(&others, step, difference.expected.is_none()),
                 Place::Events => others.lab().is_none() && others.completed,
             };
             let mut found = found;
@@ -121,7 +121,7 @@ fn finish(
 /// The trouble that counts: the lab's first, and the subject's before it.
 fn troubles(evidence: &Evidence) -> Vec<Finding> {
     let lab = evidence.lab().into_iter();
-    let subject = evidence.troubles.iter().filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.edge));
+    let subject = evidence.troubles.iter().filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.step));
     let what = |at: &At| match (at.unsettled, at.trouble.blame, at.trouble.why.clone()) {
         (true, blame, why) => What::Unsettled(blame, why),
         (false, blame, why) => What::Trouble(blame, why),
@@ -129,10 +129,10 @@ fn troubles(evidence: &Evidence) -> Vec<Finding> {
     lab.chain(subject).map(|at| finding(at, what(at))).collect()
 }
 
-/// The first difference of the edges, and the events', as far as they are evidence. Later edges follow from the first.
+/// The first difference of the steps, and the events', as far as they are evidence. Later steps follow from the first.
 fn divergences(comparison: &Comparison, evidence: &Evidence) -> Vec<Finding> {
     let counts = |difference: &&Difference| match difference.place {
-        Place::Edge(edge) => evidence.covers(edge) && !after_end(evidence, edge, difference.actual.is_none()),
+        Place::Step(step) => evidence.covers(step) && !after_end(evidence, step, difference.actual.is_none()),
         Place::Events => evidence.lab().is_none() && evidence.completed,
     };
     let first = comparison.differences.iter().find(counts);
@@ -141,7 +141,7 @@ fn divergences(comparison: &Comparison, evidence: &Evidence) -> Vec<Finding> {
             place: difference.place,
             label: difference.label.clone(),
             line: match difference.place {
-                Place::Edge(edge) => evidence.line(edge).or_else(|| line_of_step(evidence, edge)),
+                Place::Step(step) => evidence.line(step).or_else(|| line_of_step(evidence, step)),
                 Place::Events => None,
             },
             what: What::Divergence(difference.clone()),
@@ -155,26 +155,26 @@ fn is_of_another_case(blessed: &Timeline, actual: &Timeline) -> bool {
     matches!((&blessed.case, &actual.case), (Some(then), Some(now)) if then != now)
 }
 
-/// Whether an edge is missing only because the run had ended before.
-fn after_end(evidence: &Evidence, edge: EdgeId, missing: bool) -> bool {
-    missing && !evidence.completed && evidence.last().is_none_or(|last| edge > last)
+/// Whether a step is missing only because the run had ended before.
+fn after_end(evidence: &Evidence, step: StepId, missing: bool) -> bool {
+    missing && !evidence.completed && evidence.last().is_none_or(|last| step > last)
 }
 
 /// The line of another part of the same step: a part that was never made has no line of its own.
-fn line_of_step(evidence: &Evidence, edge: EdgeId) -> Option<usize> {
-    (0..=edge.part).rev().find_map(|part| evidence.line(EdgeId { part, ..edge }))
+fn line_of_step(evidence: &Evidence, step: StepId) -> Option<usize> {
+    (0..=step.part).rev().find_map(|part| evidence.line(StepId { part, ..step }))
 }
 
-/// The broken laws that upstream's recording does not break at the same edge.
+/// The broken laws that upstream's recording does not break at the same step.
 fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for edge in timeline.edges.iter().filter(|edge| evidence.covers(edge.id)) {
-        let excepted = blessed.and_then(|blessed| blessed.edge(edge.id)).map(|edge| edge.breaches.as_slice());
-        let news = edge.breaches.iter().filter(|breach| !excepted.unwrap_or_default().contains(breach));
+    for step in timeline.steps.iter().filter(|step| evidence.covers(step.id)) {
+        let excepted = blessed.and_then(|blessed| blessed.step(step.id)).map(|step| step.breaches.as_slice());
+        let news = step.breaches.iter().filter(|breach| !excepted.unwrap_or_default().contains(breach));
         findings.extend(news.map(|breach| Finding {
-            place: Place::Edge(edge.id),
-            label: evidence.label(edge.id),
-            line: evidence.line(edge.id),
+            place: Place::Step(step.id),
+            label: evidence.label(step.id),
+            line: evidence.line(step.id),
             what: What::Breach(breach.clone()),
         }));
     }
@@ -183,10 +183,10 @@ fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence
 
 /// What the case itself says of its named pods, whatever is blessed: where that differs, nothing else needs to.
 fn unexpected(recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
-    let found = timeline::unexpected(recording).into_iter().filter(|(edge, _)| evidence.covers(*edge));
-    let finding = |(edge, what)| {
-        let (label, line) = (evidence.label(edge), evidence.line(edge));
-        Finding { place: Place::Edge(edge), label, line, what: What::Unexpected(what) }
+    let found = timeline::unexpected(recording).into_iter().filter(|(step, _)| evidence.covers(*step));
+    let finding = |(step, what)| {
+        let (label, line) = (evidence.label(step), evidence.line(step));
+        Finding { place: Place::Step(step), label, line, what: What::Unexpected(what) }
     };
     found.map(finding).collect()
 }
@@ -203,26 +203,26 @@ pub(super) fn expectation(recording: &Recording) -> Option<Expectation> {
 
 /// The rules that do not hold, as far as there is evidence. Rules that this build cannot read say nothing about the subject.
 fn rules(ruled: Result<(Vec<Rule>, Expectation), String>, recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
-    let at = |edge, what| {
-        let (label, line) = (evidence.label(edge), evidence.line(edge));
-        Finding { place: Place::Edge(edge), label, line, what }
+    let at = |step, what| {
+        let (label, line) = (evidence.label(step), evidence.line(step));
+        Finding { place: Place::Step(step), label, line, what }
     };
     match ruled {
         Ok((rules, _)) => {
             let whole = evidence.completed && evidence.lab().is_none();
-            let broken = broken(&rules, recording, whole).into_iter().filter(|(edge, _)| evidence.covers(*edge));
-            broken.map(|(edge, broken)| at(edge, What::Rule(broken))).collect()
+            let broken = broken(&rules, recording, whole).into_iter().filter(|(step, _)| evidence.covers(*step));
+            broken.map(|(step, broken)| at(step, What::Rule(broken))).collect()
         }
         Err(why) => {
             let why = format!("the rules of the recorded case cannot be read: {why}");
-            vec![at(EdgeId::GIVEN, What::Trouble(Blame::Lab, why))]
+            vec![at(StepId::GIVEN, What::Trouble(Blame::Lab, why))]
         }
     }
 }
 
 fn finding(at: &At, what: What) -> Finding {
     let line = (at.line > 0).then_some(at.line);
-    Finding { place: Place::Edge(at.edge), label: at.label.clone(), line, what }
+    Finding { place: Place::Step(at.step), label: at.label.clone(), line, what }
 }
 
 fn idle() -> Finding {

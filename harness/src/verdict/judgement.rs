@@ -26,7 +26,7 @@ pub struct Judgement {
     pub blessing: Blessing,
     /// Which of several outcomes that was; `None` where there is one.
     pub nearest: Option<Nearest>,
-    /// Everything that speaks against the subject or the lab, in the order of the edges. The first is what a report shows.
+    /// Everything that speaks against the subject or the lab, in the order of the steps. The first is what a report shows.
     pub findings: Vec<Finding>,
     /// Every difference to what was expected, evidence or not.
     pub comparison: Option<Comparison>,
@@ -49,7 +49,7 @@ pub enum Blessing {
     Unblessed,
     /// The case's rules, which are all that is expected.
     Rules,
-    /// Nothing but the laws: the blessed timeline is of another version of the case. With the first edge
+    /// Nothing but the laws: the blessed timeline is of another version of the case. With the first step
     /// that is called differently, if any is.
     Changed(Option<Relabelled>),
 }
@@ -68,7 +68,7 @@ pub struct Nearest {
 pub struct Finding {
     /// Where in the timeline.
     pub place: Place,
-    /// What the edge does; empty for events.
+    /// What the step does; empty for events.
     pub label: String,
     /// The line of the case file, where there is one.
     pub line: Option<usize>,
@@ -83,7 +83,7 @@ pub enum What {
     Divergence(Difference),
     /// The namespace never came to rest; whose fault and why.
     Unsettled(Blame, String),
-    /// The edge could not be made, or something broke; whose fault and why.
+    /// The step could not be made, or something broke; whose fault and why.
     Trouble(Blame, String),
     /// A law was broken.
     Breach(Breach),

@@ -1,7 +1,7 @@
 //! Verdicts: what a recording says about its subject.
 //!
 //! Three are possible. *Conformant*: the subject did what the blessed timeline says and broke no law. *Non-conformant*: it
-//! did something else, wrote what a law forbids, never came to rest, or left the next edge impossible. *Inconclusive*: the
+//! did something else, wrote what a law forbids, never came to rest, or left the next step impossible. *Inconclusive*: the
 //! lab broke first, so nothing is said about the subject. What was recorded and settled before the lab broke is still
 //! evidence; what came after it is not. Doing nothing is never a pass.
 //!

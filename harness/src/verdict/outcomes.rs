@@ -13,7 +13,7 @@ use super::judgement::{Blessing, Judgement, Nearest, What};
 use crate::outcome::Verdict;
 use crate::recording::Recording;
 use crate::rules::Expectation;
-use crate::timeline::{Blessed, EdgeId, Timeline};
+use crate::timeline::{Blessed, StepId, Timeline};
 
 /// Judge a recording by what is blessed of its case.
 #[must_use]
@@ -71,12 +71,12 @@ pub fn outcomes(timelines: &[Timeline]) -> Result<Vec<(Timeline, u32)>, Disagree
     groups.iter().map(|group| Ok((agree(group)?, seen(group)))).collect()
 }
 
-/// The first edge at which these outcomes are not all the same, if there is one.
+/// The first step at which these outcomes are not all the same, if there is one.
 #[must_use]
-pub fn parting(blessed: &Blessed) -> Option<EdgeId> {
+pub fn parting(blessed: &Blessed) -> Option<StepId> {
     let first = blessed.first();
-    let differs = |edge: &&crate::timeline::Edge| blessed.outcomes().any(|other| other.edge(edge.id) != Some(*edge));
-    first.edges.iter().find(differs).map(|edge| edge.id)
+    let differs = |step: &&crate::timeline::Step| blessed.outcomes().any(|other| other.step(step.id) != Some(*step));
+    first.steps.iter().find(differs).map(|step| step.id)
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
 
     const SEVERAL: &str = "expectation: outcomes\n";
 
-    /// An edge after which rs1 has these sizes.
+    /// A step after which rs1 has these sizes.
     fn film(sizes: &[i32]) -> Film {
         let web = with(&deployment("web", 10, "app:1"), &revision(1));
         let set = with(&owned_set(&web, "1", "app:1", 10), &serde_json::json!({"status": ready(10)}));
@@ -145,9 +145,9 @@ mod tests {
         let all = [&[9][..], &[8], &[8], &[8, 7], &[8]].map(timeline);
         let found = outcomes(&all).unwrap();
         assert_eq!(found.iter().map(|(_, seen)| *seen).collect::<Vec<_>>(), [3, 1, 1]);
-        assert_eq!(found[0].0.edges, timeline(&[8]).edges);
+        assert_eq!(found[0].0.steps, timeline(&[8]).steps);
         assert_eq!(outcomes(&[]), Err(Disagreement::Nothing));
-        assert_eq!(parting(&three()), Some(EdgeId { index: 1, part: 0 }));
+        assert_eq!(parting(&three()), Some(StepId { index: 1, part: 0 }));
         assert_eq!(parting(&timeline(&[9]).into()), None);
     }
 
@@ -155,6 +155,6 @@ mod tests {
     fn a_resize_that_was_split_is_no_outcome_of_its_own() {
         let found = outcomes(&[timeline(&[8, 7]), timeline(&[7])]).unwrap();
         assert_eq!(found.len(), 1);
-        assert!(found[0].0.edges[1].joined);
+        assert!(found[0].0.steps[1].joined);
     }
 }

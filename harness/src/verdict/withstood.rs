@@ -3,7 +3,7 @@
 //! How it got there may differ, as a crash costs a conflict and a lagging view a detour. What must be the same is where it ends, which
 //! ReplicaSets it made, and under which revisions; and the laws must hold at every frame, and rest come at the end.
 //! A case's rules must hold as well; of a config-restart controller, which waits before it acts and after a crash waits again, all but those
-//! that say at which edge.
+//! that say at which step.
 
 use super::judge::judge_live;
 use super::judgement::What;
@@ -63,8 +63,8 @@ pub fn withstood(reference: &Recording, faulted: &Recording) -> Withstood {
 /// Where the last checkpoints differ.
 fn ends(expected: &Timeline, actual: &Timeline) -> Vec<String> {
     let last = |timeline: &Timeline| {
-        let edge = timeline.edges.last();
-        edge.into_iter().flat_map(|edge| &edge.checkpoint).map(ToString::to_string).collect::<Vec<_>>()
+        let step = timeline.steps.last();
+        step.into_iter().flat_map(|step| &step.checkpoint).map(ToString::to_string).collect::<Vec<_>>()
     };
     let (expected, actual) = (last(expected), last(actual));
     let missing = expected.iter().filter(|line| !actual.contains(line)).map(|line| format!("at the end not `{line}`"));
@@ -75,7 +75,7 @@ fn ends(expected: &Timeline, actual: &Timeline) -> Vec<String> {
 /// Which ReplicaSets were made, and which revisions they ever had.
 fn made(expected: &Timeline, actual: &Timeline) -> Vec<String> {
     let summary = |timeline: &Timeline| {
-        let decisions = timeline.edges.iter().flat_map(|edge| &edge.decisions);
+        let decisions = timeline.steps.iter().flat_map(|step| &step.decisions);
         let mut lines: Vec<String> = decisions
             .filter_map(|decision| {
                 let revision = decision.details.iter().find(|field| field.key == "revision");
@@ -154,8 +154,8 @@ mod tests {
     }
 
     #[rstest]
-    #[case::that_says_when("deployment", "edge < 1", false)]
-    #[case::that_says_when_of_restarts("config-restart", "edge < 1", true)]
+    #[case::that_says_when("deployment", "step < 1", false)]
+    #[case::that_says_when_of_restarts("config-restart", "step < 1", true)]
     #[case::of_restarts("config-restart", "replicaSets[0].spec.replicas < 5", false)]
     fn a_rule_of_the_case(#[case] judged: &str, #[case] rule: &str, #[case] stands: bool) {
         let with_rule = |mut recording: Recording| {

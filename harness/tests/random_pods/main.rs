@@ -107,7 +107,7 @@ fn case(family: &Family, seed: u64, number: usize) -> String {
         [one] => format!("alive: {}", list(one)),
         several => format!("anyOf: [{}]", several.iter().map(|set| list(set)).collect::<Vec<_>>().join(", ")),
     };
-    line(&format!("edges:\n  - scale: {{replicaset: web, replicas: {}}}", family.wanted));
+    line(&format!("steps:\n  - scale: {{replicaset: web, replicas: {}}}", family.wanted));
     line(&format!("    expect: {{{expect}}}"));
     text
 }

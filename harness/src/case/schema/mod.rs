@@ -27,10 +27,10 @@ pub fn schema() -> Value {
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "a case of lockstep",
-        "description": "What the world does to Deployments, edge by edge. Written by `lockstep schema`; do not edit.",
+        "description": "What the world does to Deployments, step by step. Written by `lockstep schema`; do not edit.",
         "type": "object",
         "additionalProperties": false,
-        "required": ["description", "edges"],
+        "required": ["description", "steps"],
         "properties": fields,
         "not": {"required": ["nodes", "bindings"], "properties": {"bindings": {"const": "held"}}},
         "definitions": definitions,
@@ -55,15 +55,15 @@ fn field(name: &str) -> Value {
         ),
         "terminations" => told(
             words(&["auto", "held"]),
-            "Who finishes deletions: the lab at once, or the case, by `terminate` edges.",
+            "Who finishes deletions: the lab at once, or the case, by `terminate` steps.",
         ),
         "pods" => {
             told(words(&["held", "real"]), "Who runs the pods: nobody but the case, or a kubelet where there is one.")
         }
-        "given" => told(reference("steps"), "Made one by one before the first edge; compared as one block."),
-        "edges" => told(
+        "given" => told(reference("steps"), "Made one by one before the first step; compared as one block."),
+        "steps" => told(
             json!({"type": "array", "minItems": 1, "items": reference("step")}),
-            "What the world does. After each edge the lab waits until nothing more will happen.",
+            "What the world does. After each step the lab waits until nothing more will happen.",
         ),
         "with" => told(
             mapping(&[("deployment", words(&["upstream", "ours"]))], &["deployment"]),

@@ -50,7 +50,7 @@ fn some_pods(atomic: bool) -> Value {
     let named = told(by_name, "Pods by the names that the case has given them, in this order.");
     let mut fields = vec![("pods", count), ("of", reference("of"))];
     if atomic {
-        fields.push(("atomic", told(json!({"type": "boolean"}), "One edge for all of them instead of one each.")));
+        fields.push(("atomic", told(json!({"type": "boolean"}), "One step for all of them instead of one each.")));
     }
     any_of([mapping(&fields, &["pods"]), mapping(&[("pods", named)], &["pods"])])
 }

@@ -94,12 +94,12 @@ fn operation(name: &str, refused: bool) -> Value {
         ),
         "ready" => (
             reference("readyPods"),
-            "Pods become Running and Ready: oldest first, of the newest ReplicaSet first, one edge each.",
+            "Pods become Running and Ready: oldest first, of the newest ReplicaSet first, one sub-step each.",
         ),
-        "unready" => (reference("somePods"), "Ready pods become not ready, one edge each."),
-        "fail" => (reference("somePods"), "Pods fail, one edge each."),
-        "succeed" => (reference("somePods"), "Pods succeed, one edge each."),
-        "terminate" => (reference("somePods"), "Deletions finish, one edge each; with `terminations: held`."),
+        "unready" => (reference("somePods"), "Ready pods become not ready, one sub-step each."),
+        "fail" => (reference("somePods"), "Pods fail, one sub-step each."),
+        "succeed" => (reference("somePods"), "Pods succeed, one sub-step each."),
+        "terminate" => (reference("somePods"), "Deletions finish, one sub-step each; with `terminations: held`."),
         "pods" => (reference("naming"), "Pods get names, oldest first, and traits."),
         "advance" => (
             any_of([
@@ -126,7 +126,7 @@ fn beside(name: &str) -> Value {
         ),
         "label" => told(reference("name"), "A name for the moment of this step, for `advance: {to, since}`."),
         "expect" => told(reference("expect"), "Which of the named pods live on."),
-        "during" => told(reference("during"), "Other steps in the middle of this one's edge."),
+        "during" => told(reference("during"), "Other steps in the middle of this one's step."),
         "fault" => told(reference("fault"), "What goes wrong between the subject and the server."),
         _ => json!({}),
     }
@@ -138,7 +138,7 @@ fn during() -> Value {
         json!({"type": "string", "pattern": "^\\s*\\S+\\s+(created(\\s+[0-9]+)?|deleted|-?[0-9]+\\s+->\\s+-?[0-9]+|revision=[0-9]+)\\s*$"}),
         "What the subject asks for: `rs1 5 -> 4`, `rs2 created 3`, `rs1 deleted`, `web revision=2`. Its request waits.",
     );
-    let held = told(words(&WATCHED), "A kind (plural): what becomes of it during the edge is kept from the subject.");
+    let held = told(words(&WATCHED), "A kind (plural): what becomes of it during the step is kept from the subject.");
     let some = json!({"type": "array", "minItems": 1, "items": reference("innerStep")});
     any_of([
         mapping(&[("decision", decision), ("do", some)], &["decision", "do"]),

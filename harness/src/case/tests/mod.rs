@@ -8,26 +8,26 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::model::{
-    Bindings, Cascade, Case, Count, DecidedWhat, During, Edge, Life, Moment, PatchKind, Phase, Place, Pods, Readiness,
-    Target, Terminations, Traits,
+    Bindings, Cascade, Case, Count, DecidedWhat, During, Life, Moment, Operation, PatchKind, Phase, Place, Pods,
+    Readiness, Target, Terminations, Traits,
 };
 use super::{CaseError, find, load, parse};
 
 mod restarts;
 mod ruled;
 
-/// A case with one Deployment and these edges.
-fn text(edges: &str) -> String {
+/// A case with one Deployment and these steps.
+fn text(steps: &str) -> String {
     let given = "given:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
-    format!("description: x\nterminations: held\n{given}edges:\n{edges}\n")
+    format!("description: x\nterminations: held\n{given}steps:\n{steps}\n")
 }
 
 fn read(text: &str) -> Case {
     parse("cases/x.yaml", "x", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn edge(step: &str) -> Edge {
-    read(&text(&format!("  - set: {{image: \"app:2\"}}\n  - {step}"))).edges.remove(1).edge
+fn operation(step: &str) -> Operation {
+    read(&text(&format!("  - set: {{image: \"app:2\"}}\n  - {step}"))).steps.remove(1).operation
 }
 
 /// Every finding as `line: what`.
@@ -52,12 +52,12 @@ fn every_case_of_the_repository_reads() {
 #[test]
 fn a_case_knows_its_parts() {
     let case = read(
-        "description: x\nnodes: [n1, n2]\nterminations: held\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\nedges:\n  - pause: web\n  - undo: {toRevision: 9}\n    refused: {message: unable}\n",
+        "description: x\nnodes: [n1, n2]\nterminations: held\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\n  - ready: {pods: all}\nsteps:\n  - pause: web\n  - undo: {toRevision: 9}\n    refused: {message: unable}\n",
     );
     assert_eq!((case.nodes, case.terminations), (vec!["n1".to_owned(), "n2".to_owned()], Terminations::Held));
     assert_eq!(case.given.iter().map(|step| step.line).collect::<Vec<_>>(), [5, 6]);
-    assert_eq!(case.edges.iter().map(|step| step.line).collect::<Vec<_>>(), [8, 9]);
-    assert_eq!(case.edges[1].refused.as_deref(), Some("unable"));
+    assert_eq!(case.steps.iter().map(|step| step.line).collect::<Vec<_>>(), [8, 9]);
+    assert_eq!(case.steps[1].refused.as_deref(), Some("unable"));
 }
 
 #[test]
@@ -65,10 +65,10 @@ fn pods_get_names_and_traits_and_a_case_says_who_lives_on() {
     let case = read(
         "description: x\ncontrollers: [replicaset]\nbindings: held\ngiven:\n  - replicaset: {name: web, replicas: 3, image: \"app:1\"}\n  \
          - pods: {name: {b: {node: n1, ready: {since: -2h}, deletionCost: 5}, a: {node: null, phase: Unknown}, c: {restarts: {sidecars: 2}}}}\n\
-         edges:\n  - scale: 2\n    expect: {anyOf: [[a, b], [a, c]]}\n  - fail: {pods: [b, a]}\n",
+         steps:\n  - scale: 2\n    expect: {anyOf: [[a, b], [a, c]]}\n  - fail: {pods: [b, a]}\n",
     );
     assert_eq!((case.controllers.to_string().as_str(), case.bindings), ("replicaset", Bindings::Held));
-    let Edge::Name(naming) = &case.given[1].edge else { panic!() };
+    let Operation::Name(naming) = &case.given[1].operation else { panic!() };
     let b = Traits {
         node: Some(Place::On("n1".to_owned())),
         ready: Some(Readiness::Since(-7200)),
@@ -79,17 +79,17 @@ fn pods_get_names_and_traits_and_a_case_says_who_lives_on() {
     let c = Traits { sidecar_restarts: Some(2), ..Traits::default() };
     let expected = [("b", b), ("a", a), ("c", c)].map(|(name, traits)| (name.to_owned(), traits));
     assert_eq!(naming.names, expected);
-    assert_eq!(case.edges[0].edge, Edge::Scale { target: target("replicaset", "web"), replicas: 2 });
-    assert_eq!(case.edges[0].expect.as_ref().unwrap().to_string(), "a,b or a,c");
-    let Edge::Fail(pods) = &case.edges[1].edge else { panic!() };
+    assert_eq!(case.steps[0].operation, Operation::Scale { target: target("replicaset", "web"), replicas: 2 });
+    assert_eq!(case.steps[0].expect.as_ref().unwrap().to_string(), "a,b or a,c");
+    let Operation::Fail(pods) = &case.steps[1].operation else { panic!() };
     assert_eq!((pods.names.join(","), pods.count), ("b,a".to_owned(), Count::Exactly(2)));
 }
 
 #[test]
 fn the_short_form_of_a_replica_set_stands_for_a_manifest() {
     let short = "replicaset: {name: web, replicas: 2, image: \"app:1\", minReadySeconds: 5, podLabels: {tier: front}, owner: configmap/family}";
-    let case = read(&format!("description: x\ngiven:\n  - {short}\nedges:\n  - scale: 1\n"));
-    let Edge::Apply(manifest) = &case.given[0].edge else { panic!() };
+    let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - scale: 1\n"));
+    let Operation::Apply(manifest) = &case.given[0].operation else { panic!() };
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "family", "controller": true});
     assert_eq!(manifest["metadata"], json!({"name": "web", "ownerReferences": [owner]}));
     let template = json!({"metadata": {"labels": {"app": "web", "tier": "front"}},
@@ -106,35 +106,35 @@ fn a_name_is_the_area_and_the_file() {
 }
 
 #[rstest]
-#[case::scale("scale: 12", Edge::Scale { target: target("deployment", "web"), replicas: 12 })]
-#[case::scale_named("scale: {deployment: web, replicas: 0}", Edge::Scale { target: target("deployment", "web"), replicas: 0 })]
-#[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Edge::Scale { target: target("replicaset", "rs1"), replicas: 5 })]
-#[case::pause("pause: web", Edge::Pause("web".to_owned()))]
-#[case::pause_the_only("pause: {}", Edge::Pause("web".to_owned()))]
-#[case::resume_the_only("resume:", Edge::Resume("web".to_owned()))]
-#[case::restart("restart: {deployment: web}", Edge::Restart("web".to_owned()))]
-#[case::undo("undo: {}", Edge::Undo { deployment: "web".to_owned(), to_revision: 0 })]
-#[case::undo_to("undo: {toRevision: 2}", Edge::Undo { deployment: "web".to_owned(), to_revision: 2 })]
-#[case::advance("advance: 1h 30m", Edge::Advance(Duration::from_secs(5400)))]
-#[case::delete("delete: pod/a", Edge::Delete { target: target("pod", "a"), cascade: Cascade::Background })]
+#[case::scale("scale: 12", Operation::Scale { target: target("deployment", "web"), replicas: 12 })]
+#[case::scale_named("scale: {deployment: web, replicas: 0}", Operation::Scale { target: target("deployment", "web"), replicas: 0 })]
+#[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Operation::Scale { target: target("replicaset", "rs1"), replicas: 5 })]
+#[case::pause("pause: web", Operation::Pause("web".to_owned()))]
+#[case::pause_the_only("pause: {}", Operation::Pause("web".to_owned()))]
+#[case::resume_the_only("resume:", Operation::Resume("web".to_owned()))]
+#[case::restart("restart: {deployment: web}", Operation::Restart("web".to_owned()))]
+#[case::undo("undo: {}", Operation::Undo { deployment: "web".to_owned(), to_revision: 0 })]
+#[case::undo_to("undo: {toRevision: 2}", Operation::Undo { deployment: "web".to_owned(), to_revision: 2 })]
+#[case::advance("advance: 1h 30m", Operation::Advance(Duration::from_secs(5400)))]
+#[case::delete("delete: pod/a", Operation::Delete { target: target("pod", "a"), cascade: Cascade::Background })]
 #[case::delete_orphan(
     "delete: {target: deployment/web, cascade: orphan}",
-    Edge::Delete { target: target("deployment", "web"), cascade: Cascade::Orphan })]
+    Operation::Delete { target: target("deployment", "web"), cascade: Cascade::Orphan })]
 #[case::patch(
     "patch: {target: replicaset/rs2, type: json, patch: [{op: remove, path: /a}]}",
-    Edge::Patch { target: target("replicaset", "rs2"), kind: PatchKind::Json, patch: json!([{"op": "remove", "path": "/a"}]) })]
+    Operation::Patch { target: target("replicaset", "rs2"), kind: PatchKind::Json, patch: json!([{"op": "remove", "path": "/a"}]) })]
 #[case::patch_strategic(
     "patch: {target: deployment/web, patch: {spec: {paused: true}}}",
-    Edge::Patch { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) })]
-#[case::ready("ready: {pods: all}", Edge::Ready(Pods::default()))]
+    Operation::Patch { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) })]
+#[case::ready("ready: {pods: all}", Operation::Ready(Pods::default()))]
 #[case::ready_of(
     "ready: {pods: 2, of: {revision: 1, deployment: web}, atomic: true}",
-    Edge::Ready(Pods {
+    Operation::Ready(Pods {
         deployment: Some("web".to_owned()), revision: Some(1), count: Count::Exactly(2), atomic: true, ..Pods::default()
     }))]
-#[case::terminate("terminate: {pods: 1}", Edge::Terminate(Pods { count: Count::Exactly(1), ..Pods::default() }))]
-fn forms_of_a_step(#[case] step: &str, #[case] expected: Edge) {
-    assert_eq!(edge(step), expected);
+#[case::terminate("terminate: {pods: 1}", Operation::Terminate(Pods { count: Count::Exactly(1), ..Pods::default() }))]
+fn forms_of_a_step(#[case] step: &str, #[case] expected: Operation) {
+    assert_eq!(operation(step), expected);
 }
 
 #[rstest]
@@ -145,7 +145,7 @@ fn forms_of_a_step(#[case] step: &str, #[case] expected: Edge) {
 #[case("decision: web revision=2, do: [{pause: web}]", None, DecidedWhat::Revision(2))]
 fn moments_of_a_decision(#[case] during: &str, #[case] set: Option<u32>, #[case] what: DecidedWhat) {
     let case = read(&text(&format!("  - set: {{image: \"app:2\"}}\n    during: {{{during}}}")));
-    let Some(During { moment: Moment::Decision(decided), steps }) = &case.edges[0].during else { panic!() };
+    let Some(During { moment: Moment::Decision(decided), steps }) = &case.steps[0].during else { panic!() };
     assert_eq!((decided.deployment.as_str(), decided.set, decided.what), ("web", set, what));
     assert_eq!(steps.len(), 1);
 }
@@ -155,7 +155,7 @@ fn a_kind_is_held_with_steps_or_without() {
     let case = read(&text(
         "  - scale: 12\n    during: {held: replicasets, do: [{scale: 8}]}\n  - scale: 3\n    during: {held: pods}",
     ));
-    let held = |at: usize| case.edges[at].during.as_ref().map(|during| (during.moment.clone(), during.steps.len()));
+    let held = |at: usize| case.steps[at].during.as_ref().map(|during| (during.moment.clone(), during.steps.len()));
     assert_eq!(held(0), Some((Moment::Held("replicasets".to_owned()), 1)));
     assert_eq!(held(1), Some((Moment::Held("pods".to_owned()), 0)));
 }
@@ -174,14 +174,14 @@ fn a_kind_is_held_with_steps_or_without() {
 #[case("{watch: pods, event: 2, action: repeat}", "event 2 of pods: twice")]
 fn faults(#[case] fault: &str, #[case] expected: &str) {
     let case = read(&text(&format!("  - scale: 5\n    fault: {fault}")));
-    assert_eq!(crate::driver::between::fault(case.edges[0].fault.as_ref().unwrap()), expected);
+    assert_eq!(crate::driver::between::fault(case.steps[0].fault.as_ref().unwrap()), expected);
 }
 
 #[test]
 fn a_subject_is_stopped_and_started() {
     let case = read(&text("  - subject: stop\n  - scale: 5\n  - subject: start"));
-    let edges: Vec<_> = case.edges.into_iter().map(|step| step.edge).collect();
-    assert_eq!((&edges[0], &edges[2]), (&Edge::Subject(Life::Stop), &Edge::Subject(Life::Start)));
+    let steps: Vec<_> = case.steps.into_iter().map(|step| step.operation).collect();
+    assert_eq!((&steps[0], &steps[2]), (&Operation::Subject(Life::Stop), &Operation::Subject(Life::Start)));
 }
 
 fn target(kind: &str, name: &str) -> Target {
@@ -190,14 +190,16 @@ fn target(kind: &str, name: &str) -> Target {
 
 #[test]
 fn set_takes_a_container_and_variables() {
-    let Edge::Set { container, image, env, .. } = edge("set: {container: app, env: {A: \"1\"}}") else { panic!() };
+    let Operation::Set { container, image, env, .. } = operation("set: {container: app, env: {A: \"1\"}}") else {
+        panic!()
+    };
     assert_eq!((container.as_deref(), image), (Some("app"), None));
     assert_eq!(env.get("A").map(String::as_str), Some("1"));
 }
 
 #[test]
 fn together_holds_steps() {
-    let Edge::Together(steps) = edge("together: [{scale: 5}, {set: {image: \"app:3\"}}]") else { panic!() };
+    let Operation::Together(steps) = operation("together: [{scale: 5}, {set: {image: \"app:3\"}}]") else { panic!() };
     assert_eq!(steps.len(), 2);
 }
 
@@ -205,8 +207,8 @@ fn together_holds_steps() {
 fn the_short_form_stands_for_a_manifest() {
     let short = "deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 1, maxUnavailable: 25%, minReadySeconds: 5, \
                  progressDeadlineSeconds: 60, revisionHistoryLimit: 2, paused: true, annotations: {a: b}, labels: {c: d}}";
-    let case = read(&format!("description: x\ngiven:\n  - {short}\nedges:\n  - pause: api\n"));
-    let Edge::Apply(manifest) = &case.given[0].edge else { panic!() };
+    let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - pause: api\n"));
+    let Operation::Apply(manifest) = &case.given[0].operation else { panic!() };
     assert_eq!(
         *manifest,
         json!({
@@ -243,7 +245,7 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::unnamed("  - scale: 1\n    expect: {alive: [a]}", "no pod is called `a`")]
 #[case::unnamed_moved("  - fail: {pods: [a]}", "no pod is called `a`")]
 #[case::expected_how("  - scale: 1\n    expect: {}", "who is expected?")]
-#[case::expected_of_many("  - ready: {pods: all}\n    expect: {alive: []}", "`expect` is for one edge")]
+#[case::expected_of_many("  - ready: {pods: all}\n    expect: {alive: []}", "`expect` is for one step")]
 #[case::no_such_set("  - scale: {replicaset: wep, replicas: 1}", "there is no ReplicaSet `wep`")]
 #[case::scaled_twice("  - scale: {deployment: web, replicaset: rs1, replicas: 1}", "`scale` scales one thing")]
 #[case::no_such_owner("  - replicaset: {name: x, image: x, owner: family}", "`family` is no owner")]
@@ -314,7 +316,7 @@ fn the_short_form_stands_for_a_manifest() {
 )]
 #[case::during_nothing("  - scale: 1\n    during: {decision: rs1 5 -> 4, do: []}", "`during` does nothing")]
 #[case::during_without_do("  - scale: 1\n    during: {decision: rs1 5 -> 4}", "`during` without `do`")]
-#[case::held_by_several("  - ready: {pods: all}\n    during: {held: pods}", "`held` on a step of several edges")]
+#[case::held_by_several("  - ready: {pods: all}\n    during: {held: pods}", "`held` on a step of several steps")]
 #[case::held_what("  - scale: 1\n    during: {held: replicaset}", "what is held cannot be `replicaset`")]
 #[case::during_in_during(
     "  - scale: 1\n    during: {held: pods, do: [{scale: 2, during: {held: pods}}]}",
@@ -376,27 +378,27 @@ fn the_short_form_stands_for_a_manifest() {
     "  - subject: stop\n  - scale: 1\n    fault: {}\n  - subject: start",
     "`fault` while the subject is stopped"
 )]
-fn a_mistake_in_a_step(#[case] edges: &str, #[case] expected: &str) {
-    let found = findings(&text(edges));
+fn a_mistake_in_a_step(#[case] steps: &str, #[case] expected: &str) {
+    let found = findings(&text(steps));
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].split_once(": ").unwrap().1, expected);
 }
 
 #[rstest]
 #[case::empty("", &["1: the file is empty"])]
-#[case::no_edges("description: x\ngiven:\n  - deployment: {name: web, image: x}\n", &["1: the case has no edges"])]
-#[case::empty_edges("description: x\ngiven:\n  - deployment: {name: web, image: x}\nedges: []\n", &["4: the case has no edges"])]
-#[case::no_description("given:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["1: the case has no description"])]
-#[case::no_deployment("description: x\nedges:\n  - pause: {}\n", &["1: the case makes no Deployment", "3: there is no Deployment"])]
-#[case::not_held("description: x\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - terminate: {pods: all}\n", &["5: `terminate` without held terminations"])]
-#[case::controllers("description: x\ncontrollers: [daemonset]\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: a controller cannot be `daemonset`"])]
-#[case::nodes_and_held_bindings("description: x\nnodes: [a]\nbindings: held\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: `nodes` where pods wait for the case to give them one"])]
-#[case::which_set("description: x\ngiven:\n  - replicaset: {name: a, image: x}\n  - replicaset: {name: b, image: x}\nedges:\n  - pods: {name: {c: {ready: true}}}\n", &["6: the pods of which ReplicaSet?"])]
-#[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nedges:\n  - pause: web\n", &["2: node `a` is there already"])]
+#[case::no_steps("description: x\ngiven:\n  - deployment: {name: web, image: x}\n", &["1: the case has no steps"])]
+#[case::empty_steps("description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps: []\n", &["4: the case has no steps"])]
+#[case::no_description("given:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["1: the case has no description"])]
+#[case::no_deployment("description: x\nsteps:\n  - pause: {}\n", &["1: the case makes no Deployment", "3: there is no Deployment"])]
+#[case::not_held("description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - terminate: {pods: all}\n", &["5: `terminate` without held terminations"])]
+#[case::controllers("description: x\ncontrollers: [daemonset]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: a controller cannot be `daemonset`"])]
+#[case::nodes_and_held_bindings("description: x\nnodes: [a]\nbindings: held\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: `nodes` where pods wait for the case to give them one"])]
+#[case::which_set("description: x\ngiven:\n  - replicaset: {name: a, image: x}\n  - replicaset: {name: b, image: x}\nsteps:\n  - pods: {name: {c: {ready: true}}}\n", &["6: the pods of which ReplicaSet?"])]
+#[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: node `a` is there already"])]
 #[case::duplicate_key("description: x\ndescription: y\n", &["2: `description` is there twice"])]
-#[case::not_yaml("description: [x\nedges: y\n", &["2: this is not YAML"])]
+#[case::not_yaml("description: [x\nsteps: y\n", &["2: this is not YAML"])]
 #[case::every_mistake_at_once(
-    "description: x\ngiven:\n  - deployment: {name: web, imagine: x}\nedges:\n  - scale: -1\n  - pause: wep\n",
+    "description: x\ngiven:\n  - deployment: {name: web, imagine: x}\nsteps:\n  - scale: -1\n  - pause: wep\n",
     &["3: the deployment has no `image`", "3: unknown field `imagine`", "5: the number of replicas cannot be -1", "6: there is no Deployment `wep`"])]
 fn a_mistake_in_a_case(#[case] text: &str, #[case] expected: &[&str]) {
     assert_eq!(findings(text), expected);
@@ -406,8 +408,8 @@ fn a_mistake_in_a_case(#[case] text: &str, #[case] expected: &[&str]) {
 #[case("  - scale: -1\n    refused: {message: must be}")]
 #[case("  - deployment: {name: web, image: x, maxSurge: 0, maxUnavailable: 0}\n    refused: {message: may not be 0}")]
 #[case("  - undo: {}\n    refused: {message: no rollout history}")]
-fn what_a_server_must_refuse_may_be_wrong(#[case] edges: &str) {
-    assert_eq!(findings(&text(edges)), Vec::<String>::new());
+fn what_a_server_must_refuse_may_be_wrong(#[case] steps: &str) {
+    assert_eq!(findings(&text(steps)), Vec::<String>::new());
 }
 
 #[test]

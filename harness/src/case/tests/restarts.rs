@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use rstest::rstest;
 
-use super::super::model::{Beside, Edge};
+use super::super::model::{Beside, Operation};
 use super::super::{RestartOptions, RestartProfile};
 use super::{findings, read};
 
-/// A case of config restarts with these lines after its edges.
-fn of_restarts(fields: &str, edges: &str, rules: &str) -> String {
+/// A case of config restarts with these lines after its steps.
+fn of_restarts(fields: &str, steps: &str, rules: &str) -> String {
     let given = "given:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
-    format!("description: x\ncontrollers: [config-restart]\n{fields}{given}edges:\n{edges}\n{rules}")
+    format!("description: x\ncontrollers: [config-restart]\n{fields}{given}steps:\n{steps}\n{rules}")
 }
 
 const RULES: &str = "expectation: rules\nrules: {finally: [\"restarts('deployment/web') == 1\"]}\n";
@@ -19,8 +19,8 @@ const RULES: &str = "expectation: rules\nrules: {finally: [\"restarts('deploymen
 #[test]
 fn a_case_of_restarts_says_how_and_when() {
     let fields = "with: {deployment: ours}\nrestart: {profile: xing, gracePeriod: 1s, budget: {restarts: 3, period: 10m}, dryRun: true}\n";
-    let edges = "  - scale: 4\n    label: scaled\n  - advance: {to: 6s, since: scaled}";
-    let case = read(&of_restarts(fields, edges, RULES));
+    let steps = "  - scale: 4\n    label: scaled\n  - advance: {to: 6s, since: scaled}";
+    let case = read(&of_restarts(fields, steps, RULES));
     let expected = RestartOptions {
         profile: RestartProfile::Xing,
         grace: Some(Duration::from_secs(1)),
@@ -29,8 +29,11 @@ fn a_case_of_restarts_says_how_and_when() {
         ..RestartOptions::default()
     };
     assert_eq!((case.beside, case.waits()), (Some(Beside::Ours), Duration::from_secs(6)));
-    assert_eq!((case.restart, case.edges[0].label.as_deref()), (expected, Some("scaled")));
-    assert_eq!(case.edges[1].edge, Edge::AdvanceTo { to: Duration::from_secs(6), since: "scaled".to_owned() });
+    assert_eq!((case.restart, case.steps[0].label.as_deref()), (expected, Some("scaled")));
+    assert_eq!(
+        case.steps[1].operation,
+        Operation::AdvanceTo { to: Duration::from_secs(6), since: "scaled".to_owned() }
+    );
 }
 
 #[rstest]
@@ -49,6 +52,6 @@ fn a_case_of_restarts_says_how_and_when() {
     RULES,
     "9: the label `a` is there already"
 )]
-fn a_bad_case_of_restarts(#[case] fields: &str, #[case] edges: &str, #[case] rules: &str, #[case] expected: &str) {
-    assert_eq!(findings(&of_restarts(fields, edges, rules)), [expected]);
+fn a_bad_case_of_restarts(#[case] fields: &str, #[case] steps: &str, #[case] rules: &str, #[case] expected: &str) {
+    assert_eq!(findings(&of_restarts(fields, steps, rules)), [expected]);
 }

@@ -6,7 +6,7 @@ use rstest::rstest;
 use super::super::parse;
 use super::{findings, read, text};
 
-/// A case with these lines after its edges.
+/// A case with these lines after its steps.
 fn ruled(lines: &str) -> String {
     text("  - scale: 4") + lines
 }
@@ -36,23 +36,23 @@ fn bad_rules_are_bad_cases(#[case] lines: &str, #[case] expected: &str) {
 
 #[test]
 fn a_rules_mistake_is_shown_at_its_own_column() {
-    let error = parse("cases/x.yaml", "x", &ruled("rules:\n  always: [\"edge == 0 || replicasets.size() < 3\"]\n"))
+    let error = parse("cases/x.yaml", "x", &ruled("rules:\n  always: [\"step == 0 || replicasets.size() < 3\"]\n"))
         .unwrap_err();
     assert_snapshot!(error.to_string(), @r#"
     error: unknown name `replicasets`
      --> cases/x.yaml:8:26
       |
-    8 |   always: ["edge == 0 || replicasets.size() < 3"]
+    8 |   always: ["step == 0 || replicasets.size() < 3"]
       |                          ^^^^^^^^^^^ did you mean `replicaSets`?
       |
-      = help: known are deployment, deployments, replicaSets, pods, statefulSets, daemonSets, configMaps, secrets, edge, settled
+      = help: known are deployment, deployments, replicaSets, pods, statefulSets, daemonSets, configMaps, secrets, step, settled
     "#);
 }
 
 /// A case of rules alone whose only rule is none has one mistake.
 #[test]
 fn a_rule_that_is_none_is_told_of_once() {
-    let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\nedges:\n  - scale: 4\n\
+    let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 3, image: \"app:1\"}\nsteps:\n  - scale: 4\n\
                 expectation: rules\nrules:\n  finally: [\"deployment.speck.replicas == 4\"]\n";
     let error = parse("a/b.yaml", "a/b", text).unwrap_err().to_string();
     assert!(error.starts_with("error: a Deployment has no field `speck`"), "{error}");

@@ -1,14 +1,14 @@
-//! A timeline as a picture: edges from left to right, a lane for each Deployment and ReplicaSet from top to bottom.
+//! A timeline as a picture: steps from left to right, a lane for each Deployment and ReplicaSet from top to bottom.
 //!
-//! Both pictures of a case have one frame: the same edges, lanes and scale, so that what differs is seen without reading a number.
+//! Both pictures of a case have one frame: the same steps, lanes and scale, so that what differs is seen without reading a number.
 
 use std::fmt::Write;
 
 use super::escape;
 use crate::course::{Allowed, Course, Size, Stop, Total, belongs};
-use crate::timeline::{EdgeId, Timeline};
+use crate::timeline::{StepId, Timeline};
 
-/// The least and the greatest width of an edge, and of all of them where there are few.
+/// The least and the greatest width of a step, and of all of them where there are few.
 const NARROW: usize = 46;
 const WIDE: usize = 104;
 const ROOM: usize = 540;
@@ -18,7 +18,7 @@ const GUTTER: usize = 62;
 const TALL: f64 = 120.0;
 const LOW: f64 = 58.0;
 const GAP: f64 = 22.0;
-/// Room for the mark above the lanes, and for the edges' names below.
+/// Room for the mark above the lanes, and for the steps' names below.
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 40.0;
 
@@ -38,15 +38,15 @@ pub(super) fn patterns() -> &'static str {
 /// What the pictures of one case share.
 #[derive(Debug)]
 pub(super) struct Frame {
-    ids: Vec<EdgeId>,
+    ids: Vec<StepId>,
     deployments: Vec<String>,
     sets: Vec<String>,
     /// Pods at the top of a Deployment's lane, and of a ReplicaSet's.
     most: i64,
     widest: i64,
-    wrong: Option<EdgeId>,
+    wrong: Option<StepId>,
     number: usize,
-    /// The width of an edge.
+    /// The width of a step.
     wide: usize,
 }
 
@@ -54,8 +54,8 @@ impl Frame {
     /// Around all these courses. `number` is the case's on the page.
     pub(super) fn around<'a>(
         courses: impl Iterator<Item = &'a Course> + Clone,
-        ids: Vec<EdgeId>,
-        wrong: Option<EdgeId>,
+        ids: Vec<StepId>,
+        wrong: Option<StepId>,
         number: usize,
     ) -> Self {
         let wide = (ROOM / ids.len().max(1)).clamp(NARROW, WIDE);
@@ -78,7 +78,7 @@ impl Frame {
         frame
     }
 
-    /// How many edges there are.
+    /// How many steps there are.
     pub(super) fn columns(&self) -> usize {
         self.ids.len()
     }
@@ -97,7 +97,7 @@ impl Frame {
         let _ = writeln!(
             out,
             "<figure class=\"{side}\"><figcaption><b>{side}</b> {}</figcaption><div class=\"scroll\">\
-             <svg style=\"width:100%;max-width:{width}px;min-width:{least}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by edge\">",
+             <svg style=\"width:100%;max-width:{width}px;min-width:{least}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by step\">",
             escape(whose)
         );
         self.columns_of(out, timeline, height);
@@ -114,13 +114,13 @@ impl Frame {
         out.push_str("</svg></div></figure>\n");
     }
 
-    /// Where an edge's column begins.
+    /// Where a step's column begins.
     fn x(&self, column: usize) -> usize {
         let wide = self.wide;
         GUTTER + column * wide
     }
 
-    /// The edges' names and marks, and the wrong one's band.
+    /// The steps' names and marks, and the wrong one's band.
     fn columns_of(&self, out: &mut String, timeline: &Timeline, height: f64) {
         let wide = self.wide;
         let foot = height - FOOT;
@@ -133,23 +133,23 @@ impl Frame {
                     height - 4.0
                 );
             }
-            let Some(edge) = timeline.edge(*id) else {
+            let Some(step) = timeline.step(*id) else {
                 let _ = writeln!(out, "<text class=\"label\" x=\"{middle}\" y=\"{:.0}\">not made</text>", foot + 28.0);
                 continue;
             };
-            let (mark, class) = mark(&edge.label, *id);
-            if class == "user" && *id != EdgeId::GIVEN {
+            let (mark, class) = mark(&step.label, *id);
+            if class == "user" && *id != StepId::GIVEN {
                 let _ = writeln!(out, "<line class=\"user\" x1=\"{x}\" y1=\"{HEAD}\" x2=\"{x}\" y2=\"{foot:.0}\"/>");
             }
-            let name = if *id == EdgeId::GIVEN { "given".to_owned() } else { id.to_string().replace("edge ", "") };
+            let name = if *id == StepId::GIVEN { "given".to_owned() } else { id.to_string().replace("step ", "") };
             let _ = writeln!(
                 out,
-                "<a href=\"#case{}-{}\"><text class=\"edge {class}\" x=\"{middle}\" y=\"{:.0}\">{mark} {name}</text></a><text class=\"label\" x=\"{middle}\" y=\"{:.0}\">{}</text>",
+                "<a href=\"#case{}-{}\"><text class=\"step {class}\" x=\"{middle}\" y=\"{:.0}\">{mark} {name}</text></a><text class=\"label\" x=\"{middle}\" y=\"{:.0}\">{}</text>",
                 self.number,
                 anchor(*id),
                 foot + 14.0,
                 foot + 28.0,
-                escape(&short(&edge.label, *id, wide))
+                escape(&short(&step.label, *id, wide))
             );
         }
     }
@@ -243,7 +243,7 @@ impl Frame {
         }
     }
 
-    /// A ReplicaSet's lane: a bar an edge, filled as far as its pods are available.
+    /// A ReplicaSet's lane: a bar a step, filled as far as its pods are available.
     fn replica_set(&self, out: &mut String, number: usize, name: &str, course: &Course, top: f64) {
         let wide = self.wide;
         self.lane(out, name, top, LOW, "set");
@@ -291,14 +291,14 @@ impl Frame {
         );
     }
 
-    /// What is said of an edge when one points at it.
+    /// What is said of a step when one points at it.
     fn hovers(&self, out: &mut String, timeline: &Timeline, height: f64) {
         let wide = self.wide;
         for (column, id) in self.ids.iter().enumerate() {
-            let Some(edge) = timeline.edge(*id) else { continue };
-            let decisions: String = edge.decisions.iter().map(|decision| format!("\n{decision}")).collect();
+            let Some(step) = timeline.step(*id) else { continue };
+            let decisions: String = step.decisions.iter().map(|decision| format!("\n{decision}")).collect();
             let said =
-                format!("{}{}", edge.heading(), if decisions.is_empty() { "\nnothing is decided" } else { &decisions });
+                format!("{}{}", step.heading(), if decisions.is_empty() { "\nnothing is decided" } else { &decisions });
             let _ = writeln!(
                 out,
                 "<rect class=\"hover\" x=\"{}\" y=\"{HEAD}\" width=\"{wide}\" height=\"{:.0}\"><title>{}</title></rect>",
@@ -316,16 +316,16 @@ fn share(part: i64, whole: i64) -> f64 {
     part.max(0) as f64 / whole.max(1) as f64
 }
 
-/// The anchor of an edge on the page.
-pub(super) fn anchor(id: EdgeId) -> String {
-    format!("edge{}-{}", id.index, id.part)
+/// The anchor of a step on the page.
+pub(super) fn anchor(id: StepId) -> String {
+    format!("step{}-{}", id.index, id.part)
 }
 
-/// Who makes an edge: its mark, and its class.
-fn mark(label: &str, id: EdgeId) -> (&'static str, &'static str) {
+/// Who makes a step: its mark, and its class.
+fn mark(label: &str, id: StepId) -> (&'static str, &'static str) {
     let verb = label.split([' ', '/']).next().unwrap_or_default();
     match verb {
-        _ if id == EdgeId::GIVEN => ("", "given"),
+        _ if id == StepId::GIVEN => ("", "given"),
         "ready" | "unready" | "fail" | "succeed" | "terminate" | "pods" => ("●", "node"),
         "advance" => ("◷", "time"),
         _ => ("◆", "user"),
@@ -333,8 +333,8 @@ fn mark(label: &str, id: EdgeId) -> (&'static str, &'static str) {
 }
 
 /// A label in the width of a column.
-fn short(label: &str, id: EdgeId, wide: usize) -> String {
-    if id == EdgeId::GIVEN { String::new() } else { clip(label, wide * 10 / 58) }
+fn short(label: &str, id: StepId, wide: usize) -> String {
+    if id == StepId::GIVEN { String::new() } else { clip(label, wide * 10 / 58) }
 }
 
 fn clip(text: &str, most: usize) -> String {

@@ -4,10 +4,10 @@
 //! Everything that comes from a case, a subject or a cluster goes through `escape`.
 //!
 //! * `chart` draws a timeline: a lane for each Deployment with its bounds, one for each ReplicaSet with what is wanted and available.
-//! * `edges` is the same in lines, both sides beside each other.
+//! * `steps` is the same in lines, both sides beside each other.
 
 mod chart;
-mod edges;
+mod steps;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ use super::failure::{brief, outcome, sentence};
 use crate::case::{self, Case};
 use crate::course::Course;
 use crate::outcome::Outcome;
-use crate::timeline::{EdgeId, Timeline};
+use crate::timeline::{StepId, Timeline};
 use crate::verdict::{Blessing, Judgement, Place, What};
 
 /// One judged play on the page.
@@ -38,7 +38,7 @@ pub struct Sheet<'a> {
 
 /// With more cases than this the good ones are folded.
 const OPEN: usize = 3;
-/// With more edges than this the two pictures stand one below the other.
+/// With more steps than this the two pictures stand one below the other.
 const BESIDE: usize = 13;
 
 /// The page.
@@ -124,17 +124,17 @@ fn section(out: &mut String, number: usize, sheet: &Sheet<'_>, open: bool) {
     }
     callout(out, judgement);
     facts(out, sheet);
-    let wrong = wrong_edge(judgement);
+    let wrong = wrong_step(judgement);
     pictures(out, number, sheet, case.as_ref(), wrong);
-    edges::lines(out, number, sheet.expected, &judgement.timeline, wrong);
+    steps::lines(out, number, sheet.expected, &judgement.timeline, wrong);
     source(out, judgement);
     out.push_str("</details></section>\n");
 }
 
-/// The edge of the finding that decided.
-fn wrong_edge(judgement: &Judgement) -> Option<EdgeId> {
+/// The step of the finding that decided.
+fn wrong_step(judgement: &Judgement) -> Option<StepId> {
     match judgement.decisive()?.place {
-        Place::Edge(id) => Some(id),
+        Place::Step(id) => Some(id),
         Place::Events => None,
     }
 }
@@ -210,10 +210,10 @@ fn expected(judgement: &Judgement) -> String {
     }
 }
 
-fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: Option<&Case>, wrong: Option<EdgeId>) {
+fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: Option<&Case>, wrong: Option<StepId>) {
     let actual = Course::of(&sheet.judgement.timeline, case);
     let expected = sheet.expected.map(|timeline| Course::of(timeline, case));
-    let ids: BTreeSet<EdgeId> =
+    let ids: BTreeSet<StepId> =
         expected.iter().chain([&actual]).flat_map(|course| course.stops.iter().map(|stop| stop.id)).collect();
     let frame = chart::Frame::around(expected.iter().chain([&actual]), ids.into_iter().collect(), wrong, number);
     let beside = if frame.columns() <= BESIDE { " beside" } else { "" };

@@ -58,8 +58,8 @@ fn whatever_a_subject_or_a_case_says_is_text() {
     let expected = Timeline::from_recording(&self::recording(12));
     let mut expected = expected;
     expected.case = None;
-    for edge in &mut expected.edges {
-        edge.meetings.push(evil.to_owned());
+    for step in &mut expected.steps {
+        step.meetings.push(evil.to_owned());
     }
     let judgement = judge(&recording, Some(&expected));
     let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again(evil), took: None };

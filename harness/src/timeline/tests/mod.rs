@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
-use super::{Action, Breach, Decision, Edge, EdgeId, EventLine, Events, Field, Law, Provenance, State, Timeline};
+use super::{Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline};
 use crate::recording::{Recording, Writer};
 
 /// The text of a recording's timeline, read back on the way; without the line on the case, which is always the first.
@@ -18,20 +18,20 @@ fn text(recording: &Recording) -> String {
     let text = timeline.to_string();
     assert_eq!(Timeline::parse(&text), Ok(timeline));
     let (case, text) = text.split_once('\n').unwrap();
-    assert_eq!(case, "# case: af58b52ca452f659");
+    assert_eq!(case, "# case: 8a517c4f16eec792");
     text.to_owned()
 }
 
-/// The decisions of edge 1 after `film`.
+/// The decisions of step 1 after `film`.
 fn decisions(film: Film) -> Vec<String> {
     let timeline = Timeline::from_recording(&film.settled().end());
-    timeline.edge(EdgeId { index: 1, part: 0 }).unwrap().decisions.iter().map(ToString::to_string).collect()
+    timeline.step(StepId { index: 1, part: 0 }).unwrap().decisions.iter().map(ToString::to_string).collect()
 }
 
-/// The breaches of edge 1 after `film`.
+/// The breaches of step 1 after `film`.
 fn breaches(film: Film) -> Vec<String> {
     let timeline = Timeline::from_recording(&film.settled().end());
-    timeline.edge(EdgeId { index: 1, part: 0 }).unwrap().breaches.iter().map(ToString::to_string).collect()
+    timeline.step(StepId { index: 1, part: 0 }).unwrap().breaches.iter().map(ToString::to_string).collect()
 }
 
 fn web() -> Value {
@@ -68,7 +68,7 @@ fn a_rollout_reads_as_a_staircase() {
             web revision=1
           = rs1 10/10 ready=10 available=10 revision=1 pods=0
           = web 10 updated=10 ready=10 available=10 generation=1/1 revision=1 Available=True(MinimumReplicasAvailable) Progressing=True(NewReplicaSetAvailable)
-    edge 1  set image=app:2
+    step 1  set image=app:2
             rs2 created 3  revision=2
             rs1 10 -> 8
             rs2 3 -> 5
@@ -327,18 +327,18 @@ fn paused() -> Value {
 #[test]
 fn writes_after_the_end_break_the_silence() {
     let film = || Film::rolled_out(1).user(1, "x").settled();
-    let last = |film: Film| Timeline::from_recording(&film.end()).edges.pop().unwrap().breaches;
+    let last = |film: Film| Timeline::from_recording(&film.end()).steps.pop().unwrap().breaches;
     assert_eq!(last(film().request("create", "events", 201).request("update", "replicasets", 409)), []);
-    let detail = "update replicasets after the last edge".to_owned();
+    let detail = "update replicasets after the last step".to_owned();
     assert_eq!(last(film().request("update", "replicasets", 200)), [Breach { law: Law::Silence, detail }]);
 }
 
 #[rstest]
 #[case("        rs1 10 -> 8", 1, "nothing stands above it")]
-#[case("edge one  x", 1, "neither `given`, `edge N` nor `events`: `edge one`")]
-#[case("edge 1  x\n        rs1 created many", 2, "`many` is no number of replicas")]
-#[case("edge 1  x\n      ! gravity: x", 2, "no law `gravity`")]
-#[case("edge 1  x\n      = rs1", 2, "a checkpoint without numbers")]
+#[case("step one  x", 1, "neither `given`, `step N` nor `events`: `step one`")]
+#[case("step 1  x\n        rs1 created many", 2, "`many` is no number of replicas")]
+#[case("step 1  x\n      ! gravity: x", 2, "no law `gravity`")]
+#[case("step 1  x\n      = rs1", 2, "a checkpoint without numbers")]
 fn a_file_that_nobody_wrote_is_refused(#[case] text: &str, #[case] line: usize, #[case] why: &str) {
     let error = Timeline::parse(text).unwrap_err();
     assert_eq!((error.line, error.why.as_str()), (line, why));
@@ -361,7 +361,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-fn edge() -> impl Strategy<Value = Edge> {
+fn step() -> impl Strategy<Value = Step> {
     let object = || "(web/)?rs[1-9]|-/rs1|web";
     let decision = (object(), action(), vec(field(), 0..4)).prop_map(|(object, action, details)| Decision {
         object,
@@ -379,8 +379,8 @@ fn edge() -> impl Strategy<Value = Edge> {
     let meetings = vec("rs1 5 -> 4 held: scale [0-9]", 0..2);
     (any::<(u32, u32)>(), label, any::<bool>(), meetings, vec(decision, 0..4), vec(breach, 0..2), vec(state, 0..3))
         .prop_map(|((index, part), label, joined, meetings, decisions, breaches, checkpoint)| {
-            let id = if index == 0 { EdgeId::GIVEN } else { EdgeId { index, part } };
-            Edge { id, label, joined, meetings, decisions, breaches, checkpoint }
+            let id = if index == 0 { StepId::GIVEN } else { StepId { index, part } };
+            Step { id, label, joined, meetings, decisions, breaches, checkpoint }
         })
 }
 
@@ -399,8 +399,8 @@ fn timeline() -> impl Strategy<Value = Timeline> {
         },
     );
     let case = proptest::option::of("[0-9a-f]{16}");
-    (proptest::option::of(provenance), case, vec(edge(), 0..4), events)
-        .prop_map(|(provenance, case, edges, events)| Timeline { provenance, case, edges, events })
+    (proptest::option::of(provenance), case, vec(step(), 0..4), events)
+        .prop_map(|(provenance, case, steps, events)| Timeline { provenance, case, steps, events })
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::super::fixture::{Film, with};
-use super::super::{EdgeId, Timeline, unearned, unexpected};
+use super::super::{StepId, Timeline, unearned, unexpected};
 
 /// A ReplicaSet that the case made.
 fn set() -> Value {
@@ -34,15 +34,15 @@ fn two() -> Film {
     film.named("a", "web-x").named("b", "web-y").settled()
 }
 
-fn edge(film: Film, index: u32) -> Vec<String> {
+fn step(film: Film, index: u32) -> Vec<String> {
     let timeline = Timeline::from_recording(&film.settled().end());
-    let lines = timeline.edge(EdgeId { index, part: 0 }).unwrap().lines();
+    let lines = timeline.step(StepId { index, part: 0 }).unwrap().lines();
     lines.into_iter().map(|line| line.trim().to_owned()).collect()
 }
 
 #[test]
 fn pods_are_counted_when_they_come_and_named_ever_after() {
-    assert_eq!(edge(two(), 0), ["web pods  created=2", "= web 2/0 ready=0 available=0 pods=a,b"]);
+    assert_eq!(step(two(), 0), ["web pods  created=2", "= web 2/0 ready=0 available=0 pods=a,b"]);
 }
 
 #[rstest]
@@ -54,7 +54,7 @@ fn pods_are_counted_when_they_come_and_named_ever_after() {
     two().user(1, "x").asked("create", "pods", &with(&pod("z"), &json!({"metadata": {"labels": null, "generateName": null}}))),
     "web pods  created=1 odd=labels,name", "pods=a,b,+1")]
 fn each_move(#[case] film: Film, #[case] decision: &str, #[case] pods: &str) {
-    assert_eq!(edge(film, 1), [decision.to_owned(), format!("= web 2/0 ready=0 available=0 {pods}")]);
+    assert_eq!(step(film, 1), [decision.to_owned(), format!("= web 2/0 ready=0 available=0 {pods}")]);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_pod_that_the_case_made_has_its_own_name() {
     let stray = orphan(&with(&pod("x"), &json!({"metadata": {"name": "stray"}})));
     let owned = with(&pod("x"), &json!({"metadata": {"name": "stray"}}));
     let film = two().driver_made(&stray).settled().user(1, "x").asked("patch", "pods", &owned);
-    assert_eq!(edge(film, 1)[0], "web pods  adopted=stray");
+    assert_eq!(step(film, 1)[0], "web pods  adopted=stray");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_pod_of_somebody_elses_is_told_of_when_it_is_deleted() {
     let taken = with(&pod("x"), &json!({"metadata": {"name": "taken", "ownerReferences": other}}));
     for taken in [orphan(&taken), taken] {
         let film = two().driver_made(&taken).settled().user(1, "x").asked("delete", "pods", &going(&taken));
-        assert_eq!(edge(film, 1)[0], "- pods  deleted=taken");
+        assert_eq!(step(film, 1)[0], "- pods  deleted=taken");
     }
 }
 
@@ -80,33 +80,33 @@ fn a_pod_of_somebody_elses_is_told_of_when_it_is_deleted() {
 #[case::finished(two().driver(&going(&pod("y"))).settled().user(1, "x").foreign_deleted(&going(&pod("y"))))]
 #[case::collected(two().driver(&going(&set())).settled().user(1, "x").foreign_deleted(&pod("y")))]
 fn what_is_nobodys_decision(#[case] film: Film) {
-    assert!(edge(film, 1).iter().all(|line| line.starts_with('=')));
+    assert!(step(film, 1).iter().all(|line| line.starts_with('=')));
 }
 
 #[test]
 fn what_is_left_to_chance_is_not_told() {
     let film = two().expecting(1, &[&["a"], &["b"]]).asked("delete", "pods", &going(&pod("y")));
-    assert_eq!(edge(film, 1), ["web pods  deleted=1", "= web 2/0 ready=0 available=0 pods=1 terminatingPods=1"]);
+    assert_eq!(step(film, 1), ["web pods  deleted=1", "= web 2/0 ready=0 available=0 pods=1 terminatingPods=1"]);
 }
 
 #[test]
 fn the_case_says_who_lives_on() {
     let film = |sets: &[&[&str]]| {
         let film = two().expecting(1, sets).asked("delete", "pods", &going(&pod("y"))).settled().end();
-        unexpected(&film).into_iter().map(|(edge, what)| format!("{edge}: {what}")).collect::<Vec<_>>()
+        unexpected(&film).into_iter().map(|(step, what)| format!("{step}: {what}")).collect::<Vec<_>>()
     };
     assert!(film(&[&["a"]]).is_empty() && film(&[&["b"], &["a"]]).is_empty());
-    assert_eq!(film(&[&["b"]]), ["edge 1: the case expects b to be alive, and it is a"]);
-    assert_eq!(film(&[&[]]), ["edge 1: the case expects none to be alive, and it is a"]);
+    assert_eq!(film(&[&["b"]]), ["step 1: the case expects b to be alive, and it is a"]);
+    assert_eq!(film(&[&[]]), ["step 1: the case expects none to be alive, and it is a"]);
 }
 
 #[test]
 fn pods_that_move_without_a_request_are_somebody_elses_work() {
-    let edges = |film: Film| unearned(&film.settled().end());
-    assert!(edges(two().user(1, "x").asked("create", "pods", &pod("z"))).is_empty());
-    assert_eq!(edges(two().user(1, "x").foreign(&pod("z"))), [EdgeId { index: 1, part: 0 }]);
+    let steps = |film: Film| unearned(&film.settled().end());
+    assert!(steps(two().user(1, "x").asked("create", "pods", &pod("z"))).is_empty());
+    assert_eq!(steps(two().user(1, "x").foreign(&pod("z"))), [StepId { index: 1, part: 0 }]);
     // The lab's Deployment controller needs no request of the subject's.
-    assert!(edges(two().user(1, "x").foreign(&with(&set(), &json!({"spec": {"replicas": 1}})))).is_empty());
+    assert!(steps(two().user(1, "x").foreign(&with(&set(), &json!({"spec": {"replicas": 1}})))).is_empty());
 }
 
 #[test]

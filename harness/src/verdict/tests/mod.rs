@@ -9,7 +9,7 @@ use super::{Blessing, BothIdle, Disagreement, Place, Verdict, agree, compare, ju
 use crate::outcome::Outcome;
 use crate::recording::{Blame, Recording};
 use crate::timeline::fixture::{Film, deployment, of_case, owned_set, ready, revision, scaled, with};
-use crate::timeline::{EdgeId, Timeline};
+use crate::timeline::{StepId, Timeline};
 
 fn web() -> Value {
     with(&deployment("web", 10, "app:1"), &revision(1))
@@ -19,7 +19,7 @@ fn set(hash: &str, replicas: i32) -> Value {
     with(&owned_set(&web(), hash, &format!("app:{hash}"), replicas), &json!({"status": ready(replicas)}))
 }
 
-/// Two edges; in the second, rs1 goes through these sizes.
+/// Two steps; in the second, rs1 goes through these sizes.
 fn film(sizes: &[i32]) -> Film {
     let film = Film::rolled_out(10)
         .user(1, "scale 12")
@@ -39,35 +39,35 @@ fn blessed() -> Timeline {
 
 #[rstest]
 #[case::the_same(film(&[11]).settled().end(), "conformant", "")]
-#[case::another_size(film(&[13]).settled().end(), "non-conformant", "edge 2.1 divergence 6")]
-#[case::nothing(film(&[]).settled().end(), "non-conformant", "edge 2.1 divergence 6")]
-#[case::lab_broke_at_the_edge_that_differs(film(&[13]).trouble(Blame::Lab, "etcd").aborted(), "inconclusive", "edge 2.1 trouble 6")]
+#[case::another_size(film(&[13]).settled().end(), "non-conformant", "step 2.1 divergence 6")]
+#[case::nothing(film(&[]).settled().end(), "non-conformant", "step 2.1 divergence 6")]
+#[case::lab_broke_at_the_step_that_differs(film(&[13]).trouble(Blame::Lab, "etcd").aborted(), "inconclusive", "step 2.1 trouble 6")]
 #[case::lab_broke_after_a_settled_difference(
     film(&[13]).settled().node(2, 2, "ready 1").trouble(Blame::Lab, "etcd").aborted(),
-    "non-conformant", "edge 2.1 divergence 6, edge 2.2 trouble 6")]
-#[case::lab_unsettled(film(&[11]).unsettled(Blame::Lab, "canary").end(), "inconclusive", "edge 2.1 unsettled 6")]
-#[case::subject_unsettled(film(&[11]).unsettled(Blame::Subject, "writes on").end(), "non-conformant", "edge 2.1 unsettled 6")]
+    "non-conformant", "step 2.1 divergence 6, step 2.2 trouble 6")]
+#[case::lab_unsettled(film(&[11]).unsettled(Blame::Lab, "canary").end(), "inconclusive", "step 2.1 unsettled 6")]
+#[case::subject_unsettled(film(&[11]).unsettled(Blame::Subject, "writes on").end(), "non-conformant", "step 2.1 unsettled 6")]
 #[case::subject_left_no_pod(
     film(&[11]).settled().node(2, 2, "ready 1").trouble(Blame::Subject, "no pod").aborted(),
-    "non-conformant", "edge 2.2 trouble 6, edge 2.2 divergence 6")]
+    "non-conformant", "step 2.2 trouble 6, step 2.2 divergence 6")]
 #[case::impossible_though_upstream_made_it(
     film(&[]).impossible("no pod").aborted(),
-    "non-conformant", "edge 2.1 trouble 6, edge 2.1 divergence 6")]
+    "non-conformant", "step 2.1 trouble 6, step 2.1 divergence 6")]
 #[case::impossible_for_all_that_is_known(
     film(&[11]).settled().node(2, 2, "ready 1").impossible("no pod").aborted(),
-    "inconclusive", "edge 2.2 trouble 6")]
+    "inconclusive", "step 2.2 trouble 6")]
 #[case::subject_after_the_lab(
     film(&[11]).trouble(Blame::Lab, "etcd").trouble(Blame::Subject, "no pod").aborted(),
-    "inconclusive", "edge 2.1 trouble 6")]
-#[case::cut_off(film(&[13]).settled().cut(), "inconclusive", "edge 2.1 trouble 6")]
-#[case::ended_early_without_a_word(film(&[11]).settled().aborted(), "inconclusive", "edge 2.1 trouble 6")]
-#[case::never_said_how_it_settled(film(&[11]).end(), "inconclusive", "edge 2.1 trouble 6")]
+    "inconclusive", "step 2.1 trouble 6")]
+#[case::cut_off(film(&[13]).settled().cut(), "inconclusive", "step 2.1 trouble 6")]
+#[case::ended_early_without_a_word(film(&[11]).settled().aborted(), "inconclusive", "step 2.1 trouble 6")]
+#[case::never_said_how_it_settled(film(&[11]).end(), "inconclusive", "step 2.1 trouble 6")]
 #[case::a_law(
     film(&[11]).settled().request("update", "deployments", 200).end(),
-    "non-conformant", "edge 2.1 law 6")]
-#[case::an_edge_too_many(
+    "non-conformant", "step 2.1 law 6")]
+#[case::a_step_too_many(
     film(&[11]).settled().node(2, 2, "ready 1").settled().end(),
-    "non-conformant", "edge 2.2 divergence 6")]
+    "non-conformant", "step 2.2 divergence 6")]
 fn verdicts(#[case] recording: Recording, #[case] verdict: &str, #[case] findings: &str) {
     let judgement = judge(&recording, Some(&blessed()));
     let found: Vec<String> = judgement
@@ -124,14 +124,14 @@ fn a_case_without_blessing_is_held_to_the_laws() {
 fn a_law_that_upstream_breaks_is_no_finding() {
     let recording = film(&[20]).settled().end();
     let upstream = timeline(&recording);
-    assert_eq!(upstream.edges[2].breaches.len(), 1);
+    assert_eq!(upstream.steps[2].breaches.len(), 1);
     assert_eq!(judge(&recording, Some(&upstream)).verdict, Verdict::Conformant);
 }
 
 #[test]
 fn a_timeline_of_another_version_of_the_case_judges_nothing() {
     let mut other = blessed();
-    other.edges[1].label = "scale 11".to_owned();
+    other.steps[1].label = "scale 11".to_owned();
     let judgement = judge(&film(&[13]).settled().end(), Some(&other));
     assert!(matches!(judgement.blessing, Blessing::Changed(_)));
     assert_eq!(judgement.outcome(), Outcome::Unblessed);
@@ -204,7 +204,7 @@ fn a_missing_step_counts_up_to_where_the_run_ended() {
     let places: Vec<_> =
         judgement.findings.iter().filter(missing).map(|finding| (finding.place, finding.line)).collect();
     // Its line is that of the step's first part.
-    assert_eq!(places, [(Place::Edge(EdgeId { index: 2, part: 2 }), Some(6))]);
+    assert_eq!(places, [(Place::Step(StepId { index: 2, part: 2 }), Some(6))]);
     let ended = film(&[11]).settled().trouble(Blame::Subject, "it ended").aborted();
     assert!(!judge(&ended, Some(&blessed)).findings.iter().any(|finding| missing(&finding)));
 }
@@ -224,7 +224,7 @@ fn first_trouble(recording: &Recording) -> String {
     format!("{} {}", judgement.verdict.name(), why.unwrap_or_default()).trim_end().to_owned()
 }
 
-const ELSES: &str = "inconclusive edge 1 decisions were made here, but not by the subject";
+const ELSES: &str = "inconclusive step 1 decisions were made here, but not by the subject";
 
 #[rstest]
 #[case::resized(untouched().user(1, "x").foreign(&scaled(&set("1", 10), 12)), ELSES)]
@@ -282,7 +282,7 @@ fn a_subject_that_wrote_nothing_is_never_conformant() {
 #[case::that_do_not(
     "rules: {always: [\"replicaSets[0].spec.replicas <= 11\"]}\n",
     Outcome::NonConformant,
-    "edge 1 (scale 12): rule `always:"
+    "step 1 (scale 12): rule `always:"
 )]
 #[case::that_cannot_be_evaluated(
     "rules: {finally: [\"deployment.metadata.labels['tier'] == 'front'\"]}\n",
@@ -324,9 +324,9 @@ fn rules_of_the_end_are_not_asked_of_a_run_that_ended_early() {
     assert!(!asked(film(&[11]).settled().trouble(Blame::Subject, "it ended").aborted()));
 }
 
-/// Before the first edge there is no line to point at.
+/// Before the first step there is no line to point at.
 #[test]
-fn trouble_before_the_first_edge_has_no_line() {
+fn trouble_before_the_first_step_has_no_line() {
     let judgement = judge(&Film::new().trouble(Blame::Lab, "etcd").aborted(), Some(&blessed()));
     assert_eq!(judgement.findings.first().map(|finding| finding.line), Some(None));
 }

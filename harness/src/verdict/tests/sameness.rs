@@ -5,7 +5,7 @@ use rstest::rstest;
 use super::{blessed, film, timeline};
 use crate::recording::{Blame, End, Recording};
 use crate::timeline::fixture::{Film, event};
-use crate::timeline::{EdgeId, Timeline};
+use crate::timeline::{StepId, Timeline};
 use crate::verdict::compare::{Difference, difference};
 use crate::verdict::{Place, Verdict, agree, compare, compare_live, judge, judge_live};
 
@@ -14,11 +14,11 @@ fn split_resizes_are_joined_only_where_upstream_splits_them() {
     let whole = film(&[8]).settled().end();
     let split = film(&[10, 8]).settled().end();
     let strict = compare(&timeline(&whole), &timeline(&split)).unwrap();
-    assert_eq!(strict.first().unwrap().place, Place::Edge(EdgeId { index: 2, part: 1 }));
+    assert_eq!(strict.first().unwrap().place, Place::Step(StepId { index: 2, part: 1 }));
 
     let agreed = agree(&[timeline(&whole), timeline(&split)]).unwrap();
-    assert!(agreed.edge(EdgeId { index: 2, part: 1 }).unwrap().joined);
-    assert!(!agreed.edge(EdgeId { index: 1, part: 0 }).unwrap().joined);
+    assert!(agreed.step(StepId { index: 2, part: 1 }).unwrap().joined);
+    assert!(!agreed.step(StepId { index: 1, part: 0 }).unwrap().joined);
     for recording in [&whole, &split] {
         assert_eq!(judge(recording, Some(&agreed)).verdict, Verdict::Conformant);
     }
@@ -31,7 +31,7 @@ fn live_runs_note_what_is_only_split_differently() {
     let (whole, split) = (film(&[8]).settled().end(), film(&[10, 8]).settled().end());
     let comparison = compare_live(&timeline(&whole), &timeline(&split)).unwrap();
     assert!(comparison.is_same());
-    assert_eq!(comparison.joined, [EdgeId { index: 2, part: 1 }]);
+    assert_eq!(comparison.joined, [StepId { index: 2, part: 1 }]);
     assert_eq!(judge_live(&split, &whole).verdict, Verdict::Conformant);
 }
 
@@ -51,8 +51,8 @@ fn a_difference_in_words(#[case] expected: &[&str], #[case] actual: &[&str], #[c
 
 #[rstest]
 #[case::nothing(vec![], "no recording at all; record the case first")]
-#[case::another_size(vec![vec![11], vec![11], vec![13]], "recordings 1 and 3 differ at edge 2.1: rs1 12 -> 13 instead of rs1 12 -> 11")]
-#[case::nothing_done(vec![vec![11], vec![]], "recordings 1 and 2 differ at edge 2.1: = rs1 12/10 ready=10 available=10 revision=1 pods=0 instead of rs1 12 -> 11")]
+#[case::another_size(vec![vec![11], vec![11], vec![13]], "recordings 1 and 3 differ at step 2.1: rs1 12 -> 13 instead of rs1 12 -> 11")]
+#[case::nothing_done(vec![vec![11], vec![]], "recordings 1 and 2 differ at step 2.1: = rs1 12/10 ready=10 available=10 revision=1 pods=0 instead of rs1 12 -> 11")]
 fn disagreement_names_both(#[case] sizes: Vec<Vec<i32>>, #[case] expected: &str) {
     let timelines: Vec<Timeline> = sizes.iter().map(|sizes| timeline(&film(sizes).settled().end())).collect();
     assert_eq!(agree(&timelines).unwrap_err().to_string(), expected);
@@ -93,13 +93,13 @@ fn events_say_nothing_where_the_lab_broke() {
     assert_eq!(judge_live(&told(&["b"]), &broke).verdict, Verdict::Inconclusive);
 }
 
-/// One went on for an edge more; whichever comes first, it is that edge.
+/// One went on for a step more; whichever comes first, it is that step.
 #[test]
-fn disagreement_on_how_many_edges_there_were() {
+fn disagreement_on_how_many_steps_there_were() {
     let longer = timeline(&film(&[11]).settled().node(2, 2, "ready 1").settled().end());
     let expected = [
-        "recordings 1 and 2 differ at edge 2.2: the edge was not expected",
-        "recordings 1 and 2 differ at edge 2.2: the edge was never made",
+        "recordings 1 and 2 differ at step 2.2: the step was not expected",
+        "recordings 1 and 2 differ at step 2.2: the step was never made",
     ];
     let said = |first: Timeline, other: Timeline| agree(&[first, other]).unwrap_err().to_string();
     assert_eq!([said(blessed(), longer.clone()), said(longer, blessed())], expected);

@@ -1,4 +1,4 @@
-//! Both timelines line by line, edge by edge: what is the same is folded, what differs is open, its words marked.
+//! Both timelines line by line, step by step: what is the same is folded, what differs is open, its words marked.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 use super::chart::anchor;
 use super::escape;
 use crate::report::rows::{Row, rows};
-use crate::timeline::{Action, Edge, EdgeId, Timeline};
+use crate::timeline::{Action, Step, StepId, Timeline};
 
 /// The block of one case. Without an expected timeline there is one column.
 pub(super) fn lines(
@@ -16,15 +16,15 @@ pub(super) fn lines(
     number: usize,
     expected: Option<&Timeline>,
     actual: &Timeline,
-    wrong: Option<EdgeId>,
+    wrong: Option<StepId>,
 ) {
-    out.push_str("<div class=\"edges\"><h3>edge by edge</h3>\n");
-    let all = expected.iter().flat_map(|timeline| &timeline.edges).chain(&actual.edges);
-    for id in all.map(|edge| edge.id).collect::<BTreeSet<EdgeId>>() {
-        let (left, right) = (expected.and_then(|timeline| timeline.edge(id)), actual.edge(id));
-        let text = |edge: Option<&Edge>| edge.map(Edge::lines).unwrap_or_default();
+    out.push_str("<div class=\"steps\"><h3>step by step</h3>\n");
+    let all = expected.iter().flat_map(|timeline| &timeline.steps).chain(&actual.steps);
+    for id in all.map(|step| step.id).collect::<BTreeSet<StepId>>() {
+        let (left, right) = (expected.and_then(|timeline| timeline.step(id)), actual.step(id));
+        let text = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();
         let differs = expected.is_some() && text(left) != text(right);
-        let heading = right.or(left).map(Edge::heading).unwrap_or_default();
+        let heading = right.or(left).map(Step::heading).unwrap_or_default();
         let is_wrong = wrong == Some(id);
         let (class, word) = match (differs, is_wrong) {
             (_, true) => (" class=\"wrong\"", "<span class=\"badge bad\">first wrong step</span>"),
@@ -52,8 +52,8 @@ pub(super) fn lines(
 }
 
 /// The decisions in a few words.
-fn decided(edge: Option<&Edge>) -> String {
-    let decisions = edge.map(|edge| edge.decisions.as_slice()).unwrap_or_default();
+fn decided(step: Option<&Step>) -> String {
+    let decisions = step.map(|step| step.decisions.as_slice()).unwrap_or_default();
     let sizes = decisions.iter().filter(|decision| !matches!(decision.action, Action::Changed | Action::Annotated));
     let said: Vec<String> = sizes.map(|decision| format!("{}{}", decision.object, decision.action)).collect();
     said.join(", ").replace("->", "→")
