@@ -50,6 +50,7 @@ pub mod faults;
 mod fingerprint;
 pub mod gate;
 pub mod mutants;
+#[path = "../apiserver/src/notify.rs"]
 pub mod news;
 pub mod observe;
 pub mod outcome;
@@ -59,6 +60,7 @@ mod private;
 mod quote;
 pub mod recording;
 pub mod report;
+#[path = "../apiserver/src/route.rs"]
 mod route;
 pub mod rules;
 pub mod runner;

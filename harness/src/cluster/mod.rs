@@ -54,6 +54,7 @@ mod ready;
 mod running;
 mod served;
 pub mod shared;
+#[path = "../../apiserver/src/lib.rs"]
 pub mod sim;
 mod standing;
 mod stock;

@@ -12,7 +12,7 @@
 //!                                      └ garbage: the cluster's own controllers
 //! ```
 //!
-//! The table of shapes is upstream's own: `cd scripts/api-types && go run . > ../../harness/src/cluster/sim/api/v1.36.table` prints it anew.
+//! The table of shapes is upstream's own: `cd scripts/api-types && go run . > ../../harness/apiserver/src/api/v1.36.table` prints it anew.
 //!
 //! What it leaves out: managedFields and server-side apply, protobuf and YAML, authentication and authorization. A body in protobuf is refused
 //! by 415, and an answer in it by 406, as by a server that has no such form: the real one has, so this counts as not known too, but a client
@@ -29,6 +29,7 @@ mod defaults;
 mod discovery;
 mod dry;
 mod field;
+#[path = "controllers.rs"]
 mod garbage;
 mod jsonpatch;
 mod kinds;
@@ -49,6 +50,7 @@ mod tests;
 mod transcript;
 mod validate;
 mod watch;
+#[path = "latency.rs"]
 mod weather;
 mod write;
 
