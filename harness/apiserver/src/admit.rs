@@ -1,4 +1,7 @@
-//! Admission: what upstream's default plugins add to a new object, or refuse.
+//! Admission: what upstream's default admission plugins add to an object, and what they refuse.
+//!
+//! NamespaceLifecycle, Priority, ServiceAccount, DefaultTolerationSeconds, TaintNodesByCondition
+//! and ResourceQuota, for the kinds that are served.
 
 use serde_json::{Value, json};
 
@@ -8,7 +11,7 @@ use super::problem::{Outcome, Problem};
 use super::server::Server;
 use super::store::Key;
 
-/// Before a new object is looked at by its own rules.
+/// Before a new object is validated.
 pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &str, body: &mut Value) -> Outcome<()> {
     if kind.namespaced {
         namespace_lives(server, kind, namespace, name)?;
@@ -19,7 +22,7 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
             account(server, kind, namespace, name, body)?;
             tolerations(body);
         }
-        // No kubelet has said yet that it is ready.
+        // No kubelet has reported that it is ready.
         "Node" => {
             let spec = entry(body, "spec");
             let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
@@ -34,7 +37,7 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
     Ok(())
 }
 
-/// Before a changed object is looked at by its own rules.
+/// Before a changed object is validated.
 pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     if kind.kind == "Pod" {
         for name in ["priority", "preemptionPolicy"] {
@@ -58,7 +61,7 @@ pub(super) fn namespace_lives(server: &Server, kind: &Kind, namespace: &str, nam
     Ok(())
 }
 
-/// Upstream: Priority, where no class is named.
+/// Upstream: Priority, without classes.
 fn priority(kind: &Kind, name: &str, body: &mut Value) -> Outcome<()> {
     let spec = entry(body, "spec");
     if let Some(given) = spec["priority"].as_i64().filter(|given| *given != 0) {

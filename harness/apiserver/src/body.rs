@@ -1,4 +1,5 @@
-//! Bodies of requests: JSON or not, of which kind, and patches; with what upstream's decoders say of those that are no good.
+//! Request bodies: media type, JSON, the declared kind, and patches, with upstream's messages for
+//! those that cannot be decoded.
 
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use super::problem::{Outcome, Problem};
 use super::server::{Ask, Call};
 use super::{api, jsonpatch, options, syntax};
 
-/// The body is JSON by its own word.
+/// Checks that the content type is JSON.
 pub(super) fn check_form(call: &Call) -> Outcome<()> {
     let form = call.form();
     if matches!(form, "application/json" | "" | "*/*") {
@@ -20,10 +21,10 @@ pub(super) fn check_form(call: &Call) -> Outcome<()> {
     Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
 }
 
-/// A body as JSON with a version and a kind, be they empty.
+/// Reads a body as JSON whose apiVersion and kind are strings or absent.
 ///
 /// # Errors
-/// What a decoder says that looks for the two.
+/// The message of upstream's decoder.
 pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
     const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
     if let Some(fault) = syntax::fault(text) {
@@ -32,7 +33,7 @@ pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
     let body: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     match &body {
         Value::Object(fields) => {
-            // Here alone no heed is paid to how letters are written.
+            // Only here the case of letters is ignored.
             let of = |known: &str, name: &str| name.eq_ignore_ascii_case(known);
             for (name, value) in fields.iter().filter(|(_, value)| !value.is_string() && !value.is_null()) {
                 if let Some(known) = ["apiVersion", "kind"].into_iter().find(|known| of(known, name)) {
@@ -47,10 +48,10 @@ pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
     }
 }
 
-/// The request's body, which is to be of this kind.
+/// The request's body, for a kind.
 pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
     const SHOWN: usize = 30;
-    if ask.call.method == hyper::Method::PUT {
+    if ask.call.method == http::Method::PUT {
         options::write(ask.call)?;
         check_form(ask.call)?;
     } else {
@@ -72,10 +73,10 @@ pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
     })
 }
 
-/// An object after a patch, and what there is to say of the patch's own fields.
+/// An object after a patch, and the strict errors of the patch.
 pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Value, Vec<String>)> {
     let text = &ask.call.body;
-    // What unknown fields are to be told of is read once more, and that says what is no patch.
+    // With field validation the patch is decoded once more, and that reports errors first.
     let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
     let fault = syntax::fault(text);
     let no_patch = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
@@ -108,7 +109,7 @@ pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Valu
                 return Err(no_patch(no_map(&patch)));
             }
             if !patch.is_object() {
-                return Err(Problem::beyond("a merge patch that is no object"));
+                return Err(Problem::unsupported("a merge patch that is no object"));
             }
             let mut new = old.clone();
             json_patch::merge(&mut new, &patch);
@@ -136,15 +137,15 @@ pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Valu
     }
 }
 
-/// Whether a patch can be looked at: its options are in order, and it is of a kind that this server knows.
+/// Checks a patch's options and media type.
 pub(super) fn check_patch(call: &Call) -> Outcome<()> {
     if call.form() == "application/apply-patch+yaml" {
-        return Err(Problem::beyond("server-side apply"));
+        return Err(Problem::unsupported("server-side apply"));
     }
     options::write(call)
 }
 
-/// A patch whose result is no object of its kind.
+/// A patch whose result cannot be decoded.
 pub(super) fn patch_error(ask: &Ask<'_>, patched: &Value, why: &str) -> Problem {
     let shown = if ask.call.form().contains("strategic") {
         &serde_json::from_slice(&ask.call.body).unwrap_or_default()
@@ -154,7 +155,7 @@ pub(super) fn patch_error(ask: &Ask<'_>, patched: &Value, why: &str) -> Problem 
     Problem::invalid("", "", "", &[FieldError::invalid("patch", shown.to_string(), why)])
 }
 
-/// What is to be said of a request's fields that are not as its type has them.
+/// What happens on unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Validation {
     Ignore,
@@ -172,7 +173,7 @@ impl Validation {
     }
 }
 
-/// What a strict decoder says of the request's text, as far as it is asked to; `unknown` are the fields that were found as it was read.
+/// The errors of a strict decoder; `unknown`: whether decoding found unknown fields.
 pub(super) fn told(ask: &Ask<'_>, form: As, read: &Value, unknown: bool) -> Outcome<Vec<String>> {
     let repeats = syntax::repeats(&ask.call.body, read);
     if !repeats && !unknown {
@@ -180,7 +181,7 @@ pub(super) fn told(ask: &Ask<'_>, form: As, read: &Value, unknown: bool) -> Outc
     }
     let told = api::strict(&ask.call.body, form);
     if told.merged {
-        return Err(Problem::beyond("a body in which two values have one name, and the first counts too"));
+        return Err(Problem::unsupported("a body in which two values have one name, and the first counts too"));
     }
     Ok(if Validation::of(ask.call) == Validation::Ignore { Vec::new() } else { told.errors })
 }
@@ -189,12 +190,12 @@ pub(super) fn strict_error(errors: &[String]) -> String {
     format!("strict decoding error: {}", errors.join(", "))
 }
 
-/// What is said of the fields that an object does not have when a patch is through.
+/// The errors for the unknown fields of a patched object.
 pub(super) fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }
 
-/// What upstream says of a kind that no version has.
+/// Upstream's message for an unknown kind.
 pub(super) fn unregistered(version: &str, kind: &str) -> String {
     format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\"")
 }

@@ -1,10 +1,11 @@
-//! Random numbers from a seed: the same seed, the same names, uids and delays. The generator is SplitMix64.
+//! Random numbers from a seed: identical seeds give identical names, UIDs and delays. The generator
+//! is SplitMix64.
 
-/// A stream of numbers.
+/// A sequence of random numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Chance(u64);
 
-/// What upstream's generated names end in.
+/// The characters of upstream's generated suffixes.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 impl Chance {
@@ -20,7 +21,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// Below `limit`, which is not 0.
+    /// A number below `limit`, which is not 0.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
@@ -33,7 +34,7 @@ impl Chance {
         format!("{high:08x}-{mid:04x}-4{low:03x}-{variant:04x}-{node:012x}")
     }
 
-    /// What is added to `generateName`.
+    /// The suffix for `generateName`.
     pub(super) fn suffix(&mut self) -> String {
         (0..5).map(|_| char::from(LETTERS[usize::try_from(self.below(27)).expect("below 27")])).collect()
     }

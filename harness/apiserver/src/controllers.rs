@@ -1,8 +1,8 @@
-//! What runs in every cluster and decides nothing about roll-outs: dependents follow their owners, a namespace's content goes with it, a
-//! namespace gets its service account, a quota is counted.
+//! The controllers that run in every cluster: dependents are deleted after their owners, the
+//! content of a namespace with it; a namespace gets its service account; quotas are counted.
 //!
-//! Upstream's garbage collector, namespace, service account and resource quota controllers, one step at a time: each step is one
-//! write, so that whoever calls decides when it comes.
+//! These are upstream's garbage collector and its namespace, service account and resource quota
+//! controllers. Each step is one write, so that the caller decides when it happens.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use super::store::{Key, Object};
 use crate::pointer::At;
 
 impl Server {
-    /// Do the next thing that is due; whether there was one.
-    pub(super) fn tidy(&mut self, now: Timestamp) -> bool {
+    /// Does the next thing that is due; whether there was one.
+    pub(super) fn step_controllers(&mut self, now: Timestamp) -> bool {
         self.account() || self.owners(now) || self.namespaces(now) || self.quotas()
     }
 
-    /// Do what a client counts on right after a write: a namespace has its account, a quota is counted.
-    pub(super) fn tidy_at_once(&mut self) {
+    /// Does what clients rely on right after a write: service accounts and quotas.
+    pub(super) fn run_urgent_controllers(&mut self) {
         while self.account() || self.quotas() {}
     }
 
-    /// A namespace's deletion begins.
+    /// Begins the deletion of a namespace.
     pub(super) fn end_namespace(&mut self, object: &Arc<Object>, now: Timestamp) -> Arc<Object> {
         if object.deleting() {
             return Arc::clone(object);
@@ -65,8 +65,8 @@ impl Server {
         did
     }
 
-    /// Whether anything came since all was in order that could put owners and dependents out of it. Most writes cannot, and looking at
-    /// everything after each would be most of a simulation's work.
+    /// Whether a change since the last collection concerns owners or dependents. Most do not, and
+    /// looking at all objects after each would be most of a simulation's work.
     fn owners_changed(&self) -> bool {
         self.store.since(self.collected).iter().any(|change| match (&change.before, &change.after) {
             (_, None) => true,
@@ -112,12 +112,12 @@ impl Server {
         false
     }
 
-    /// An object goes after its owners, or lets those go that keep it from nothing; whether that was to be done. Upstream:
-    /// `attemptToDeleteItem`.
+    /// Deletes an object without owners, or removes its references to absent ones; whether there
+    /// was something to do. Upstream: `attemptToDeleteItem`.
     fn follow(&mut self, object: &Arc<Object>, all: &[Arc<Object>], now: Timestamp) -> bool {
         let references = object.body["metadata"]["ownerReferences"].as_array();
         let owned = owners(object);
-        // An owner of a kind that is not served is looked for again and again, and nothing happens.
+        // Upstream retries forever for an owner of a kind that is not served.
         if owned.is_empty() || references.is_some_and(|references| references.len() != owned.len()) {
             return false;
         }
@@ -149,7 +149,8 @@ impl Server {
         self.take(object, &how, now).is_ok()
     }
 
-    /// Take one of the server's own finalizers off. With the last the object goes, and that it has none any more is not written.
+    /// Removes one of the server's finalizers. With the last one the object is removed and not
+    /// written without it.
     fn release(&mut self, object: &Arc<Object>, finalizer: &str) -> bool {
         let grace = object.body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if grace == 0 && object.finalizers().all(|name| name == finalizer) {
@@ -174,7 +175,7 @@ impl Server {
                 return self.take(next, &how, now).is_ok();
             }
             if inside.is_empty() {
-                // With its last finalizer it goes, unless it has others of its own.
+                // It is deleted with its last finalizer.
                 if space.finalizers().next().is_none() {
                     return self.store.remove(&space.key()).is_some();
                 }
@@ -219,7 +220,7 @@ impl Server {
         false
     }
 
-    /// How many of what a quota names are there.
+    /// The number of objects that a quota counts.
     fn count(&self, word: &str, namespace: &str) -> Option<usize> {
         if word == "pods" {
             let over =
@@ -236,7 +237,7 @@ fn kind(plural: &str) -> &'static Kind {
     served("", plural).expect("the core kinds are served")
 }
 
-/// The owners that this server could know.
+/// The owners of kinds that are served.
 fn owners(object: &Object) -> Vec<&Value> {
     let all = object.body["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     all.filter(|owner| {

@@ -1,11 +1,12 @@
-//! What the server fills in: the defaults of apps/v1 and core/v1, as upstream's `SetDefaults_…` and `SetObjectDefaults_…` give them.
+//! Defaults of apps/v1 and core/v1, as upstream's `SetDefaults_…` and `SetObjectDefaults_…` set
+//! them.
 
 use serde_json::{Map, Value, json};
 
 use super::kinds::Kind;
 use crate::pointer::At;
 
-/// Fill in an object.
+/// Sets the defaults of an object.
 pub(super) fn fill(kind: &Kind, body: &mut Value) {
     match kind.kind {
         "Deployment" => {
@@ -49,7 +50,7 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                 set(rolling, "maxUnavailable", json!(1));
                 set(rolling, "maxSurge", json!(0));
             } else if let Some(rolling) = strategy.get_mut("rollingUpdate") {
-                // The server's own form of it has numbers where the client's may have none.
+                // The internal type has no pointers here, so absent values become 0.
                 set(rolling, "maxUnavailable", json!(0));
                 set(rolling, "maxSurge", json!(0));
             }
@@ -98,7 +99,7 @@ fn pod_spec(spec: &mut Value) {
     set(spec, "securityContext", json!({}));
     set(spec, "terminationGracePeriodSeconds", json!(30));
     set(spec, "schedulerName", json!("default-scheduler"));
-    // The older name of the same.
+    // `serviceAccount` is the deprecated name.
     match spec.get("serviceAccountName").cloned() {
         Some(account) => spec["serviceAccount"] = account,
         None => {
@@ -212,7 +213,7 @@ fn requests_from_limits(container: &mut Value) {
 
 /// Whether an image has no tag, or the tag `latest`, and no digest.
 fn is_latest(image: &str) -> bool {
-    // What cannot be read has no tag at all.
+    // An image name that cannot be parsed has no tag.
     let readable = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
     if image.is_empty() || !image.chars().all(readable) {
         return false;
@@ -221,7 +222,7 @@ fn is_latest(image: &str) -> bool {
     name.split_once(':').is_none_or(|(_, tag)| tag == "latest")
 }
 
-/// The object under a name, made if it is not there.
+/// The object in a field, created if absent.
 pub(super) fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -233,12 +234,12 @@ pub(super) fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     field
 }
 
-/// The items of a list, none where it is not there.
+/// The items of a list, none if absent.
 fn items<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
     value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// Set what is not there.
+/// Sets an absent field.
 fn set(value: &mut Value, name: &str, default: Value) {
     if let Value::Object(fields) = value {
         let field = fields.entry(name).or_insert(Value::Null);

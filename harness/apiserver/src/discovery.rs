@@ -1,6 +1,6 @@
-//! What clients ask before they ask for objects: which groups and kinds there are, the version, and whether the server is well.
+//! Discovery, the version and health: what clients ask before they ask for objects.
 
-use hyper::StatusCode;
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::kinds::{KINDS, Kind};
@@ -8,20 +8,20 @@ use super::problem::{Outcome, Problem};
 use super::server::{Answer, whole};
 use crate::route::Route;
 
-/// The version that this server is like.
-pub(super) const VERSION: &str = "v1.36.3";
+/// The version of kube-apiserver that this server answers as.
+pub const VERSION: &str = "v1.36.3";
 
-/// The form in which all groups and their kinds come at once.
+/// The media type of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Paths at which the real server has something to say that this one does not know.
-const BEYOND: [&str; 5] = ["/openapi", "/metrics", "/logs", "/debug", "/.well-known"];
+/// Paths that the real server serves and this one does not.
+const UNSUPPORTED: [&str; 5] = ["/openapi", "/metrics", "/logs", "/debug", "/.well-known"];
 
-/// The answer to a path that names no kind.
+/// The answer to a path that names no resource.
 pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
     let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
-    if BEYOND.iter().any(|beyond| path.starts_with(beyond)) {
-        return Err(Problem::beyond(format!("the path {path}")));
+    if UNSUPPORTED.iter().any(|unsupported| path.starts_with(unsupported)) {
+        return Err(Problem::unsupported(format!("the path {path}")));
     }
     match path {
         "/healthz" | "/livez" | "/readyz" => {
@@ -37,7 +37,7 @@ pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
         }
         path => match body(path) {
             Some(body) => Ok(whole(StatusCode::OK, &body)),
-            // A group that is there has its own way to say so.
+            // A served group answers 404 in another form.
             None if groups().any(|group| !group.is_empty() && path.starts_with(&format!("/apis/{group}/"))) => {
                 Err(Problem::no_path())
             }
@@ -46,7 +46,7 @@ pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
     }
 }
 
-/// What is said at a path of no group.
+/// The answer to a path of no group.
 fn nothing() -> Answer {
     let (code, form) = (StatusCode::NOT_FOUND, "text/plain; charset=utf-8");
     Answer::Whole { code, body: "404 page not found\n".into(), warnings: Vec::new(), form }
@@ -92,17 +92,17 @@ fn body(path: &str) -> Option<Value> {
     }
 }
 
-/// A kind that is not served here. What the real server would serve is not denied.
+/// A kind that is not served here: unsupported, unless the real server does not serve it either.
 pub(super) fn absent(route: &Route) -> Problem {
     let target =
         if route.group.is_empty() { route.resource.clone() } else { format!("{}.{}", route.resource, route.group) };
     if route.group.contains('.') && !route.group.ends_with(".k8s.io") {
         return Problem::no_path();
     }
-    Problem::beyond(format!("the resource {target}"))
+    Problem::unsupported(format!("the resource {target}"))
 }
 
-/// Whether who accepts this wants everything at once, before anything else in JSON.
+/// Whether the header asks for aggregated discovery before other JSON.
 fn aggregates(accept: &str) -> bool {
     let form = accept.split(',').map(str::trim).find(|form| form.starts_with("application/json"));
     form.is_some_and(|form| {
@@ -130,7 +130,7 @@ fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str, &'static str), &
     }
 }
 
-/// One group with all that is in it.
+/// A group in aggregated discovery.
 fn discovered(group: &str) -> Value {
     let mut resources = Vec::new();
     for kind in KINDS.iter().filter(|kind| kind.group == group) {

@@ -1,7 +1,7 @@
-//! Dry runs: all is decided, and nothing is kept.
+//! Dry runs: everything is decided, nothing is stored.
 //!
-//! Every write of a request comes through here. What it would have made is answered as it would have been, at the version that was there:
-//! upstream's `DryRunnableStorage` has no other.
+//! Every write of a request comes through here. A dry run answers with the object as it would have
+//! been written, at the version that it had: upstream's `DryRunnableStorage` has no other.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a field, in the words of upstream's `field.Error`.
+//! Field errors, in the words of upstream's `field.Error`.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub(super) struct FieldError {
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
     Invalid(Value),
-    /// By the value as upstream prints it, in the order of its own declaration.
+    /// With the value as upstream prints it, in the order of its declaration.
     Shown(String),
     DuplicateShown(String),
     Unsupported(Value),
@@ -71,12 +71,12 @@ impl FieldError {
         Self { kind: Kind::UnsupportedShown(value), ..Self::unsupported(path, Value::Null, supported) }
     }
 
-    /// Whether it is about a selector as a whole.
+    /// Whether it is about `spec.selector` as a whole.
     pub(super) fn is_of_selector(&self) -> bool {
         self.path == "spec.selector"
     }
 
-    /// As one of a status's causes.
+    /// As a cause in a Status.
     pub(super) fn cause(&self) -> Value {
         let reason = match self.kind {
             Kind::Invalid(_) | Kind::Shown(_) => "FieldValueInvalid",

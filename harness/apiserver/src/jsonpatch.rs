@@ -1,4 +1,4 @@
-//! JSON patches (RFC 6902), operation by operation, refused as the real server's library refuses them.
+//! JSON patches (RFC 6902), operation by operation, with the errors of upstream's library.
 
 use serde_json::Value;
 

@@ -1,17 +1,17 @@
-//! The kinds that the server serves, and under which paths.
+//! The kinds that are served, and their paths.
 
 /// One kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     /// Empty for the core group.
     pub(super) group: &'static str,
-    /// As in a path.
+    /// The plural, as in a path.
     pub(super) plural: &'static str,
-    /// As in a body; the type's name in the table of shapes too.
+    /// As in a body, and in the table of types.
     pub(super) kind: &'static str,
     pub(super) namespaced: bool,
     pub(super) subresources: &'static [&'static str],
-    /// Whether the answer to a deletion that is done at once is the object.
+    /// Whether an immediate deletion is answered with the object instead of a Status.
     pub(super) returns_deleted: bool,
 }
 
@@ -24,7 +24,7 @@ const fn kind(
     Kind { group, plural, kind, namespaced: true, subresources, returns_deleted: false }
 }
 
-/// All of them; their versions are v1.
+/// All kinds; their version is v1.
 pub(super) static KINDS: [Kind; 13] = [
     Kind { namespaced: false, ..kind("", "namespaces", "Namespace", &["status", "finalize"]) },
     Kind { namespaced: false, ..kind("", "nodes", "Node", &["status"]) },
@@ -52,18 +52,18 @@ impl Kind {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// Whether a PUT of what is not there makes it. Upstream: `AllowCreateOnUpdate`.
+    /// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.
     pub(super) fn made_by_put(&self) -> bool {
         matches!(self.kind, "Lease" | "Event")
     }
 
-    /// Whether watches of it are told their place from time to time: that is the doing of the server's watch cache, which Events are
-    /// kept out of. Upstream: `DefaultWatchCacheSizes`.
+    /// Whether its watches get bookmarks. They come from the watch cache, which does not hold
+    /// Events. Upstream: `DefaultWatchCacheSizes`.
     pub(super) fn has_bookmarks(&self) -> bool {
         self.kind != "Event"
     }
 
-    /// Its place in [`KINDS`].
+    /// Its index in [`KINDS`].
     pub(super) fn place(&'static self) -> usize {
         KINDS.iter().position(|kind| std::ptr::eq(kind, self)).expect("a kind is one of them")
     }

@@ -1,4 +1,4 @@
-//! Label selectors as a query writes them, read as upstream's `labels.Parse` does, with what it says of those that are none.
+//! Label selectors of a query, parsed as by upstream's `labels.Parse` and with its errors.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +119,7 @@ impl Parser {
         }
     }
 
-    /// One value, or nothing.
+    /// One value, possibly empty.
     fn value(&mut self, key: &str) -> Result<String, String> {
         if matches!(self.peek(), Token::End | Token::Sign(",")) {
             return Ok(String::new());

@@ -1,67 +1,69 @@
-//! Telling whoever waits that something is new, in the order in which they began to wait.
+//! Wake-ups that reach waiting tasks in the order in which they began to wait.
 //!
-//! `tokio::sync::watch` would do the same and wakes in an order of its own chance, so that a simulation would not replay.
+//! `tokio::sync::watch` wakes in a random order, so that a simulation could not be repeated. The
+//! server uses this for its watches; it is public for harnesses that have to be deterministic too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// A count of what was new, for many to wait on. Clones are the same one.
+/// Counts notifications; many tasks can wait for the next one. Clones share one count.
 #[derive(Debug, Clone, Default)]
-pub struct News(Arc<Told>);
+pub struct Notifier(Arc<State>);
 
 #[derive(Debug, Default)]
-struct Told {
+struct State {
     count: AtomicU64,
     notify: Notify,
 }
 
-/// One who listens. It has heard of everything that was told before it was made.
+/// Waits for notifications. Those from before it was made count as seen.
 #[derive(Debug)]
 pub struct Listener {
-    told: Arc<Told>,
-    heard: u64,
+    state: Arc<State>,
+    seen: u64,
 }
 
-impl News {
-    /// Something is new.
-    pub fn tell(&self) {
+impl Notifier {
+    /// Wakes all who wait.
+    pub fn notify(&self) {
         self.0.count.fetch_add(1, Ordering::SeqCst);
         self.0.notify.notify_waiters();
     }
 
-    /// How often something was.
+    /// The number of notifications so far.
     pub fn count(&self) -> u64 {
         self.0.count.load(Ordering::SeqCst)
     }
 
-    /// Listen from now on.
+    /// Listens from now on.
     pub fn listen(&self) -> Listener {
-        Listener { told: Arc::clone(&self.0), heard: self.count() }
+        Listener { state: Arc::clone(&self.0), seen: self.count() }
     }
 }
 
 impl Listener {
-    /// Wait for what was not heard of yet; returns at once if there is any.
+    /// Waits for a notification that it has not seen, and marks all as seen; returns at once if
+    /// there is one.
     pub async fn changed(&mut self) {
-        let told = Arc::clone(&self.told);
+        let state = Arc::clone(&self.state);
         loop {
-            let mut notified = std::pin::pin!(told.notify.notified());
-            // In line before the look, so that nothing comes in between.
+            let mut notified = std::pin::pin!(state.notify.notified());
+            // Queued before the count is read, so that none is missed in between.
             notified.as_mut().enable();
-            let count = told.count.load(Ordering::SeqCst);
-            if count != self.heard {
-                self.heard = count;
+            let count = state.count.load(Ordering::SeqCst);
+            if count != self.seen {
+                self.seen = count;
                 return;
             }
             notified.await;
         }
     }
 
-    /// Whatever was told so far counts as heard.
-    pub fn mark_heard(&mut self) {
-        self.heard = self.told.count.load(Ordering::SeqCst);
+    /// Marks all notifications so far as seen.
+    pub fn mark_seen(&mut self) {
+        self.seen = self.state.count.load(Ordering::SeqCst);
     }
 }
 
@@ -74,33 +76,33 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn wakes_in_the_order_of_waiting() {
-        let (news, order) = (News::default(), Arc::new(Mutex::new(Vec::new())));
+        let (notifier, order) = (Notifier::default(), Arc::new(Mutex::new(Vec::new())));
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..20 {
-            let (mut listener, order) = (news.listen(), Arc::clone(&order));
+            let (mut listener, order) = (notifier.listen(), Arc::clone(&order));
             tasks.spawn(async move {
                 listener.changed().await;
                 order.lock().unwrap().push(number);
             });
         }
         tokio::task::yield_now().await;
-        news.tell();
+        notifier.notify();
         while tasks.join_next().await.is_some() {}
         assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn what_came_before_the_wait_is_not_lost_and_what_was_heard_is_not_told_again() {
-        let news = News::default();
-        let mut listener = news.listen();
-        news.tell();
-        news.tell();
+    async fn a_notification_before_the_wait_is_not_lost_and_one_that_was_seen_does_not_wake() {
+        let notifier = Notifier::default();
+        let mut listener = notifier.listen();
+        notifier.notify();
+        notifier.notify();
         listener.changed().await;
         let soon = Duration::from_millis(1);
         assert!(tokio::time::timeout(soon, listener.changed()).await.is_err());
-        news.tell();
-        listener.mark_heard();
+        notifier.notify();
+        listener.mark_seen();
         assert!(tokio::time::timeout(soon, listener.changed()).await.is_err());
-        assert_eq!(news.count(), 3);
+        assert_eq!(notifier.count(), 3);
     }
 }

@@ -1,5 +1,4 @@
-//! What a query asks besides the object: upstream's `ListOptions` and their validation, and of all options the numbers and truths that
-//! must be such.
+//! Query parameters: upstream's `ListOptions` and their validation, and the options of writes.
 
 use super::field::FieldError;
 use super::kinds::Kind;
@@ -11,7 +10,7 @@ use super::syntax::raw_base64_fault;
 /// The longest name of a field manager.
 const LONGEST_MANAGER: usize = 128;
 
-/// A parameter that is a number; nothing where it is not there.
+/// A numeric parameter, if present.
 pub(super) fn number(call: &Call, name: &str) -> Outcome<Option<i64>> {
     match call.param(name) {
         "" => Ok(None),
@@ -22,7 +21,7 @@ pub(super) fn number(call: &Call, name: &str) -> Outcome<Option<i64>> {
     }
 }
 
-/// The selectors and the rest of a list's, a watch's or a deletion's options.
+/// The options of a list, a watch or a deletion of a collection.
 pub(super) fn list(call: &Call, kind: &Kind, watch: bool) -> Outcome<Selector> {
     number(call, "timeoutSeconds")?;
     number(call, "limit")?;
@@ -35,7 +34,7 @@ pub(super) fn list(call: &Call, kind: &Kind, watch: bool) -> Outcome<Selector> {
     Ok(selector)
 }
 
-/// What a write's query asks besides. Upstream: `ValidateCreateOptions` and its like.
+/// Validates the options of a write. Upstream: `ValidateCreateOptions` and its like.
 pub(super) fn write(call: &Call) -> Outcome<()> {
     let (kind, patch) = match call.method.as_str() {
         "POST" => ("CreateOptions", false),
@@ -51,7 +50,7 @@ pub(super) fn write(call: &Call) -> Outcome<()> {
         errors.push(FieldError::too_long("fieldManager", LONGEST_MANAGER));
     }
     if manager.chars().any(|c| c.is_control() || !c.is_ascii()) {
-        return Err(Problem::beyond("a field manager of other letters than ASCII's"));
+        return Err(Problem::unsupported("a field manager of other letters than ASCII's"));
     }
     errors.extend(wrong_dry_run(&dry_run(call)));
     let validation = call.param("fieldValidation");
@@ -61,25 +60,25 @@ pub(super) fn write(call: &Call) -> Outcome<()> {
     if errors.is_empty() { Ok(()) } else { Err(Problem::invalid("meta.k8s.io", kind, "", &errors)) }
 }
 
-/// How the query asks for a dry run, if it does.
+/// The values of `dryRun`.
 pub(super) fn dry_run(call: &Call) -> Vec<&str> {
     call.query.get("dryRun").map(|all| all.split('\n').collect()).unwrap_or_default()
 }
 
-/// What is wrong with how a dry run is asked for.
+/// Validates the values of `dryRun`.
 pub(super) fn wrong_dry_run(how: &[&str]) -> Option<FieldError> {
     let wrong = how.iter().any(|one| *one != "All");
     wrong.then(|| FieldError::unsupported("dryRun", how.to_vec(), &["All"]))
 }
 
-/// Where a list goes on, in this server's own form.
+/// Reads a continue token, which is in this server's own form.
 pub(super) fn place(text: &str) -> Outcome<(u64, String)> {
     let found = text.split_once(':').and_then(|(version, key)| Some((version.parse().ok()?, key.to_owned())));
     found.ok_or_else(|| match raw_base64_fault(text) {
         Some(at) => Problem::bad_request(format!(
             "invalid continue token: continue key is not valid: illegal base64 data at input byte {at}"
         )),
-        None => Problem::beyond("a continue token that it has not made"),
+        None => Problem::unsupported("a continue token that this server did not issue"),
     })
 }
 

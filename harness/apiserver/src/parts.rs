@@ -1,6 +1,6 @@
-//! The subresources that are no status: scale and binding.
+//! The subresources other than status: scale and binding.
 
-use hyper::StatusCode;
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::api::{TYPES, decode, decode_loosely};
@@ -19,7 +19,7 @@ impl Server {
     /// PUT and PATCH of a scale.
     pub(super) fn rescale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let place = TYPES.place("Scale").expect("scales are in the table");
-        let put = ask.call.method == hyper::Method::PUT;
+        let put = ask.call.method == http::Method::PUT;
         let wanted = if put { Some(self.read_as(ask, "autoscaling/v1", "Scale")?) } else { None };
         if !put {
             body::check_patch(ask.call)?;
@@ -58,7 +58,7 @@ impl Server {
         Ok(whole(StatusCode::OK, &scale_of(&object)))
     }
 
-    /// A pod gets its node.
+    /// Binds a pod to a node.
     pub(super) fn bind(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let binding = self.read_as(ask, "v1", "Binding")?;
         admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
@@ -133,7 +133,7 @@ fn scale_of(object: &Object) -> Value {
     scale
 }
 
-/// A selector as a query has it.
+/// A selector in the form of a query.
 fn selector(selector: &Value) -> String {
     let mut parts = Vec::new();
     for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {

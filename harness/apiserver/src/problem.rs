@@ -1,6 +1,6 @@
-//! How the server says no: by status, reason, message and details as upstream's `apierrors` makes them.
+//! Error answers: status, reason, message and details as upstream's `apierrors` makes them.
 
-use hyper::StatusCode;
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::field::FieldError;
@@ -13,16 +13,16 @@ pub(super) struct Problem {
     pub(super) reason: &'static str,
     pub(super) message: String,
     pub(super) details: Option<Value>,
-    /// The server does not know what the real one would say; whoever asked learns nothing from this.
-    pub(super) unknown: bool,
+    /// The real server answers otherwise: the request is not supported here.
+    pub(super) unsupported: bool,
 }
 
-/// What an operation comes to.
+/// The result of an operation.
 pub(super) type Outcome<T> = Result<T, Problem>;
 
 impl Problem {
     fn new(code: StatusCode, reason: &'static str, message: String) -> Self {
-        Self { code, reason, message, details: None, unknown: false }
+        Self { code, reason, message, details: None, unsupported: false }
     }
 
     fn about(mut self, kind: &Kind, name: &str) -> Self {
@@ -53,7 +53,7 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(kind, name)
     }
 
-    /// The same of what could have had its name made. Upstream: `CheckGeneratedNameError`.
+    /// The same for a generated name. Upstream: `CheckGeneratedNameError`.
     pub(super) fn not_unique(mut self) -> Self {
         self.message += ", the server was not able to generate a unique name for the object";
         if let Some(details) = &mut self.details {
@@ -67,7 +67,7 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, name)
     }
 
-    /// The version that a write is based on is not the latest.
+    /// The resourceVersion of a write is not the latest.
     pub(super) fn stale(kind: &Kind, name: &str) -> Self {
         const WHY: &str = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, WHY)
@@ -78,7 +78,7 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(kind, name)
     }
 
-    /// Nothing can be made in a namespace that goes.
+    /// Nothing can be created in a namespace that is being deleted.
     pub(super) fn terminating(kind: &Kind, name: &str, namespace: &str) -> Self {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut problem = Self::forbidden(kind, name, &why);
@@ -89,10 +89,10 @@ impl Problem {
         problem
     }
 
-    /// An object that breaks rules; `qualified` and `kind` are of what the errors are about.
+    /// An invalid object; `qualified` and `kind` are those of the errors' object.
     pub(super) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        // The message says each once, the causes all of them.
+        // The message has no duplicates, the causes do.
         let mut all: Vec<String> = Vec::new();
         for error in errors.iter().map(ToString::to_string) {
             if !all.contains(&error) {
@@ -151,7 +151,7 @@ impl Problem {
         problem
     }
 
-    /// A patch in a form that is none.
+    /// A patch in an unknown media type.
     pub(super) fn no_patch_form() -> Self {
         let message = "415: Unsupported Media Type".to_owned();
         let mut problem = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message);
@@ -169,7 +169,7 @@ impl Problem {
         Self::new(StatusCode::GONE, "Expired", message)
     }
 
-    /// A version that is yet to come.
+    /// A resourceVersion of the future.
     pub(super) fn too_large(wanted: u64, current: u64) -> Self {
         let message = format!("Too large resource version: {wanted}, current: {current}");
         let mut problem = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", format!("Timeout: {message}"));
@@ -179,24 +179,24 @@ impl Problem {
         problem
     }
 
-    /// Something that the real server knows and this one does not: said aloud, never guessed.
-    pub(super) fn beyond(what: impl Into<String>) -> Self {
-        let message = format!("lockstep's simulated server does not know {}", what.into());
+    /// Something that the real server supports and this one does not.
+    pub(super) fn unsupported(what: impl Into<String>) -> Self {
+        let message = format!("kube-apiserver-sim does not support {}", what.into());
         let mut problem = Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message);
-        problem.unknown = true;
+        problem.unsupported = true;
         problem
     }
 
-    /// A body in a form that the real server reads and this one does not.
+    /// A body in a media type that the real server reads and this one does not.
     pub(super) fn unread(form: &str) -> Self {
         let what = format!("bodies in {form}; start the client with JSON as its content type");
-        let known = Self::beyond(what);
+        let known = Self::unsupported(what);
         Self { code: StatusCode::UNSUPPORTED_MEDIA_TYPE, reason: "UnsupportedMediaType", ..known }
     }
 
-    /// An answer in a form that the real server writes and this one does not.
+    /// An answer in a media type that the real server writes and this one does not.
     pub(super) fn no_form(accept: &str) -> Self {
-        let known = Self::beyond(format!("answers in another form than plain JSON, as {accept} asks for"));
+        let known = Self::unsupported(format!("answers in another form than plain JSON, as {accept} asks for"));
         Self { code: StatusCode::NOT_ACCEPTABLE, reason: "NotAcceptable", ..known }
     }
 

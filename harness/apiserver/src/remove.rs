@@ -1,8 +1,9 @@
-//! Deleting. Upstream: the generic registry's `Delete`, `BeforeDelete`, and the pod's `CheckGracefulDelete`.
+//! Deletion. Upstream: `Delete` and `BeforeDelete` of the generic registry, and the pod's
+//! `CheckGracefulDelete`.
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
+use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -17,10 +18,10 @@ use crate::pointer::At;
 
 /// The finalizer that keeps an object until its dependents are gone.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer that keeps an object until its dependents have let it go.
+/// The finalizer that keeps an object until no dependent refers to it.
 pub(super) const ORPHAN: &str = "orphan";
 
-/// How to delete.
+/// The options of a deletion.
 #[derive(Debug, Clone, Default)]
 pub(super) struct How {
     pub(super) grace: Option<i64>,
@@ -37,8 +38,8 @@ impl Server {
         let object = self.existing(ask)?;
         let (gone, state) = self.take(&object, &how, ask.now)?;
         if gone && self.dry && ask.kind.kind != "Pod" && object.finalizers().next().is_some() {
-            // Upstream answers with the object that it would have written, had there been one to write.
-            return Err(Problem::beyond("a dry run that takes an object's last finalizers off"));
+            // Upstream answers with an object that depends on what it would have written.
+            return Err(Problem::unsupported("a dry run that takes an object's last finalizers off"));
         }
         if gone && !ask.kind.returns_deleted {
             return Ok(whole(StatusCode::OK, &done(&state)));
@@ -49,7 +50,7 @@ impl Server {
     pub(super) fn delete_all(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let selector = options::list(ask.call, ask.kind, false)?;
         if ["limit", "continue", "resourceVersion"].iter().any(|name| !matches!(ask.call.param(name), "" | "0")) {
-            return Err(Problem::beyond("the deletion of a part of a collection, or of what it once was"));
+            return Err(Problem::unsupported("the deletion of a part of a collection, or of what it once was"));
         }
         let how = how(ask)?;
         self.dry = how.dry;
@@ -57,7 +58,7 @@ impl Server {
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.matches(&object.body)) {
             self.take(object, &how, ask.now)?;
-            // As they were found.
+            // As they were before.
             items.push(object.body.clone());
         }
         let version = self.store.version().to_string();
@@ -78,7 +79,7 @@ impl Server {
             let mut finalizers = finalizers(&was, how);
             let mut body = object.body.clone();
             if finalizers != was {
-                // Each once, as they come out of a map there.
+                // Without duplicates: upstream keeps them in a set.
                 let mut seen = std::collections::BTreeSet::new();
                 finalizers.retain(|name| seen.insert(name.clone()));
                 body["metadata"]["finalizers"] = json!(finalizers);
@@ -96,7 +97,7 @@ impl Server {
         }
         let key = object.key();
         let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
-        // Nobody looks after what events own.
+        // The garbage collector ignores events.
         let finalizers = if kind.kind == "Event" { was.clone() } else { finalizers(&was, how) };
         let held = !finalizers.is_empty();
         if finalizers != was {
@@ -115,7 +116,7 @@ impl Server {
             mark(&mut body, now);
             return Ok((false, self.write(kind, &body)?));
         } else if !was.is_empty() && how.version.is_some() {
-            // Upstream looks at its precondition again, by the version of what it has not written: none.
+            // Upstream checks the precondition again, on an object without a version.
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: /registry{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
                  ResourceVersion in precondition: , ResourceVersion in object meta: {}",
@@ -128,7 +129,7 @@ impl Server {
         Ok((true, last))
     }
 
-    /// Write a body of the server's own.
+    /// Writes an object of the server's or a controller's.
     pub(super) fn write(&mut self, kind: &'static Kind, body: &Value) -> Outcome<Arc<Object>> {
         let body = super::write::normal(kind, body)?;
         let text = |name: &str| body["metadata"][name].as_str().unwrap_or_default().to_owned();
@@ -137,13 +138,13 @@ impl Server {
     }
 }
 
-/// What becomes of a pod that is to go.
+/// How a pod is deleted.
 enum Grace {
-    /// Its time runs already.
+    /// Its grace period runs already.
     Pending,
-    /// It was told.
+    /// Its grace period begins.
     Given,
-    /// It can go.
+    /// It can be removed.
     Over,
 }
 
@@ -179,7 +180,7 @@ fn grace(body: &mut Value, how: &How, now: Timestamp) -> Grace {
     Grace::Given
 }
 
-/// The object is to go, and is kept for now.
+/// Marks an object as being deleted.
 fn mark(body: &mut Value, now: Timestamp) {
     if body["metadata"]["deletionTimestamp"].is_null() {
         body["metadata"]["deletionTimestamp"] = stamp(now);
@@ -194,7 +195,7 @@ fn count(body: &mut Value) {
     }
 }
 
-/// The finalizers after this deletion began.
+/// The finalizers once the deletion has begun.
 fn finalizers(was: &[String], how: &How) -> Vec<String> {
     let has = |name: &str| was.iter().any(|one| one == name);
     let (orphan, foreground) = match how.propagation.as_deref() {
@@ -258,11 +259,11 @@ fn how(ask: &Ask<'_>) -> Outcome<How> {
         super::body::check_form(ask.call)?;
         let given = super::body::interpret(&ask.call.body)
             .map_err(|why| Problem::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?;
-        // Options are registered in every group: client-go's typed clients send those of the group that they are for.
+        // Options are registered in every group: client-go's typed clients send their group's.
         let (version, kind) = (given["apiVersion"].as_str().unwrap_or_default(), given["kind"].as_str());
         let known = matches!(version, "" | "meta.k8s.io/v1") || KINDS.iter().any(|kind| kind.api_version() == version);
         if !known || !matches!(kind, None | Some("" | "DeleteOptions")) {
-            return Err(Problem::beyond("delete options of another kind or version"));
+            return Err(Problem::unsupported("delete options of another kind or version"));
         }
         let place = TYPES.place("DeleteOptions").expect("options are in the table");
         body = decode(place, &given).map_err(Problem::bad_request)?.value;
@@ -276,7 +277,7 @@ fn how(ask: &Ask<'_>) -> Outcome<How> {
         body["dryRun"] = json!(options::dry_run(ask.call));
     }
     if body.get("orphanDependents").is_some() {
-        return Err(Problem::beyond("orphanDependents, which nobody has used for years"));
+        return Err(Problem::unsupported("the deprecated option orphanDependents"));
     }
     let dry: Vec<&str> = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut errors = Vec::new();
@@ -299,7 +300,7 @@ fn how(ask: &Ask<'_>) -> Outcome<How> {
     })
 }
 
-/// The answer to a deletion that is done.
+/// The Status of a completed deletion.
 fn done(object: &Object) -> Value {
     let kind = object.kind;
     let mut details = json!({"name": object.meta("name"), "kind": kind.plural, "uid": object.meta("uid")});

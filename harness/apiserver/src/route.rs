@@ -1,17 +1,17 @@
-//! What a request is about, read from its method and path alone. Pure.
+//! What a request is about, read from its method and path alone.
 
 use std::fmt;
 
-use hyper::Method;
+use http::Method;
 
-/// What a request does, in the words of Kubernetes' RBAC.
+/// The verb of a request, as in RBAC rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
-    /// GET of one object, or of a path that is no object.
+    /// GET of one object, or of a path that names no resource.
     Get,
     /// GET of a collection.
     List,
-    /// GET of a collection that goes on.
+    /// GET of a collection or an object with `watch`.
     Watch,
     /// POST.
     Create,
@@ -43,7 +43,7 @@ impl Verb {
         }
     }
 
-    /// Whether it can change anything.
+    /// Whether it can change objects.
     pub fn is_write(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch | Self::Other)
     }
@@ -55,10 +55,10 @@ impl fmt::Display for Verb {
     }
 }
 
-/// Verb and target of a request; what does not apply is empty.
+/// Verb and target of a request; fields that do not apply are empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// What is done.
+    /// The verb.
     pub verb: Verb,
     /// The API group; empty for the core group.
     pub group: String,
@@ -73,7 +73,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// Read it from a method, a path and a query.
+    /// Reads it from a method, a path and a query.
     pub fn parse(method: &Method, path: &str, query: Option<&str>) -> Self {
         let mut route = Self::target(path);
         route.verb = verb(method, &route, query.unwrap_or_default());
@@ -102,7 +102,7 @@ impl Route {
         route.subresource = next();
         if route.resource == "namespaces" && !route.name.is_empty() {
             route.namespace = route.name.clone();
-            // A namespace's own subresources stand where a resource inside of it would.
+            // In `namespaces/a/x`, `x` is a subresource of the namespace or a resource within it.
             if !matches!(route.subresource.as_str(), "" | "status" | "finalize") {
                 route.resource = std::mem::take(&mut route.subresource);
                 route.name = next();
@@ -128,7 +128,7 @@ fn verb(method: &Method, route: &Route, query: &str) -> Verb {
     }
 }
 
-/// The API server takes `watch`, `watch=true` and `watch=1`.
+/// The API server accepts `watch`, `watch=true` and `watch=1`.
 fn watches(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch" | "watch=" | "watch=true" | "watch=1" | "watch=True"))
 }

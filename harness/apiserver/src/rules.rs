@@ -1,5 +1,8 @@
-//! What the server itself sets in an object: upstream's strategies, `PrepareForCreate` and `PrepareForUpdate` of each kind.
+//! What the server itself sets in an object: `PrepareForCreate` and `PrepareForUpdate` of
+//! upstream's strategies.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::defaults::entry;
@@ -11,10 +14,10 @@ fn counts(kind: &Kind) -> bool {
     matches!(kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod")
 }
 
-/// What the server reads into other fields: a Secret's plain texts, which it never shows.
+/// Fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`.
 pub(super) fn convert(kind: &Kind, body: &mut Value) {
     if kind.kind == "Node" {
-        // One range is the first of all.
+        // `podCIDR` is the first of `podCIDRs`.
         let first = body["spec"]["podCIDR"].as_str().unwrap_or_default().to_owned();
         let all = body["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
         if !first.is_empty() && all.first().is_none_or(|one| *one != first) {
@@ -26,12 +29,11 @@ pub(super) fn convert(kind: &Kind, body: &mut Value) {
     }
     let plain = body.as_object_mut().and_then(|body| body.remove("stringData"));
     for (key, text) in plain.as_ref().and_then(Value::as_object).into_iter().flatten() {
-        let bytes = k8s_openapi::ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
-        entry(body, "data")[key] = serde_json::to_value(bytes).expect("bytes can be written");
+        entry(body, "data")[key] = BASE64_STANDARD.encode(text.as_str().unwrap_or_default()).into();
     }
 }
 
-/// A DaemonSet counts the changes of its template in an annotation, whatever a client writes there.
+/// A DaemonSet's annotation counts the changes of its template; clients cannot write it.
 fn count_templates(body: &mut Value, old: Option<&Value>) {
     const COUNT: &str = "deprecated.daemonset.template.generation";
     let count = match old {
@@ -45,7 +47,7 @@ fn count_templates(body: &mut Value, old: Option<&Value>) {
     entry(&mut body["metadata"], "annotations")[COUNT] = count.to_string().into();
 }
 
-/// A new object: nobody but the server writes its status and generation.
+/// A new object: only the server writes its status and generation.
 pub(super) fn create(kind: &Kind, body: &mut Value) {
     if counts(kind) {
         body["metadata"]["generation"] = 1.into();
@@ -78,7 +80,7 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
     }
 }
 
-/// A changed object: its status stays, and its generation counts the change.
+/// A changed object: its status is kept, and its generation counts changes of the spec.
 pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     if old.get("status").is_some() || new.get("status").is_some() {
         keep(new, old, "status");
@@ -98,12 +100,12 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     }
 }
 
-/// A changed status: all else stays that is not said to come along.
+/// A changed status: all other fields are kept, with few exceptions.
 pub(super) fn status(kind: &Kind, new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     match kind.kind {
         "DaemonSet" => count_templates(new, Some(old)),
-        // Annotations come along: the controller writes the revision so.
+        // Annotations are written too: the Deployment controller writes the revision so.
         "Deployment" => keep_meta(new, old, "labels"),
         "Pod" => {
             keep_meta(new, old, "deletionTimestamp");

@@ -1,4 +1,4 @@
-//! Label and field selectors as a query writes them, and as an object holds them.
+//! Label and field selectors, of a query and of an object.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::problem::{Outcome, Problem};
 use crate::pointer::At;
 
-/// All of these must hold.
+/// A conjunction of requirements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Selector {
     labels: Vec<Requirement>,
@@ -71,15 +71,12 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether it names one object, which is then looked for by its name alone. Upstream: `MatchesSingle`.
+    /// Whether it selects one object by name. Upstream: `MatchesSingle`.
     pub(super) fn is_of_one(&self) -> bool {
         self.fields.iter().any(|(key, equal, _)| *equal && key == "metadata.name")
     }
 
-    /// Whether an object is meant.
-    ///
-    /// # Errors
-    /// A field by which this kind cannot be selected.
+    /// Whether it selects an object.
     pub(super) fn matches(&self, object: &Value) -> bool {
         self.matches_labels(&object["metadata"]["labels"])
             && self.fields.iter().all(|(key, equal, value)| {
@@ -114,9 +111,9 @@ impl Selector {
         })
     }
 
-    /// Fields by which this kind can be selected, all of them.
+    /// Checks that the kind can be selected by these fields.
     pub(super) fn check_fields(&self, plural: &str) -> Outcome<()> {
-        // Kinds without fields of their own share one way to say no.
+        // Kinds without fields of their own share one message.
         let more: Option<&[&str]> = match plural {
             "pods" => Some(&[
                 "spec.nodeName",

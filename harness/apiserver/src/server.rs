@@ -1,9 +1,10 @@
-//! The server as a function: a request and the time come in, an answer goes out. Nothing here waits, reads a clock or draws lots but from its seed.
+//! The server as a function: a request and the time come in, an answer goes out. Nothing here waits
+//! or reads a clock, and random numbers come from the seed.
 
 use std::collections::BTreeMap;
 
-use hyper::body::Bytes;
-use hyper::{Method, StatusCode};
+use bytes::Bytes;
+use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use super::watch::Order;
 use super::{discovery, options};
 use crate::route::{Route, Verb};
 
-/// The forms of a patch.
+/// The media types of patches.
 const PATCHES: [&str; 4] = [
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -23,7 +24,7 @@ const PATCHES: [&str; 4] = [
     "application/apply-patch+yaml",
 ];
 
-/// The form of nearly every answer.
+/// The media type of nearly every answer.
 pub(super) const JSON: &str = "application/json";
 
 /// The API server's state.
@@ -31,19 +32,19 @@ pub(super) const JSON: &str = "application/json";
 pub(super) struct Server {
     pub(super) store: Store,
     pub(super) chance: Chance,
-    /// Up to this version owners and dependents are in order.
+    /// The garbage collector has seen the changes up to this version.
     pub(super) collected: u64,
-    /// What it was asked that it does not know, for whoever has to say that nothing follows from it.
-    pub(super) beyond: Vec<String>,
-    /// What the answer to the request at hand warns of.
+    /// The requests that it does not support, each with the reason.
+    pub(super) unsupported: Vec<String>,
+    /// The warnings of the current request.
     pub(super) warnings: Vec<String>,
-    /// The request at hand is a dry run.
+    /// Whether the current request is a dry run.
     pub(super) dry: bool,
-    /// By namespace: what is created in it from now on carries at least this time.
+    /// By namespace: the least creation time of new objects.
     pub(super) not_before: BTreeMap<String, Timestamp>,
 }
 
-/// A request, whole.
+/// A request with its body.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) method: Method,
@@ -54,10 +55,10 @@ pub(super) struct Call {
     pub(super) body: Bytes,
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// All of it.
+    /// A complete body.
     Whole {
         code: StatusCode,
         body: Bytes,
@@ -69,7 +70,7 @@ pub(super) enum Answer {
     Watch(Order),
 }
 
-/// One request about one kind.
+/// A request about a kind that is served.
 pub(super) struct Ask<'a> {
     pub(super) kind: &'static Kind,
     pub(super) route: &'a Route,
@@ -78,13 +79,13 @@ pub(super) struct Ask<'a> {
 }
 
 impl Server {
-    /// A new cluster with its first namespaces.
+    /// A cluster with its initial namespaces.
     pub(super) fn new(seed: u64, now: Timestamp) -> Self {
         let mut server = Self {
             store: Store::default(),
             chance: Chance::new(seed),
             collected: 0,
-            beyond: Vec::new(),
+            unsupported: Vec::new(),
             warnings: Vec::new(),
             dry: false,
             not_before: BTreeMap::new(),
@@ -108,12 +109,12 @@ impl Server {
     pub(super) fn answer(&mut self, call: &Call, now: Timestamp) -> Answer {
         self.warnings.clear();
         let mut answer = self.ask(call, now).unwrap_or_else(|problem| {
-            if problem.unknown {
-                self.beyond.push(format!("{} {}: {}", call.method, call.path, problem.message));
+            if problem.unsupported {
+                self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
             }
             whole(problem.code, &problem.status())
         });
-        // What the cluster's own controllers do next is meant.
+        // The controllers that run next are not part of the dry run.
         self.dry = false;
         if let Answer::Whole { warnings, .. } = &mut answer {
             warnings.append(&mut self.warnings);
@@ -144,7 +145,7 @@ impl Server {
             return Err(Problem::method_not_allowed());
         }
         let ask = Ask { kind, route: &route, call, now };
-        // A deletion says so in its body.
+        // A deletion has the option in its body.
         self.dry =
             matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(call).is_empty();
         let named = !route.name.is_empty();
@@ -154,7 +155,7 @@ impl Server {
         match (route.verb, sub) {
             (Verb::Create, "") if named => Err(Problem::method_not_allowed()),
             (Verb::Update | Verb::Patch, _) if !named => Err(Problem::method_not_allowed()),
-            // Namespaces go one by one.
+            // Namespaces cannot be deleted as a collection.
             (Verb::DeleteCollection, _) if kind.kind == "Namespace" => Err(Problem::method_not_allowed()),
             (Verb::Get, "scale") => self.scale(&ask),
             (Verb::Get, "" | "status") => self.get(&ask),
@@ -163,7 +164,9 @@ impl Server {
             (Verb::Create, "") => self.create(&ask),
             (Verb::Create, "binding") if named => self.bind(&ask),
             (Verb::Update | Verb::Patch, "scale") => self.rescale(&ask),
-            (Verb::Update | Verb::Patch, "finalize") => Err(Problem::beyond("finalizing a namespace from outside")),
+            (Verb::Update | Verb::Patch, "finalize") => {
+                Err(Problem::unsupported("finalizing a namespace from outside"))
+            }
             (Verb::Update | Verb::Patch, "" | "status") => self.change(&ask),
             (Verb::Delete, "") => self.delete(&ask),
             (Verb::DeleteCollection, "") => self.delete_all(&ask),
@@ -215,7 +218,7 @@ impl Server {
         objects.truncate(objects.len() - left);
         let mut meta = json!({"resourceVersion": at.to_string()});
         let last = objects.last().map(|object| place(object)).unwrap_or_default();
-        // It is cut where others follow, whether they are meant or not.
+        // There is a next page if any object follows, selected or not.
         if left > 0 || (limit > 0 && !of_one && objects.len() == limit && last < end) {
             meta["continue"] = format!("{at}:{last}").into();
             if selector.is_empty() {
@@ -236,7 +239,7 @@ impl Server {
     }
 }
 
-/// Whether who accepts this accepts plain JSON.
+/// Whether the header accepts plain JSON.
 fn plain(accept: &str) -> bool {
     accept.split(',').map(str::trim).any(|form| {
         let mut words = form.split(';').map(str::trim);
@@ -245,13 +248,13 @@ fn plain(accept: &str) -> bool {
     })
 }
 
-/// Where a list goes on: after this one.
+/// The position of an object in a list, for continue tokens.
 fn place(object: &Object) -> String {
     format!("{}/{}", object.meta("namespace"), object.meta("name"))
 }
 
 impl Call {
-    /// A parameter of the query, empty if it is not there.
+    /// A parameter of the query, empty if absent.
     pub(super) fn param(&self, name: &str) -> &str {
         self.query.get(name).map_or("", String::as_str)
     }
@@ -272,10 +275,10 @@ impl Ask<'_> {
         Key::new(self.kind, namespace, &self.route.name)
     }
 
-    /// The version that the query names; none for "" and for "0", which means any.
+    /// The resourceVersion of the query; `None` for "" and for "0", which means any.
     ///
     /// # Errors
-    /// Why it is none.
+    /// When it is not a number.
     pub(super) fn version(&self) -> Result<Option<u64>, String> {
         match self.call.param("resourceVersion") {
             "" | "0" => Ok(None),
@@ -294,7 +297,7 @@ impl Ask<'_> {
 
 /// A time as metadata has it.
 pub(super) fn stamp(time: Timestamp) -> Value {
-    crate::clock::to_rfc3339(time).into()
+    crate::clock::rfc3339(time).into()
 }
 
 pub(super) fn whole(code: StatusCode, body: &Value) -> Answer {

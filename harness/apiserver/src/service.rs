@@ -1,132 +1,131 @@
-//! The server as a tower service under a client: requests in this process, no sockets, and the async runtime's own time.
+//! The server as a tower service: takes a request, waits as the latency model says, answers.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes, Frame};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{Request, Response, StatusCode};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::BodyExt;
 use jiff::Timestamp;
-use tokio::time::Sleep;
+use tower_service::Service;
 
-use super::server::{Answer, Call, JSON, Server};
-use super::transcript::Transcript;
-use super::watch::{BEGINS, Order};
-use super::weather::Weather;
-use crate::clock;
-use crate::news::{Listener, News};
+use crate::builder::{Builder, Controllers};
+use crate::clock::{self, Clock};
+use crate::latency::LatencyModel;
+use crate::notify::Notifier;
+use crate::response::{ResponseBody, Watch};
+use crate::server::{Answer, Call, JSON, Server};
+use crate::transcript::Transcript;
+use crate::watch::{BEGINS, Order};
 
-/// A cluster in this process. Clones are the same one.
+/// A Kubernetes API server in this process. Clones share one state.
 #[derive(Clone)]
-pub struct Sim {
-    shared: Arc<Shared>,
+pub struct ApiServer {
+    pub(crate) shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     server: Mutex<Server>,
-    tidying: Tidying,
-    weather: Mutex<Weather>,
+    controllers: Controllers,
+    latency: Mutex<LatencyModel>,
     transcript: Mutex<Transcript>,
-    /// Told of the writes.
-    news: News,
+    clock: Clock,
+    /// Notified of every write.
+    pub(crate) written: Notifier,
 }
 
-/// When the cluster's own controllers do what is due.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tidying {
-    Never,
-    /// In the write that makes it due.
-    AtOnce,
-    /// Garbage and namespaces' content, one step after the other, a while later: [`Sim::keep_tidy`].
-    Later,
-}
-
-/// Between two steps of the cluster's own controllers in real time. A real garbage collector learns from a watch that an owner is gone;
-/// by then the other watches know it too.
+/// Between two steps of the controllers in the background. A real garbage collector learns from a
+/// watch that an owner is gone; by then the other watches have delivered it too.
 const STEP: Duration = Duration::from_millis(5);
 
-impl Sim {
-    /// A new cluster, empty but for its namespaces. The same seed gives the same names, uids and delays; with seed 0 nothing is delayed.
-    pub fn new(seed: u64) -> Self {
-        let sim = Self::with(seed, Tidying::AtOnce);
-        sim.tidy();
-        sim
+impl ApiServer {
+    /// A server with seed 0, fixed latency and controllers that act immediately. Within a runtime
+    /// whose clock is paused, call it within that runtime.
+    #[expect(clippy::new_without_default, reason = "it reads the clock and must be called in a runtime")]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
     }
 
-    /// A new cluster whose own controllers need [`Sim::keep_tidy`], as they take their time.
-    pub fn in_real_time(seed: u64) -> Self {
-        let sim = Self::with(seed, Tidying::Later);
-        sim.tidy();
-        sim
+    /// Configures a server.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 
-    /// The API server of one alone: nobody collects garbage, empties namespaces or counts quotas.
-    pub fn server_alone(seed: u64) -> Self {
-        Self::with(seed, Tidying::Never)
-    }
-
-    fn with(seed: u64, tidying: Tidying) -> Self {
+    pub(crate) fn start(server: Server, latency: LatencyModel, controllers: Controllers, clock: Clock) -> Self {
         let shared = Shared {
-            server: Mutex::new(Server::new(seed, clock::now())),
-            tidying,
-            weather: Mutex::new(Weather::new(seed)),
+            server: Mutex::new(server),
+            controllers,
+            latency: Mutex::new(latency),
             transcript: Mutex::default(),
-            news: News::default(),
+            clock,
+            written: Notifier::default(),
         };
-        Self { shared: Arc::new(shared) }
+        let started = Self { shared: Arc::new(shared) };
+        if controllers != Controllers::Off {
+            started.settle_controllers();
+        }
+        started
     }
 
-    /// A client of it.
+    /// A client of it, with `default` as its namespace. Needs a tokio runtime.
+    #[cfg(feature = "kube")]
+    #[must_use]
     pub fn client(&self) -> kube::Client {
-        let sim = self.clone();
-        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
-            let sim = sim.clone();
-            async move { sim.call(request).await }
-        });
-        kube::Client::new(service, "default")
+        kube::Client::new(self.clone(), "default")
     }
 
-    /// What it was asked that it does not know; nothing that followed from that can be believed.
-    pub fn beyond(&self) -> Vec<String> {
-        self.server().beyond.clone()
+    /// The requests so far that it does not support, each with the reason. They were refused with
+    /// 501, 415 or 406 where the real server answers, so results that depend on one of them prove
+    /// nothing; a test should assert that the list is empty.
+    #[must_use]
+    pub fn unsupported(&self) -> Vec<String> {
+        self.server().unsupported.clone()
     }
 
-    /// Let every object that is created in a namespace from now on carry at least this creation time. The server's times have a
-    /// resolution of one second; so a case need not wait for the next one to tell two ReplicaSets apart.
+    /// The latest resourceVersion.
+    #[must_use]
+    pub fn resource_version(&self) -> u64 {
+        self.server().store.version()
+    }
+
+    /// From now on objects that are created in a namespace have at least this creation time.
+    /// Kubernetes' times have a resolution of one second; with this, a test need not wait for the
+    /// next second to create two objects of which one is older.
     pub fn not_before(&self, namespace: &str, time: Timestamp) {
         self.server().not_before.insert(namespace.to_owned(), time);
     }
 
-    /// Forget what was before a version, as a real server does once enough has happened: watches from there are refused.
+    /// Forgets the history up to a resourceVersion, as a real server does after some minutes:
+    /// watches and lists from there are refused with 410. Open watches go on.
     pub fn forget(&self, version: u64) {
         self.server().store.forget(version);
     }
 
-    /// Keep a line for each request from now on.
-    pub fn transcribe(&self) {
+    /// Starts a transcript: one line for each request from now on.
+    pub fn start_transcript(&self) {
         locked(&self.shared.transcript).begin();
     }
 
-    /// The lines so far: when, what, and of bodies the fingerprints.
+    /// The transcript so far: when a request arrived, what it was, and the answer's status. Bodies
+    /// are in it as hashes, since they may hold secrets. Two runs that are equal in all requests
+    /// and answers have equal transcripts.
+    #[must_use]
     pub fn transcript(&self) -> Vec<String> {
         locked(&self.shared.transcript).lines()
     }
 
-    /// Answer one request.
-    ///
-    /// # Errors
-    /// Never.
-    pub async fn call<B>(&self, request: Request<B>) -> Result<Response<Reply>, Infallible>
-    where
-        B: Body,
-        B::Error: std::fmt::Debug,
-    {
+    /// Answers one request. The answer of a watch is a body that does not end before the watch.
+    /// A request body that ends with an error is taken for empty.
+    pub async fn handle<B: Body>(&self, request: Request<B>) -> Response<ResponseBody> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         let header = |name: HeaderName| {
@@ -140,10 +139,10 @@ impl Sim {
             method: parts.method,
             body,
         };
-        // A request takes its time, so that what it comes to is known to watches before its answer arrives, as it mostly is.
-        let (there, back) = self.ways();
-        clock::pause(there).await;
-        let now = clock::now();
+        // The answer takes time too, so watches mostly deliver a write before its answer arrives.
+        let (there, back) = self.trips();
+        clock::sleep(there).await;
+        let now = self.shared.clock.now();
         let (answer, wrote) = {
             let mut server = self.server();
             let before = server.store.version();
@@ -155,70 +154,78 @@ impl Sim {
             Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
         }
         if wrote {
-            match self.shared.tidying {
-                Tidying::Never => {}
-                Tidying::AtOnce => self.tidy(),
-                Tidying::Later => self.server().tidy_at_once(),
+            match self.shared.controllers {
+                Controllers::Off => {}
+                Controllers::Immediate => self.settle_controllers(),
+                Controllers::Background => self.server().run_urgent_controllers(),
             }
-            self.shared.news.tell();
+            self.shared.written.notify();
         }
-        clock::pause(back).await;
-        Ok(self.reply(answer))
+        clock::sleep(back).await;
+        self.reply(answer)
     }
 
-    fn ways(&self) -> (Duration, Duration) {
-        let mut weather = locked(&self.shared.weather);
-        (weather.way(), weather.way())
+    fn trips(&self) -> (Duration, Duration) {
+        let mut latency = locked(&self.shared.latency);
+        (latency.trip(), latency.trip())
+    }
+
+    /// How long the next delivery of a watch lags.
+    pub(crate) fn lag(&self) -> Option<Duration> {
+        locked(&self.shared.latency).lag()
     }
 
     fn note(&self, call: &Call, now: Timestamp, code: StatusCode, body: &Bytes) {
         locked(&self.shared.transcript).note(call, now.as_microsecond(), code, body);
     }
 
-    /// Let the cluster's own controllers do what becomes due from this call on, for as long as the future is polled.
-    pub fn keep_tidy(self) -> impl Future<Output = ()> {
-        let mut news = self.shared.news.listen();
+    /// Runs the cluster's own controllers for as long as the future is polled: they act on every
+    /// write after this call. Spawn it where the server has [`Controllers::Background`].
+    pub fn run_controllers(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (server, mut written) = (self.clone(), self.shared.written.listen());
         async move {
             loop {
-                news.changed().await;
-                self.quiet_for_a_step().await;
-                while self.tidy_once() {
-                    self.quiet_for_a_step().await;
+                written.changed().await;
+                server.quiet_for_a_step().await;
+                while server.step_controllers() {
+                    server.quiet_for_a_step().await;
                 }
             }
         }
     }
 
-    /// Wait until nobody has written for a step, or for ten of them: each watch has had that long to deliver the last write.
+    /// Waits until there was no write for a step, or for ten steps: each watch has had that long
+    /// to deliver the last write.
     async fn quiet_for_a_step(&self) {
         for _ in 0..10 {
-            let written = self.shared.news.count();
-            clock::pause(STEP).await;
-            if self.shared.news.count() == written {
+            let written = self.shared.written.count();
+            clock::sleep(STEP).await;
+            if self.shared.written.count() == written {
                 return;
             }
         }
     }
 
-    fn tidy_once(&self) -> bool {
-        let did = self.server().tidy(clock::now());
+    /// Lets the controllers do one thing; whether there was one to do.
+    fn step_controllers(&self) -> bool {
+        let did = self.server().step_controllers(self.shared.clock.now());
         if did {
-            self.shared.news.tell();
+            self.shared.written.notify();
         }
         did
     }
 
-    /// Let the cluster's own controllers do what is due.
-    fn tidy(&self) {
-        let now = clock::now();
+    /// Lets the controllers do all that is due.
+    fn settle_controllers(&self) {
+        let now = self.shared.clock.now();
         let mut server = self.server();
-        while server.tidy(now) {}
+        while server.step_controllers(now) {}
     }
 
-    fn reply(&self, answer: Answer) -> Response<Reply> {
+    fn reply(&self, answer: Answer) -> Response<ResponseBody> {
         let (code, body, warnings, form) = match answer {
-            Answer::Whole { code, body, warnings, form } => (code, Reply::Whole(Full::new(body)), warnings, form),
-            Answer::Watch(order) => (BEGINS, Reply::Watch(Box::new(self.open(order))), Vec::new(), JSON),
+            Answer::Whole { code, body, warnings, form } => (code, ResponseBody::whole(body), warnings, form),
+            Answer::Watch(order) => (BEGINS, ResponseBody::watch(Watch::open(self.clone(), order)), Vec::new(), JSON),
         };
         let mut response = Response::new(body);
         *response.status_mut() = code;
@@ -226,17 +233,15 @@ impl Sim {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(form));
         for warning in warnings {
             if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
-                headers.append(hyper::header::WARNING, value);
+                headers.append(http::header::WARNING, value);
             }
         }
         response
     }
 
-    fn open(&self, mut order: Order) -> Watch {
-        let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
-        let waiting = std::mem::take(&mut order.first).into();
-        let woken = wait(self.shared.news.listen());
-        Watch { sim: self.clone(), order, waiting, ends, late: None, woken }
+    /// The events that a watch has not delivered yet.
+    pub(crate) fn unseen(&self, order: &mut Order) -> Vec<Bytes> {
+        self.server().unseen(order)
     }
 
     fn server(&self) -> MutexGuard<'_, Server> {
@@ -244,135 +249,49 @@ impl Sim {
     }
 }
 
-/// No code panics while it holds such a lock, so what is behind it is whole.
+impl<B> Service<Request<B>> for ApiServer
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Send,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { Ok(server.handle(request).await) })
+    }
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").finish_non_exhaustive()
+    }
+}
+
+/// No code panics while it holds such a lock, so the value is intact.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl std::fmt::Debug for Sim {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sim").finish_non_exhaustive()
-    }
-}
-
-/// An answer's body.
-#[derive(Debug)]
-pub enum Reply {
-    /// All of it at once.
-    Whole(Full<Bytes>),
-    /// Events as they come.
-    Watch(Box<Watch>),
-}
-
-/// A watch that is open.
-pub struct Watch {
-    sim: Sim,
-    order: Order,
-    waiting: std::collections::VecDeque<Bytes>,
-    ends: Option<Pin<Box<Sleep>>>,
-    /// What is new is on its way.
-    late: Option<Pin<Box<Sleep>>>,
-    woken: BoxFuture<'static, Listener>,
-}
-
-impl Body for Reply {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Self::Whole(body) => Pin::new(body).poll_frame(cx),
-            Self::Watch(watch) => watch.poll(cx).map(|event| event.map(|event| Ok(Frame::data(event)))),
-        }
-    }
-}
-
-impl Watch {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        loop {
-            if let Some(event) = self.waiting.pop_front() {
-                return Poll::Ready(Some(event));
-            }
-            if self.order.gone {
-                return Poll::Ready(None);
-            }
-            if let Some(ends) = &mut self.ends
-                && ends.as_mut().poll(cx).is_ready()
-            {
-                if !(self.order.bookmarks && self.order.kind.has_bookmarks()) {
-                    return Poll::Ready(None);
-                }
-                // A last word on how far it got, then the end.
-                self.order.gone = true;
-                return Poll::Ready(Some(self.order.bookmark(false)));
-            }
-            if let Some(late) = &mut self.late {
-                match late.as_mut().poll(cx) {
-                    Poll::Ready(()) => self.late = None,
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-            let news = self.sim.server().news(&mut self.order);
-            if !news.is_empty() {
-                self.waiting.extend(news);
-                continue;
-            }
-            match self.woken.as_mut().poll(cx) {
-                Poll::Ready(listener) => {
-                    self.woken = wait(listener);
-                    self.late = locked(&self.sim.shared.weather).lag().map(|lag| Box::pin(clock::sleep(lag)));
-                }
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    }
-}
-
-impl std::fmt::Debug for Watch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch").field("order", &self.order).finish_non_exhaustive()
-    }
-}
-
-fn wait(mut news: Listener) -> BoxFuture<'static, Listener> {
-    Box::pin(async move {
-        news.changed().await;
-        news
-    })
 }
 
 /// The parameters, decoded.
 fn query(text: &str) -> BTreeMap<String, String> {
     let mut parameters: BTreeMap<String, String> = BTreeMap::new();
-    for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        // The first counts, but of a list, which is kept line by line.
-        match parameters.get_mut(&decode(name)) {
-            Some(all) if name == "dryRun" => *all += &format!("\n{}", decode(value)),
+    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+        // The first counts, except of a list, which is kept line by line.
+        match parameters.get_mut(name.as_ref()) {
+            Some(all) if name == "dryRun" => *all += &format!("\n{value}"),
             Some(_) => {}
             None => {
-                parameters.insert(decode(name), decode(value));
+                parameters.insert(name.into_owned(), value.into_owned());
             }
         }
     }
     parameters
-}
-
-fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let hex = text.get(at + 1..at + 3).and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        match (byte, hex) {
-            (b'%', Some(value)) => {
-                decoded.push(value);
-                at += 2;
-            }
-            (b'+', _) => decoded.push(b' '),
-            _ => decoded.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }

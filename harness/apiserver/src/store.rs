@@ -1,55 +1,56 @@
-//! What the server keeps: every object in order, and every change that ever was.
+//! The store: every object in order, and the log of all changes.
 //!
-//! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its last. A watch is a place in the log.
+//! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
+//! last change. A watch is a position in the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use hyper::body::Bytes;
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::kinds::Kind;
 
-/// An object as it was at one version.
+/// An object at one version.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) kind: &'static Kind,
-    /// Without `kind` and `apiVersion`, which its kind says.
+    /// Without `kind` and `apiVersion`, which are in `kind`.
     pub(super) body: Value,
     pub(super) version: u64,
     text: OnceLock<Bytes>,
 }
 
-/// Where an object stands.
+/// The key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    /// Its kind's place.
+    /// The index of its kind.
     pub(super) kind: usize,
     pub(super) namespace: String,
     pub(super) name: String,
 }
 
-/// What happened to one object.
+/// One change of one object.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) key: Key,
     pub(super) before: Option<Arc<Object>>,
-    /// `None`: it went.
+    /// `None`: it was deleted.
     pub(super) after: Option<Arc<Object>>,
-    /// The last state that had it, at the version of its going.
+    /// Its last state, at the version of its deletion.
     pub(super) last: Option<Arc<Object>>,
     pub(super) version: u64,
 }
 
-/// Everything.
+/// All objects and changes.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     objects: BTreeMap<Key, Arc<Object>>,
-    /// The uids of those that there are.
+    /// The UIDs of all objects.
     uids: BTreeSet<String>,
     log: Vec<Change>,
     version: u64,
-    /// Changes up to this one are forgotten for watches.
+    /// Watches cannot start before this version.
     forgotten: u64,
 }
 
@@ -96,7 +97,7 @@ impl Object {
         Key::new(self.kind, self.meta("namespace"), self.meta("name"))
     }
 
-    /// A text of its metadata, empty if it is not there.
+    /// A string of its metadata, empty if absent.
     pub(super) fn meta(&self, name: &str) -> &str {
         self.body["metadata"][name].as_str().unwrap_or_default()
     }
@@ -121,7 +122,7 @@ impl Store {
         self.forgotten
     }
 
-    /// Forget the past: watches and lists of a version up to this one are refused.
+    /// Forgets the changes up to this version: watches and lists from there are refused.
     pub(super) fn forget(&mut self, version: u64) {
         self.forgotten = self.forgotten.max(version.min(self.version));
     }
@@ -130,7 +131,7 @@ impl Store {
         self.objects.get(key)
     }
 
-    /// Those of a kind, in a namespace or (empty) in all.
+    /// The objects of a kind, in one namespace or (empty) in all.
     pub(super) fn list<'a>(&'a self, kind: &'static Kind, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
         let from = Key::new(kind, namespace, "");
         let place = from.kind;
@@ -140,7 +141,7 @@ impl Store {
             .map(|(_, object)| object)
     }
 
-    /// Whether an object of this uid is there.
+    /// Whether an object has this UID.
     pub(super) fn has_uid(&self, uid: &str) -> bool {
         self.uids.contains(uid)
     }
@@ -150,7 +151,7 @@ impl Store {
         self.objects.values()
     }
 
-    /// Those of a kind as they were at an older version.
+    /// The objects of a kind as they were at an older version.
     pub(super) fn list_at(&self, kind: &'static Kind, namespace: &str, version: u64) -> Vec<Arc<Object>> {
         let mut objects: BTreeMap<Key, Arc<Object>> =
             self.list(kind, namespace).map(|object| (object.key(), Arc::clone(object))).collect();
@@ -167,7 +168,7 @@ impl Store {
         objects.into_values().collect()
     }
 
-    /// Write an object, new or over what is there. Writing what is there already changes nothing.
+    /// Creates or replaces an object. An equal object is not written.
     pub(super) fn put(&mut self, kind: &'static Kind, key: Key, body: Value) -> Arc<Object> {
         let before = self.objects.get(&key).cloned();
         if let Some(before) = before.as_ref().filter(|before| same(&before.body, &body)) {
@@ -183,7 +184,7 @@ impl Store {
         after
     }
 
-    /// Remove an object; returns its last state, at the version of its going.
+    /// Removes an object; returns its last state, at the version of its deletion.
     pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let before = self.objects.remove(key)?;
         self.uids.remove(before.meta("uid"));
@@ -215,7 +216,7 @@ fn same(old: &Value, new: &Value) -> bool {
         })
 }
 
-/// The version is the store's own.
+/// The resourceVersion is not compared.
 fn same_meta(old: &Value, new: &Value) -> bool {
     let (Value::Object(old), Value::Object(new)) = (old, new) else { return false };
     let rest = |map: &serde_json::Map<String, Value>| map.keys().filter(|name| *name != "resourceVersion").count();

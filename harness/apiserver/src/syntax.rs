@@ -1,6 +1,6 @@
-//! What is wrong with a text that is no JSON, in the words of upstream's decoder (Go's `encoding/json`).
+//! Why a text is not JSON, in the words of Go's `encoding/json`.
 
-/// Nothing for a text that is JSON.
+/// Why a text is not JSON; `None` if it is.
 pub(super) fn fault(text: &[u8]) -> Option<String> {
     let mut reader = Reader { text, at: 0, members: 0 };
     match reader.value().and_then(|()| reader.end()) {
@@ -10,7 +10,7 @@ pub(super) fn fault(text: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether a text that is JSON has more names than the value that was read from it: some come twice.
+/// Whether a JSON text has duplicate names: more names than the value read from it.
 pub(super) fn repeats(text: &[u8], value: &serde_json::Value) -> bool {
     let mut reader = Reader { text, at: 0, members: 0 };
     reader.value().is_ok() && reader.members > members(value)
@@ -24,7 +24,7 @@ fn members(value: &serde_json::Value) -> usize {
     }
 }
 
-/// What a value of a text that is JSON is called, where it is no object.
+/// The name of a value's type in Go's messages.
 pub(super) fn kind_of(value: &serde_json::Value) -> &'static str {
     match value {
         serde_json::Value::Null => "null",
@@ -36,7 +36,7 @@ pub(super) fn kind_of(value: &serde_json::Value) -> &'static str {
     }
 }
 
-/// The place of what is no base64 in a text, if there is such.
+/// The position of the first byte that is not base64, if any.
 pub(super) fn base64_fault(text: &str) -> Option<usize> {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let digits = text.bytes().take_while(|byte| is_digit(byte)).count();
@@ -51,7 +51,7 @@ pub(super) fn base64_fault(text: &str) -> Option<usize> {
     }
 }
 
-/// The same of the form without padding that stands in addresses.
+/// The same for the URL alphabet without padding.
 pub(super) fn raw_base64_fault(text: &str) -> Option<usize> {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let digits = text.bytes().take_while(|byte| is_digit(byte)).count();
@@ -180,7 +180,7 @@ impl Reader<'_> {
     fn number(&mut self) -> Result<(), End> {
         const PLACE: &str = "in numeric literal";
         if self.text[self.at] == b'-' {
-            // At its end the text is read as if a space came.
+            // The decoder reads a space after the end of the text.
             let next = self.text.get(self.at + 1).copied().unwrap_or(b' ');
             if !next.is_ascii_digit() {
                 return Err(End::Odd(next, PLACE));

@@ -1,17 +1,17 @@
-//! The server as its clients see it: requests in, answers out, no time passing but what a test says.
+//! The server as its clients see it: requests in, answers out, at the time that a test sets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
-use hyper::{Method, Request};
 use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::server::{Answer, Call, Server};
-use super::{Reply, Sim};
+use super::{ApiServer, Controllers};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
@@ -25,7 +25,7 @@ struct World {
 fn world() -> World {
     let now = Timestamp::from_second(1_767_571_200).unwrap();
     let mut server = Server::new(1, now);
-    while server.tidy(now) {}
+    while server.step_controllers(now) {}
     World { server, now }
 }
 
@@ -52,8 +52,8 @@ impl World {
         self.ask(Method::GET, path, &Value::Null)
     }
 
-    fn tidy(&mut self) {
-        while self.server.tidy(self.now) {}
+    fn step_controllers(&mut self) {
+        while self.server.step_controllers(self.now) {}
     }
 }
 
@@ -200,7 +200,7 @@ fn dependents_follow_their_owner(#[case] how: &str, #[case] owner: u16, #[case] 
     if how != "Background" {
         assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).0, 200, "a finalizer keeps it");
     }
-    world.tidy();
+    world.step_controllers();
     assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).0, owner);
     let (code, set) = world.get(&format!("{SETS}/web-1"));
     assert_eq!(code, dependent);
@@ -216,7 +216,7 @@ fn a_namespace_takes_everything_with_it_and_takes_nothing_more_in() {
     world.ask(Method::DELETE, "/api/v1/namespaces/default", &Value::Null);
     let (code, status) = world.ask(Method::POST, PODS, &pod("a"));
     assert_eq!((code, &status["details"]["causes"][0]["reason"]), (403, &json!("NamespaceTerminating")));
-    world.tidy();
+    world.step_controllers();
     assert_eq!(world.get("/api/v1/namespaces/default").0, 404);
     assert_eq!(world.get(DEPLOYMENTS).1["items"], json!([]));
 }
@@ -267,12 +267,12 @@ fn a_watch_goes_on_where_it_was_and_shows_what_it_selects() {
     for label in ["1", "2"] {
         world.ask(Method::PATCH, &format!("{PODS}/a"), &json!({"metadata": {"labels": {"x": label}}}));
     }
-    let news = world.server.news(&mut watch);
-    let seen: Vec<Value> = news.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let unseen = world.server.unseen(&mut watch);
+    let seen: Vec<Value> = unseen.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
     let shown: Vec<_> =
         seen.iter().map(|event| (&event["type"], &event["object"]["metadata"]["labels"]["x"])).collect();
     assert_eq!(shown, [(&json!("ADDED"), &json!("1")), (&json!("DELETED"), &json!("1"))]);
-    assert!(world.server.news(&mut watch).is_empty());
+    assert!(world.server.unseen(&mut watch).is_empty());
 }
 
 #[test]
@@ -290,13 +290,17 @@ fn a_forgotten_past_is_gone() {
 }
 
 #[test]
-fn what_it_does_not_know_it_says_and_keeps() {
+fn an_unsupported_request_is_refused_and_recorded() {
     let mut world = world();
     let (code, status) = world.get("/api/v1/namespaces/default/services");
     assert_eq!(code, 501, "{status}");
-    assert_eq!(world.server.beyond.len(), 1);
-    assert_eq!(world.get("/apis/example.com/v1/namespaces/default/things").0, 404, "nobody knows that");
-    assert_eq!(world.server.beyond.len(), 1);
+    assert_eq!(world.server.unsupported.len(), 1);
+    assert_eq!(
+        world.get("/apis/example.com/v1/namespaces/default/things").0,
+        404,
+        "the real server does not serve it either"
+    );
+    assert_eq!(world.server.unsupported.len(), 1);
 }
 
 #[test]
@@ -317,7 +321,7 @@ fn a_dry_run_is_answered_and_leaves_nothing() {
     // What the cluster's own controllers do afterwards is meant.
     world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Foreground"}));
     world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=All"), &deployment("other"));
-    world.tidy();
+    world.step_controllers();
     assert_eq!(world.get(&format!("{DEPLOYMENTS}/web")).0, 404);
     let (code, refused) = world.ask(Method::POST, &format!("{DEPLOYMENTS}?dryRun=Some"), &deployment("x"));
     assert_eq!((code, &refused["details"]["causes"][0]["field"]), (422, &json!("dryRun")));
@@ -328,7 +332,7 @@ fn a_dry_run_is_answered_and_leaves_nothing() {
 #[case(Method::PATCH, "/none?fieldManager=x", "application/apply-patch+yaml", 501, "server-side apply")]
 #[case(Method::POST, "", "application/vnd.kubernetes.protobuf", 415, "bodies in application/vnd.kubernetes.protobuf")]
 #[case(Method::POST, "", "application/yaml", 415, "bodies in application/yaml")]
-fn what_it_does_not_know_it_refuses_loudly(
+fn unsupported_forms_are_refused_and_recorded(
     #[case] method: Method,
     #[case] path: &str,
     #[case] form: &str,
@@ -345,11 +349,11 @@ fn what_it_does_not_know_it_refuses_loudly(
     let status: Value = serde_json::from_slice(&body).unwrap();
     let message = status["message"].as_str().unwrap();
     assert_eq!(code.as_u16(), wanted);
-    assert!(message.starts_with("lockstep's simulated server does not know ") && message.contains(what), "{message}");
+    assert!(message.starts_with("kube-apiserver-sim does not support ") && message.contains(what), "{message}");
     assert_eq!(
-        (world.server.beyond.len(), world.server.store.version()),
+        (world.server.unsupported.len(), world.server.store.version()),
         (1, version),
-        "it says so, and wrote nothing"
+        "it records the request, and wrote nothing"
     );
 }
 
@@ -359,7 +363,7 @@ fn with_its_last_finalizer_an_object_goes_and_no_watch_sees_it_without() {
     world.ask(Method::POST, DEPLOYMENTS, &deployment("web"));
     world.ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Foreground"}));
     let before = world.server.store.version();
-    world.tidy();
+    world.step_controllers();
     let changes = world.server.store.since(before);
     assert_eq!(changes.len(), 1);
     let last = changes[0].last.as_ref().unwrap();
@@ -383,14 +387,13 @@ fn what_is_created_after_a_time_was_announced_carries_at_least_that_time() {
 
 /// A watch of ReplicaSets must be able to deliver the deletion before the pods' follow.
 #[tokio::test(start_paused = true)]
-async fn in_real_time_dependents_follow_their_owner_a_while_later() {
-    let sim = Sim::in_real_time(0);
-    let collector = tokio::spawn(sim.clone().keep_tidy());
+async fn in_the_background_dependents_are_deleted_after_their_owner() {
+    let server = ApiServer::builder().controllers(Controllers::Background).build();
+    let controllers = tokio::spawn(server.run_controllers());
     let ask = async |method: Method, path: &str, body: &Value| {
         let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        let answer = sim.call(request.body(Full::<Bytes>::from(body.to_string())).unwrap()).await.unwrap();
-        let Reply::Whole(body) = answer.into_body() else { panic!("a watch") };
-        serde_json::from_slice::<Value>(&body.collect().await.unwrap().to_bytes()).unwrap()
+        let answer = server.handle(request.body(Full::<Bytes>::from(body.to_string())).unwrap()).await;
+        serde_json::from_slice::<Value>(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap()
     };
     let web = ask(Method::POST, DEPLOYMENTS, &deployment("web")).await;
     let owner = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": web["metadata"]["uid"]}]);
@@ -400,12 +403,13 @@ async fn in_real_time_dependents_follow_their_owner_a_while_later() {
     ask(Method::DELETE, &format!("{DEPLOYMENTS}/web"), &json!({"propagationPolicy": "Background"})).await;
     let there = async || ask(Method::GET, SETS, &Value::Null).await["items"].as_array().unwrap().len();
     assert_eq!(there().await, 1);
-    crate::clock::pause(Duration::from_secs(1)).await;
+    crate::clock::sleep(Duration::from_secs(1)).await;
     assert_eq!(there().await, 0);
-    collector.abort();
+    controllers.abort();
 }
 
-/// client-go's typed client of apps/v1 sends options of apps/v1, its dynamic client those of meta.k8s.io/v1.
+/// client-go's typed client of apps/v1 sends options of apps/v1, its dynamic client those of
+/// meta.k8s.io/v1.
 #[rstest]
 #[case("apps/v1", 200)]
 #[case("meta.k8s.io/v1", 200)]

@@ -1,7 +1,7 @@
-//! Watching: a place in the log of changes, and what it shows of them.
+//! Watches: a position in the log of changes, and the events for the changes after it.
 
-use hyper::StatusCode;
-use hyper::body::Bytes;
+use bytes::Bytes;
+use http::StatusCode;
 use serde_json::json;
 
 use super::kinds::Kind;
@@ -11,21 +11,21 @@ use super::select::Selector;
 use super::server::{Answer, Ask, Server};
 use super::store::{Change, Object};
 
-/// A watch to be opened.
+/// A watch: what it selects, and how far it got.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) kind: &'static Kind,
     namespace: String,
     selector: Selector,
-    /// Shown up to this version.
+    /// The events up to this version are delivered.
     pub(super) version: u64,
-    /// What comes before the log.
+    /// Events to deliver before those of the log.
     pub(super) first: Vec<Bytes>,
-    /// It wants to be told of its place from time to time.
+    /// Whether it asked for bookmarks.
     pub(super) bookmarks: bool,
-    /// When it ends by itself, in seconds.
+    /// When it times out, in seconds.
     pub(super) timeout: Option<u64>,
-    /// The past it asked for is forgotten.
+    /// Whether it has ended.
     pub(super) gone: bool,
 }
 
@@ -68,8 +68,8 @@ impl Server {
         Ok(Answer::Watch(order))
     }
 
-    /// What a watch has not shown yet; it has afterwards.
-    pub(super) fn news(&self, order: &mut Order) -> Vec<Bytes> {
+    /// The events that a watch has not delivered yet; they count as delivered afterwards.
+    pub(super) fn unseen(&self, order: &mut Order) -> Vec<Bytes> {
         if order.gone {
             return Vec::new();
         }
@@ -91,7 +91,7 @@ impl Order {
             (Some(after), _) => match (was, meant(after)) {
                 (false, true) => Some(event("ADDED", after)),
                 (true, true) => Some(event("MODIFIED", after)),
-                // Upstream shows the old state, at the new version.
+                // Upstream sends the old state, at the new version.
                 (true, false) => Some(gone(before.as_ref()?, after)),
                 (false, false) => None,
             },
@@ -100,13 +100,13 @@ impl Order {
         }
     }
 
-    /// Its place.
+    /// A bookmark: the version that it got to.
     pub(super) fn bookmark(&self, initial: bool) -> Bytes {
         let mut meta = json!({"resourceVersion": self.version.to_string()});
         if initial {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        // Else it is an object of which nothing is said.
+        // Otherwise an empty object of the kind.
         let mut object = super::write::normal(self.kind, &json!({})).unwrap_or_default();
         object["kind"] = self.kind.kind.into();
         object["apiVersion"] = self.kind.api_version().into();
@@ -141,5 +141,5 @@ fn line(value: &serde_json::Value) -> Bytes {
     format!("{value}\n").into()
 }
 
-/// The code under which a watch begins.
+/// The status with which a watch begins.
 pub(super) const BEGINS: StatusCode = StatusCode::OK;

@@ -1,6 +1,6 @@
-//! Creating, replacing and patching. Upstream: the generic registry's `Create` and `Update`.
+//! Create, replace and patch. Upstream: `Create` and `Update` of the generic registry.
 
-use hyper::StatusCode;
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::api::{self, As, TYPES, decode};
@@ -12,10 +12,10 @@ use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::{Key, Object};
 use super::{admit, defaults, rules, validate};
 
-/// The longest name that can be made of `generateName`.
+/// The longest part of `generateName` that is used.
 const LONGEST_BASE: usize = 58;
 
-/// What a client sends of an old way to undo; the server holds it as a field of its own.
+/// The annotation of a deprecated field; the server holds it as the field.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 
 impl Server {
@@ -25,14 +25,14 @@ impl Server {
         self.make(ask, body)
     }
 
-    /// A new object, read and of the request's namespace.
+    /// Creates an object.
     fn make(&mut self, ask: &Ask<'_>, mut body: Value) -> Outcome<Answer> {
         let kind = ask.kind;
         let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
         let meta = &mut body["metadata"];
-        // What a PUT makes is taken as it is.
+        // PUT does not generate names.
         for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-            if ask.call.method == hyper::Method::POST {
+            if ask.call.method == http::Method::POST {
                 meta.as_object_mut().and_then(|meta| meta.remove(own));
             }
         }
@@ -47,12 +47,12 @@ impl Server {
         meta["creationTimestamp"] = stamp(ask.now.max(earliest));
         let version = meta.as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
         let name = meta["name"].as_str().unwrap_or_default().to_owned();
-        // Admission comes before names are made.
+        // Admission comes before names are generated.
         let known = if makes { &base } else { &name };
         let known = if known.is_empty() { "Unknown" } else { known.as_str() };
         admit::create(self, kind, &namespace, known, &mut body)?;
         rules::create(kind, &mut body);
-        // As a namespace's own label is of its name, which may have been made just now.
+        // A namespace's label has its name, which may have just been generated.
         defaults::fill(kind, &mut body);
         let errors = validate::create(kind, with_rollback(kind, &body)?.as_ref());
         if !errors.is_empty() {
@@ -73,7 +73,7 @@ impl Server {
         let body = normal(kind, &body)?;
         let object = self.keep(kind, key, body);
         if self.dry {
-            // It has no version yet, but for what it said itself.
+            // It has no version but the one in the request.
             let mut made = object.typed();
             made["metadata"].as_object_mut().and_then(|meta| match version {
                 Some(version) => meta.insert("resourceVersion".to_owned(), version),
@@ -87,7 +87,7 @@ impl Server {
     /// PUT and PATCH of an object or its status.
     pub(super) fn change(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let status = ask.route.subresource == "status";
-        if ask.call.method == hyper::Method::PUT {
+        if ask.call.method == http::Method::PUT {
             let mut new = self.read(ask)?;
             check_namespace(&mut new, ask.kind, &ask.route.namespace)?;
             check_name(&new, &ask.route.name)?;
@@ -131,7 +131,7 @@ impl Server {
         let said = (patched["apiVersion"].as_str().unwrap_or_default(), patched["kind"].as_str().unwrap_or_default());
         if !loose {
             if said.0.is_empty() {
-                return Err(Problem::beyond("a patch that takes the version away"));
+                return Err(Problem::unsupported("a patch that takes the version away"));
             }
             if said.0 != version || !(said.1.is_empty() || said.1 == name) {
                 return Err(error(&unregistered(said.0, said.1)));
@@ -149,7 +149,7 @@ impl Server {
         Ok(new)
     }
 
-    /// Put a changed object in the place of the old one, if all rules allow it.
+    /// Validates a changed object and replaces the old one.
     pub(super) fn replace(
         &mut self,
         ask: &Ask<'_>,
@@ -161,8 +161,8 @@ impl Server {
         let name = ask.route.name.as_str();
         check_namespace(&mut new, kind, old.meta("namespace"))?;
         let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
-        // A patch means the object that it was made of.
-        let put = ask.call.method == hyper::Method::PUT;
+        // A patch applies to the object as it was read.
+        let put = ask.call.method == http::Method::PUT;
         if put && !uid.is_empty() && uid != old.meta("uid") {
             return Err(self.wrong_uid(ask, old.meta("uid"), uid));
         }
@@ -186,7 +186,7 @@ impl Server {
         } else {
             rules::update(kind, &mut new, before);
         }
-        // Nobody changes these; who says nothing of them means them as they are.
+        // These cannot be changed; an update that omits them keeps them.
         for fixed in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
             let was = &before["metadata"][fixed];
             let meta = &mut new["metadata"];
@@ -204,7 +204,8 @@ impl Server {
         if !status {
             self.warnings.extend(validate::warnings(kind, &seen, Some(before)));
         }
-        // The last finalizer of an object that is to go: this is not even written. A namespace goes by its own controller alone.
+        // Without finalizers an object in deletion is removed, not written; a namespace is removed by
+        // its controller.
         let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
         let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if old.deleting() && !kept && grace == 0 && kind.kind != "Namespace" {
@@ -214,7 +215,7 @@ impl Server {
         Ok(self.keep(kind, old.key(), new))
     }
 
-    /// The request's body as the kind's type, defaults filled in, its unknown fields told as the query wants it.
+    /// The request's body as its kind, with defaults; unknown fields are handled as the query asks.
     pub(super) fn read(&mut self, ask: &Ask<'_>) -> Outcome<Value> {
         let kind = ask.kind;
         let mut value = untyped(self.read_as(ask, &kind.api_version(), kind.kind)?);
@@ -226,7 +227,7 @@ impl Server {
         Ok(value)
     }
 
-    /// The request's body as a type, of which the request is or which stands for a part of its object.
+    /// The request's body as a type: the kind's, or that of a subresource.
     pub(super) fn read_as(&mut self, ask: &Ask<'_>, version: &str, name: &str) -> Outcome<Value> {
         let body = object_of(ask, name)?;
         let said = (body["apiVersion"].as_str().unwrap_or_default(), body["kind"].as_str().unwrap_or_default());
@@ -237,7 +238,7 @@ impl Server {
         };
         if said.1 != name || said.0 != version {
             if super::kinds::named(said.0, said.1).is_some() || said.0.starts_with("apps/") && said.0 != version {
-                return Err(Problem::beyond(format!(
+                return Err(Problem::unsupported(format!(
                     "a {} of {} where a {name} of {version} is wanted",
                     said.1, said.0
                 )));
@@ -254,7 +255,7 @@ impl Server {
         Ok(decoded.value)
     }
 
-    /// Refuse what a strict decoder finds, or warn of it, as the query wants it.
+    /// Refuses or warns of what a strict decoder found, as the query asks.
     pub(super) fn tell(
         &mut self,
         ask: &Ask<'_>,
@@ -272,7 +273,7 @@ impl Server {
     }
 }
 
-/// The version that a change is based on; 0 where it does not say. Upstream: `ObjectResourceVersion`.
+/// The resourceVersion of an update, 0 if absent. Upstream: `ObjectResourceVersion`.
 fn base_version(body: &Value) -> Outcome<u64> {
     match body["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
         "" => Ok(0),
@@ -282,13 +283,13 @@ fn base_version(body: &Value) -> Outcome<u64> {
     }
 }
 
-/// A body that is no such object.
+/// A body that cannot be decoded.
 fn unfit(version: &str, kind: &str, why: &str) -> Problem {
     let version = version.rsplit('/').next().unwrap_or_default();
     Problem::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
 }
 
-/// The body says the name that the path says.
+/// Checks that body and path have the same name.
 pub(super) fn check_name(body: &Value, wanted: &str) -> Outcome<()> {
     match body["metadata"]["name"].as_str().unwrap_or_default() {
         "" => Err(Problem::bad_request(format!(
@@ -302,9 +303,9 @@ pub(super) fn check_name(body: &Value, wanted: &str) -> Outcome<()> {
 }
 
 impl Server {
-    /// Somebody means another object of the same name.
+    /// The UID in the request is that of another object of this name.
     pub(super) fn wrong_uid(&self, ask: &Ask<'_>, there: &str, uid: &str) -> Problem {
-        // A dry run does not come as far as etcd, which knows it by a longer path.
+        // A dry run does not reach etcd, whose keys have a prefix.
         let path = format!("{}{}", if self.dry { "" } else { "/registry" }, registry(ask.kind, &ask.key()));
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
@@ -314,16 +315,16 @@ impl Server {
     }
 }
 
-/// The path under which it is stored.
+/// The storage key.
 pub(super) fn registry(kind: &Kind, key: &Key) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    // As nodes were called once.
+    // The former name of nodes.
     let plural = if kind.kind == "Node" { "minions" } else { kind.plural };
     format!("/{plural}/{}", names.join("/"))
 }
 
-/// Without what the kind says, and without what this server does not keep.
+/// Removes apiVersion and kind, and fields that are not stored.
 fn untyped(mut body: Value) -> Value {
     if let Value::Object(fields) = &mut body {
         fields.remove("kind");
@@ -336,7 +337,7 @@ fn untyped(mut body: Value) -> Value {
     body
 }
 
-/// The body as it is stored: nothing in it that is empty.
+/// The body as it is stored, without empty fields.
 pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
     let place = TYPES.place(kind.kind).expect("every kind is in the table");
     let decoded =
@@ -344,7 +345,7 @@ pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
     Ok(untyped(decoded.value))
 }
 
-/// The namespace of a body is the request's, and is filled in.
+/// Checks that body and path have the same namespace, and sets it.
 fn check_namespace(body: &mut Value, kind: &Kind, namespace: &str) -> Outcome<()> {
     if !kind.namespaced {
         body["metadata"].as_object_mut().and_then(|meta| meta.remove("namespace"));
@@ -359,7 +360,7 @@ fn check_namespace(body: &mut Value, kind: &Kind, namespace: &str) -> Outcome<()
     Ok(())
 }
 
-/// The revision that the annotation of old names, where there is one.
+/// The revision in the annotation of the deprecated field, if any.
 fn rollback(kind: &Kind, body: &Value) -> Result<Option<i64>, String> {
     let text = body["metadata"]["annotations"][ROLLBACK].as_str().unwrap_or_default();
     if kind.kind != "Deployment" || text.is_empty() {
@@ -371,7 +372,7 @@ fn rollback(kind: &Kind, body: &Value) -> Result<Option<i64>, String> {
     })
 }
 
-/// The object with that revision where validation looks for it.
+/// The object with that revision in its field, for validation.
 fn with_rollback<'a>(kind: &Kind, body: &'a Value) -> Outcome<std::borrow::Cow<'a, Value>> {
     match rollback(kind, body) {
         Ok(None) => Ok(std::borrow::Cow::Borrowed(body)),

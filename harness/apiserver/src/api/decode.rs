@@ -1,33 +1,34 @@
-//! What a server understands of a body: the fields that it knows, of the right types, and none that is empty.
+//! Reads a body as a type: keeps known fields of the right types, drops empty ones as Go's
+//! `omitempty` does, and collects the paths of unknown fields.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Field, Shape, TYPES};
-use crate::cluster::sim::syntax::base64_fault;
+use crate::syntax::base64_fault;
 
 /// An object as the server would write it.
 #[derive(Debug, PartialEq)]
 pub(in super::super) struct Decoded {
     pub(in super::super) value: Value,
-    /// The paths of fields that it does not know, which are left out.
+    /// The paths of unknown fields, which are dropped.
     pub(in super::super) unknown: Vec<String>,
 }
 
-/// Read a value as a type, by the type's place in the table.
+/// Reads a value as a type, by the type's index in the table.
 ///
 /// # Errors
-/// What a decoder says of a value that has the wrong type.
+/// The decoder's message for a value of the wrong type.
 pub(in super::super) fn decode(place: usize, value: &Value) -> Result<Decoded, String> {
     let mut reader = Reader { loose: false, path: Vec::new(), places: Vec::new(), unknown: Vec::new() };
     let value = reader.object("", &TYPES.get(place).name, place, value)?;
     Ok(Decoded { value: value.unwrap_or(Value::Object(Map::new())), unknown: reader.unknown })
 }
 
-/// The same as a strategic merge patch's result is read, which has words of its own for what does not fit, and lets numbers overflow.
+/// The same for the result of a strategic merge patch: other messages, and numbers overflow.
 ///
 /// # Errors
-/// What that says of a value that has the wrong type.
+/// The message for a value of the wrong type.
 pub(in super::super) fn decode_loosely(place: usize, value: &Value) -> Result<Decoded, String> {
     let mut reader = Reader { loose: true, path: Vec::new(), places: Vec::new(), unknown: Vec::new() };
     let value = reader.object("", &TYPES.get(place).name, place, value)?;
@@ -35,7 +36,7 @@ pub(in super::super) fn decode_loosely(place: usize, value: &Value) -> Result<De
 }
 
 impl Field {
-    /// Whether anything can be written of it where it is not given.
+    /// Whether it can be written although absent.
     fn is_written_when_absent(&self) -> bool {
         match self.pointer || self.omit_zero {
             true => !(self.omit_empty || self.omit_zero),
@@ -47,13 +48,13 @@ impl Field {
 struct Reader {
     loose: bool,
     path: Vec<String>,
-    /// The places in lists on the way: after so many steps of the path, which item.
+    /// The list indices on the path: the number of steps before one, and the index.
     places: Vec<(usize, usize)>,
     unknown: Vec<String>,
 }
 
 impl Reader {
-    /// A struct; nothing where it is not there.
+    /// A struct.
     fn object(&mut self, owner: &str, go: &str, place: usize, value: &Value) -> Result<Option<Value>, String> {
         let empty = Map::new();
         let given = match value {
@@ -79,7 +80,7 @@ impl Reader {
             }
         }
         for (name, field) in &declared.fields {
-            // Most fields say nothing where they are not there, and asking that is cheaper than looking.
+            // Few fields are written when absent; this check is the cheaper one.
             if field.is_written_when_absent()
                 && !written.contains_key(name)
                 && let Some(zero) = self.absent(field)?
@@ -90,7 +91,7 @@ impl Reader {
         Ok(Some(Value::Object(written)))
     }
 
-    /// Where a field stands, with the places in lists.
+    /// The path of a field, with list indices.
     fn told(&self, name: &str) -> String {
         let mut told = String::new();
         for (step, part) in self.path.iter().enumerate() {
@@ -103,12 +104,12 @@ impl Reader {
         told + name
     }
 
-    /// What is written of a field that is not given, or is given as nothing.
+    /// What is written for an absent or null field.
     fn absent(&mut self, field: &Field) -> Result<Option<Value>, String> {
         if field.pointer || field.omit_zero {
             return Ok(if field.omit_empty || field.omit_zero { None } else { Some(Value::Null) });
         }
-        // A time is written although there is none, unless all that is empty goes.
+        // An absent time is written as null, except with omitzero.
         if matches!(field.shape, Shape::Time | Shape::MicroTime) {
             return Ok(Some(Value::Null));
         }
@@ -173,7 +174,7 @@ impl Reader {
             (Shape::IntOrString, other) => {
                 let fits = other.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
                 if !fits {
-                    // Where a patch was merged it reads itself, and knows nothing of where it stands.
+                    // In a merged patch its own function decodes it, without the path.
                     let place = if self.loose { String::new() } else { path() };
                     return Err(wrong(other, &place, owner, "int32"));
                 }
@@ -193,12 +194,12 @@ impl Reader {
                 (Shape::Map(_), other) => Err(format!("cannot restore map from {}", go_kind(other))),
                 (Shape::List(_) | Shape::Bytes, other) => Err(format!("cannot restore slice from {}", go_kind(other))),
                 (Shape::Int(least, _), Value::Number(number)) if number.is_i64() && *least == i64::from(i32::MIN) => {
-                    // As Go cuts a number to its type.
+                    // Go truncates.
                     #[expect(clippy::cast_possible_truncation, reason = "that is what upstream does")]
                     let cut = number.as_i64().unwrap_or(0) as i32;
                     Ok(cut.into())
                 }
-                // Whole numbers can be made to texts, and broken ones cut, as Go sees it; nobody does.
+                // Go could convert whole numbers to text and truncate others; upstream does not.
                 (Shape::Text, Value::Number(number)) if number.is_i64() => {
                     Err(format!("cannot convert int64 to {}", named(owner, &self.path, go)))
                 }
@@ -229,7 +230,7 @@ fn time(text: &str, form: &str) -> Result<Value, String> {
     let micro = form.contains(".%6f");
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     let time: Timestamp = text.parse().map_err(|_| {
-        // Where reading stopped; beyond the year nobody has tried.
+        // Go names the part at which parsing stopped; only the year is covered.
         format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\"")
     })?;
     Ok(Value::String(time.strftime(form).to_string()))
@@ -248,7 +249,7 @@ fn quantity(text: &str) -> Result<Value, String> {
     if known && is_number { Ok(Value::String(text.to_owned())) } else { Err(FORM.to_owned()) }
 }
 
-/// What Go calls the type of a text that has a type of its own.
+/// Go's name for a string type.
 fn named(owner: &str, path: &[String], go: &str) -> String {
     const NAMED: [(&str, &str, &str); 3] = [
         ("Secret", "type", "v1.SecretType"),
@@ -260,7 +261,7 @@ fn named(owner: &str, path: &[String], go: &str) -> String {
     found.map_or_else(|| go.to_owned(), |(_, _, name)| (*name).to_owned())
 }
 
-/// What Go calls a value's kind.
+/// Go's name for a value's kind.
 fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nil",

@@ -1,7 +1,8 @@
-//! Strategic merge patches: maps are merged, lists by the key that the table names, everything else is replaced.
+//! Strategic merge patches: maps are merged, lists by the key that the table of types names, all
+//! else is replaced.
 //!
-//! Upstream's own word on the directives (`$patch`, `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`) is
-//! apimachinery's `strategicpatch`; the order of merged lists is that of its `normalizeElementOrder`.
+//! The directives (`$patch`, `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`) are
+//! apimachinery's `strategicpatch`; merged lists are ordered as by its `normalizeElementOrder`.
 
 use serde_json::{Map, Value};
 
@@ -12,10 +13,10 @@ const RETAIN: &str = "$retainKeys";
 const ORDER: &str = "$setElementOrder/";
 const DELETE: &str = "$deleteFromPrimitiveList/";
 
-/// Merge a patch into an object of a type, by the type's place in the table.
+/// Merges a patch into an object of a type, by the type's index in the table.
 ///
 /// # Errors
-/// A directive that is none, an item without its key.
+/// An unknown directive; an item without its merge key.
 pub(in super::super) fn strategic(place: usize, object: &Value, patch: &Value) -> Result<Value, String> {
     let Value::Object(patch) = patch else { return Err("a strategic merge patch is an object".to_owned()) };
     let object = object.as_object().cloned().unwrap_or_default();
@@ -52,7 +53,7 @@ fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<Stri
                 let field = field.expect("it was just looked at");
                 list(field, &old, new, patch.get(&format!("{ORDER}{name}")))?
             }
-            // Nothing to merge with: it is taken as it is, without its directives.
+            // Nothing to merge with: taken as it is, without directives.
             (None, Value::Array(new)) => Value::Array(
                 new.iter()
                     .filter(|item| item.get(PATCH).is_none())
@@ -83,7 +84,7 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
     let Some(key) = &field.key else {
         let mut merged = Vec::new();
         for item in old.iter().chain(new) {
-            // Each once, what was there twice as well.
+            // Removes duplicates, also those that were there before.
             if !merged.contains(item) {
                 merged.push(item.clone());
             }
@@ -124,7 +125,7 @@ fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> R
     Ok(Value::Array(ordered(merged, order, old, same)))
 }
 
-/// Those of the patch in its order, the others in theirs; between the two the old order decides where both were in it.
+/// The patch's items in its order, the others in theirs; between them the old order decides.
 fn ordered(merged: Vec<Value>, patch: &[Value], old: &[Value], same: impl Fn(&Value, &Value) -> bool) -> Vec<Value> {
     let place = |among: &[Value], item: &Value| among.iter().position(|one| same(one, item));
     let (mut given, others): (Vec<_>, Vec<_>) = merged.into_iter().partition(|item| place(patch, item).is_some());
@@ -154,7 +155,7 @@ fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
     .collect()
 }
 
-/// As upstream's error prints a map.
+/// A map as Go prints it in errors.
 fn go_map(value: &Value) -> String {
     match value {
         Value::Object(fields) => {

@@ -1,8 +1,8 @@
-//! The shapes of the API's types, read from a table that upstream's own declarations print.
+//! The types of the Kubernetes API, read from a table that is printed from upstream's declarations.
 //!
-//! One table says for each field its name, its shape, whether it is left out when empty, and how a strategic merge patch treats it.
-//! Everything that a server does by knowing its types comes from there: a field that it does not know goes, a wrong type is refused where it stands, an empty field is
-//! not written, lists are merged by their key.
+//! The table says for each field its JSON name, its Go type, whether it is omitted when empty, and
+//! how a strategic merge patch treats it. Decoding, strict decoding and strategic merge patches
+//! need nothing else to know a type.
 
 mod decode;
 mod merge;
@@ -39,17 +39,17 @@ pub(super) struct Type {
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) shape: Shape,
-    /// The type's name as a decoder's error says it.
+    /// The type's name in a decoder's errors.
     pub(super) go: String,
-    /// There or not, apart from being empty.
+    /// A pointer: absent and empty differ.
     pub(super) pointer: bool,
-    /// Not written when empty.
+    /// Omitted when empty.
     pub(super) omit_empty: bool,
-    /// Not written when all of it is empty.
+    /// Omitted when all its fields are empty.
     pub(super) omit_zero: bool,
     /// A list that a strategic merge patch merges.
     pub(super) merges: bool,
-    /// By which field of its items.
+    /// The field by which its items are merged.
     pub(super) key: Option<String>,
 }
 
@@ -74,12 +74,12 @@ pub(super) enum Shape {
     Raw,
     List(Box<Shape>),
     Map(Box<Shape>),
-    /// By its place in the table.
+    /// By its index in the table.
     Struct(usize),
 }
 
 impl Types {
-    /// The place of a type.
+    /// The index of a type.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.names.get(name).copied()
     }

@@ -1,6 +1,7 @@
-//! What a strict decoder says of a text that a plain one reads: fields that its type does not have, and names that come twice.
+//! What a strict decoder finds in a text that a plain one accepts: unknown and duplicate fields.
 //!
-//! It is told in the order of the text, which a value read from it no longer has. Upstream: `sigs.k8s.io/json`'s `UnmarshalStrict`.
+//! Errors are in the order of the text, so this reads the text itself, not a value that was read
+//! from it. Upstream: `UnmarshalStrict` of `sigs.k8s.io/json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,23 +10,23 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::{Shape, TYPES};
 
-/// No decoder says more than this.
+/// A decoder reports at most this many errors.
 const MOST: usize = 100;
 
-/// What there is to say of a text.
+/// What a strict decoder found.
 #[derive(Debug, Default, PartialEq)]
 pub(in super::super) struct Told {
-    /// In upstream's words, each once.
+    /// In upstream's words, without duplicates.
     pub(in super::super) errors: Vec<String>,
-    /// A name comes twice, and what comes of the two may be more than the second: upstream's decoder puts them together, and refuses the
-    /// first where it is not of its type.
+    /// A name comes twice, and upstream's decoder merges the two values, or refuses the first if it
+    /// has the wrong type.
     pub(in super::super) merged: bool,
 }
 
-/// As what a text is read.
+/// The type as which a text is read.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) enum As {
-    /// A type, by its place in the table.
+    /// A type, by its index in the table.
     Type(usize),
     /// Anything: the text of a patch.
     Any,
@@ -33,7 +34,7 @@ pub(in super::super) enum As {
     Operations,
 }
 
-/// Read a text that is JSON.
+/// Reads a JSON text.
 pub(in super::super) fn strict(text: &[u8], form: As) -> Told {
     let mut told = Told::default();
     let form = match form {
@@ -42,7 +43,7 @@ pub(in super::super) fn strict(text: &[u8], form: As) -> Told {
         As::Operations => Form::Operations,
     };
     let mut reader = serde_json::Deserializer::from_slice(text);
-    // What is wrong otherwise has been told by others.
+    // Other errors have been reported before.
     let _ = Place { form, path: String::new(), told: &mut told }.deserialize(&mut reader);
     told
 }
@@ -183,14 +184,14 @@ impl Form {
         }
     }
 
-    /// Whether two values of one name are more than the second.
+    /// Whether two values of one name are merged rather than replaced.
     fn merges(self, first: Made, second: Made) -> bool {
         match self {
             Self::Shape(Shape::Bool | Shape::Int(..) | Shape::Text | Shape::IntOrString) => {
                 first != second || second == Made::Other
             }
             Self::Shape(_) => true,
-            // A patched object keeps the text of what an operation puts there, the first of two values and all.
+            // A patched object keeps the text that an operation adds, with both values.
             Self::Kept => true,
             _ => false,
         }

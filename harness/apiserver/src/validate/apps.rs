@@ -1,10 +1,11 @@
-//! Deployments and ReplicaSets. Upstream: `ValidateDeploymentSpec`, `ValidateReplicaSetSpec`, `Validate…Status`.
+//! Specs of apps/v1. Upstream: `ValidateDeploymentSpec`, `ValidateReplicaSetSpec`,
+//! `ValidateStatefulSetSpec`, `ValidateDaemonSetSpec`.
 
 use serde_json::Value;
 
 use super::{meta, nonnegative, pod, strategies, words};
-use crate::cluster::sim::field::FieldError;
-use crate::cluster::sim::select::Selector;
+use crate::field::FieldError;
+use crate::select::Selector;
 
 pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -14,7 +15,7 @@ pub(super) fn deployment(spec: &Value) -> Vec<FieldError> {
     errors.extend(strategies::deployment(&spec["strategy"]));
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
     nonnegative(&mut errors, spec, "spec", "revisionHistoryLimit");
-    // Where the annotation of old stands in the server's own form.
+    // The deprecated field that an annotation carries.
     if let Some(version) = spec["rollbackTo"]["revision"].as_i64().filter(|version| *version < 0) {
         errors.push(FieldError::invalid("spec.rollback.version", version, "must be greater than or equal to 0"));
     }
@@ -37,13 +38,13 @@ pub(super) fn replica_set(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// StatefulSets, which cases only look at: as far as those reach.
+/// Upstream: `ValidateStatefulSetSpec`.
 pub(super) fn stateful_set(spec: &Value, is_new: bool) -> Vec<FieldError> {
     let mut errors = strategies::stateful_set(spec);
     nonnegative(&mut errors, spec, "spec", "replicas");
     nonnegative(&mut errors, spec, "spec", "minReadySeconds");
     nonnegative(&mut errors, &spec["ordinals"], "spec.ordinals", "start");
-    // It cannot change, so it is looked at once.
+    // It is immutable, so only creation checks it.
     if let Some(service) = spec["serviceName"].as_str().filter(|service| is_new && !service.is_empty()) {
         let wrong = words::dns_label(service);
         errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("spec.serviceName", service, wrong)));
@@ -77,12 +78,12 @@ pub(super) fn stateful_set_update(new: &Value, old: &Value) -> Option<FieldError
     })
 }
 
-/// DaemonSets, which cases only look at: as far as those reach.
+/// Upstream: `ValidateDaemonSetSpec`.
 pub(super) fn daemon_set(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if !spec["selector"].is_null() {
         let mut wrong = selector(spec, "daemonset");
-        // What is empty is told after the labels.
+        // An empty selector is reported after the labels.
         let empty = wrong.iter().position(FieldError::is_of_selector).map(|at| wrong.remove(at));
         errors.extend(wrong);
         errors.extend(mismatch(spec));
@@ -103,7 +104,7 @@ pub(super) fn same_selector(new: &Value, old: &Value) -> Option<FieldError> {
     (new != old).then(|| FieldError::invalid_shown("spec.selector", shown(new), "field is immutable"))
 }
 
-/// The number that a scale asks for.
+/// Validates a scale.
 pub(in super::super) fn scale(spec: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     nonnegative(&mut errors, spec, "spec", "replicas");
@@ -164,7 +165,7 @@ fn shown(selector: &Value) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-/// Whether upstream can make a selector of it at all.
+/// Whether upstream can convert it to a selector.
 fn is_selector(selector: &Value) -> bool {
     let key = |key: &str| words::key(key).is_empty();
     let label = |value: &Value| words::label_value(value.as_str().unwrap_or_default()).is_empty();
@@ -199,7 +200,8 @@ fn template(spec: &Value, of: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The selector selects what the template makes; one that is not there selects nothing, an empty one is not asked.
+/// The selector must match the template; an absent one matches nothing, an empty one is not
+/// checked.
 fn mismatch(spec: &Value) -> Vec<FieldError> {
     if !is_selector(&spec["selector"]) {
         return Vec::new();

@@ -1,13 +1,13 @@
-//! Containers of pods and pod templates. Upstream: `validateContainerCommon`, `validateContainers`, `validateProbe`.
+//! Containers. Upstream: `validateContainerCommon`, `validateContainers`, `validateProbe`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::{choice, nonnegative, quantity, words};
-use crate::cluster::sim::field::FieldError;
+use crate::field::FieldError;
 
-/// All of a list; `names` are those that are taken.
+/// Validates a list of containers; `names` are those in use.
 pub(super) fn list(
     spec: &Value,
     path: &str,

@@ -1,13 +1,14 @@
-//! The core kinds but for pods, and leases. Upstream: `ValidateConfigMap`, `ValidateSecret`, `ValidateEvent…`, `ValidateNode`,
-//! `ValidateResourceQuota`, `ValidateNamespaceStatusUpdate`, `ValidateLease`.
+//! The kinds of core/v1 except pods, and Leases. Upstream: `ValidateConfigMap`, `ValidateSecret`,
+//! `ValidateEvent…`, `ValidateNode`, `ValidateResourceQuota`, `ValidateNamespaceStatusUpdate`,
+//! `ValidateLease`.
 
 use serde_json::Value;
 
 use super::{meta, nonnegative, pod, quantity, words};
-use crate::cluster::sim::field::FieldError;
-use crate::cluster::sim::kinds::Kind;
+use crate::field::FieldError;
+use crate::kinds::Kind;
 
-/// All data of a ConfigMap or Secret together.
+/// The limit for all data of a ConfigMap or Secret.
 const DATA: usize = 1 << 20;
 
 /// A ConfigMap or Secret.
@@ -104,7 +105,7 @@ fn taints(taints: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut seen: Vec<(&str, &str)> = Vec::new();
     for (index, taint) in taints.as_array().into_iter().flatten().enumerate() {
-        // Upstream looks for them in the metadata.
+        // Upstream compares metadata.
         let path = format!("metadata.taints[{index}]");
         let text = |name: &str| taint[name].as_str().unwrap_or_default();
         let (key, value) = (text("key"), text("value"));

@@ -1,22 +1,23 @@
-//! Metadata: names, labels, annotations, owners, finalizers, and what an update may not touch. Upstream: `ValidateObjectMeta…`.
+//! Metadata: names, labels, annotations, owners, finalizers, and what an update may not change.
+//! Upstream: `ValidateObjectMeta…`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::words;
-use crate::cluster::sim::field::FieldError;
-use crate::cluster::sim::kinds::Kind;
+use crate::field::FieldError;
+use crate::kinds::Kind;
 
-/// All annotations of an object together.
+/// The limit for all annotations of an object.
 const ANNOTATIONS: usize = 256 << 10;
-/// What may have any finalizer without a domain.
+/// The finalizers that need no domain.
 const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     let mut errors = match kind.kind {
         "Namespace" | "StatefulSet" => of_all(meta, words::dns_label),
-        // Events are there in numbers, and were never held to more than this.
+        // Events are only checked for this.
         "Event" => of_all(meta, words::path_segment),
         _ => of_all(meta, words::dns_subdomain),
     };
@@ -24,12 +25,12 @@ pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with any metadata, where names are held to these rules.
+/// Validates metadata, with these rules for names.
 fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let base = meta["generateName"].as_str().unwrap_or_default();
     if !base.is_empty() {
-        // More follows, so it may end in a dash.
+        // A suffix follows, so it may end in a dash.
         let prefix = match base.strip_suffix('-') {
             Some(rest) if !rest.is_empty() => format!("{}a", &base[..base.len() - 2]),
             _ => base.to_owned(),
@@ -58,7 +59,7 @@ fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
     errors
 }
 
-/// What core and apps say of finalizers besides.
+/// The rules of core and apps for finalizers.
 fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, finalizer) in texts(&meta["finalizers"]).enumerate() {
@@ -70,14 +71,14 @@ fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// By the rules of the kind's own.
+/// Validates a change by the kind's rules.
 pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = update_of_all(new, old);
     errors.extend(own_finalizers(kind, new));
     errors
 }
 
-/// By the rules of all kinds.
+/// Validates a change by the rules of all kinds.
 pub(super) fn common_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = of_all(new, words::path_segment);
     errors.extend(update_of_all(new, old));

@@ -1,4 +1,7 @@
-//! What the server rejects, field by field, in upstream's words: as far as cases can see it.
+//! Validation: what the server rejects, field by field, in upstream's words.
+//!
+//! It covers what the parity tests reach. A rule of upstream's that is missing here accepts an
+//! object that the real server rejects.
 
 mod apps;
 mod container;
@@ -16,7 +19,7 @@ use super::field::FieldError;
 use super::kinds::Kind;
 use crate::pointer::At;
 
-/// What is wrong with a new object.
+/// Validates a new object.
 pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
     if kind.kind == "Event" {
         let own = core::event(new);
@@ -45,16 +48,16 @@ fn whole_pod(pod: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a change.
+/// Validates a change.
 pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
-    // Once for all kinds, and once more by each kind's own rules.
+    // Upstream validates metadata twice: for all kinds, and by each kind's rules.
     let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
     if kind.kind == "Event" {
         errors.extend(core::event(new));
         return errors;
     }
     if matches!(kind.kind, "Node" | "Namespace") {
-        // As if it were new, too.
+        // Upstream also validates it as a new object.
         errors.extend(create(kind, new));
     }
     errors.extend(meta::update(kind, &new["metadata"], &old["metadata"]));
@@ -93,7 +96,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a change of the status.
+/// Validates a change of the status.
 pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
     let own = meta::update(kind, &new["metadata"], &old["metadata"]);
@@ -126,7 +129,7 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is allowed, and warned of.
+/// The warnings for a valid object.
 pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<String> {
     let name = new["metadata"]["name"].as_str().unwrap_or_default();
     let mut all = Vec::new();
@@ -172,7 +175,7 @@ fn nonnegative(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &
     }
 }
 
-/// A word that must be one of these.
+/// A string that must be one of these.
 fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, among: &[&str]) {
     let path = format!("{path}.{name}");
     match object[name].as_str().unwrap_or_default() {

@@ -1,17 +1,17 @@
-//! Pods and pod templates, as far as cases reach. Upstream: `ValidatePodTemplateSpec`, `ValidatePodSpec`, `ValidatePodUpdate`,
-//! `ValidatePodStatusUpdate`.
+//! Pods and pod templates. Upstream: `ValidatePodTemplateSpec`, `ValidatePodSpec`,
+//! `ValidatePodUpdate`, `ValidatePodStatusUpdate`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::{choice, container, words};
-use crate::cluster::sim::field::FieldError;
+use crate::field::FieldError;
 
-/// What a ReplicaSet's kill order reads.
+/// The cost of deleting a pod, which ReplicaSets read.
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
-/// Annotations that mean something for pods.
+/// Validates annotations of pods.
 pub(super) fn annotations(meta: &Value, path: &str) -> Option<FieldError> {
     let cost = meta["annotations"][DELETION_COST].as_str()?;
     let plain = |text: &str| text == "0" || !(text.starts_with('0') || text.starts_with('+') || text.starts_with("-0"));
@@ -56,7 +56,7 @@ pub(super) fn spec(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What is checked of pods alone, not of templates.
+/// Validates what templates are not checked for.
 pub(super) fn only_pods(spec: &Value) -> Vec<FieldError> {
     images(spec, "spec.containers").into_iter().chain(images(spec, "spec.initContainers")).collect()
 }
@@ -74,7 +74,7 @@ fn images(spec: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// A pod's spec stands, but for a few fields.
+/// A pod's spec is immutable, except for few fields.
 pub(super) fn update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for list in ["containers", "initContainers"] {
@@ -209,7 +209,7 @@ fn tolerations(list: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What a taint does.
+/// The effects of taints.
 pub(super) fn effect(effect: &str, path: &str) -> Option<FieldError> {
     const KNOWN: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
     match effect {
@@ -243,7 +243,7 @@ fn volumes(errors: &mut Vec<FieldError>, spec: &Value, path: &str) -> BTreeSet<S
     names
 }
 
-/// Where a volume's content comes from: one place, and that is named.
+/// A volume needs exactly one source.
 fn sources(volume: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut found = 0;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use crate::cluster::sim::field::FieldError;
+use crate::field::FieldError;
 
 /// A quantity that must not be below zero.
 pub(super) fn nonnegative(amount: &Value, path: &str) -> Option<FieldError> {
@@ -20,11 +20,11 @@ pub(super) fn whole(amount: &Value, path: &str) -> Option<FieldError> {
     if number.fract() == 0.0 {
         return None;
     }
-    // As upstream writes what is no whole number: in thousandths.
+    // Upstream prints fractions in thousandths.
     Some(FieldError::invalid(path, format!("{}m", (number * 1000.0).round()), "must be an integer"))
 }
 
-/// Which of two is more.
+/// Compares two quantities.
 pub(super) fn compare(one: &Value, other: &Value) -> Ordering {
     let number = |value: &Value| number(value.as_str().unwrap_or_default());
     number(one).total_cmp(&number(other))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::nonnegative;
-use crate::cluster::sim::field::FieldError;
+use crate::field::FieldError;
 
 pub(super) fn deployment(status: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();

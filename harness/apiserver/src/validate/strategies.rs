@@ -1,9 +1,10 @@
-//! How workloads change their pods. Upstream: `ValidateDeploymentStrategy`, `ValidateDaemonSetUpdateStrategy`, and a StatefulSet's own.
+//! Update strategies. Upstream: `ValidateDeploymentStrategy`, `ValidateDaemonSetUpdateStrategy`,
+//! and those of StatefulSets.
 
 use serde_json::Value;
 
 use super::{nonnegative, words};
-use crate::cluster::sim::field::FieldError;
+use crate::field::FieldError;
 
 /// Upstream: `ValidateDeploymentStrategy`.
 pub(super) fn deployment(strategy: &Value) -> Vec<FieldError> {
@@ -23,7 +24,7 @@ pub(super) fn deployment(strategy: &Value) -> Vec<FieldError> {
     }
 }
 
-/// What comes before all else of a StatefulSet's spec. Upstream: `ValidateStatefulSetSpec`.
+/// The first part of `ValidateStatefulSetSpec`.
 pub(super) fn stateful_set(spec: &Value) -> Vec<FieldError> {
     const PATH: &str = "spec.updateStrategy";
     let mut errors = Vec::new();
@@ -89,7 +90,7 @@ pub(super) fn daemon_set(strategy: &Value) -> Vec<FieldError> {
     }
 }
 
-/// A strategy as upstream prints its own form of it, which has other names and no pointers.
+/// A strategy as upstream prints its internal type, with other names and no pointers.
 fn shown(kind: &str, rolling: &Value, fields: &[&str]) -> String {
     let rolling = if rolling.is_null() {
         "null".to_owned()
@@ -133,7 +134,7 @@ fn above_all(value: &Value, path: &str) -> Option<FieldError> {
     above.then(|| FieldError::invalid(path, value.clone(), "must not be greater than 100%"))
 }
 
-/// The number of an int-or-percent; one that is neither is nothing.
+/// The number of an int-or-percent, 0 if it is neither.
 fn amount(value: &Value) -> i64 {
     match value {
         Value::String(text) => text.strip_suffix('%').unwrap_or(text).parse().unwrap_or(0),

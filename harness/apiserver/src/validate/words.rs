@@ -1,11 +1,11 @@
-//! Names, labels and other words with a grammar.
+//! Names, label keys and values, and other strings with a grammar.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const EXAMPLES: &str = "e.g. 'MyName',  or 'my.name',  or '123-abc', ";
 
-/// What is wrong with a name as DNS's labels are.
-pub(in crate::cluster::sim) fn dns_label(value: &str) -> Vec<String> {
+/// Validates a DNS label.
+pub(crate) fn dns_label(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 63);
     if !is_label(value) {
         errors.push(if is_subdomain(value) {
@@ -20,8 +20,8 @@ pub(in crate::cluster::sim) fn dns_label(value: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a name as DNS's names are.
-pub(in crate::cluster::sim) fn dns_subdomain(value: &str) -> Vec<String> {
+/// Validates a DNS subdomain.
+pub(crate) fn dns_subdomain(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
     if !is_subdomain(value) {
         errors.push(format!(
@@ -32,8 +32,8 @@ pub(in crate::cluster::sim) fn dns_subdomain(value: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a name that need only be one step of a path.
-pub(in crate::cluster::sim) fn path_segment(value: &str) -> Vec<String> {
+/// Validates a segment of a path.
+pub(crate) fn path_segment(value: &str) -> Vec<String> {
     match value {
         "." | ".." => vec![format!("may not be '{value}'")],
         _ => ["/", "%"]
@@ -44,8 +44,8 @@ pub(in crate::cluster::sim) fn path_segment(value: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with a label's or an annotation's key.
-pub(in crate::cluster::sim) fn key(value: &str) -> Vec<String> {
+/// Validates the key of a label or annotation.
+pub(crate) fn key(value: &str) -> Vec<String> {
     let how = format!(
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character ({EXAMPLES}regex \
          used for validation is '{NAME}')"
@@ -79,8 +79,8 @@ pub(in crate::cluster::sim) fn key(value: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a label's value.
-pub(in crate::cluster::sim) fn label_value(value: &str) -> Vec<String> {
+/// Validates the value of a label.
+pub(crate) fn label_value(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 63);
     if !value.is_empty() && !is_name(value) {
         errors.push(format!(
@@ -91,8 +91,8 @@ pub(in crate::cluster::sim) fn label_value(value: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a percentage.
-pub(in crate::cluster::sim) fn percent(value: &str) -> Option<&'static str> {
+/// Validates a percentage.
+pub(crate) fn percent(value: &str) -> Option<&'static str> {
     let digits = value.strip_suffix('%').unwrap_or_default();
     let fits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     (!fits).then_some(
@@ -101,8 +101,8 @@ pub(in crate::cluster::sim) fn percent(value: &str) -> Option<&'static str> {
     )
 }
 
-/// What is wrong with a key of a ConfigMap or Secret.
-pub(in crate::cluster::sim) fn config_key(value: &str) -> Vec<String> {
+/// Validates a key of a ConfigMap or Secret.
+pub(crate) fn config_key(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if value.is_empty() || !value.bytes().all(fits) {
