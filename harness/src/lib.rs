@@ -27,6 +27,7 @@
 //! `case`, `controllers`, `course`, `coverage`, `expect`, `mutants`, `plain`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report`, `versions` and `outcome` are pure: no clock,
 //! no network, no runtime. `supervise`, `cluster`,
 //! `gate`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
+//! The simulated API server is the crate `kube-apiserver-sim` (`harness/apiserver`), which knows nothing of this one.
 //!
 //! # Where this differs from the first picture of it
 //!
@@ -50,7 +51,6 @@ pub mod faults;
 mod fingerprint;
 pub mod gate;
 pub mod mutants;
-pub mod news;
 pub mod observe;
 pub mod outcome;
 pub mod plain;
@@ -59,7 +59,6 @@ mod private;
 mod quote;
 pub mod recording;
 pub mod report;
-mod route;
 pub mod rules;
 pub mod runner;
 pub mod shelf;

@@ -1,7 +1,7 @@
 //! Looking into JSON by a pointer such as `/metadata/labels/app`.
 //!
-//! serde_json's own makes two strings for each word, to read `~0` and `~1`. The judge, the driver and the simulated server look at fields of
-//! upstream's types some hundred times for each request, hardly one of which has a tilde, and spent a tenth of their time on that.
+//! serde_json's own makes two strings for each word, to read `~0` and `~1`. The judge and the driver look at fields of upstream's types
+//! some hundred times for each request, hardly one of which has a tilde, and spent a tenth of their time on that.
 
 use serde_json::Value;
 

@@ -81,9 +81,9 @@ async fn strange() -> Checked {
 
 async fn unknown() -> Checked {
     let cluster = boot().await?;
-    assert_eq!(cluster.beyond().await?.len(), 0);
+    assert_eq!(cluster.unsupported().await?.len(), 0);
     ask_too_much(&cluster.access.subject_client()?).await?;
-    assert_eq!(cluster.beyond().await?.len(), 1);
+    assert_eq!(cluster.unsupported().await?.len(), 1);
     Ok(())
 }
 

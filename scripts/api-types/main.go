@@ -1,5 +1,8 @@
-// Prints the shapes of the Kubernetes API's types that the simulated server knows, one field a line: its JSON name, its Go type, whether it
-// is left out when empty, and how a strategic merge patch treats it. The library that declares them is the only source.
+// Prints the types of the Kubernetes API that kube-apiserver-sim serves, one field a line: its JSON
+// name, its Go type, whether it is omitted when empty, and how a strategic merge patch treats it.
+// The library that declares the types is the only source.
+//
+//	cd scripts/api-types && go run . > ../../harness/apiserver/src/api/v1.36.table
 package main
 
 import (

@@ -25,6 +25,7 @@
 //! * [`Access`] is all that anybody needs in order to talk to a cluster: address, CA, the harness's credential and the subject's
 //!   token. The subject is `cluster-admin` where the server is thrown away, as what it may do is not what is judged;
 //!   on a cluster of the user's own ([`own`]) it writes in the harness's namespaces and nowhere else ([`Cluster::admit`]).
+//! * The simulated API server is a crate of its own, `kube-apiserver-sim`; `served` makes a cluster of it that listens.
 //! * Only one subject at a time may act on a cluster: [`Cluster::exclusive`].
 //! * What the harness makes carries its label, the id of this `installation` and one of its names (`ours`), so that whatever a run
 //!   that was killed has left is found again, and nothing else is taken for it. `stock` reads from a controller manager's pod what it runs.
@@ -54,7 +55,6 @@ mod ready;
 mod running;
 mod served;
 pub mod shared;
-pub mod sim;
 mod standing;
 mod stock;
 

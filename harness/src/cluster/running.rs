@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube_apiserver_sim::{ApiServer, Latency};
 use tempfile::TempDir;
 
 use serde::{Deserialize, Serialize};
 
 use super::place::write_private;
 use super::served::{self, Served};
-use super::sim::Sim;
 use super::{Access, ClusterError, Credential, DEFAULT_VERSION, Guard, SiteName, accounts, kind, own, programs};
+use crate::clock;
 use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{ProcessId, Supervisor};
@@ -39,7 +40,7 @@ pub struct Cluster {
     pub kind: Option<kind::Node>,
     /// It is in this process, and there is nothing else of it.
     #[serde(skip)]
-    pub(crate) sim: Option<Sim>,
+    pub(crate) sim: Option<ApiServer>,
     /// The same over HTTP, in this process, with the folder for its files.
     #[serde(skip)]
     pub(super) served: Option<Arc<(Served, TempDir)>>,
@@ -55,8 +56,11 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A simulated one in this process, which leaves out what the subject brings.
+    /// A simulated one in this process, which leaves out what the subject brings. With seed 0 its
+    /// latency is fixed, with any other it is random.
     pub fn simulated(seed: u64, without: Controllers) -> Self {
+        let latency = if seed == 0 { Latency::Fixed } else { Latency::Random };
+        let server = ApiServer::builder().seed(seed).latency(latency).clock(clock::now).build();
         let nothing = String::new;
         let access = Access {
             server: nothing(),
@@ -73,7 +77,7 @@ impl Cluster {
             supervisor: None,
             without,
             kind: None,
-            sim: Some(Sim::new(seed)),
+            sim: Some(server),
             served: None,
             owned: None,
             alone: None,
@@ -95,20 +99,21 @@ impl Cluster {
     /// A client for the lab's half, where that is for this process to run.
     pub fn half(&self) -> Option<kube::Client> {
         let served = self.served.as_ref().map(|served| served.0.client());
-        self.sim.as_ref().map(Sim::client).or(served)
+        self.sim.as_ref().map(ApiServer::client).or(served)
     }
 
     /// The simulated server over HTTP in this process, if the cluster is one.
-    pub(crate) fn served(&self) -> Option<&Sim> {
-        self.served.as_ref().map(|served| served.0.sim())
+    pub(crate) fn served(&self) -> Option<&ApiServer> {
+        self.served.as_ref().map(|served| served.0.server())
     }
 
-    /// What a simulated server was asked so far that it does not know: nothing that followed from that can be believed.
+    /// The requests so far that a simulated server does not support: results that depend on them
+    /// prove nothing.
     ///
     /// # Errors
     /// When it does not answer.
-    pub async fn beyond(&self) -> Result<Vec<String>, ClusterError> {
-        served::beyond(self).await
+    pub async fn unsupported(&self) -> Result<Vec<String>, ClusterError> {
+        served::unsupported(self).await
     }
 
     /// The harness's kubeconfig file.

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube_apiserver_sim::{ApiServer, Listen, Listening, UNSUPPORTED_PATH};
 use tokio::task::AbortHandle;
 
 use super::boot::Booted;
 use super::place::{self, write_private};
-use super::sim::{BEYOND, Listening, Sim};
 use super::{Access, Authority, Cluster, ClusterError, Credential, DEFAULT_VERSION, Plan, SiteName, access, programs};
 use crate::clock;
 use crate::controllers::Controllers;
@@ -23,8 +23,6 @@ use crate::supervise::{ProcessId, Spec, Supervisor, interrupt};
 const PROGRAM: &str = "kube-apiserver";
 /// Where the program says how to reach it.
 const SAID: &str = "access.json";
-/// Without made-up delays: what runs in real time has its own, and each made-up one would be waited for.
-const SEED: u64 = 0;
 /// A machine that is busy with something else may take this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
@@ -33,10 +31,10 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Served {
     access: Access,
-    sim: Sim,
+    server: ApiServer,
     _listening: Listening,
     /// The cluster's own controllers.
-    tidying: AbortHandle,
+    controllers: AbortHandle,
 }
 
 impl Served {
@@ -48,17 +46,20 @@ impl Served {
         let authority = Authority::new("lockstep simulated server", clock::now())?;
         let tls = authority.server(PROGRAM)?.server_config().map_err(|error| ClusterError::Tls(error.to_string()))?;
         let (admin, subject) = (place::token()?, place::token()?);
-        let sim = Sim::in_real_time(SEED);
-        let listening = sim.listen(tls, vec![admin.clone(), subject.clone()]).map_err(ClusterError::Port)?;
+        // Fixed latency: in real time there are real delays, and random ones would cost time.
+        let server =
+            ApiServer::builder().controllers(kube_apiserver_sim::Controllers::Background).clock(clock::now).build();
+        let how = Listen::loopback().token(&admin).token(&subject).tls(tls);
+        let listening = server.listen(how).map_err(ClusterError::Port)?;
         let access = Access {
-            server: format!("https://{}", listening.address),
+            server: listening.url(),
             server_name: None,
             ca_pem: authority.pem(),
             admin: Credential::Token(admin),
             subject_token: subject,
         };
-        let tidying = tokio::spawn(sim.clone().keep_tidy()).abort_handle();
-        Ok(Self { access, sim, _listening: listening, tidying })
+        let controllers = tokio::spawn(server.run_controllers()).abort_handle();
+        Ok(Self { access, server, _listening: listening, controllers })
     }
 
     /// Tell whoever started this program how to reach it.
@@ -70,19 +71,19 @@ impl Served {
     }
 
     /// The server itself.
-    pub(super) fn sim(&self) -> &Sim {
-        &self.sim
+    pub(super) fn server(&self) -> &ApiServer {
+        &self.server
     }
 
     /// A client in this process, past the socket.
     pub fn client(&self) -> kube::Client {
-        self.sim.client()
+        self.server.client()
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.tidying.abort();
+        self.controllers.abort();
     }
 }
 
@@ -138,15 +139,16 @@ pub(super) async fn stand_in(parent: &Path, plan: &Plan) -> Result<Booted, Clust
     Ok(Booted { cluster, supervisor: Some(supervisor) })
 }
 
-/// What a simulated server was asked that it does not know, wherever it runs; nothing where the server is a real one.
-pub(super) async fn beyond(cluster: &Cluster) -> Result<Vec<String>, ClusterError> {
+/// The requests that a simulated server does not support, wherever it runs; none of a real server.
+pub(super) async fn unsupported(cluster: &Cluster) -> Result<Vec<String>, ClusterError> {
     match (&cluster.sim, &cluster.served) {
-        (Some(sim), _) => Ok(sim.beyond()),
-        (None, Some(served)) => Ok(served.0.sim.beyond()),
+        (Some(sim), _) => Ok(sim.unsupported()),
+        (None, Some(served)) => Ok(served.0.server.unsupported()),
         (None, None) if cluster.identity.name == SiteName::Sim.as_str() => {
-            let request = hyper::Request::get(BEYOND).body(Vec::new()).expect("a constant request is well-formed");
+            let request =
+                hyper::Request::get(UNSUPPORTED_PATH).body(Vec::new()).expect("a constant request is well-formed");
             let answer = cluster.client().await?.request(request).await;
-            answer.map_err(ClusterError::request("asking the simulated server what it does not know"))
+            answer.map_err(ClusterError::request("asking the simulated server what it does not support"))
         }
         (None, None) => Ok(Vec::new()),
     }

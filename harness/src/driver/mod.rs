@@ -26,10 +26,10 @@ use std::time::Duration;
 
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
+use kube_apiserver_sim::ApiServer;
 
 use crate::case::model::Operation;
 use crate::clock;
-use crate::cluster::sim::Sim;
 use crate::observe::{Kind, World};
 pub use label::label;
 pub use node::{PodOperation, next_pods};
@@ -75,7 +75,7 @@ pub struct Driver {
     /// When the steps that carry a label began.
     labels: Mutex<BTreeMap<String, clock::Instant>>,
     /// A simulated server in real time, which can be told what time it is.
-    served: Option<Sim>,
+    served: Option<ApiServer>,
 }
 
 /// The real names of pods by the case's names: all of them, and those that nobody has asked for yet.
@@ -104,7 +104,7 @@ impl Driver {
 
     /// On a simulated server in real time.
     #[must_use]
-    pub fn on(self, served: Option<Sim>) -> Self {
+    pub fn on(self, served: Option<ApiServer>) -> Self {
         Self { served, ..self }
     }
 

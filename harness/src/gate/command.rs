@@ -9,7 +9,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::route::{Route, Verb};
+use super::{Route, Verb};
 
 /// On which side of the server's action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use hyper::body::Bytes;
+use kube_apiserver_sim::notify::Notifier;
 use tokio::sync::mpsc;
 
 use super::command::{Command, Tally, WatchAct, WatchCommand};
 use super::met::{Met, Order};
-use crate::news::News;
-use crate::route::{Route, Verb};
+use super::{Route, Verb};
 
 /// The commands of one gate; clones share them.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ struct Shared {
     /// How many of them are about watches.
     watching: AtomicUsize,
     state: Mutex<State>,
-    changed: News,
+    changed: Notifier,
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl Control {
             armed: AtomicUsize::new(0),
             watching: AtomicUsize::new(0),
             state: Mutex::default(),
-            changed: News::default(),
+            changed: Notifier::default(),
         };
         Self(Arc::new(shared))
     }
@@ -186,11 +186,11 @@ impl Control {
         if !matches!(route.verb, Verb::List | Verb::Watch) {
             return false;
         }
-        let mut news = self.0.changed.listen();
+        let mut changes = self.0.changed.listen();
         let mut waited = false;
         while self.holds(route) {
             waited = true;
-            news.changed().await;
+            changes.changed().await;
         }
         waited
     }
@@ -347,7 +347,7 @@ impl Control {
             std::mem::take(&mut state.wakers)
         };
         wakers.into_values().for_each(Waker::wake);
-        self.0.changed.tell();
+        self.0.changed.notify();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

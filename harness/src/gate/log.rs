@@ -9,10 +9,10 @@ use crate::clock::Instant;
 
 use hyper::Request;
 use hyper::header::USER_AGENT;
+use kube_apiserver_sim::notify::Notifier;
 
+use super::{Route, Verb};
 use crate::clock;
-use crate::news::News;
-use crate::route::{Route, Verb};
 
 /// One request that passed the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct GateLog(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    finished: News,
+    finished: Notifier,
 }
 
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ pub struct Connections {
 
 impl GateLog {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Shared { state: Mutex::default(), finished: News::default() }))
+        Self(Arc::new(Shared { state: Mutex::default(), finished: Notifier::default() }))
     }
 
     /// Take what was finished since the last time: in order of completion, watches when their answer began.
@@ -200,7 +200,7 @@ impl GateLog {
             }
             state.waiting.push(request);
         }
-        self.0.finished.tell();
+        self.0.finished.notify();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

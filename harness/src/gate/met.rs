@@ -4,8 +4,8 @@
 use hyper::body::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
+use super::Route;
 use super::command::{Act, Side};
-use crate::route::Route;
 
 /// A request that a command was about. One that is held goes on when this is dropped.
 #[derive(Debug)]

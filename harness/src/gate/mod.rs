@@ -55,10 +55,10 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use crate::route::{Route, Verb};
 pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 pub use control::{Armed, ArmedWatch, Control};
 pub use error::GateError;
+pub use kube_apiserver_sim::{Route, Verb};
 pub use log::{Connections, GateLog, GateRequest};
 pub use met::Met;
 pub use server::Gate;

@@ -11,6 +11,7 @@ use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use kube_apiserver_sim::ApiServer;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -21,9 +22,8 @@ use super::control::Control;
 use super::log::{GateLog, Ticket};
 use super::met::Fate;
 use super::refusal;
+use super::{Route, Verb};
 use crate::clock;
-use crate::cluster::sim::Sim;
-use crate::route::{Route, Verb};
 
 /// What is sent on: as it comes, or what was read of it while it was held.
 pub(super) type Outgoing = Either<Stream, Full<Bytes>>;
@@ -41,7 +41,7 @@ pub(super) enum Upstream {
         client: Box<Client<HttpsConnector<HttpConnector>, Outgoing>>,
     },
     /// It is in this process.
-    Inside(Sim),
+    Inside(ApiServer),
 }
 
 /// The request gets no answer: in HTTP/1.1 its connection ends, in HTTP/2 its stream.
@@ -143,10 +143,7 @@ impl Passage {
                 let answer = client.request(readdress(request, server, base)).await;
                 answer.map(|answer| answer.map(stream))
             }
-            Upstream::Inside(sim) => {
-                let Ok(answer) = sim.call(request).await;
-                Ok(answer.map(stream))
-            }
+            Upstream::Inside(server) => Ok(server.handle(request).await.map(stream)),
         };
         match answered {
             Ok(answer) => {

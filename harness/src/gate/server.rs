@@ -11,6 +11,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use kube_apiserver_sim::ApiServer;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -24,7 +25,6 @@ use super::body;
 use super::passage::{Outgoing, Passage, Upstream};
 use super::{Control, GateError, GateLog};
 use crate::clock;
-use crate::cluster::sim::Sim;
 use crate::cluster::{Access, Authority, Credential, kubeconfig};
 
 /// HTTP/2's largest window, nearly: what one stream leaves unread must not stop another.
@@ -75,9 +75,9 @@ impl Gate {
     }
 
     /// A gate to a cluster in this process, on no socket: [`Gate::client`] is the way through.
-    pub fn inside(sim: Sim) -> Self {
+    pub fn inside(server: ApiServer) -> Self {
         let (log, control) = (GateLog::new(), Control::new());
-        let upstream = Upstream::Inside(sim);
+        let upstream = Upstream::Inside(server);
         let passage = Arc::new(Passage { upstream, log: log.clone(), control: control.clone() });
         let address = SocketAddr::from(([0, 0, 0, 0], 0));
         let nothing = String::new;

@@ -8,6 +8,7 @@
 //! does not answer is never the subject's failure; a subject that keeps writing, leaves an equation
 //! false, or does not follow the canary while the lab does, is never the lab's.
 
+use kube_apiserver_sim::notify::Listener;
 use std::time::Duration;
 
 use super::equations::{Namespace, history_pending, unmet, unmet_by_lab};
@@ -15,7 +16,6 @@ use super::{Canary, Kind, World};
 use crate::case::model::Terminations;
 use crate::clock;
 use crate::controllers::Controllers;
-use crate::news::Listener;
 use crate::observe::canary::Reach;
 use crate::recording::{Blame, Trouble};
 
@@ -81,7 +81,7 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
     let mut news = world.listen();
     while !left().is_zero() {
         // Marked before the look, so that what comes during it wakes at once.
-        news.mark_heard();
+        news.mark_seen();
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }

@@ -139,7 +139,7 @@ mod tests {
 
     use super::super::pulse::template;
     use super::*;
-    use crate::cluster::sim::Sim;
+    use kube_apiserver_sim::{ApiServer, Controllers};
 
     const ALMOST_FIVE_MINUTES: Duration = Duration::from_secs(280);
 
@@ -165,8 +165,8 @@ mod tests {
     #[case::now_and_then(&[3, 4, 9])]
     #[tokio::test(start_paused = true)]
     async fn a_watch_outlives_silence(#[case] events: &[u32]) {
-        let sim = Sim::server_alone(0);
-        let (client, world) = (sim.client(), Arc::new(World::default()));
+        let server = ApiServer::builder().controllers(Controllers::Off).build();
+        let (client, world) = (server.client(), Arc::new(World::default()));
         world.follow("default");
         let watches = open(&client, &world).await.unwrap();
         for number in 0..12 {
@@ -174,7 +174,7 @@ mod tests {
                 write(&client, Kind::Event, number).await;
             }
             clock::sleep(ALMOST_FIVE_MINUTES).await;
-            sim.forget(write(&client, Kind::ReplicaSet, number).await - 3);
+            server.forget(write(&client, Kind::ReplicaSet, number).await - 3);
         }
         clock::sleep(ALMOST_FIVE_MINUTES).await;
         assert_eq!(world.gap(), None);

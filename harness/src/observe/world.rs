@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::clock::Instant;
 use crate::pointer::At;
 
+use kube_apiserver_sim::notify::{Listener, Notifier};
 use serde_json::Value;
 
 use crate::clock;
-use crate::news::{Listener, News};
 use crate::recording::{Change, Version, Writer};
 
 /// The kinds that are watched.
@@ -98,7 +98,7 @@ impl Object {
 pub struct World {
     epoch: Instant,
     inner: Mutex<Inner>,
-    changed: News,
+    changed: Notifier,
 }
 
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ struct Inner {
 
 impl Default for World {
     fn default() -> Self {
-        Self { epoch: clock::instant(), inner: Mutex::default(), changed: News::default() }
+        Self { epoch: clock::instant(), inner: Mutex::default(), changed: Notifier::default() }
     }
 }
 
@@ -276,7 +276,7 @@ impl World {
 
     /// Wake whoever waits for the world, without news.
     pub fn wake(&self) {
-        self.changed.tell();
+        self.changed.notify();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

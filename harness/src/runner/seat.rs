@@ -90,7 +90,7 @@ impl<'a> Seat<'a> {
             Some(client) => subject::half(client, lab.brought())?,
             None => None,
         };
-        let beyond = lab.cluster.beyond().await?.len();
+        let beyond = lab.cluster.unsupported().await?.len();
         remove_leftovers(&lab.client).await.map_err(|error| ObserveError::Canary(Box::new(error)))?;
         let namespace = format!("lockstep-canary-{:x}", clock::now().as_nanosecond());
         let doubt = lab.cluster.doubt();
@@ -246,7 +246,7 @@ impl<'a> Seat<'a> {
 
     /// Why nothing can be believed that was seen on this cluster: what a simulated server was asked that it does not know, or its silence.
     pub(super) async fn beyond(&self) -> Vec<String> {
-        match self.lab.cluster.beyond().await {
+        match self.lab.cluster.unsupported().await {
             Ok(asked) => asked.into_iter().skip(self.beyond).collect(),
             Err(error) => vec![error.to_string()],
         }

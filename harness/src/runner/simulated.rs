@@ -79,7 +79,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
         let cluster = Cluster::simulated(simulation.seed, simulation.brought.clone());
         let sim = cluster.sim.clone();
         if let (Some(sim), true) = (&sim, simulation.check) {
-            sim.transcribe();
+            sim.start_transcript();
         }
         let lab = Lab::open(cluster).await?;
         let options =

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use kube_apiserver_sim::ApiServer;
 use lockstep::clock;
-use lockstep::cluster::sim::Sim;
 use lockstep::cluster::{self, Plan};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ pub(crate) fn compare() -> Result<(), Error> {
     let virtual_time = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     let simulated = virtual_time.block_on(async {
         let _simulated = clock::simulate("2026-11-21T10:00:00Z".parse().expect("a time"));
-        played(&Server::Sim(Sim::new(0))).await
+        played(&Server::Sim(ApiServer::builder().clock(clock::now).build())).await
     })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let plan = Plan::new(cluster::DEFAULT_VERSION).without("deployment,replicaset".parse()?);

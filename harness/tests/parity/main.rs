@@ -41,9 +41,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use kube_apiserver_sim::{ApiServer, Controllers, Latency};
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::clock;
-use lockstep::cluster::sim::Sim;
 use lockstep::cluster::{self, Plan};
 use lockstep::supervise::ProcessId;
 use serde_json::Value;
@@ -110,11 +110,13 @@ fn simulated(namespace: &str, steps: &[Step], forgets: bool) -> Result<Vec<Answe
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(async {
         let _simulated = clock::simulate("2026-11-21T10:00:00Z".parse().expect("a time"));
-        let sim = Sim::server_alone(1);
+        let server =
+            ApiServer::builder().seed(1).latency(Latency::Random).controllers(Controllers::Off).clock(clock::now);
+        let server = server.build();
         if forgets {
-            sim.forget(2);
+            server.forget(2);
         }
-        play(&Server::Sim(sim), namespace, steps).await
+        play(&Server::Sim(server), namespace, steps).await
     })
 }
 
@@ -127,7 +129,7 @@ fn first_difference(steps: &[Step], real: &[Answer], simulated: &[Answer]) -> Op
 /// Which answers can be compared: after one that the simulated server does not know nothing can be believed, nor what a watch has seen that
 /// was read at the end.
 fn compared(steps: &[Step], simulated: &[Answer]) -> Vec<bool> {
-    let unknown = simulated.iter().position(|sim| sim.outcome() == "beyond");
+    let unknown = simulated.iter().position(|sim| sim.outcome() == "unsupported");
     let until = unknown.unwrap_or(steps.len());
     let whole = unknown.is_none_or(|at| steps[at].is_refused());
     steps.iter().enumerate().map(|(at, step)| at < until && (whole || !step.is_watch())).collect()
@@ -195,7 +197,7 @@ fn random() -> Result<(), Error> {
             if compared[at] {
                 requests += 1;
             }
-            if compared[at] || sim.outcome() == "beyond" {
+            if compared[at] || sim.outcome() == "unsupported" {
                 table.count(&steps[at], real, sim);
             }
         }

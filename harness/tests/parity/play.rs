@@ -8,7 +8,7 @@ use futures::StreamExt;
 use http_body_util::{BodyExt, BodyStream, Full};
 use hyper::body::{Body, Bytes};
 use hyper::{Request, Response};
-use lockstep::cluster::sim::Sim;
+use kube_apiserver_sim::ApiServer;
 use serde_json::{Value, json};
 
 use super::step::{Answer, Step};
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Whom the requests go to.
 pub(crate) enum Server {
     Real(kube::Client),
-    Sim(Sim),
+    Sim(ApiServer),
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -36,10 +36,7 @@ impl Server {
         let body = step.body.clone().into_bytes();
         match self {
             Self::Real(client) => Ok(read(client.send(request.body(kube::client::Body::from(body))?).await?)),
-            Self::Sim(sim) => {
-                let Ok(answer) = sim.call(request.body(Full::new(Bytes::from(body)))?).await;
-                Ok(read(answer))
-            }
+            Self::Sim(sim) => Ok(read(sim.handle(request.body(Full::new(Bytes::from(body)))?).await)),
         }
     }
 }

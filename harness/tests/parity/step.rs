@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::refused::REFUSED;
 
-/// How the simulated server begins to say that it does not know.
-const UNKNOWN: &str = "lockstep's simulated server does not know ";
+/// How the message of an unsupported request begins.
+const UNSUPPORTED: &str = "kube-apiserver-sim does not support ";
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,8 +72,8 @@ impl Answer {
         let reason = self.body["reason"].as_str().unwrap_or_default();
         match self.code {
             200..=299 => "ok".to_owned(),
-            406 | 415 | 501 if self.body["message"].as_str().is_some_and(|why| why.starts_with(UNKNOWN)) => {
-                "beyond".to_owned()
+            406 | 415 | 501 if self.body["message"].as_str().is_some_and(|why| why.starts_with(UNSUPPORTED)) => {
+                "unsupported".to_owned()
             }
             code if reason.is_empty() => code.to_string(),
             _ => reason.to_owned(),

@@ -48,13 +48,13 @@ const REACHABLE: [(&str, &[&str]); 34] = [
     ("dry-delete", &["ok", "NotFound"]),
     ("dry-deletecollection", &["ok"]),
     ("dry-part", &["ok", "NotFound"]),
-    ("refused", &["beyond"]),
+    ("refused", &["unsupported"]),
 ];
 
 impl Table {
     pub(crate) fn count(&mut self, step: &Step, real: &Answer, sim: &Answer) {
         // What this server does not know is no agreement, whatever the other says.
-        let outcome = if sim.outcome() == "beyond" { sim.outcome() } else { real.outcome() };
+        let outcome = if sim.outcome() == "unsupported" { sim.outcome() } else { real.outcome() };
         *self.cells.entry((step.verb.clone(), step.kind.clone(), outcome.clone())).or_default() += 1;
         if REFUSED.contains(&step.verb.as_str()) {
             // What is refused of any kind is refused of all: each of them is one cell, and so is each kind.
@@ -65,16 +65,17 @@ impl Table {
     /// Whether this answer reaches one of these cells.
     pub(crate) fn is_among(cells: &BTreeSet<String>, step: &Step, sim: &Answer) -> bool {
         let (verb, kind, outcome) = (&step.verb, &step.kind, sim.outcome());
-        let refused = outcome == "beyond" && REFUSED.contains(&verb.as_str());
+        let refused = outcome == "unsupported" && REFUSED.contains(&verb.as_str());
         cells.contains(&format!("{verb} {kind} {outcome}"))
             || (refused
-                && (cells.contains(&format!("{verb} beyond")) || cells.contains(&format!("refused {kind} beyond"))))
+                && (cells.contains(&format!("{verb} unsupported"))
+                    || cells.contains(&format!("refused {kind} unsupported"))))
     }
 
     /// The cells that can be reached and were not.
     pub(crate) fn empty(&self) -> BTreeSet<String> {
-        let any = |verb: &str| self.cells.keys().any(|(of, _, outcome)| of == verb && outcome == "beyond");
-        let never = REFUSED.iter().filter(|verb| !any(verb)).map(|verb| format!("{verb} beyond"));
+        let any = |verb: &str| self.cells.keys().any(|(of, _, outcome)| of == verb && outcome == "unsupported");
+        let never = REFUSED.iter().filter(|verb| !any(verb)).map(|verb| format!("{verb} unsupported"));
         let mut empty: BTreeSet<String> = never.collect();
         for kind in KINDS {
             for (verb, outcomes) in REACHABLE {

@@ -1,0 +1,27 @@
+//! The server over HTTP, for kubectl, curl and clients in other languages. Ends with Ctrl-C.
+//!
+//! `cargo run --package kube-apiserver-sim --example listen --features listen`
+
+use kube_apiserver_sim::{ApiServer, Controllers, Listen, UNSUPPORTED_PATH};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // In real time a deletion reaches dependents a while later, as on a real cluster.
+    let server = ApiServer::builder().controllers(Controllers::Background).build();
+    let controllers = tokio::spawn(server.run_controllers());
+    let listening = server.listen(Listen::loopback())?;
+    let url = listening.url();
+    println!("A simulated API server listens at {url} until Ctrl-C. Try:");
+    println!();
+    let maps = format!("{url}/api/v1/namespaces/default/configmaps");
+    println!("  curl --json '{{\"metadata\": {{\"name\": \"settings\"}}}}' {maps}");
+    println!("  kubectl --server {url} get configmaps --watch &");
+    println!("  kubectl --server {url} label configmap settings colour=blue");
+    println!("  kubectl --server {url} create --validate=false --filename deployment.yaml");
+    println!("  kubectl --server {url} delete configmap settings");
+    println!();
+    println!("  curl {url}{UNSUPPORTED_PATH}    # requests that it does not support");
+    tokio::signal::ctrl_c().await?;
+    controllers.abort();
+    Ok(())
+}

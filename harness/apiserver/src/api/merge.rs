@@ -1,0 +1,229 @@
+//! Strategic merge patches: maps are merged, lists by the key that the table of types names, all
+//! else is replaced.
+//!
+//! The directives (`$patch`, `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`) are
+//! apimachinery's `strategicpatch`; merged lists are ordered as by its `normalizeElementOrder`.
+
+use serde_json::{Map, Value};
+
+use super::{Field, Shape, TYPES};
+
+const PATCH: &str = "$patch";
+const RETAIN: &str = "$retainKeys";
+const ORDER: &str = "$setElementOrder/";
+const DELETE: &str = "$deleteFromPrimitiveList/";
+
+/// Merges a patch into an object of a type, by the type's index in the table.
+///
+/// # Errors
+/// An unknown directive; an item without its merge key.
+pub(in super::super) fn strategic(place: usize, object: &Value, patch: &Value) -> Result<Value, String> {
+    let Value::Object(patch) = patch else { return Err("a strategic merge patch is an object".to_owned()) };
+    let object = object.as_object().cloned().unwrap_or_default();
+    merge(Some(&Shape::Struct(place)), object, patch)
+}
+
+fn merge(shape: Option<&Shape>, mut object: Map<String, Value>, patch: &Map<String, Value>) -> Result<Value, String> {
+    match patch.get(PATCH).and_then(Value::as_str) {
+        Some("replace") => return Ok(Value::Object(clean(patch))),
+        Some("delete") => return Ok(Value::Object(Map::new())),
+        Some("merge") | None => {}
+        Some(other) => {
+            return Err(format!("unknown patch type: {other} in map: {}", go_map(&Value::Object(patch.clone()))));
+        }
+    }
+    if let Some(Value::Array(kept)) = patch.get(RETAIN) {
+        object.retain(|name, _| kept.iter().any(|kept| kept == name));
+    }
+    for (name, value) in patch {
+        if let Some(list) = name.strip_prefix(DELETE) {
+            if let (Some(Value::Array(items)), Value::Array(gone)) = (object.get_mut(list), value) {
+                items.retain(|item| !gone.contains(item));
+            }
+            continue;
+        }
+        if name.starts_with('$') {
+            continue;
+        }
+        let (field, inner) = inner(shape, name);
+        let merged = match (object.remove(name), value) {
+            (_, Value::Null) => continue,
+            (Some(Value::Object(old)), Value::Object(new)) => merge(inner, old, new)?,
+            (Some(Value::Array(old)), Value::Array(new)) if field.is_some_and(|field| field.merges) => {
+                let field = field.expect("it was just looked at");
+                list(field, &old, new, patch.get(&format!("{ORDER}{name}")))?
+            }
+            // Nothing to merge with: taken as it is, without directives.
+            (None, Value::Array(new)) => Value::Array(
+                new.iter()
+                    .filter(|item| item.get(PATCH).is_none())
+                    .map(|item| item.as_object().map_or(item.clone(), |item| Value::Object(clean(item))))
+                    .collect(),
+            ),
+            (_, Value::Object(new)) => merge(inner, Map::new(), new)?,
+            (_, new) => new.clone(),
+        };
+        object.insert(name.clone(), merged);
+    }
+    Ok(Value::Object(object))
+}
+
+/// The field of this name and the shape of its value.
+fn inner<'a>(shape: Option<&'a Shape>, name: &str) -> (Option<&'a Field>, Option<&'a Shape>) {
+    match shape {
+        Some(Shape::Struct(place)) => {
+            let field = TYPES.get(*place).fields.get(name);
+            (field, field.map(|field| &field.shape))
+        }
+        Some(Shape::Map(value)) => (None, Some(value)),
+        _ => (None, None),
+    }
+}
+
+fn list(field: &Field, old: &[Value], new: &[Value], order: Option<&Value>) -> Result<Value, String> {
+    let Some(key) = &field.key else {
+        let mut merged = Vec::new();
+        for item in old.iter().chain(new) {
+            // Removes duplicates, also those that were there before.
+            if !merged.contains(item) {
+                merged.push(item.clone());
+            }
+        }
+        return Ok(Value::Array(ordered(merged, new, old, |a, b| a == b)));
+    };
+    if new.iter().any(|item| item.get(PATCH).is_some_and(|how| how == "replace")) {
+        let kept = new.iter().filter(|item| item.get(PATCH).is_none());
+        return Ok(Value::Array(
+            kept.map(|item| item.as_object().map_or(item.clone(), |item| Value::Object(clean(item)))).collect(),
+        ));
+    }
+    let same = |a: &Value, b: &Value| a.get(key).is_some() && a.get(key) == b.get(key);
+    let shape = match &field.shape {
+        Shape::List(item) => Some(item.as_ref()),
+        _ => None,
+    };
+    let mut merged = old.to_vec();
+    let mut kept = Vec::new();
+    for item in new {
+        let Some(fields) = item.as_object().filter(|fields| fields.contains_key(key.as_str())) else {
+            return Err(format!("map: {} does not contain declared merge key: {key}", go_map(item)));
+        };
+        if fields.get(PATCH).is_some_and(|how| how == "delete") {
+            merged.retain(|one| !same(one, item));
+            continue;
+        }
+        kept.push(item.clone());
+        match merged.iter_mut().find(|one| same(one, item)) {
+            Some(one) => {
+                let old = one.as_object().cloned().unwrap_or_default();
+                *one = merge(shape, old, fields)?;
+            }
+            None => merged.push(merge(shape, Map::new(), fields)?),
+        }
+    }
+    let order = order.and_then(Value::as_array).unwrap_or(&kept);
+    Ok(Value::Array(ordered(merged, order, old, same)))
+}
+
+/// The patch's items in its order, the others in theirs; between them the old order decides.
+fn ordered(merged: Vec<Value>, patch: &[Value], old: &[Value], same: impl Fn(&Value, &Value) -> bool) -> Vec<Value> {
+    let place = |among: &[Value], item: &Value| among.iter().position(|one| same(one, item));
+    let (mut given, others): (Vec<_>, Vec<_>) = merged.into_iter().partition(|item| place(patch, item).is_some());
+    given.sort_by_key(|item| place(patch, item));
+    let (mut given, mut others) = (given.into_iter().peekable(), others.into_iter().peekable());
+    let mut all = Vec::new();
+    loop {
+        let other_first = match (others.peek(), given.peek()) {
+            (None, None) => return all,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (Some(other), Some(given)) => {
+                matches!((place(old, other), place(old, given)), (Some(other), Some(given)) if other < given)
+            }
+        };
+        all.extend(if other_first { others.next() } else { given.next() });
+    }
+}
+
+/// A new value has no directives and no nulls.
+fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
+    let kept = fields.iter().filter(|(name, value)| !name.starts_with('$') && !value.is_null());
+    kept.map(|(name, value)| match value {
+        Value::Object(fields) => (name.clone(), Value::Object(clean(fields))),
+        other => (name.clone(), other.clone()),
+    })
+    .collect()
+}
+
+/// A map as Go prints it in errors.
+fn go_map(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}:{}", go_map(value))).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(go_map).collect::<Vec<_>>().join(" ")),
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn patched(kind: &str, object: &Value, patch: &Value) -> Value {
+        strategic(TYPES.place(kind).unwrap(), object, patch).unwrap()
+    }
+
+    #[test]
+    fn containers_are_merged_by_name() {
+        let object = json!({"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]});
+        let patch = json!({"containers": [{"name": "b", "image": "b:2"}]});
+        let wanted = json!({"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:2"}]});
+        assert_eq!(patched("PodSpec", &object, &patch), wanted);
+    }
+
+    #[test]
+    fn new_items_stand_before_those_that_the_patch_does_not_name() {
+        let object = json!({"containers": [{"name": "a"}]});
+        let patch = json!({"containers": [{"name": "n"}]});
+        assert_eq!(patched("PodSpec", &object, &patch), json!({"containers": [{"name": "n"}, {"name": "a"}]}));
+    }
+
+    #[test]
+    fn a_list_without_a_key_has_each_item_once_afterwards() {
+        let object = json!({"finalizers": ["a.b/c", "a.b/c"]});
+        let patch = json!({"finalizers": ["a.b/d"]});
+        assert_eq!(patched("ObjectMeta", &object, &patch), json!({"finalizers": ["a.b/d", "a.b/c"]}));
+    }
+
+    #[test]
+    fn directives_delete_replace_and_retain() {
+        let object = json!({"containers": [{"name": "a"}, {"name": "b"}], "tolerations": [{"key": "x"}]});
+        let patch = json!({"containers": [{"name": "a", "$patch": "delete"}], "tolerations": [{"key": "y"}]});
+        let wanted = json!({"containers": [{"name": "b"}], "tolerations": [{"key": "y"}]});
+        assert_eq!(patched("PodSpec", &object, &patch), wanted);
+        let strategy = json!({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}});
+        let patch = json!({"strategy": {"$retainKeys": ["type"], "type": "Recreate"}});
+        assert_eq!(patched("DeploymentSpec", &strategy, &patch), json!({"strategy": {"type": "Recreate"}}));
+    }
+
+    #[test]
+    fn null_removes() {
+        let object = json!({"metadata": {"annotations": {"a": "1", "b": "2"}}});
+        let patch = json!({"metadata": {"annotations": {"a": null, "c": "3"}}});
+        let wanted = json!({"metadata": {"annotations": {"b": "2", "c": "3"}}});
+        assert_eq!(patched("Deployment", &object, &patch), wanted);
+    }
+
+    #[test]
+    fn an_item_needs_its_key_where_there_are_others() {
+        let object = json!({"containers": [{"name": "a"}]});
+        let told = strategic(TYPES.place("PodSpec").unwrap(), &object, &json!({"containers": [{"image": "a:1"}]}));
+        assert_eq!(told.unwrap_err(), "map: map[image:a:1] does not contain declared merge key: name");
+    }
+}

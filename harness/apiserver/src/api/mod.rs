@@ -1,0 +1,163 @@
+//! The types of the Kubernetes API, read from a table that is printed from upstream's declarations.
+//!
+//! The table says for each field its JSON name, its Go type, whether it is omitted when empty, and
+//! how a strategic merge patch treats it. Decoding, strict decoding and strategic merge patches
+//! need nothing else to know a type.
+
+mod decode;
+mod merge;
+mod strict;
+
+pub(super) use decode::{decode, decode_loosely};
+pub(super) use merge::strategic;
+pub(super) use strict::{As, strict};
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// The table of Kubernetes 1.36, as `scripts/api-types` prints it.
+const TABLE: &str = include_str!("v1.36.table");
+
+/// Every type, by name.
+pub(super) static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(TABLE));
+
+/// The table, read.
+#[derive(Debug)]
+pub(super) struct Types {
+    types: Vec<Type>,
+    names: BTreeMap<String, usize>,
+}
+
+/// One type: its fields by JSON name.
+#[derive(Debug)]
+pub(super) struct Type {
+    pub(super) name: String,
+    pub(super) fields: BTreeMap<String, Field>,
+}
+
+/// One field.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) shape: Shape,
+    /// The type's name in a decoder's errors.
+    pub(super) go: String,
+    /// A pointer: absent and empty differ.
+    pub(super) pointer: bool,
+    /// Omitted when empty.
+    pub(super) omit_empty: bool,
+    /// Omitted when all its fields are empty.
+    pub(super) omit_zero: bool,
+    /// A list that a strategic merge patch merges.
+    pub(super) merges: bool,
+    /// The field by which its items are merged.
+    pub(super) key: Option<String>,
+}
+
+/// What a value may be.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Bool,
+    /// Within these bounds.
+    Int(i64, i64),
+    Float,
+    Text,
+    /// Base64.
+    Bytes,
+    Quantity,
+    IntOrString,
+    /// RFC 3339, seconds.
+    Time,
+    /// RFC 3339, microseconds.
+    MicroTime,
+    Duration,
+    /// Anything.
+    Raw,
+    List(Box<Shape>),
+    Map(Box<Shape>),
+    /// By its index in the table.
+    Struct(usize),
+}
+
+impl Types {
+    /// The index of a type.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.names.get(name).copied()
+    }
+
+    pub(super) fn get(&self, place: usize) -> &Type {
+        &self.types[place]
+    }
+
+    fn read(table: &str) -> Self {
+        let lines = || table.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        let names = lines().filter(|line| !line.starts_with(' ')).enumerate();
+        let names: BTreeMap<String, usize> = names.map(|(place, name)| (name.to_owned(), place)).collect();
+        let mut types: Vec<Type> = Vec::new();
+        for line in lines() {
+            match line.strip_prefix("  ") {
+                None => types.push(Type { name: line.to_owned(), fields: BTreeMap::new() }),
+                Some(field) => {
+                    let (name, field) = read_field(field, &names);
+                    types.last_mut().expect("a field follows its type").fields.insert(name, field);
+                }
+            }
+        }
+        Self { types, names }
+    }
+}
+
+fn read_field(line: &str, names: &BTreeMap<String, usize>) -> (String, Field) {
+    let mut words = line.split(' ');
+    let (name, go) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let options: Vec<&str> = words.collect();
+    let option = |name: &str| options.iter().find_map(|option| option.strip_prefix(name));
+    let field = Field {
+        shape: shape(go.strip_prefix('*').unwrap_or(go), names),
+        go: go.trim_start_matches('*').to_owned(),
+        pointer: go.starts_with('*'),
+        omit_empty: option("omitempty").is_some(),
+        omit_zero: option("omitzero").is_some(),
+        merges: option("patch=").is_some_and(|how| how.contains("merge")),
+        key: option("key=").map(str::to_owned),
+    };
+    (name.to_owned(), field)
+}
+
+fn shape(go: &str, names: &BTreeMap<String, usize>) -> Shape {
+    if let Some(item) = go.strip_prefix("[]") {
+        return Shape::List(Box::new(shape(item.trim_start_matches('*'), names)));
+    }
+    if let Some(value) = go.strip_prefix("map:") {
+        return Shape::Map(Box::new(shape(value.trim_start_matches('*'), names)));
+    }
+    match go {
+        "bool" => Shape::Bool,
+        "int32" => Shape::Int(i32::MIN.into(), i32::MAX.into()),
+        "int64" | "int" => Shape::Int(i64::MIN, i64::MAX),
+        "float64" => Shape::Float,
+        "string" => Shape::Text,
+        "bytes" => Shape::Bytes,
+        "quantity" => Shape::Quantity,
+        "intorstring" => Shape::IntOrString,
+        "time" => Shape::Time,
+        "microtime" => Shape::MicroTime,
+        "duration" => Shape::Duration,
+        "fieldsv1" | "rawextension" => Shape::Raw,
+        name => Shape::Struct(*names.get(name).unwrap_or_else(|| panic!("the table has no type {name}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole() {
+        let deployment = TYPES.get(TYPES.place("Deployment").unwrap());
+        assert!(matches!(deployment.fields["spec"].shape, Shape::Struct(_)));
+        let pod = TYPES.get(TYPES.place("PodSpec").unwrap());
+        assert_eq!(pod.fields["containers"].key.as_deref(), Some("name"));
+        assert!(pod.fields["containers"].merges && !pod.fields["containers"].omit_empty);
+        assert!(pod.fields["terminationGracePeriodSeconds"].pointer);
+    }
+}

@@ -1,0 +1,201 @@
+//! Request bodies: media type, JSON, the declared kind, and patches, with upstream's messages for
+//! those that cannot be decoded.
+
+use serde_json::{Value, json};
+
+use super::api::As;
+use super::field::FieldError;
+use super::problem::{Outcome, Problem};
+use super::server::{Ask, Call};
+use super::{api, jsonpatch, options, syntax};
+
+/// Checks that the content type is JSON.
+pub(super) fn check_form(call: &Call) -> Outcome<()> {
+    let form = call.form();
+    if matches!(form, "application/json" | "" | "*/*") {
+        return Ok(());
+    }
+    if form.contains("protobuf") || form.contains("yaml") || form.contains("cbor") {
+        return Err(Problem::unread(form));
+    }
+    Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
+}
+
+/// Reads a body as JSON whose apiVersion and kind are strings or absent.
+///
+/// # Errors
+/// The message of upstream's decoder.
+pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
+    const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+    if let Some(fault) = syntax::fault(text) {
+        return Err(fault);
+    }
+    let body: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    match &body {
+        Value::Object(fields) => {
+            // Only here the case of letters is ignored.
+            let of = |known: &str, name: &str| name.eq_ignore_ascii_case(known);
+            for (name, value) in fields.iter().filter(|(_, value)| !value.is_string() && !value.is_null()) {
+                if let Some(known) = ["apiVersion", "kind"].into_iter().find(|known| of(known, name)) {
+                    let kind = syntax::kind_of(value);
+                    return Err(format!("json: cannot unmarshal {kind} into Go struct field .{known} of type string"));
+                }
+            }
+            Ok(body)
+        }
+        Value::Null => Ok(json!({})),
+        other => Err(format!("json: cannot unmarshal {} into Go value of type {HEAD}", syntax::kind_of(other))),
+    }
+}
+
+/// The request's body, for a kind.
+pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
+    const SHOWN: usize = 30;
+    if ask.call.method == http::Method::PUT {
+        options::write(ask.call)?;
+        check_form(ask.call)?;
+    } else {
+        check_form(ask.call)?;
+        options::write(ask.call)?;
+    }
+    let body = &ask.call.body;
+    interpret(body).map_err(|why| {
+        let more = if body.len() > SHOWN { " ..." } else { "" };
+        let first = &body[..body.len().min(SHOWN)];
+        let shown = match body.first() {
+            None => "<empty>".to_owned(),
+            Some(b'{') => String::from_utf8_lossy(first).into_owned() + more,
+            Some(_) => first.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
+        };
+        Problem::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
+        ))
+    })
+}
+
+/// An object after a patch, and the strict errors of the patch.
+pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Value, Vec<String>)> {
+    let text = &ask.call.body;
+    // With field validation the patch is decoded once more, and that reports errors first.
+    let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
+    let fault = syntax::fault(text);
+    let no_patch = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
+    let read = || serde_json::from_slice::<Value>(text).map_err(|error| Problem::internal(&error.to_string()));
+    let no_map = |value: &Value| {
+        format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", syntax::kind_of(value))
+    };
+    match ask.call.form() {
+        "application/strategic-merge-patch+json" => {
+            if let Some(fault) = fault {
+                return Err(Problem::bad_request(fault));
+            }
+            match read()? {
+                Value::Null => Ok((old.clone(), Vec::new())),
+                patch @ Value::Object(_) => {
+                    let errors = told(ask, As::Any, &patch, false)?;
+                    Ok((api::strategic(place, old, &patch).map_err(Problem::plain_internal)?, errors))
+                }
+                other => Err(Problem::bad_request(no_map(&other))),
+            }
+        }
+        "application/merge-patch+json" => {
+            match fault {
+                Some(fault) if looks => return Err(no_patch(fault)),
+                Some(_) => return Err(Problem::bad_request("Invalid JSON Patch".to_owned())),
+                None => {}
+            }
+            let patch = read()?;
+            if !patch.is_object() && !patch.is_null() && looks {
+                return Err(no_patch(no_map(&patch)));
+            }
+            if !patch.is_object() {
+                return Err(Problem::unsupported("a merge patch that is no object"));
+            }
+            let mut new = old.clone();
+            json_patch::merge(&mut new, &patch);
+            Ok((new, told(ask, As::Any, &patch, false)?))
+        }
+        "application/json-patch+json" => {
+            if let Some(fault) = fault {
+                return Err(no_patch(fault));
+            }
+            let patch = read()?;
+            let list = match &patch {
+                Value::Array(list) => list.as_slice(),
+                Value::Null => &[],
+                other => {
+                    let what = if looks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
+                    let found = syntax::kind_of(other);
+                    return Err(no_patch(format!("json: cannot unmarshal {found} into Go value of type {what}")));
+                }
+            };
+            let errors = told(ask, As::Operations, &patch, true)?;
+            let errors = errors.into_iter().map(|error| format!("json patch {error}")).collect();
+            Ok((jsonpatch::apply(list, old)?, errors))
+        }
+        _ => Err(Problem::no_patch_form()),
+    }
+}
+
+/// Checks a patch's options and media type.
+pub(super) fn check_patch(call: &Call) -> Outcome<()> {
+    if call.form() == "application/apply-patch+yaml" {
+        return Err(Problem::unsupported("server-side apply"));
+    }
+    options::write(call)
+}
+
+/// A patch whose result cannot be decoded.
+pub(super) fn patch_error(ask: &Ask<'_>, patched: &Value, why: &str) -> Problem {
+    let shown = if ask.call.form().contains("strategic") {
+        &serde_json::from_slice(&ask.call.body).unwrap_or_default()
+    } else {
+        patched
+    };
+    Problem::invalid("", "", "", &[FieldError::invalid("patch", shown.to_string(), why)])
+}
+
+/// What happens on unknown and duplicate fields.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Validation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+impl Validation {
+    pub(super) fn of(call: &Call) -> Self {
+        match call.param("fieldValidation") {
+            "Ignore" => Self::Ignore,
+            "Strict" => Self::Strict,
+            _ => Self::Warn,
+        }
+    }
+}
+
+/// The errors of a strict decoder; `unknown`: whether decoding found unknown fields.
+pub(super) fn told(ask: &Ask<'_>, form: As, read: &Value, unknown: bool) -> Outcome<Vec<String>> {
+    let repeats = syntax::repeats(&ask.call.body, read);
+    if !repeats && !unknown {
+        return Ok(Vec::new());
+    }
+    let told = api::strict(&ask.call.body, form);
+    if told.merged {
+        return Err(Problem::unsupported("a body in which two values have one name, and the first counts too"));
+    }
+    Ok(if Validation::of(ask.call) == Validation::Ignore { Vec::new() } else { told.errors })
+}
+
+pub(super) fn strict_error(errors: &[String]) -> String {
+    format!("strict decoding error: {}", errors.join(", "))
+}
+
+/// The errors for the unknown fields of a patched object.
+pub(super) fn unknown_fields(paths: &[String]) -> impl Iterator<Item = String> {
+    paths.iter().map(|path| format!("unknown field {path:?}"))
+}
+
+/// Upstream's message for an unknown kind.
+pub(super) fn unregistered(version: &str, kind: &str) -> String {
+    format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\"")
+}

@@ -1,0 +1,88 @@
+//! How a server is configured before it starts.
+
+use jiff::Timestamp;
+
+use crate::clock::{Clock, Start};
+use crate::latency::{Latency, LatencyModel};
+use crate::server::Server;
+use crate::service::ApiServer;
+
+/// When the controllers that run in every cluster act.
+///
+/// These are the garbage collector (owner references and finalizers of cascading deletion), the
+/// namespace controller (deletes the content of a namespace), the service account controller
+/// (gives each namespace its `default` account) and the resource quota controller (counts what a
+/// quota limits). None of them creates pods or ReplicaSets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Controllers {
+    /// Within the write that gives them something to do, before its answer is sent. Dependents are
+    /// gone when the deletion of their owner is answered, so a test does not have to wait.
+    #[default]
+    Immediate,
+    /// Some milliseconds after that write, one object after the other, as in a real cluster, while
+    /// [`ApiServer::run_controllers`] is polled. Accounts and quotas are still updated at once.
+    Background,
+    /// Never: this is kube-apiserver alone. Pods cannot be created without a service account,
+    /// which the test has to create.
+    Off,
+}
+
+/// Configures a server; [`ApiServer::builder`] makes one.
+#[derive(Debug, Default)]
+pub struct Builder {
+    seed: u64,
+    latency: Latency,
+    controllers: Controllers,
+    start: Start,
+}
+
+impl Builder {
+    /// The seed of everything random: UIDs, generated names, and delays where the latency is
+    /// random. The default is 0. Identical seeds and requests give identical answers, provided
+    /// that the time of day is the same too ([`Builder::epoch`]).
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// How long requests and watch events take. The default is [`Latency::Fixed`].
+    #[must_use]
+    pub fn latency(mut self, latency: Latency) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// When the cluster's own controllers act. The default is [`Controllers::Immediate`].
+    #[must_use]
+    pub fn controllers(mut self, controllers: Controllers) -> Self {
+        self.controllers = controllers;
+        self
+    }
+
+    /// The time of day when the server is built, instead of the machine's. It advances with
+    /// tokio's clock.
+    #[must_use]
+    pub fn epoch(mut self, epoch: Timestamp) -> Self {
+        self.start = Start::At(epoch);
+        self
+    }
+
+    /// Reads the time of day from this function whenever a request arrives: for programs that have
+    /// a clock of their own. Delays and time-outs use tokio's clock nevertheless.
+    #[must_use]
+    pub fn clock(mut self, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.start = Start::Given(Box::new(now));
+        self
+    }
+
+    /// Starts the server, with the namespaces `default`, `kube-system`, `kube-public` and
+    /// `kube-node-lease`. Where tokio's clock is paused, call this within its runtime.
+    #[must_use]
+    pub fn build(self) -> ApiServer {
+        let clock = Clock::starting(self.start);
+        let server = Server::new(self.seed, clock.now());
+        ApiServer::start(server, LatencyModel::new(self.latency, self.seed), self.controllers, clock)
+    }
+}

@@ -1,0 +1,41 @@
+//! Random numbers from a seed: identical seeds give identical names, UIDs and delays. The generator
+//! is SplitMix64.
+
+/// A sequence of random numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Chance(u64);
+
+/// The characters of upstream's generated suffixes.
+const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+impl Chance {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `limit`, which is not 0.
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// A version 4 UUID.
+    pub(super) fn uid(&mut self) -> String {
+        let (a, b) = (self.next(), self.next());
+        let (high, mid, low) = (a >> 32, (a >> 16) & 0xffff, a & 0xfff);
+        let (variant, node) = (0x8000 | ((b >> 48) & 0x3fff), b & 0xffff_ffff_ffff);
+        format!("{high:08x}-{mid:04x}-4{low:03x}-{variant:04x}-{node:012x}")
+    }
+
+    /// The suffix for `generateName`.
+    pub(super) fn suffix(&mut self) -> String {
+        (0..5).map(|_| char::from(LETTERS[usize::try_from(self.below(27)).expect("below 27")])).collect()
+    }
+}

@@ -1,0 +1,252 @@
+//! The controllers that run in every cluster: dependents are deleted after their owners, the
+//! content of a namespace with it; a namespace gets its service account; quotas are counted.
+//!
+//! These are upstream's garbage collector and its namespace, service account and resource quota
+//! controllers. Each step is one write, so that the caller decides when it happens.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::admit::number;
+use super::kinds::{Kind, named, served};
+use super::remove::{FOREGROUND, How, ORPHAN};
+use super::server::{Server, stamp};
+use super::store::{Key, Object};
+use crate::pointer::At;
+
+impl Server {
+    /// Does the next thing that is due; whether there was one.
+    pub(super) fn step_controllers(&mut self, now: Timestamp) -> bool {
+        self.account() || self.owners(now) || self.namespaces(now) || self.quotas()
+    }
+
+    /// Does what clients rely on right after a write: service accounts and quotas.
+    pub(super) fn run_urgent_controllers(&mut self) {
+        while self.account() || self.quotas() {}
+    }
+
+    /// Begins the deletion of a namespace.
+    pub(super) fn end_namespace(&mut self, object: &Arc<Object>, now: Timestamp) -> Arc<Object> {
+        if object.deleting() {
+            return Arc::clone(object);
+        }
+        let mut body = object.body.clone();
+        body["metadata"]["deletionTimestamp"] = stamp(now);
+        body["status"]["phase"] = "Terminating".into();
+        self.keep(object.kind, object.key(), body)
+    }
+
+    fn account(&mut self) -> bool {
+        let (spaces, accounts) = (kind("namespaces"), kind("serviceaccounts"));
+        let lacks = |space: &&Arc<Object>| {
+            !space.deleting() && self.store.get(&Key::new(accounts, space.meta("name"), "default")).is_none()
+        };
+        let Some(space) = self
+            .store
+            .list(spaces, "")
+            .find(lacks)
+            .map(|space| (space.meta("name").to_owned(), space.body["metadata"]["creationTimestamp"].clone()))
+        else {
+            return false;
+        };
+        let (name, created) = space;
+        let body = json!({"metadata": {"name": "default", "namespace": name, "uid": self.chance.uid(), "creationTimestamp": created}});
+        self.store.put(accounts, Key::new(accounts, &name, "default"), body);
+        true
+    }
+
+    fn owners(&mut self, now: Timestamp) -> bool {
+        let did = self.owners_changed() && self.next_of_owners(now);
+        if !did {
+            self.collected = self.store.version();
+        }
+        did
+    }
+
+    /// Whether a change since the last collection concerns owners or dependents. Most do not, and
+    /// looking at all objects after each would be most of a simulation's work.
+    fn owners_changed(&self) -> bool {
+        self.store.since(self.collected).iter().any(|change| match (&change.before, &change.after) {
+            (_, None) => true,
+            (None, Some(after)) => {
+                after.deleting() || owners(after).iter().any(|owner| !self.store.has_uid(uid(owner)))
+            }
+            (Some(before), Some(after)) => {
+                let references = "/metadata/ownerReferences";
+                after.deleting() || before.body.at(references) != after.body.at(references)
+            }
+        })
+    }
+
+    fn next_of_owners(&mut self, now: Timestamp) -> bool {
+        let all: Vec<Arc<Object>> = self.store.all().cloned().collect();
+        if all.iter().any(|object| !object.deleting() && self.follow(object, &all, now)) {
+            return true;
+        }
+        for owner in all.iter().filter(|object| object.deleting()) {
+            let dependents =
+                || all.iter().filter(|object| owners(object).iter().any(|one| uid(one) == owner.meta("uid")));
+            if owner.finalizers().any(|name| name == ORPHAN) {
+                if let Some(dependent) = dependents().next() {
+                    let mut body = dependent.body.clone();
+                    if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
+                        references.retain(|one| uid(one) != owner.meta("uid"));
+                    }
+                    return self.write(dependent.kind, &body).is_ok();
+                }
+                return self.release(owner, ORPHAN);
+            }
+            if owner.finalizers().any(|name| name == FOREGROUND) {
+                let blocks = |dependent: &Arc<Object>| {
+                    owners(dependent)
+                        .iter()
+                        .any(|one| uid(one) == owner.meta("uid") && one["blockOwnerDeletion"] == true)
+                };
+                if !dependents().any(blocks) {
+                    return self.release(owner, FOREGROUND);
+                }
+            }
+        }
+        false
+    }
+
+    /// Deletes an object without owners, or removes its references to absent ones; whether there
+    /// was something to do. Upstream: `attemptToDeleteItem`.
+    fn follow(&mut self, object: &Arc<Object>, all: &[Arc<Object>], now: Timestamp) -> bool {
+        let references = object.body["metadata"]["ownerReferences"].as_array();
+        let owned = owners(object);
+        // Upstream retries forever for an owner of a kind that is not served.
+        if owned.is_empty() || references.is_some_and(|references| references.len() != owned.len()) {
+            return false;
+        }
+        let waits = |owner: &&&Value| {
+            let found = all.iter().find(|one| one.meta("uid") == uid(owner));
+            found.is_some_and(|one| one.deleting() && one.finalizers().any(|name| name == FOREGROUND))
+        };
+        let waiting: Vec<&str> = owned.iter().filter(waits).map(|owner| uid(owner)).collect();
+        let absent: Vec<&str> = owned.iter().map(|owner| uid(owner)).filter(|uid| !self.store.has_uid(uid)).collect();
+        if waiting.len() + absent.len() == 0 {
+            return false;
+        }
+        if waiting.len() + absent.len() < owned.len() {
+            let mut body = object.body.clone();
+            if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
+                references.retain(|one| !waiting.contains(&uid(one)) && !absent.contains(&uid(one)));
+            }
+            return self.write(object.kind, &body).is_ok();
+        }
+        let dependents = || all.iter().any(|one| owners(one).iter().any(|owner| uid(owner) == object.meta("uid")));
+        let own = |finalizer: &str| object.finalizers().any(|name| name == finalizer);
+        let policy = match () {
+            () if !waiting.is_empty() && dependents() => "Foreground",
+            () if own(ORPHAN) => "Orphan",
+            () if own(FOREGROUND) => "Foreground",
+            () => "Background",
+        };
+        let how = How { propagation: Some(policy.to_owned()), ..How::default() };
+        self.take(object, &how, now).is_ok()
+    }
+
+    /// Removes one of the server's finalizers. With the last one the object is removed and not
+    /// written without it.
+    fn release(&mut self, object: &Arc<Object>, finalizer: &str) -> bool {
+        let grace = object.body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if grace == 0 && object.finalizers().all(|name| name == finalizer) {
+            return self.store.remove(&object.key()).is_some();
+        }
+        let mut body = object.body.clone();
+        if let Some(names) = body["metadata"]["finalizers"].as_array_mut() {
+            names.retain(|name| name != finalizer);
+        }
+        self.write(object.kind, &body).is_ok()
+    }
+
+    fn namespaces(&mut self, now: Timestamp) -> bool {
+        let going: Vec<Arc<Object>> =
+            self.store.list(kind("namespaces"), "").filter(|one| one.deleting()).cloned().collect();
+        for space in going {
+            let name = space.meta("name");
+            let inside: Vec<Arc<Object>> =
+                self.store.all().filter(|one| one.kind.namespaced && one.meta("namespace") == name).cloned().collect();
+            if let Some(next) = inside.iter().find(|one| !one.deleting()) {
+                let how = How { propagation: Some("Background".to_owned()), ..How::default() };
+                return self.take(next, &how, now).is_ok();
+            }
+            if inside.is_empty() {
+                // It is deleted with its last finalizer.
+                if space.finalizers().next().is_none() {
+                    return self.store.remove(&space.key()).is_some();
+                }
+                let mut body = space.body.clone();
+                if let Some(spec) = body["spec"].as_object_mut() {
+                    spec.remove("finalizers");
+                }
+                let before = self.store.version();
+                self.store.put(space.kind, space.key(), body);
+                if self.store.version() != before {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn quotas(&mut self) -> bool {
+        let quotas: Vec<Arc<Object>> = self.store.list(kind("resourcequotas"), "").cloned().collect();
+        for quota in quotas {
+            let hard = quota.body["spec"]["hard"].clone();
+            let mut used = json!({});
+            for word in hard.as_object().into_iter().flat_map(|hard| hard.keys()) {
+                if let Some(count) = self.count(word, quota.meta("namespace")) {
+                    used[word] = count.to_string().into();
+                }
+            }
+            let status = json!({"hard": hard, "used": used});
+            let changed = |name: &str| {
+                let (old, new) = (quota.body["status"][name].as_object(), status[name].as_object());
+                let numbers = |map: Option<&serde_json::Map<String, Value>>| -> Vec<_> {
+                    map.into_iter().flatten().map(|(key, value)| (key.clone(), number(value))).collect()
+                };
+                numbers(old) != numbers(new)
+            };
+            if changed("hard") || changed("used") {
+                let mut body = quota.body.clone();
+                body["status"] = status;
+                return self.write(quota.kind, &body).is_ok();
+            }
+        }
+        false
+    }
+
+    /// The number of objects that a quota counts.
+    fn count(&self, word: &str, namespace: &str) -> Option<usize> {
+        if word == "pods" {
+            let over =
+                |pod: &&Arc<Object>| !matches!(pod.body["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+            return Some(self.store.list(kind("pods"), namespace).filter(over).count());
+        }
+        let resource = word.strip_prefix("count/")?;
+        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+        Some(self.store.list(served(group, plural)?, namespace).count())
+    }
+}
+
+fn kind(plural: &str) -> &'static Kind {
+    served("", plural).expect("the core kinds are served")
+}
+
+/// The owners of kinds that are served.
+fn owners(object: &Object) -> Vec<&Value> {
+    let all = object.body["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    all.filter(|owner| {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        named(text("apiVersion"), text("kind")).is_some()
+    })
+    .collect()
+}
+
+fn uid(owner: &Value) -> &str {
+    owner["uid"].as_str().unwrap_or_default()
+}

@@ -1,0 +1,113 @@
+//! A deterministic Kubernetes API server in memory, for tests of Kubernetes clients.
+//!
+//! A test gives its client this server instead of a cluster. The server stores objects, fills in
+//! defaults, validates, serves watches and runs the garbage collector, all within the test's own
+//! process and without sockets. It uses tokio's clock, so where that clock is paused an hour
+//! passes in no time; and everything random comes from a seed, so that a test can be repeated.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::api::{Api, PostParams};
+//! use kube_apiserver_sim::ApiServer;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ApiServer::new();
+//! let client = kube::Client::new(server.clone(), "default");
+//! let maps: Api<ConfigMap> = Api::default_namespaced(client);
+//! let map = serde_json::from_value(serde_json::json!({"metadata": {"name": "settings"}}))?;
+//! maps.create(&PostParams::default(), &map).await?;
+//! assert!(maps.get("settings").await?.metadata.creation_timestamp.is_some());
+//! assert!(server.unsupported().is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How far it can be trusted
+//!
+//! In what it supports it gives the answers of kube-apiserver v1.36: status, defaults, messages,
+//! causes, warnings and the order of watch events; only random names, UIDs, times and versions
+//! differ. The parity tests of the `lockstep` crate, in the same repository, send random requests
+//! to both servers and compare the answers. A request that it does not support is
+//! refused with 501 and recorded ([`ApiServer::unsupported`]); it never makes up a plausible
+//! answer. A test should assert at its end that this list is empty.
+//!
+//! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts and
+//! ResourceQuotas of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of `apps/v1`, and
+//! Leases of `coordination.k8s.io/v1`. It does not support managedFields and server-side apply,
+//! protobuf and YAML, custom resources, authentication and authorization. A body in protobuf is
+//! refused with 415 and an answer in protobuf with 406, so that clients fall back to JSON; these
+//! requests are recorded as unsupported too.
+//!
+//! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
+//! never starts, unless the test or the controller that it tests does it. What runs is listed at
+//! [`Controllers`].
+//!
+//! # Features
+//!
+//! * `kube`: [`ApiServer::client`]. Without it use [`tower::Service`](tower_service::Service),
+//!   which works with every version of kube whose requests are of `http` 1.
+//! * `listen`: [`ApiServer::listen`], HTTP on a socket for clients in other processes.
+//!
+//! # How it is built
+//!
+//! ```text
+//! client ──► service ──► Server: request + time ──► answer
+//!               │          ├ route, discovery, options, body, syntax, problem
+//!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
+//!                          ├ write, remove, parts, watch, select, dry
+//!                          ├ store: objects, and the log of all changes
+//!                          └ controllers: garbage, namespaces, accounts, quotas
+//! ```
+//!
+//! The server proper is a function without side effects: the time comes in with each request and
+//! random numbers from a seed. Only `service` and `response` wait, for as long as `latency` says;
+//! only `clock` reads the time, and only `listen` opens sockets. The table of types is printed
+//! from upstream's declarations by `scripts/api-types` of the repository.
+
+mod admit;
+mod api;
+mod body;
+mod builder;
+mod chance;
+mod clock;
+mod controllers;
+mod defaults;
+mod discovery;
+mod dry;
+mod field;
+mod jsonpatch;
+mod kinds;
+mod labels;
+mod latency;
+#[cfg(feature = "listen")]
+mod listen;
+pub mod notify;
+mod options;
+mod parts;
+mod pointer;
+mod problem;
+mod remove;
+mod response;
+mod route;
+mod rules;
+mod select;
+mod server;
+mod service;
+mod store;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod transcript;
+mod validate;
+mod watch;
+mod write;
+
+pub use builder::{Builder, Controllers};
+pub use discovery::VERSION;
+pub use latency::Latency;
+#[cfg(feature = "listen")]
+pub use listen::{Listen, Listening, UNSUPPORTED_PATH};
+pub use response::ResponseBody;
+pub use route::{Route, Verb};
+pub use service::ApiServer;

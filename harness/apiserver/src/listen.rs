@@ -1,0 +1,190 @@
+//! The same server over HTTP, for clients in other processes.
+//!
+//! It serves HTTP/1.1 and HTTP/2, plain or over TLS, in real time. With tokens, a request needs
+//! one of them as its bearer token; all tokens have all rights. Bodies are JSON.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::clock;
+use crate::response::ResponseBody;
+use crate::service::ApiServer;
+
+/// The path where a client over HTTP reads [`ApiServer::unsupported`], as a JSON list of strings.
+/// It is not one of Kubernetes' paths.
+pub const UNSUPPORTED_PATH: &str = "/kube-apiserver-sim/unsupported";
+
+/// Where and how to listen.
+#[derive(Debug, Clone)]
+pub struct Listen {
+    address: SocketAddr,
+    tokens: Vec<String>,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+impl Listen {
+    /// On a free port of 127.0.0.1, over plain HTTP, for everyone.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self::at((Ipv4Addr::LOCALHOST, 0).into())
+    }
+
+    /// On this address, over plain HTTP, for everyone who reaches it.
+    #[must_use]
+    pub fn at(address: SocketAddr) -> Self {
+        Self { address, tokens: Vec::new(), tls: None }
+    }
+
+    /// Adds a bearer token; requests without one of the tokens are refused with 401. kubectl and
+    /// client-go send tokens over TLS only.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.tokens.push(token.into());
+        self
+    }
+
+    /// Serves TLS with this configuration. For HTTP/2 it must offer `h2` by ALPN.
+    #[must_use]
+    pub fn tls(mut self, tls: ServerConfig) -> Self {
+        self.tls = Some(Arc::new(tls));
+        self
+    }
+}
+
+/// A listening server. It stops, and its connections end, when this is dropped.
+#[derive(Debug)]
+#[must_use = "the server stops listening when this is dropped"]
+pub struct Listening {
+    address: SocketAddr,
+    is_tls: bool,
+    task: AbortHandle,
+}
+
+impl Listening {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same as a URL: `http://127.0.0.1:40123`.
+    pub fn url(&self) -> String {
+        format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.address)
+    }
+}
+
+impl ApiServer {
+    /// Listens for HTTP. Call it within a tokio runtime with I/O whose clock is not paused.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub fn listen(&self, how: Listen) -> io::Result<Listening> {
+        let Listen { address, tokens, tls } = how;
+        let listener = StdListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let listener = TcpListener::from_std(listener)?;
+        let is_tls = tls.is_some();
+        let tokens = tokens.into_iter().map(|token| format!("Bearer {token}")).collect();
+        let door = Arc::new(Door { server: self.clone(), tokens });
+        let task = tokio::spawn(accept(listener, tls.map(TlsAcceptor::from), door)).abort_handle();
+        Ok(Listening { address, is_tls, task })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What all connections share.
+struct Door {
+    server: ApiServer,
+    /// Values of the header `authorization` that are accepted; empty: every value, and none.
+    tokens: Vec<String>,
+}
+
+impl Door {
+    async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+        let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if !self.tokens.is_empty() && !self.tokens.iter().any(|known| known == given) {
+            let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
+            return whole(StatusCode::UNAUTHORIZED, &status);
+        }
+        if request.uri().path() == UNSUPPORTED_PATH {
+            return whole(StatusCode::OK, &json!(self.server.unsupported()));
+        }
+        self.server.handle(request).await
+    }
+}
+
+fn whole(code: StatusCode, body: &serde_json::Value) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::whole(Bytes::from(body.to_string())));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Accepts connections until aborted; their tasks end with this one.
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, door: Arc<Door>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((socket, _)) => {
+                    connections.spawn(serve(socket, tls.clone(), Arc::clone(&door)));
+                }
+                // Mostly too many open files, until connections are closed.
+                Err(error) => {
+                    tracing::warn!(%error, "the simulated API server cannot accept a connection");
+                    clock::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve(socket: TcpStream, tls: Option<TlsAcceptor>, door: Arc<Door>) {
+    // A watch event is one small frame, which must not wait for a second one.
+    let _ = socket.set_nodelay(true);
+    match tls {
+        None => converse(socket, door).await,
+        Some(tls) => {
+            if let Ok(stream) = tls.accept(socket).await {
+                converse(stream, door).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Arc<Door>) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let door = Arc::clone(&door);
+        async move { Ok::<_, Infallible>(door.answer(request).await) }
+    });
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server.http2().max_concurrent_streams(None);
+    // An error here is a client that went away in the middle of something.
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(error, "a connection to the simulated API server ended early");
+    }
+}

@@ -1,0 +1,155 @@
+//! The subresources other than status: scale and binding.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::api::{TYPES, decode, decode_loosely};
+use super::field::FieldError;
+use super::problem::{Outcome, Problem};
+use super::server::{Answer, Ask, Server, whole};
+use super::store::Object;
+use super::{admit, body, validate, write};
+
+impl Server {
+    pub(super) fn scale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let object = self.existing(ask)?;
+        Ok(whole(StatusCode::OK, &scale_of(&object)))
+    }
+
+    /// PUT and PATCH of a scale.
+    pub(super) fn rescale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let place = TYPES.place("Scale").expect("scales are in the table");
+        let put = ask.call.method == http::Method::PUT;
+        let wanted = if put { Some(self.read_as(ask, "autoscaling/v1", "Scale")?) } else { None };
+        if !put {
+            body::check_patch(ask.call)?;
+        }
+        if let Some(wanted) = &wanted {
+            write::check_name(wanted, &ask.route.name)?;
+        }
+        let old = self.existing(ask)?;
+        let scale = match wanted {
+            Some(wanted) => wanted,
+            None => {
+                let (patched, mut told) = body::patched(ask, place, &scale_of(&old))?;
+                let error = |why: String| body::patch_error(ask, &patched, &why);
+                let loose = ask.call.form().contains("strategic");
+                let decoded = if loose { decode_loosely(place, &patched) } else { decode(place, &patched) };
+                let decoded = decoded.map_err(error)?;
+                told.extend(body::unknown_fields(&decoded.unknown));
+                self.tell(ask, told, error)?;
+                decoded.value
+            }
+        };
+        let errors = validate::scale(&scale["spec"]);
+        if !errors.is_empty() {
+            return Err(Problem::invalid("autoscaling", "Scale", &ask.route.name, &errors));
+        }
+        let uid = scale["metadata"]["uid"].as_str().unwrap_or_default();
+        if !uid.is_empty() && uid != old.meta("uid") {
+            let why =
+                format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", old.meta("uid"));
+            return Err(Problem::conflict(ask.kind, &ask.route.name, &why));
+        }
+        let mut new = old.body.clone();
+        new["spec"]["replicas"] = scale["spec"]["replicas"].as_i64().unwrap_or(0).into();
+        new["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
+        let object = self.replace(ask, &old, new, false)?;
+        Ok(whole(StatusCode::OK, &scale_of(&object)))
+    }
+
+    /// Binds a pod to a node.
+    pub(super) fn bind(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let binding = self.read_as(ask, "v1", "Binding")?;
+        admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
+        if binding["metadata"]["name"].as_str().unwrap_or_default() != ask.route.name {
+            return Err(Problem::bad_request("name in URL does not match name in Binding object".to_owned()));
+        }
+        let (kind, node) = (
+            binding["target"]["kind"].as_str().unwrap_or_default(),
+            binding["target"]["name"].as_str().unwrap_or_default(),
+        );
+        let mut errors = Vec::new();
+        if !matches!(kind, "" | "Node") {
+            errors.push(FieldError::unsupported("target.kind", kind, &["Node", "<empty>"]));
+        }
+        if node.is_empty() {
+            errors.push(FieldError::required("target.name", ""));
+        }
+        if !errors.is_empty() {
+            let all: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let all = if let [one] = all.as_slice() { one.clone() } else { format!("[{}]", all.join(", ")) };
+            return Err(Problem::plain_internal(all));
+        }
+        let pod = self.existing(ask)?;
+        let uid = binding["metadata"]["uid"].as_str().unwrap_or_default();
+        if !uid.is_empty() && uid != pod.meta("uid") {
+            return Err(self.wrong_uid(ask, pod.meta("uid"), uid));
+        }
+        let name = pod.meta("name");
+        let taken = pod.body["spec"]["nodeName"].as_str().unwrap_or_default();
+        let refuse = |why: String| {
+            let mut problem = Problem::conflict(ask.kind, name, &why);
+            problem.message = format!("Operation cannot be fulfilled on pods/binding \"{name}\": {why}");
+            if let Some(details) = &mut problem.details {
+                details["kind"] = "pods/binding".into();
+            }
+            Err(problem)
+        };
+        if pod.deleting() {
+            return refuse(format!("pod {name} is being deleted, cannot be assigned to a host"));
+        }
+        if !taken.is_empty() {
+            return refuse(format!("pod {name} is already assigned to node \"{taken}\""));
+        }
+        let mut bound = pod.body.clone();
+        bound["spec"]["nodeName"] = node.into();
+        for what in ["annotations", "labels"] {
+            for (key, value) in binding["metadata"][what].as_object().into_iter().flatten() {
+                bound["metadata"][what][key] = value.clone();
+            }
+        }
+        let mut conditions = bound["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        if conditions.iter().all(|one| one["type"] != "PodScheduled") {
+            conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": ask.stamp()}));
+        }
+        bound["status"]["conditions"] = Value::Array(conditions);
+        self.write(ask.kind, &bound)?;
+        let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+        Ok(whole(StatusCode::CREATED, &done))
+    }
+}
+
+fn scale_of(object: &Object) -> Value {
+    let meta = |name: &str| object.body["metadata"][name].clone();
+    let status = &object.body["status"];
+    let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {
+        "name": meta("name"), "namespace": meta("namespace"), "uid": meta("uid"), "resourceVersion": meta("resourceVersion"),
+        "creationTimestamp": meta("creationTimestamp")}, "spec": {}, "status": {
+        "replicas": status["replicas"].as_i64().unwrap_or(0), "selector": selector(&object.body["spec"]["selector"])}});
+    if let Some(replicas) = object.body["spec"]["replicas"].as_i64().filter(|replicas| *replicas != 0) {
+        scale["spec"]["replicas"] = replicas.into();
+    }
+    scale
+}
+
+/// A selector in the form of a query.
+fn selector(selector: &Value) -> String {
+    let mut parts = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    }
+    for one in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = one["key"].as_str().unwrap_or_default();
+        let mut values: Vec<&str> = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        values.sort_unstable();
+        parts.push(match one["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({})", values.join(",")),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        });
+    }
+    parts.sort();
+    parts.join(",")
+}

@@ -1,0 +1,122 @@
+//! The body of an answer: all at once, or the events of a watch as they come.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use http_body_util::Full;
+use tokio::time::Sleep;
+
+use crate::clock;
+use crate::notify::Listener;
+use crate::service::ApiServer;
+use crate::watch::Order;
+
+/// The body of an answer. It does not fail.
+#[derive(Debug)]
+pub struct ResponseBody(Form);
+
+#[derive(Debug)]
+enum Form {
+    Whole(Full<Bytes>),
+    Watch(Box<Watch>),
+}
+
+impl ResponseBody {
+    pub(crate) fn whole(body: Bytes) -> Self {
+        Self(Form::Whole(Full::new(body)))
+    }
+
+    pub(crate) fn watch(watch: Watch) -> Self {
+        Self(Form::Watch(Box::new(watch)))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.get_mut().0 {
+            Form::Whole(body) => Pin::new(body).poll_frame(cx),
+            Form::Watch(watch) => watch.poll(cx).map(|event| event.map(|event| Ok(Frame::data(event)))),
+        }
+    }
+}
+
+/// A watch that is open.
+pub(crate) struct Watch {
+    server: ApiServer,
+    order: Order,
+    waiting: VecDeque<Bytes>,
+    ends: Option<Pin<Box<Sleep>>>,
+    /// While the next events lag.
+    late: Option<Pin<Box<Sleep>>>,
+    woken: Pin<Box<dyn Future<Output = Listener> + Send>>,
+}
+
+impl Watch {
+    pub(crate) fn open(server: ApiServer, mut order: Order) -> Self {
+        let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
+        let waiting = std::mem::take(&mut order.first).into();
+        let woken = wait(server.shared.written.listen());
+        Self { server, order, waiting, ends, late: None, woken }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            if self.order.gone {
+                return Poll::Ready(None);
+            }
+            if let Some(ends) = &mut self.ends
+                && ends.as_mut().poll(cx).is_ready()
+            {
+                if !(self.order.bookmarks && self.order.kind.has_bookmarks()) {
+                    return Poll::Ready(None);
+                }
+                // The last event says how far the watch got.
+                self.order.gone = true;
+                return Poll::Ready(Some(self.order.bookmark(false)));
+            }
+            if let Some(late) = &mut self.late {
+                match late.as_mut().poll(cx) {
+                    Poll::Ready(()) => self.late = None,
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            let unseen = self.server.unseen(&mut self.order);
+            if !unseen.is_empty() {
+                self.waiting.extend(unseen);
+                continue;
+            }
+            match self.woken.as_mut().poll(cx) {
+                Poll::Ready(listener) => {
+                    self.woken = wait(listener);
+                    self.late = self.server.lag().map(|lag| Box::pin(clock::sleep(lag)));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("order", &self.order).finish_non_exhaustive()
+    }
+}
+
+fn wait(mut written: Listener) -> Pin<Box<dyn Future<Output = Listener> + Send>> {
+    Box::pin(async move {
+        written.changed().await;
+        written
+    })
+}

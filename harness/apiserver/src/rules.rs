@@ -1,0 +1,158 @@
+//! What the server itself sets in an object: `PrepareForCreate` and `PrepareForUpdate` of
+//! upstream's strategies.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use super::defaults::entry;
+use super::kinds::Kind;
+use crate::pointer::At;
+
+/// Kinds whose generation counts the changes of their spec.
+fn counts(kind: &Kind) -> bool {
+    matches!(kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod")
+}
+
+/// Fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`.
+pub(super) fn convert(kind: &Kind, body: &mut Value) {
+    if kind.kind == "Node" {
+        // `podCIDR` is the first of `podCIDRs`.
+        let first = body["spec"]["podCIDR"].as_str().unwrap_or_default().to_owned();
+        let all = body["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
+        if !first.is_empty() && all.first().is_none_or(|one| *one != first) {
+            body["spec"]["podCIDRs"] = json!([first]);
+        }
+    }
+    if kind.kind != "Secret" {
+        return;
+    }
+    let plain = body.as_object_mut().and_then(|body| body.remove("stringData"));
+    for (key, text) in plain.as_ref().and_then(Value::as_object).into_iter().flatten() {
+        entry(body, "data")[key] = BASE64_STANDARD.encode(text.as_str().unwrap_or_default()).into();
+    }
+}
+
+/// A DaemonSet's annotation counts the changes of its template; clients cannot write it.
+fn count_templates(body: &mut Value, old: Option<&Value>) {
+    const COUNT: &str = "deprecated.daemonset.template.generation";
+    let count = match old {
+        None => 1,
+        Some(old) => {
+            let before =
+                old["metadata"]["annotations"][COUNT].as_str().and_then(|text| text.parse::<i64>().ok()).unwrap_or(1);
+            before + i64::from(body["spec"]["template"] != old["spec"]["template"])
+        }
+    };
+    entry(&mut body["metadata"], "annotations")[COUNT] = count.to_string().into();
+}
+
+/// A new object: only the server writes its status and generation.
+pub(super) fn create(kind: &Kind, body: &mut Value) {
+    if counts(kind) {
+        body["metadata"]["generation"] = 1.into();
+    }
+    match kind.kind {
+        "Deployment" => body["status"] = json!({}),
+        "ReplicaSet" => body["status"] = json!({"replicas": 0}),
+        "StatefulSet" => body["status"] = json!({"replicas": 0, "availableReplicas": 0}),
+        "DaemonSet" => {
+            count_templates(body, None);
+            body["status"] = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
+        }
+        "Pod" => {
+            if body["spec"]["terminationGracePeriodSeconds"].as_i64().is_some_and(|grace| grace < 0) {
+                body["spec"]["terminationGracePeriodSeconds"] = 1.into();
+            }
+            body["status"] = json!({"phase": "Pending", "qosClass": quality(&body["spec"])});
+        }
+        "ResourceQuota" => body["status"] = json!({}),
+        "Namespace" => {
+            body["status"] = json!({"phase": "Active"});
+            let finalizers = entry(body, "spec");
+            let mut names = finalizers["finalizers"].as_array().cloned().unwrap_or_default();
+            if !names.contains(&json!("kubernetes")) {
+                names.push(json!("kubernetes"));
+            }
+            finalizers["finalizers"] = Value::Array(names);
+        }
+        _ => {}
+    }
+}
+
+/// A changed object: its status is kept, and its generation counts changes of the spec.
+pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
+    if old.get("status").is_some() || new.get("status").is_some() {
+        keep(new, old, "status");
+    }
+    if kind.kind == "Namespace" {
+        new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
+    }
+    if kind.kind == "DaemonSet" {
+        count_templates(new, Some(old));
+    }
+    if counts(kind) {
+        let annotated = kind.kind == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];
+        if new["spec"] != old["spec"] || annotated {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
+            new["metadata"]["generation"] = (generation + 1).into();
+        }
+    }
+}
+
+/// A changed status: all other fields are kept, with few exceptions.
+pub(super) fn status(kind: &Kind, new: &mut Value, old: &Value) {
+    keep(new, old, "spec");
+    match kind.kind {
+        "DaemonSet" => count_templates(new, Some(old)),
+        // Annotations are written too: the Deployment controller writes the revision so.
+        "Deployment" => keep_meta(new, old, "labels"),
+        "Pod" => {
+            keep_meta(new, old, "deletionTimestamp");
+            keep_meta(new, old, "ownerReferences");
+            if new["status"].get("qosClass").is_none() {
+                keep_in(&mut new["status"], &old["status"], "qosClass");
+            }
+            if new["status"].get("observedGeneration").is_none() {
+                keep_in(&mut new["status"], &old["status"], "observedGeneration");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn keep(new: &mut Value, old: &Value, name: &str) {
+    keep_in(new, old, name);
+}
+
+fn keep_meta(new: &mut Value, old: &Value, name: &str) {
+    keep_in(&mut new["metadata"], &old["metadata"], name);
+}
+
+fn keep_in(new: &mut Value, old: &Value, name: &str) {
+    if let Value::Object(fields) = new {
+        match old.get(name) {
+            Some(value) => fields.insert(name.to_owned(), value.clone()),
+            None => fields.remove(name),
+        };
+    }
+}
+
+/// A pod's quality of service. Upstream: `GetPodQOS`.
+fn quality(spec: &Value) -> &'static str {
+    let containers =
+        || ["containers", "initContainers"].into_iter().flat_map(|list| spec[list].as_array().into_iter().flatten());
+    let counted = |container: &Value, which: &str| -> Vec<(String, String)> {
+        let amounts = container.at(&format!("/resources/{which}")).and_then(Value::as_object).into_iter().flatten();
+        let counted = amounts.filter(|(name, amount)| matches!(name.as_str(), "cpu" | "memory") && *amount != "0");
+        counted.map(|(name, amount)| (name.clone(), amount.as_str().unwrap_or_default().to_owned())).collect()
+    };
+    if containers().all(|one| counted(one, "requests").is_empty() && counted(one, "limits").is_empty()) {
+        return "BestEffort";
+    }
+    let full = containers().all(|one| {
+        let limits = counted(one, "limits");
+        limits.len() == 2 && limits == counted(one, "requests")
+    });
+    if full { "Guaranteed" } else { "Burstable" }
+}

@@ -1,0 +1,190 @@
+//! Label and field selectors, of a query and of an object.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::problem::{Outcome, Problem};
+use crate::pointer::At;
+
+/// A conjunction of requirements.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Selector {
+    labels: Vec<Requirement>,
+    fields: Vec<(String, bool, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Requirement {
+    pub(super) key: String,
+    pub(super) test: Test,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Test {
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
+    Exists,
+    Missing,
+    Greater(i64),
+    Less(i64),
+}
+
+impl Selector {
+    /// From `labelSelector` and `fieldSelector`.
+    pub(super) fn of_query(labels: &str, fields: &str) -> Outcome<Self> {
+        let labels = super::labels::parse(labels).map_err(Problem::bad_request)?;
+        let fields = fields.split(',').filter(|text| !text.is_empty()).map(|text| {
+            let (key, equal, value) = match (text.split_once("!="), text.split_once("=")) {
+                (Some((key, value)), _) => (key, false, value),
+                (None, Some((key, value))) => (key, true, value.trim_start_matches('=')),
+                _ => {
+                    return Err(Problem::bad_request(format!("invalid selector: '{text}'; can't understand '{text}'")));
+                }
+            };
+            Ok((key.to_owned(), equal, value.to_owned()))
+        });
+        Ok(Self { labels, fields: fields.collect::<Result<_, _>>()? })
+    }
+
+    /// From an object's `spec.selector`.
+    pub(super) fn of_object(selector: &Value) -> Self {
+        let mut labels = Vec::new();
+        for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+            let value = BTreeSet::from([value.as_str().unwrap_or_default().to_owned()]);
+            labels.push(Requirement { key: key.clone(), test: Test::In(value) });
+        }
+        for one in selector["matchExpressions"].as_array().into_iter().flatten() {
+            let values = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+            let test = match one["operator"].as_str() {
+                Some("In") => Test::In(values.collect()),
+                Some("NotIn") => Test::NotIn(values.collect()),
+                Some("Exists") => Test::Exists,
+                _ => Test::Missing,
+            };
+            labels.push(Requirement { key: one["key"].as_str().unwrap_or_default().to_owned(), test });
+        }
+        Self { labels, fields: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether it selects one object by name. Upstream: `MatchesSingle`.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.fields.iter().any(|(key, equal, _)| *equal && key == "metadata.name")
+    }
+
+    /// Whether it selects an object.
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        self.matches_labels(&object["metadata"]["labels"])
+            && self.fields.iter().all(|(key, equal, value)| {
+                let pointer = format!("/{}", key.replace('.', "/"));
+                let found = match object.at(&pointer) {
+                    Some(Value::String(found)) => found.clone(),
+                    Some(Value::Null) | None if matches!(key.as_str(), "spec.unschedulable" | "spec.hostNetwork") => {
+                        "false".to_owned()
+                    }
+                    Some(Value::Null) | None => String::new(),
+                    Some(other) => other.to_string(),
+                };
+                (found == *value) == *equal
+            })
+    }
+
+    pub(super) fn matches_labels(&self, labels: &Value) -> bool {
+        self.labels.iter().all(|Requirement { key, test }| {
+            let value = labels.get(key).and_then(Value::as_str);
+            match test {
+                Test::In(values) => value.is_some_and(|value| values.contains(value)),
+                Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                Test::Exists => value.is_some(),
+                Test::Missing => value.is_none(),
+                Test::Greater(than) => {
+                    value.and_then(|value| value.parse::<i64>().ok()).is_some_and(|value| value > *than)
+                }
+                Test::Less(than) => {
+                    value.and_then(|value| value.parse::<i64>().ok()).is_some_and(|value| value < *than)
+                }
+            }
+        })
+    }
+
+    /// Checks that the kind can be selected by these fields.
+    pub(super) fn check_fields(&self, plural: &str) -> Outcome<()> {
+        // Kinds without fields of their own share one message.
+        let more: Option<&[&str]> = match plural {
+            "pods" => Some(&[
+                "spec.nodeName",
+                "spec.restartPolicy",
+                "spec.schedulerName",
+                "spec.serviceAccountName",
+                "spec.hostNetwork",
+                "status.phase",
+                "status.podIP",
+                "status.podIPs",
+                "status.nominatedNodeName",
+            ]),
+            "events" => Some(&[
+                "involvedObject.kind",
+                "involvedObject.namespace",
+                "involvedObject.name",
+                "involvedObject.uid",
+                "involvedObject.apiVersion",
+                "involvedObject.resourceVersion",
+                "involvedObject.fieldPath",
+                "reason",
+                "reportingComponent",
+                "type",
+                "source",
+            ]),
+            "namespaces" => Some(&["status.phase"]),
+            "nodes" => Some(&["spec.unschedulable"]),
+            "secrets" => Some(&["type"]),
+            _ => None,
+        };
+        let known = |key: &str| {
+            let everywhere = matches!(key, "metadata.name" | "metadata.namespace");
+            let nowhere = key == "metadata.namespace" && matches!(plural, "namespaces" | "nodes");
+            everywhere && !nowhere || more.is_some_and(|more| more.contains(&key))
+        };
+        match (self.fields.iter().find(|(key, _, _)| !known(key)), more) {
+            (None, _) => Ok(()),
+            (Some((key, _, _)), Some(_)) => Err(Problem::bad_request(format!("field label not supported: {key}"))),
+            (Some((key, _, _)), None) => Err(Problem::bad_request(format!(
+                "\"{key}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case("a=1", true)]
+    #[case("a==1,b", true)]
+    #[case("a!=1", false)]
+    #[case("c!=1", true)]
+    #[case("a in (1, 2),b notin (x)", true)]
+    #[case("!c", true)]
+    #[case("!a", false)]
+    #[case("a in (2,3)", false)]
+    fn labels(#[case] query: &str, #[case] wanted: bool) {
+        let object = json!({"metadata": {"labels": {"a": "1", "b": "2"}}});
+        assert_eq!(Selector::of_query(query, "").unwrap().matches(&object), wanted);
+    }
+
+    #[test]
+    fn fields() {
+        let object = json!({"metadata": {"name": "x"}, "spec": {}});
+        let matches = |query: &str| Selector::of_query("", query).unwrap().matches(&object);
+        assert!(matches("metadata.name=x,spec.nodeName="));
+        assert!(!matches("metadata.name!=x"));
+    }
+}

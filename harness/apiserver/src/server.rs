@@ -1,0 +1,309 @@
+//! The server as a function: a request and the time come in, an answer goes out. Nothing here waits
+//! or reads a clock, and random numbers come from the seed.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::chance::Chance;
+use super::kinds::{Kind, served};
+use super::problem::{Outcome, Problem};
+use super::store::{Key, Object, Store};
+use super::watch::Order;
+use super::{discovery, options};
+use crate::route::{Route, Verb};
+
+/// The media types of patches.
+const PATCHES: [&str; 4] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+];
+
+/// The media type of nearly every answer.
+pub(super) const JSON: &str = "application/json";
+
+/// The API server's state.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) store: Store,
+    pub(super) chance: Chance,
+    /// The garbage collector has seen the changes up to this version.
+    pub(super) collected: u64,
+    /// The requests that it does not support, each with the reason.
+    pub(super) unsupported: Vec<String>,
+    /// The warnings of the current request.
+    pub(super) warnings: Vec<String>,
+    /// Whether the current request is a dry run.
+    pub(super) dry: bool,
+    /// By namespace: the least creation time of new objects.
+    pub(super) not_before: BTreeMap<String, Timestamp>,
+}
+
+/// A request with its body.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) query: BTreeMap<String, String>,
+    pub(super) content_type: String,
+    pub(super) accept: String,
+    pub(super) body: Bytes,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// A complete body.
+    Whole {
+        code: StatusCode,
+        body: Bytes,
+        warnings: Vec<String>,
+        /// The body's media type.
+        form: &'static str,
+    },
+    /// A watch begins.
+    Watch(Order),
+}
+
+/// A request about a kind that is served.
+pub(super) struct Ask<'a> {
+    pub(super) kind: &'static Kind,
+    pub(super) route: &'a Route,
+    pub(super) call: &'a Call,
+    pub(super) now: Timestamp,
+}
+
+impl Server {
+    /// A cluster with its initial namespaces.
+    pub(super) fn new(seed: u64, now: Timestamp) -> Self {
+        let mut server = Self {
+            store: Store::default(),
+            chance: Chance::new(seed),
+            collected: 0,
+            unsupported: Vec::new(),
+            warnings: Vec::new(),
+            dry: false,
+            not_before: BTreeMap::new(),
+        };
+        for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
+            let body = json!({"metadata": {"name": name}}).to_string();
+            let call = Call {
+                method: Method::POST,
+                path: "/api/v1/namespaces".to_owned(),
+                query: BTreeMap::new(),
+                content_type: "application/json".to_owned(),
+                accept: String::new(),
+                body: body.into(),
+            };
+            server.answer(&call, now);
+        }
+        server
+    }
+
+    /// Answer a request.
+    pub(super) fn answer(&mut self, call: &Call, now: Timestamp) -> Answer {
+        self.warnings.clear();
+        let mut answer = self.ask(call, now).unwrap_or_else(|problem| {
+            if problem.unsupported {
+                self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
+            }
+            whole(problem.code, &problem.status())
+        });
+        // The controllers that run next are not part of the dry run.
+        self.dry = false;
+        if let Answer::Whole { warnings, .. } = &mut answer {
+            warnings.append(&mut self.warnings);
+        }
+        answer
+    }
+
+    fn ask(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
+        let query = if call.flag("watch") { Some("watch=true") } else { None };
+        let route = Route::parse(&call.method, &call.path, query);
+        if route.resource.is_empty() {
+            return discovery::answer(&call.path, &call.accept);
+        }
+        let version =
+            call.path.trim_start_matches('/').split('/').nth(if call.path.starts_with("/apis") { 2 } else { 1 });
+        let Some(kind) = served(&route.group, &route.resource).filter(|_| version == Some("v1")) else {
+            return Err(discovery::absent(&route));
+        };
+        if !call.accept.is_empty() && !plain(&call.accept) {
+            return Err(Problem::no_form(&call.accept));
+        }
+        let sub = route.subresource.as_str();
+        if !sub.is_empty() && !kind.subresources.contains(&sub) {
+            return Err(Problem::no_path());
+        }
+        let of_all = route.namespace.is_empty() && kind.namespaced;
+        if of_all && !matches!(route.verb, Verb::List | Verb::Watch) {
+            return Err(Problem::method_not_allowed());
+        }
+        let ask = Ask { kind, route: &route, call, now };
+        // A deletion has the option in its body.
+        self.dry =
+            matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(call).is_empty();
+        let named = !route.name.is_empty();
+        if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) {
+            return Err(Problem::no_patch_form());
+        }
+        match (route.verb, sub) {
+            (Verb::Create, "") if named => Err(Problem::method_not_allowed()),
+            (Verb::Update | Verb::Patch, _) if !named => Err(Problem::method_not_allowed()),
+            // Namespaces cannot be deleted as a collection.
+            (Verb::DeleteCollection, _) if kind.kind == "Namespace" => Err(Problem::method_not_allowed()),
+            (Verb::Get, "scale") => self.scale(&ask),
+            (Verb::Get, "" | "status") => self.get(&ask),
+            (Verb::List, "") => self.list(&ask),
+            (Verb::Watch, "") => self.watch(&ask),
+            (Verb::Create, "") => self.create(&ask),
+            (Verb::Create, "binding") if named => self.bind(&ask),
+            (Verb::Update | Verb::Patch, "scale") => self.rescale(&ask),
+            (Verb::Update | Verb::Patch, "finalize") => {
+                Err(Problem::unsupported("finalizing a namespace from outside"))
+            }
+            (Verb::Update | Verb::Patch, "" | "status") => self.change(&ask),
+            (Verb::Delete, "") => self.delete(&ask),
+            (Verb::DeleteCollection, "") => self.delete_all(&ask),
+            _ => Err(Problem::method_not_allowed()),
+        }
+    }
+
+    fn get(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let object = self.existing(ask)?;
+        Ok(text(StatusCode::OK, object.text()))
+    }
+
+    pub(super) fn existing(&self, ask: &Ask<'_>) -> Outcome<std::sync::Arc<Object>> {
+        let found = self.store.get(&ask.key()).cloned();
+        found.ok_or_else(|| Problem::not_found(ask.kind, &ask.route.name))
+    }
+
+    fn list(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let selector = options::list(ask.call, ask.kind, false)?;
+        let latest = self.store.version();
+        let continued = ask.call.query.get("continue").filter(|place| !place.is_empty());
+        let continued = continued.map(|place| options::place(place)).transpose()?;
+        let wanted = ask.version().map_err(|why| Problem::bad_request(format!("invalid resource version: {why}")))?;
+        if continued.is_some() && wanted.is_some() {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(Problem::bad_request(why.to_owned()));
+        }
+        let of_one = continued.is_none() && selector.is_of_one();
+        let exact = ask.call.param("resourceVersionMatch") == "Exact";
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
+            return Err(Problem::too_large(wanted, latest));
+        }
+        let mut from = None;
+        let mut at = if exact { wanted.unwrap_or(latest) } else { latest };
+        if let Some((version, key)) = continued {
+            (at, from) = (version, Some(key));
+        }
+        if at < self.store.forgotten() {
+            return Err(Problem::expired("The resourceVersion for the provided list is too old.".to_owned()));
+        }
+        let mut objects = self.store.list_at(ask.kind, &ask.route.namespace, at);
+        if let Some(from) = &from {
+            objects.retain(|object| place(object) > *from);
+        }
+        let end = objects.last().map(|object| place(object)).unwrap_or_default();
+        objects.retain(|object| selector.matches(&object.body));
+        let limit = ask.call.param("limit").parse::<usize>().unwrap_or(0);
+        let left = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
+        objects.truncate(objects.len() - left);
+        let mut meta = json!({"resourceVersion": at.to_string()});
+        let last = objects.last().map(|object| place(object)).unwrap_or_default();
+        // There is a next page if any object follows, selected or not.
+        if left > 0 || (limit > 0 && !of_one && objects.len() == limit && last < end) {
+            meta["continue"] = format!("{at}:{last}").into();
+            if selector.is_empty() {
+                meta["remainingItemCount"] = left.into();
+            }
+        }
+        let (kind, version) = (ask.kind.kind, ask.kind.api_version());
+        let start = format!("{{\"kind\":\"{kind}List\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
+        let mut body = start.into_bytes();
+        for (index, object) in objects.iter().enumerate() {
+            if index > 0 {
+                body.push(b',');
+            }
+            body.extend_from_slice(object.bare());
+        }
+        body.extend_from_slice(b"]}");
+        Ok(text(StatusCode::OK, body))
+    }
+}
+
+/// Whether the header accepts plain JSON.
+fn plain(accept: &str) -> bool {
+    accept.split(',').map(str::trim).any(|form| {
+        let mut words = form.split(';').map(str::trim);
+        matches!(words.next(), Some("application/json" | "application/*" | "*/*"))
+            && !words.any(|word| word.starts_with("as="))
+    })
+}
+
+/// The position of an object in a list, for continue tokens.
+fn place(object: &Object) -> String {
+    format!("{}/{}", object.meta("namespace"), object.meta("name"))
+}
+
+impl Call {
+    /// A parameter of the query, empty if absent.
+    pub(super) fn param(&self, name: &str) -> &str {
+        self.query.get(name).map_or("", String::as_str)
+    }
+
+    /// The body's media type.
+    pub(super) fn form(&self) -> &str {
+        self.content_type.split(';').next().unwrap_or_default().trim()
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        matches!(self.param(name), "true" | "1")
+    }
+}
+
+impl Ask<'_> {
+    pub(super) fn key(&self) -> Key {
+        let namespace = if self.kind.namespaced { self.route.namespace.as_str() } else { "" };
+        Key::new(self.kind, namespace, &self.route.name)
+    }
+
+    /// The resourceVersion of the query; `None` for "" and for "0", which means any.
+    ///
+    /// # Errors
+    /// When it is not a number.
+    pub(super) fn version(&self) -> Result<Option<u64>, String> {
+        match self.call.param("resourceVersion") {
+            "" | "0" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| {
+                let why = format!("strconv.ParseUint: parsing \"{text}\": invalid syntax");
+                super::field::FieldError::invalid("resourceVersion", text, why).to_string()
+            }),
+        }
+    }
+
+    /// The time as metadata has it.
+    pub(super) fn stamp(&self) -> Value {
+        stamp(self.now)
+    }
+}
+
+/// A time as metadata has it.
+pub(super) fn stamp(time: Timestamp) -> Value {
+    crate::clock::rfc3339(time).into()
+}
+
+pub(super) fn whole(code: StatusCode, body: &Value) -> Answer {
+    text(code, body.to_string().into_bytes())
+}
+
+pub(super) fn text(code: StatusCode, body: Vec<u8>) -> Answer {
+    Answer::Whole { code, body: body.into(), warnings: Vec::new(), form: JSON }
+}

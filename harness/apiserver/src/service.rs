@@ -1,0 +1,297 @@
+//! The server as a tower service: takes a request, waits as the latency model says, answers.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use tower_service::Service;
+
+use crate::builder::{Builder, Controllers};
+use crate::clock::{self, Clock};
+use crate::latency::LatencyModel;
+use crate::notify::Notifier;
+use crate::response::{ResponseBody, Watch};
+use crate::server::{Answer, Call, JSON, Server};
+use crate::transcript::Transcript;
+use crate::watch::{BEGINS, Order};
+
+/// A Kubernetes API server in this process. Clones share one state.
+#[derive(Clone)]
+pub struct ApiServer {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    server: Mutex<Server>,
+    controllers: Controllers,
+    latency: Mutex<LatencyModel>,
+    transcript: Mutex<Transcript>,
+    clock: Clock,
+    /// Notified of every write.
+    pub(crate) written: Notifier,
+}
+
+/// Between two steps of the controllers in the background. A real garbage collector learns from a
+/// watch that an owner is gone; by then the other watches have delivered it too.
+const STEP: Duration = Duration::from_millis(5);
+
+impl ApiServer {
+    /// A server with seed 0, fixed latency and controllers that act immediately. Within a runtime
+    /// whose clock is paused, call it within that runtime.
+    #[expect(clippy::new_without_default, reason = "it reads the clock and must be called in a runtime")]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Configures a server.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn start(server: Server, latency: LatencyModel, controllers: Controllers, clock: Clock) -> Self {
+        let shared = Shared {
+            server: Mutex::new(server),
+            controllers,
+            latency: Mutex::new(latency),
+            transcript: Mutex::default(),
+            clock,
+            written: Notifier::default(),
+        };
+        let started = Self { shared: Arc::new(shared) };
+        if controllers != Controllers::Off {
+            started.settle_controllers();
+        }
+        started
+    }
+
+    /// A client of it, with `default` as its namespace. Needs a tokio runtime.
+    #[cfg(feature = "kube")]
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.clone(), "default")
+    }
+
+    /// The requests so far that it does not support, each with the reason. They were refused with
+    /// 501, 415 or 406 where the real server answers, so results that depend on one of them prove
+    /// nothing; a test should assert that the list is empty.
+    #[must_use]
+    pub fn unsupported(&self) -> Vec<String> {
+        self.server().unsupported.clone()
+    }
+
+    /// The latest resourceVersion.
+    #[must_use]
+    pub fn resource_version(&self) -> u64 {
+        self.server().store.version()
+    }
+
+    /// From now on objects that are created in a namespace have at least this creation time.
+    /// Kubernetes' times have a resolution of one second; with this, a test need not wait for the
+    /// next second to create two objects of which one is older.
+    pub fn not_before(&self, namespace: &str, time: Timestamp) {
+        self.server().not_before.insert(namespace.to_owned(), time);
+    }
+
+    /// Forgets the history up to a resourceVersion, as a real server does after some minutes:
+    /// watches and lists from there are refused with 410. Open watches go on.
+    pub fn forget(&self, version: u64) {
+        self.server().store.forget(version);
+    }
+
+    /// Starts a transcript: one line for each request from now on.
+    pub fn start_transcript(&self) {
+        locked(&self.shared.transcript).begin();
+    }
+
+    /// The transcript so far: when a request arrived, what it was, and the answer's status. Bodies
+    /// are in it as hashes, since they may hold secrets. Two runs that are equal in all requests
+    /// and answers have equal transcripts.
+    #[must_use]
+    pub fn transcript(&self) -> Vec<String> {
+        locked(&self.shared.transcript).lines()
+    }
+
+    /// Answers one request. The answer of a watch is a body that does not end before the watch.
+    /// A request body that ends with an error is taken for empty.
+    pub async fn handle<B: Body>(&self, request: Request<B>) -> Response<ResponseBody> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let header = |name: HeaderName| {
+            parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+        };
+        let call = Call {
+            path: parts.uri.path().to_owned(),
+            query: query(parts.uri.query().unwrap_or_default()),
+            content_type: header(CONTENT_TYPE),
+            accept: header(ACCEPT),
+            method: parts.method,
+            body,
+        };
+        // The answer takes time too, so watches mostly deliver a write before its answer arrives.
+        let (there, back) = self.trips();
+        clock::sleep(there).await;
+        let now = self.shared.clock.now();
+        let (answer, wrote) = {
+            let mut server = self.server();
+            let before = server.store.version();
+            let answer = server.answer(&call, now);
+            (answer, server.store.version() != before)
+        };
+        match &answer {
+            Answer::Whole { code, body, .. } => self.note(&call, now, *code, body),
+            Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
+        }
+        if wrote {
+            match self.shared.controllers {
+                Controllers::Off => {}
+                Controllers::Immediate => self.settle_controllers(),
+                Controllers::Background => self.server().run_urgent_controllers(),
+            }
+            self.shared.written.notify();
+        }
+        clock::sleep(back).await;
+        self.reply(answer)
+    }
+
+    fn trips(&self) -> (Duration, Duration) {
+        let mut latency = locked(&self.shared.latency);
+        (latency.trip(), latency.trip())
+    }
+
+    /// How long the next delivery of a watch lags.
+    pub(crate) fn lag(&self) -> Option<Duration> {
+        locked(&self.shared.latency).lag()
+    }
+
+    fn note(&self, call: &Call, now: Timestamp, code: StatusCode, body: &Bytes) {
+        locked(&self.shared.transcript).note(call, now.as_microsecond(), code, body);
+    }
+
+    /// Runs the cluster's own controllers for as long as the future is polled: they act on every
+    /// write after this call. Spawn it where the server has [`Controllers::Background`].
+    pub fn run_controllers(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (server, mut written) = (self.clone(), self.shared.written.listen());
+        async move {
+            loop {
+                written.changed().await;
+                server.quiet_for_a_step().await;
+                while server.step_controllers() {
+                    server.quiet_for_a_step().await;
+                }
+            }
+        }
+    }
+
+    /// Waits until there was no write for a step, or for ten steps: each watch has had that long
+    /// to deliver the last write.
+    async fn quiet_for_a_step(&self) {
+        for _ in 0..10 {
+            let written = self.shared.written.count();
+            clock::sleep(STEP).await;
+            if self.shared.written.count() == written {
+                return;
+            }
+        }
+    }
+
+    /// Lets the controllers do one thing; whether there was one to do.
+    fn step_controllers(&self) -> bool {
+        let did = self.server().step_controllers(self.shared.clock.now());
+        if did {
+            self.shared.written.notify();
+        }
+        did
+    }
+
+    /// Lets the controllers do all that is due.
+    fn settle_controllers(&self) {
+        let now = self.shared.clock.now();
+        let mut server = self.server();
+        while server.step_controllers(now) {}
+    }
+
+    fn reply(&self, answer: Answer) -> Response<ResponseBody> {
+        let (code, body, warnings, form) = match answer {
+            Answer::Whole { code, body, warnings, form } => (code, ResponseBody::whole(body), warnings, form),
+            Answer::Watch(order) => (BEGINS, ResponseBody::watch(Watch::open(self.clone(), order)), Vec::new(), JSON),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form));
+        for warning in warnings {
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
+                headers.append(http::header::WARNING, value);
+            }
+        }
+        response
+    }
+
+    /// The events that a watch has not delivered yet.
+    pub(crate) fn unseen(&self, order: &mut Order) -> Vec<Bytes> {
+        self.server().unseen(order)
+    }
+
+    fn server(&self) -> MutexGuard<'_, Server> {
+        locked(&self.shared.server)
+    }
+}
+
+impl<B> Service<Request<B>> for ApiServer
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Send,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { Ok(server.handle(request).await) })
+    }
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").finish_non_exhaustive()
+    }
+}
+
+/// No code panics while it holds such a lock, so the value is intact.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The parameters, decoded.
+fn query(text: &str) -> BTreeMap<String, String> {
+    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+        // The first counts, except of a list, which is kept line by line.
+        match parameters.get_mut(name.as_ref()) {
+            Some(all) if name == "dryRun" => *all += &format!("\n{value}"),
+            Some(_) => {}
+            None => {
+                parameters.insert(name.into_owned(), value.into_owned());
+            }
+        }
+    }
+    parameters
+}

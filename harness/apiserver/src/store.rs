@@ -1,0 +1,257 @@
+//! The store: every object in order, and the log of all changes.
+//!
+//! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
+//! last change. A watch is a position in the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::kinds::Kind;
+
+/// An object at one version.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) kind: &'static Kind,
+    /// Without `kind` and `apiVersion`, which are in `kind`.
+    pub(super) body: Value,
+    pub(super) version: u64,
+    text: OnceLock<Bytes>,
+}
+
+/// The key of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    /// The index of its kind.
+    pub(super) kind: usize,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+/// One change of one object.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) key: Key,
+    pub(super) before: Option<Arc<Object>>,
+    /// `None`: it was deleted.
+    pub(super) after: Option<Arc<Object>>,
+    /// Its last state, at the version of its deletion.
+    pub(super) last: Option<Arc<Object>>,
+    pub(super) version: u64,
+}
+
+/// All objects and changes.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    objects: BTreeMap<Key, Arc<Object>>,
+    /// The UIDs of all objects.
+    uids: BTreeSet<String>,
+    log: Vec<Change>,
+    version: u64,
+    /// Watches cannot start before this version.
+    forgotten: u64,
+}
+
+impl Key {
+    pub(super) fn new(kind: &'static Kind, namespace: &str, name: &str) -> Self {
+        Self { kind: kind.place(), namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl Object {
+    pub(super) fn new(kind: &'static Kind, mut body: Value, version: u64) -> Arc<Self> {
+        body["metadata"]["resourceVersion"] = version.to_string().into();
+        Arc::new(Self { kind, body, version, text: OnceLock::new() })
+    }
+
+    /// The body as JSON, without its type.
+    pub(super) fn bare(&self) -> &Bytes {
+        self.text.get_or_init(|| Bytes::from(self.body.to_string()))
+    }
+
+    /// The body as JSON, with its type.
+    pub(super) fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.bare().len() + 64);
+        self.write(&mut text);
+        text
+    }
+
+    /// Add the body with its type.
+    pub(super) fn write(&self, text: &mut Vec<u8>) {
+        let start = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", self.kind.kind, self.kind.api_version());
+        text.extend_from_slice(start.as_bytes());
+        text.extend_from_slice(&self.bare()[1..]);
+    }
+
+    /// The body with its type.
+    pub(super) fn typed(&self) -> Value {
+        let mut body = self.body.clone();
+        body["kind"] = self.kind.kind.into();
+        body["apiVersion"] = self.kind.api_version().into();
+        body
+    }
+
+    pub(super) fn key(&self) -> Key {
+        Key::new(self.kind, self.meta("namespace"), self.meta("name"))
+    }
+
+    /// A string of its metadata, empty if absent.
+    pub(super) fn meta(&self, name: &str) -> &str {
+        self.body["metadata"][name].as_str().unwrap_or_default()
+    }
+
+    /// Whether its deletion has begun.
+    pub(super) fn deleting(&self) -> bool {
+        !self.body["metadata"]["deletionTimestamp"].is_null()
+    }
+
+    pub(super) fn finalizers(&self) -> impl Iterator<Item = &str> {
+        self.body["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
+    }
+}
+
+impl Store {
+    /// The latest version of all.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Forgets the changes up to this version: watches and lists from there are refused.
+    pub(super) fn forget(&mut self, version: u64) {
+        self.forgotten = self.forgotten.max(version.min(self.version));
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    /// The objects of a kind, in one namespace or (empty) in all.
+    pub(super) fn list<'a>(&'a self, kind: &'static Kind, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
+        let from = Key::new(kind, namespace, "");
+        let place = from.kind;
+        self.objects
+            .range(from..)
+            .take_while(move |(key, _)| key.kind == place && (namespace.is_empty() || key.namespace == namespace))
+            .map(|(_, object)| object)
+    }
+
+    /// Whether an object has this UID.
+    pub(super) fn has_uid(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
+    }
+
+    /// Every object there is.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.objects.values()
+    }
+
+    /// The objects of a kind as they were at an older version.
+    pub(super) fn list_at(&self, kind: &'static Kind, namespace: &str, version: u64) -> Vec<Arc<Object>> {
+        let mut objects: BTreeMap<Key, Arc<Object>> =
+            self.list(kind, namespace).map(|object| (object.key(), Arc::clone(object))).collect();
+        let place = kind.place();
+        for change in self.log.iter().rev().take_while(|change| change.version > version) {
+            if change.key.kind != place || !(namespace.is_empty() || change.key.namespace == namespace) {
+                continue;
+            }
+            match &change.before {
+                Some(before) => objects.insert(change.key.clone(), Arc::clone(before)),
+                None => objects.remove(&change.key),
+            };
+        }
+        objects.into_values().collect()
+    }
+
+    /// Creates or replaces an object. An equal object is not written.
+    pub(super) fn put(&mut self, kind: &'static Kind, key: Key, body: Value) -> Arc<Object> {
+        let before = self.objects.get(&key).cloned();
+        if let Some(before) = before.as_ref().filter(|before| same(&before.body, &body)) {
+            return Arc::clone(before);
+        }
+        self.version += 1;
+        let after = Object::new(kind, body, self.version);
+        if before.is_none() {
+            self.uids.insert(after.meta("uid").to_owned());
+        }
+        self.objects.insert(key.clone(), Arc::clone(&after));
+        self.log.push(Change { key, before, after: Some(Arc::clone(&after)), last: None, version: self.version });
+        after
+    }
+
+    /// Removes an object; returns its last state, at the version of its deletion.
+    pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
+        let before = self.objects.remove(key)?;
+        self.uids.remove(before.meta("uid"));
+        self.version += 1;
+        let last = Object::new(before.kind, before.body.clone(), self.version);
+        self.log.push(Change {
+            key: key.clone(),
+            before: Some(before),
+            after: None,
+            last: Some(Arc::clone(&last)),
+            version: self.version,
+        });
+        Some(last)
+    }
+
+    /// The changes after a version, in order.
+    pub(super) fn since(&self, version: u64) -> &[Change] {
+        let first = self.log.partition_point(|change| change.version <= version);
+        &self.log[first..]
+    }
+}
+
+fn same(old: &Value, new: &Value) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return false };
+    old.len() == new.len()
+        && old.iter().all(|(name, value)| match (name.as_str(), new.get(name)) {
+            ("metadata", Some(other)) => same_meta(value, other),
+            (_, other) => other == Some(value),
+        })
+}
+
+/// The resourceVersion is not compared.
+fn same_meta(old: &Value, new: &Value) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return false };
+    let rest = |map: &serde_json::Map<String, Value>| map.keys().filter(|name| *name != "resourceVersion").count();
+    rest(old) == rest(new)
+        && old.iter().filter(|(name, _)| *name != "resourceVersion").all(|(name, value)| new.get(name) == Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::kinds::KINDS;
+    use super::*;
+
+    fn pod(name: &str, phase: &str) -> (Key, Value) {
+        let key = Key::new(&KINDS[2], "ns", name);
+        (key, json!({"metadata": {"name": name, "namespace": "ns"}, "status": {"phase": phase}}))
+    }
+
+    #[test]
+    fn versions_count_all_changes_and_the_past_can_be_listed() {
+        let mut store = Store::default();
+        let (key, body) = pod("a", "Pending");
+        assert_eq!(store.put(&KINDS[2], key.clone(), body.clone()).version, 1);
+        assert_eq!(store.put(&KINDS[2], key.clone(), body).version, 1, "nothing changed");
+        store.put(&KINDS[2], key.clone(), pod("a", "Running").1);
+        store.put(&KINDS[2], pod("b", "").0, pod("b", "").1);
+        assert_eq!(store.remove(&key).unwrap().version, 4);
+        let names = |version| -> Vec<String> {
+            store.list_at(&KINDS[2], "ns", version).iter().map(|one| one.meta("name").to_owned()).collect()
+        };
+        assert_eq!((names(1), names(3), names(4)), (vec!["a".into()], vec!["a".into(), "b".into()], vec!["b".into()]));
+        assert_eq!(store.list_at(&KINDS[2], "ns", 1)[0].body["status"]["phase"], "Pending");
+        assert_eq!(store.since(2).len(), 2);
+        store.forget(9);
+        assert_eq!(store.forgotten(), 4, "no more than there was");
+    }
+}

@@ -1,0 +1,242 @@
+//! Why a text is not JSON, in the words of Go's `encoding/json`.
+
+/// Why a text is not JSON; `None` if it is.
+pub(super) fn fault(text: &[u8]) -> Option<String> {
+    let mut reader = Reader { text, at: 0, members: 0 };
+    match reader.value().and_then(|()| reader.end()) {
+        Ok(()) => None,
+        Err(End::Early) => Some("unexpected end of JSON input".to_owned()),
+        Err(End::Odd(byte, place)) => Some(format!("invalid character {} {place}", quoted(byte))),
+    }
+}
+
+/// Whether a JSON text has duplicate names: more names than the value read from it.
+pub(super) fn repeats(text: &[u8], value: &serde_json::Value) -> bool {
+    let mut reader = Reader { text, at: 0, members: 0 };
+    reader.value().is_ok() && reader.members > members(value)
+}
+
+fn members(value: &serde_json::Value) -> usize {
+    match value {
+        serde_json::Value::Object(fields) => fields.values().map(|value| 1 + members(value)).sum(),
+        serde_json::Value::Array(items) => items.iter().map(members).sum(),
+        _ => 0,
+    }
+}
+
+/// The name of a value's type in Go's messages.
+pub(super) fn kind_of(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Null => "null",
+        serde_json::Value::Bool(_) => "bool",
+        serde_json::Value::Number(_) => "number",
+        serde_json::Value::String(_) => "string",
+        serde_json::Value::Array(_) => "array",
+        serde_json::Value::Object(_) => "object",
+    }
+}
+
+/// The position of the first byte that is not base64, if any.
+pub(super) fn base64_fault(text: &str) -> Option<usize> {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let digits = text.bytes().take_while(|byte| is_digit(byte)).count();
+    let padding = text.bytes().skip(digits).take_while(|byte| *byte == b'=').count();
+    if digits + padding < text.len() {
+        return Some(digits + padding);
+    }
+    match (digits % 4, padding) {
+        (0, 0) | (2, 2) | (3, 1) => None,
+        (_, 0) => Some(text.len() / 4 * 4),
+        _ => Some(digits),
+    }
+}
+
+/// The same for the URL alphabet without padding.
+pub(super) fn raw_base64_fault(text: &str) -> Option<usize> {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let digits = text.bytes().take_while(|byte| is_digit(byte)).count();
+    match (digits == text.len(), digits % 4) {
+        (false, _) => Some(digits),
+        (true, 1) => Some(digits / 4 * 4),
+        _ => None,
+    }
+}
+
+enum End {
+    Early,
+    Odd(u8, &'static str),
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// The names so far.
+    members: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Result<u8, End> {
+        self.text.get(self.at).copied().ok_or(End::Early)
+    }
+
+    fn space(&mut self) {
+        while self.text.get(self.at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    fn end(&mut self) -> Result<(), End> {
+        self.space();
+        match self.text.get(self.at) {
+            None => Ok(()),
+            Some(byte) => Err(End::Odd(*byte, "after top-level value")),
+        }
+    }
+
+    fn value(&mut self) -> Result<(), End> {
+        self.space();
+        match self.peek()? {
+            b'{' => self.object(),
+            b'[' => self.array(),
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
+            other => Err(End::Odd(other, "looking for beginning of value")),
+        }
+    }
+
+    fn object(&mut self) -> Result<(), End> {
+        self.at += 1;
+        self.space();
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.space();
+            match self.peek()? {
+                b'"' => self.string()?,
+                other => return Err(End::Odd(other, "looking for beginning of object key string")),
+            }
+            self.space();
+            match self.peek()? {
+                b':' => {
+                    self.at += 1;
+                    self.members += 1;
+                }
+                other => return Err(End::Odd(other, "after object key")),
+            }
+            self.value()?;
+            self.space();
+            match self.peek()? {
+                b',' => self.at += 1,
+                b'}' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                other => return Err(End::Odd(other, "after object key:value pair")),
+            }
+        }
+    }
+
+    fn array(&mut self) -> Result<(), End> {
+        self.at += 1;
+        self.space();
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.value()?;
+            self.space();
+            match self.peek()? {
+                b',' => self.at += 1,
+                b']' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                other => return Err(End::Odd(other, "after array element")),
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<(), End> {
+        self.at += 1;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                b'\\' => self.at += 2,
+                byte if byte < b' ' => return Err(End::Odd(byte, "in string literal")),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<(), End> {
+        const PLACE: &str = "in numeric literal";
+        if self.text[self.at] == b'-' {
+            // The decoder reads a space after the end of the text.
+            let next = self.text.get(self.at + 1).copied().unwrap_or(b' ');
+            if !next.is_ascii_digit() {
+                return Err(End::Odd(next, PLACE));
+            }
+        }
+        let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+        while self.text.get(self.at).is_some_and(is_part) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, word: &'static [u8]) -> Result<(), End> {
+        for wanted in word {
+            match self.peek()? {
+                byte if byte == *wanted => self.at += 1,
+                byte => return Err(End::Odd(byte, "looking for beginning of value")),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn quoted(byte: u8) -> String {
+    match byte {
+        b'\'' => r"'\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        byte => format!("'{}'", char::from(byte)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("{}", None)]
+    #[case(" {\"a\": [1, null, \"x\"]}\n", None)]
+    #[case("", Some("unexpected end of JSON input"))]
+    #[case("{\"a\"", Some("unexpected end of JSON input"))]
+    #[case("{\"a\":}", Some("invalid character '}' looking for beginning of value"))]
+    #[case("{}}", Some("invalid character '}' after top-level value"))]
+    #[case("{a}", Some("invalid character 'a' looking for beginning of object key string"))]
+    #[case("{\"a\":-", Some("invalid character ' ' in numeric literal"))]
+    #[case("[1 2]", Some("invalid character '2' after array element"))]
+    fn faults(#[case] text: &str, #[case] wanted: Option<&str>) {
+        assert_eq!(fault(text.as_bytes()).as_deref(), wanted);
+    }
+
+    #[rstest]
+    #[case("aGk=", None)]
+    #[case("not base64!", Some(3))]
+    #[case("bogus", Some(4))]
+    fn base64(#[case] text: &str, #[case] wanted: Option<usize>) {
+        assert_eq!(base64_fault(text), wanted);
+    }
+}

@@ -1,0 +1,149 @@
+//! Containers. Upstream: `validateContainerCommon`, `validateContainers`, `validateProbe`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{choice, nonnegative, quantity, words};
+use crate::field::FieldError;
+
+/// Validates a list of containers; `names` are those in use.
+pub(super) fn list(
+    spec: &Value,
+    path: &str,
+    name: &str,
+    volumes: &BTreeSet<String>,
+    names: &mut BTreeSet<String>,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let init = name == "initContainers";
+    for (index, one) in spec[name].as_array().into_iter().flatten().enumerate() {
+        let path = format!("{path}.{name}[{index}]");
+        common(&mut errors, one, &path, volumes);
+        let name = one["name"].as_str().unwrap_or_default();
+        if !names.insert(name.to_owned()) {
+            errors.push(FieldError::duplicate(&format!("{path}.name"), name));
+        }
+        let stays = !init || one["restartPolicy"] == "Always";
+        for what in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            let Some(found) = one.get(what).filter(|found| !found.is_null()) else { continue };
+            let path = format!("{path}.{what}");
+            if stays {
+                probe(&mut errors, found, &path);
+            } else {
+                let why = "may not be set for init containers without restartPolicy=Always";
+                errors.push(FieldError::forbidden(&path, why));
+            }
+        }
+    }
+    errors
+}
+
+fn common(errors: &mut Vec<FieldError>, container: &Value, path: &str, volumes: &BTreeSet<String>) {
+    match container["name"].as_str().unwrap_or_default() {
+        "" => errors.push(FieldError::required(&format!("{path}.name"), "")),
+        name => {
+            let path = format!("{path}.name");
+            errors.extend(words::dns_label(name).into_iter().map(|wrong| FieldError::invalid(&path, name, wrong)));
+        }
+    }
+    if container["image"].as_str().unwrap_or_default().is_empty() {
+        errors.push(FieldError::required(&format!("{path}.image"), ""));
+    }
+    choice(errors, container, path, "terminationMessagePolicy", &["File", "FallbackToLogsOnError"]);
+    ports(errors, container, path);
+    for (index, variable) in container["env"].as_array().into_iter().flatten().enumerate() {
+        let path = format!("{path}.env[{index}].name");
+        match variable["name"].as_str().unwrap_or_default() {
+            "" => errors.push(FieldError::required(&path, "")),
+            name if name.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=') => {}
+            name => {
+                let why =
+                    "a valid environment variable name must consist only of printable ASCII characters other than '='";
+                errors.push(FieldError::invalid(&path, name, why));
+            }
+        }
+    }
+    let mut places = BTreeSet::new();
+    for (index, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
+        let path = format!("{path}.volumeMounts[{index}]");
+        let name = mount["name"].as_str().unwrap_or_default();
+        if name.is_empty() {
+            errors.push(FieldError::required(&format!("{path}.name"), ""));
+        }
+        if !volumes.contains(name) {
+            errors.push(FieldError::not_found(&format!("{path}.name"), name));
+        }
+        let place = mount["mountPath"].as_str().unwrap_or_default();
+        if place.is_empty() {
+            errors.push(FieldError::required(&format!("{path}.mountPath"), ""));
+        }
+        if !places.insert(place) {
+            errors.push(FieldError::invalid(&format!("{path}.mountPath"), place, "must be unique"));
+        }
+    }
+    choice(errors, container, path, "imagePullPolicy", &["Always", "IfNotPresent", "Never"]);
+    resources(errors, &container["resources"], &format!("{path}.resources"));
+}
+
+fn ports(errors: &mut Vec<FieldError>, container: &Value, path: &str) {
+    let mut names = BTreeSet::new();
+    for (index, port) in container["ports"].as_array().into_iter().flatten().enumerate() {
+        let path = format!("{path}.ports[{index}]");
+        let name = port["name"].as_str().unwrap_or_default();
+        if !name.is_empty() && !names.insert(name) {
+            errors.push(FieldError::duplicate(&format!("{path}.name"), name));
+        }
+        match port["containerPort"].as_i64().unwrap_or(0) {
+            0 => errors.push(FieldError::required(&format!("{path}.containerPort"), "")),
+            number => errors.extend(port_number(number, &format!("{path}.containerPort"))),
+        }
+        choice(errors, port, &path, "protocol", &["SCTP", "TCP", "UDP"]);
+    }
+}
+
+fn port_number(number: i64, path: &str) -> Option<FieldError> {
+    let fits = (1..=65535).contains(&number);
+    (!fits).then(|| FieldError::invalid(path, number, "must be between 1 and 65535, inclusive"))
+}
+
+fn resources(errors: &mut Vec<FieldError>, resources: &Value, path: &str) {
+    for which in ["limits", "requests"] {
+        for (name, amount) in resources[which].as_object().into_iter().flatten() {
+            errors.extend(quantity::nonnegative(amount, &format!("{path}.{which}[{name}]")));
+            let limit = &resources["limits"][name];
+            if which == "requests" && !limit.is_null() && quantity::compare(amount, limit).is_gt() {
+                let why =
+                    format!("must be less than or equal to {name} limit of {}", limit.as_str().unwrap_or_default());
+                errors.push(FieldError::invalid(&format!("{path}.requests"), amount.clone(), why));
+            }
+        }
+    }
+}
+
+fn probe(errors: &mut Vec<FieldError>, probe: &Value, path: &str) {
+    let mut handlers = 0;
+    for what in ["exec", "httpGet", "tcpSocket", "grpc"] {
+        let Some(handler) = probe.get(what).filter(|handler| !handler.is_null()) else { continue };
+        let path = format!("{path}.{what}");
+        handlers += 1;
+        if handlers > 1 {
+            errors.push(FieldError::forbidden(&path, "may not specify more than 1 handler type"));
+            continue;
+        }
+        if what == "exec" && handler["command"].as_array().is_none_or(Vec::is_empty) {
+            errors.push(FieldError::required(&format!("{path}.command"), ""));
+        }
+        if matches!(what, "httpGet" | "tcpSocket")
+            && let Some(number) = handler["port"].as_i64()
+        {
+            errors.extend(port_number(number, &format!("{path}.port")));
+        }
+    }
+    if handlers == 0 {
+        errors.push(FieldError::required(path, "must specify a handler type"));
+    }
+    for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
+        nonnegative(errors, probe, path, name);
+    }
+}

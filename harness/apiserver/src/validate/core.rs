@@ -1,0 +1,200 @@
+//! The kinds of core/v1 except pods, and Leases. Upstream: `ValidateConfigMap`, `ValidateSecret`,
+//! `ValidateEvent…`, `ValidateNode`, `ValidateResourceQuota`, `ValidateNamespaceStatusUpdate`,
+//! `ValidateLease`.
+
+use serde_json::Value;
+
+use super::{meta, nonnegative, pod, quantity, words};
+use crate::field::FieldError;
+use crate::kinds::Kind;
+
+/// The limit for all data of a ConfigMap or Secret.
+const DATA: usize = 1 << 20;
+
+/// A ConfigMap or Secret.
+pub(super) fn data(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for field in ["data", "binaryData"] {
+        for (key, value) in object[field].as_object().into_iter().flatten() {
+            size += value.as_str().unwrap_or_default().len();
+            let path = format!("{field}[{key}]");
+            errors
+                .extend(words::config_key(key).into_iter().map(|wrong| FieldError::invalid(&path, key.clone(), wrong)));
+            if field == "data" && object["binaryData"].get(key).is_some() {
+                errors.push(FieldError::invalid(&path, key.clone(), "duplicate of key present in binaryData"));
+            }
+        }
+    }
+    if size > DATA {
+        errors.push(FieldError::too_long(if kind.kind == "Secret" { "data" } else { "" }, DATA));
+    }
+    let needed: &[&str] = match object["type"].as_str() {
+        Some("kubernetes.io/tls") => &["tls.crt", "tls.key"],
+        Some("kubernetes.io/ssh-auth") => &["ssh-privatekey"],
+        _ => &[],
+    };
+    for name in needed.iter().filter(|name| object["data"].get(**name).is_none()) {
+        errors.push(FieldError::required(&format!("data[{name}]"), ""));
+    }
+    errors
+}
+
+/// A change of a ConfigMap or Secret.
+pub(super) fn data_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if kind.kind == "Secret" && new["type"] != old["type"] {
+        errors.push(FieldError::invalid("type", new["type"].clone(), "field is immutable"));
+    }
+    if old["immutable"] == true {
+        let why = "field is immutable when `immutable` is set";
+        if new["immutable"] != true {
+            errors.push(FieldError::forbidden("immutable", why));
+        }
+        for field in ["data", "binaryData"] {
+            if new[field] != old[field] {
+                errors.push(FieldError::forbidden(field, why));
+            }
+        }
+    }
+    errors.extend(meta::create(kind, &new["metadata"]));
+    errors.extend(data(kind, new));
+    errors
+}
+
+/// An event, by the rules of core/v1.
+pub(super) fn event(object: &Value) -> Option<FieldError> {
+    let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
+    let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    let fits = about == own || (about.is_empty() && own == "default");
+    (!fits).then(|| FieldError::invalid("involvedObject.namespace", about, "does not match event.namespace"))
+}
+
+pub(super) fn node(object: &Value, new: bool) -> Vec<FieldError> {
+    let mut errors = taints(&object["spec"]["taints"]);
+    for which in ["capacity", "allocatable"] {
+        for (name, amount) in object["status"][which].as_object().into_iter().flatten() {
+            errors.extend(quantity::nonnegative(amount, &format!("status.{which}[{name}]")));
+        }
+    }
+    for (index, range) in object["spec"]["podCIDRs"].as_array().into_iter().flatten().enumerate().filter(|_| new) {
+        let range = range.as_str().unwrap_or_default();
+        if range
+            .split_once('/')
+            .is_none_or(|(address, bits)| address.parse::<std::net::IpAddr>().is_err() || bits.parse::<u8>().is_err())
+        {
+            let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+            errors.push(FieldError::invalid(&format!("spec.podCIDRs[{index}]"), range, why));
+        }
+    }
+    errors
+}
+
+pub(super) fn node_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let ranges = |object: &Value| object["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
+    if !ranges(old).is_empty() && ranges(new) != ranges(old) {
+        let why = "node updates may not change podCIDR except from \"\" to valid";
+        errors.push(FieldError::forbidden("spec.podCIDRs", why));
+    }
+    errors.extend(taints(&new["spec"]["taints"]));
+    errors
+}
+
+fn taints(taints: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for (index, taint) in taints.as_array().into_iter().flatten().enumerate() {
+        // Upstream compares metadata.
+        let path = format!("metadata.taints[{index}]");
+        let text = |name: &str| taint[name].as_str().unwrap_or_default();
+        let (key, value) = (text("key"), text("value"));
+        let at = format!("{path}.key");
+        errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(&at, key, wrong)));
+        let wrong = words::label_value(value);
+        if !wrong.is_empty() {
+            errors.push(FieldError::invalid(&format!("{path}.value"), value, wrong.join(";")));
+        }
+        errors.extend(pod::effect(text("effect"), &format!("{path}.effect")));
+        if seen.contains(&(text("effect"), key)) {
+            let shown = format!(
+                "{{\"Key\":\"{key}\",\"Value\":\"{value}\",\"Effect\":\"{}\",\"TimeAdded\":null}}",
+                text("effect")
+            );
+            errors.push(FieldError::duplicate_shown(&path, shown, "taints must be unique by key and effect pair"));
+        }
+        seen.push((text("effect"), key));
+    }
+    errors
+}
+
+/// What a quota allows, or has counted.
+pub(super) fn quota(amounts: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (name, amount) in amounts.as_object().into_iter().flatten() {
+        let path = format!("{path}[{name}]");
+        let wrong = words::key(name);
+        let known = name.contains('/') || COUNTS.contains(&name.as_str()) || AMOUNTS.contains(&name.as_str());
+        if !wrong.is_empty() {
+            errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&path, name.clone(), wrong)));
+        } else if !known {
+            let why = "must be a standard resource type or fully qualified";
+            errors.push(FieldError::invalid(&path, name.clone(), why));
+        }
+        if !known {
+            errors.push(FieldError::invalid(&path, name.clone(), "must be a standard resource for quota"));
+        }
+        errors.extend(quantity::nonnegative(amount, &path));
+        if COUNTS.contains(&name.as_str()) {
+            errors.extend(quantity::whole(amount, &path));
+        }
+    }
+    errors
+}
+
+/// What is counted, one by one.
+const COUNTS: [&str; 8] = [
+    "pods",
+    "services",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+];
+/// What else has a name without a domain.
+const AMOUNTS: [&str; 10] = [
+    "services.loadbalancers",
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+];
+
+pub(super) fn namespace_status(new: &Value) -> Option<FieldError> {
+    let phase = new["status"]["phase"].as_str().unwrap_or_default();
+    let (wanted, state) = match new["metadata"]["deletionTimestamp"].is_null() {
+        true => ("Active", "empty"),
+        false => ("Terminating", "not empty"),
+    };
+    (phase != wanted).then(|| {
+        let why = format!("may only be '{wanted}' if `deletionTimestamp` is {state}");
+        FieldError::invalid("status.Phase", phase, why)
+    })
+}
+
+pub(super) fn lease(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = &object["spec"];
+    if let Some(seconds) = spec["leaseDurationSeconds"].as_i64().filter(|seconds| *seconds <= 0) {
+        errors.push(FieldError::invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
+    }
+    nonnegative(&mut errors, spec, "spec", "leaseTransitions");
+    errors
+}

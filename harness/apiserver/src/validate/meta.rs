@@ -1,0 +1,186 @@
+//! Metadata: names, labels, annotations, owners, finalizers, and what an update may not change.
+//! Upstream: `ValidateObjectMeta…`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::words;
+use crate::field::FieldError;
+use crate::kinds::Kind;
+
+/// The limit for all annotations of an object.
+const ANNOTATIONS: usize = 256 << 10;
+/// The finalizers that need no domain.
+const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+
+pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+    let mut errors = match kind.kind {
+        "Namespace" | "StatefulSet" => of_all(meta, words::dns_label),
+        // Events are only checked for this.
+        "Event" => of_all(meta, words::path_segment),
+        _ => of_all(meta, words::dns_subdomain),
+    };
+    errors.extend(own_finalizers(kind, meta));
+    errors
+}
+
+/// Validates metadata, with these rules for names.
+fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let base = meta["generateName"].as_str().unwrap_or_default();
+    if !base.is_empty() {
+        // A suffix follows, so it may end in a dash.
+        let prefix = match base.strip_suffix('-') {
+            Some(rest) if !rest.is_empty() => format!("{}a", &base[..base.len() - 2]),
+            _ => base.to_owned(),
+        };
+        errors.extend(name(&prefix).into_iter().map(|wrong| FieldError::invalid("metadata.generateName", base, wrong)));
+    }
+    match meta["name"].as_str().unwrap_or_default() {
+        "" => errors.push(FieldError::required("metadata.name", "name or generateName is required")),
+        given => {
+            errors.extend(name(given).into_iter().map(|wrong| FieldError::invalid("metadata.name", given, wrong)));
+        }
+    }
+    super::nonnegative(&mut errors, meta, "metadata", "generation");
+    errors.extend(labels(&meta["labels"], "metadata.labels"));
+    errors.extend(annotations(&meta["annotations"], "metadata.annotations"));
+    errors.extend(owners(&meta["ownerReferences"]));
+    for finalizer in texts(&meta["finalizers"]) {
+        let wrong = words::key(finalizer);
+        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("metadata.finalizers", finalizer, wrong)));
+    }
+    let both = ["orphan", "foregroundDeletion"].iter().all(|name| texts(&meta["finalizers"]).any(|one| one == *name));
+    if both {
+        let why = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid("metadata.finalizers", meta["finalizers"].clone(), why));
+    }
+    errors
+}
+
+/// The rules of core and apps for finalizers.
+fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (index, finalizer) in texts(&meta["finalizers"]).enumerate() {
+        if !matches!(kind.kind, "Lease" | "Event") && !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(&format!("metadata.finalizers[{index}]"), finalizer, why));
+        }
+    }
+    errors
+}
+
+/// Validates a change by the kind's rules.
+pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = update_of_all(new, old);
+    errors.extend(own_finalizers(kind, new));
+    errors
+}
+
+/// Validates a change by the rules of all kinds.
+pub(super) fn common_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = of_all(new, words::path_segment);
+    errors.extend(update_of_all(new, old));
+    errors
+}
+
+fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if old.get("deletionTimestamp").is_some() {
+        let had: BTreeSet<&str> = texts(&old["finalizers"]).collect();
+        let has: BTreeSet<&str> = texts(&new["finalizers"]).collect();
+        let extra: Vec<String> = has.difference(&had).map(|name| format!("\"{name}\"")).collect();
+        if !extra.is_empty() {
+            let why = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                extra.join(", ")
+            );
+            errors.push(FieldError::forbidden("metadata.finalizers", &why));
+        }
+    }
+    for name in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if new[name] != old[name] {
+            errors.push(FieldError::invalid(&format!("metadata.{name}"), new[name].clone(), "field is immutable"));
+        }
+    }
+    errors.extend(labels(&new["labels"], "metadata.labels"));
+    errors.extend(annotations(&new["annotations"], "metadata.annotations"));
+    errors.extend(owners(&new["ownerReferences"]));
+    errors
+}
+
+pub(super) fn labels(labels: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
+        let value = value.as_str().unwrap_or_default();
+        errors.extend(words::label_value(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)));
+    }
+    errors
+}
+
+pub(super) fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for (key, value) in annotations.as_object().into_iter().flatten() {
+        size += key.len() + value.as_str().unwrap_or_default().len();
+        let wrong = words::key(&key.to_lowercase());
+        errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(path, key.clone(), wrong)));
+    }
+    if size > ANNOTATIONS {
+        errors.push(FieldError::too_long(path, ANNOTATIONS));
+    }
+    errors
+}
+
+fn owners(references: &Value) -> Vec<FieldError> {
+    const PATH: &str = "metadata.ownerReferences";
+    let mut errors = Vec::new();
+    let mut controller: Option<String> = None;
+    for owner in references.as_array().into_iter().flatten() {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
+        if version.is_empty() {
+            let why = "version must not be empty";
+            errors.push(FieldError::invalid(&format!("{PATH}.apiVersion"), text("apiVersion"), why));
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(name).is_empty() {
+                errors.push(FieldError::invalid(&format!("{PATH}.{name}"), "", "must not be empty"));
+            }
+        }
+        if text("kind") == "Event" && text("apiVersion") == "v1" {
+            errors.push(FieldError::invalid_shown(
+                PATH,
+                shown(owner),
+                "/v1, Kind=Event is disallowed from being an owner",
+            ));
+        }
+        if owner["controller"] == true {
+            let this = format!("{}/{}", text("kind"), text("name"));
+            match &controller {
+                Some(first) => {
+                    let why = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                    );
+                    let all: Vec<String> = references.as_array().into_iter().flatten().map(shown).collect();
+                    errors.push(FieldError::invalid_shown(PATH, format!("[{}]", all.join(",")), why));
+                }
+                None => controller = Some(this),
+            }
+        }
+    }
+    errors
+}
+
+/// An owner as upstream prints it.
+fn shown(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let fields = fields.iter().filter_map(|name| Some(format!("\"{name}\":{}", owner.get(*name)?)));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}

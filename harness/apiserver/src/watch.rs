@@ -1,0 +1,145 @@
+//! Watches: a position in the log of changes, and the events for the changes after it.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::json;
+
+use super::kinds::Kind;
+use super::options;
+use super::problem::{Outcome, Problem};
+use super::select::Selector;
+use super::server::{Answer, Ask, Server};
+use super::store::{Change, Object};
+
+/// A watch: what it selects, and how far it got.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) kind: &'static Kind,
+    namespace: String,
+    selector: Selector,
+    /// The events up to this version are delivered.
+    pub(super) version: u64,
+    /// Events to deliver before those of the log.
+    pub(super) first: Vec<Bytes>,
+    /// Whether it asked for bookmarks.
+    pub(super) bookmarks: bool,
+    /// When it times out, in seconds.
+    pub(super) timeout: Option<u64>,
+    /// Whether it has ended.
+    pub(super) gone: bool,
+}
+
+impl Server {
+    pub(super) fn watch(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let mut selector = options::list(ask.call, ask.kind, true)?;
+        if !ask.route.name.is_empty() {
+            selector = Selector::of_query("", &format!("metadata.name={}", ask.route.name))?;
+        }
+        let latest = self.store.version();
+        let wanted = ask.version().map_err(Problem::plain_internal)?;
+        let send = ask.call.flag("sendInitialEvents");
+        let mut order = Order {
+            kind: ask.kind,
+            namespace: ask.route.namespace.clone(),
+            selector,
+            version: wanted.unwrap_or(latest),
+            first: Vec::new(),
+            bookmarks: ask.call.flag("allowWatchBookmarks"),
+            timeout: ask.call.param("timeoutSeconds").parse().ok(),
+            gone: false,
+        };
+        if wanted.is_some_and(|wanted| wanted > latest) {
+            return Err(Problem::too_large(order.version, latest));
+        }
+        if send || wanted.is_none() {
+            order.version = latest;
+            let objects =
+                self.store.list(ask.kind, &order.namespace).filter(|object| order.selector.matches(&object.body));
+            order.first = objects.map(|object| event("ADDED", object)).collect();
+            if send && order.bookmarks {
+                order.first.push(order.bookmark(true));
+            }
+        } else if order.version < self.store.forgotten() {
+            let message = format!("too old resource version: {} ({})", order.version, self.store.forgotten());
+            let status = Problem::expired(message).status();
+            order.first.push(line(&json!({"type": "ERROR", "object": status})));
+            order.gone = true;
+        }
+        Ok(Answer::Watch(order))
+    }
+
+    /// The events that a watch has not delivered yet; they count as delivered afterwards.
+    pub(super) fn unseen(&self, order: &mut Order) -> Vec<Bytes> {
+        if order.gone {
+            return Vec::new();
+        }
+        let shown = self.store.since(order.version).iter().filter_map(|change| order.shows(change)).collect();
+        order.version = self.store.version();
+        shown
+    }
+}
+
+impl Order {
+    fn shows(&self, change: &Change) -> Option<Bytes> {
+        let Change { key, before, after, last, .. } = change;
+        if key.kind != self.kind.place() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
+            return None;
+        }
+        let meant = |object: &Object| self.selector.matches(&object.body);
+        let was = before.as_ref().is_some_and(|object| meant(object));
+        match (after, last) {
+            (Some(after), _) => match (was, meant(after)) {
+                (false, true) => Some(event("ADDED", after)),
+                (true, true) => Some(event("MODIFIED", after)),
+                // Upstream sends the old state, at the new version.
+                (true, false) => Some(gone(before.as_ref()?, after)),
+                (false, false) => None,
+            },
+            (None, Some(last)) if was => Some(event("DELETED", last)),
+            _ => None,
+        }
+    }
+
+    /// A bookmark: the version that it got to.
+    pub(super) fn bookmark(&self, initial: bool) -> Bytes {
+        let mut meta = json!({"resourceVersion": self.version.to_string()});
+        if initial {
+            meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        // Otherwise an empty object of the kind.
+        let mut object = super::write::normal(self.kind, &json!({})).unwrap_or_default();
+        object["kind"] = self.kind.kind.into();
+        object["apiVersion"] = self.kind.api_version().into();
+        object["metadata"] = meta;
+        if self.kind.kind == "DaemonSet" {
+            object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
+        }
+        if matches!(self.kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet") {
+            object["spec"]["replicas"] = 0.into();
+        }
+        line(&json!({"type": "BOOKMARK", "object": object}))
+    }
+}
+
+fn gone(before: &Object, after: &Object) -> Bytes {
+    let mut object = before.typed();
+    object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
+    line(&json!({"type": "DELETED", "object": object}))
+}
+
+fn event(what: &str, object: &Object) -> Bytes {
+    let mut text = Vec::with_capacity(object.bare().len() + 96);
+    text.extend_from_slice(b"{\"type\":\"");
+    text.extend_from_slice(what.as_bytes());
+    text.extend_from_slice(b"\",\"object\":");
+    object.write(&mut text);
+    text.extend_from_slice(b"}\n");
+    text.into()
+}
+
+fn line(value: &serde_json::Value) -> Bytes {
+    format!("{value}\n").into()
+}
+
+/// The status with which a watch begins.
+pub(super) const BEGINS: StatusCode = StatusCode::OK;

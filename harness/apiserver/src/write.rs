@@ -1,0 +1,386 @@
+//! Create, replace and patch. Upstream: `Create` and `Update` of the generic registry.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::api::{self, As, TYPES, decode};
+use super::body::{self, Validation, object_of, patch_error, strict_error, unregistered};
+use super::field::FieldError;
+use super::kinds::Kind;
+use super::problem::{Outcome, Problem};
+use super::server::{Answer, Ask, Server, stamp, text, whole};
+use super::store::{Key, Object};
+use super::{admit, defaults, rules, validate};
+
+/// The longest part of `generateName` that is used.
+const LONGEST_BASE: usize = 58;
+
+/// The annotation of a deprecated field; the server holds it as the field.
+const ROLLBACK: &str = "deprecated.deployment.rollback.to";
+
+impl Server {
+    pub(super) fn create(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let mut body = self.read(ask)?;
+        check_namespace(&mut body, ask.kind, &ask.route.namespace)?;
+        self.make(ask, body)
+    }
+
+    /// Creates an object.
+    fn make(&mut self, ask: &Ask<'_>, mut body: Value) -> Outcome<Answer> {
+        let kind = ask.kind;
+        let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
+        let meta = &mut body["metadata"];
+        // PUT does not generate names.
+        for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            if ask.call.method == http::Method::POST {
+                meta.as_object_mut().and_then(|meta| meta.remove(own));
+            }
+        }
+        let base = meta["generateName"].as_str().unwrap_or_default().to_owned();
+        let makes = meta["name"].as_str().unwrap_or_default().is_empty() && !base.is_empty();
+        if makes {
+            let base: String = base.chars().take(LONGEST_BASE).collect();
+            meta["name"] = format!("{base}{}", self.chance.suffix()).into();
+        }
+        meta["uid"] = self.chance.uid().into();
+        let earliest = self.not_before.get(&namespace).copied().unwrap_or(ask.now);
+        meta["creationTimestamp"] = stamp(ask.now.max(earliest));
+        let version = meta.as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
+        let name = meta["name"].as_str().unwrap_or_default().to_owned();
+        // Admission comes before names are generated.
+        let known = if makes { &base } else { &name };
+        let known = if known.is_empty() { "Unknown" } else { known.as_str() };
+        admit::create(self, kind, &namespace, known, &mut body)?;
+        rules::create(kind, &mut body);
+        // A namespace's label has its name, which may have just been generated.
+        defaults::fill(kind, &mut body);
+        let errors = validate::create(kind, with_rollback(kind, &body)?.as_ref());
+        if !errors.is_empty() {
+            return Err(Problem::invalid(kind.group, kind.kind, &name, &errors));
+        }
+        self.warnings.extend(validate::warnings(kind, &body, None));
+        admit::quota(self, kind, &namespace, known)?;
+        let numbered = |version: &Value| version.as_str().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) != 0;
+        if !self.dry && version.as_ref().is_some_and(numbered) {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Problem::plain_internal(why.to_owned()));
+        }
+        let key = Key::new(kind, &namespace, &name);
+        if let Some(there) = self.store.get(&key) {
+            let refused = Problem::exists(kind, &name, there.deleting());
+            return Err(if base.is_empty() { refused } else { refused.not_unique() });
+        }
+        let body = normal(kind, &body)?;
+        let object = self.keep(kind, key, body);
+        if self.dry {
+            // It has no version but the one in the request.
+            let mut made = object.typed();
+            made["metadata"].as_object_mut().and_then(|meta| match version {
+                Some(version) => meta.insert("resourceVersion".to_owned(), version),
+                None => meta.remove("resourceVersion"),
+            });
+            return Ok(whole(StatusCode::CREATED, &made));
+        }
+        Ok(text(StatusCode::CREATED, object.text()))
+    }
+
+    /// PUT and PATCH of an object or its status.
+    pub(super) fn change(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
+        let status = ask.route.subresource == "status";
+        if ask.call.method == http::Method::PUT {
+            let mut new = self.read(ask)?;
+            check_namespace(&mut new, ask.kind, &ask.route.namespace)?;
+            check_name(&new, &ask.route.name)?;
+            return match self.existing(ask) {
+                Ok(old) => self.replaced(ask, &old, new, status),
+                Err(_) if ask.kind.made_by_put() && !status => {
+                    if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
+                        return Err(self.wrong_uid(ask, "", uid));
+                    }
+                    if ask.kind.namespaced {
+                        admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
+                    }
+                    base_version(&new)?;
+                    if !self.dry {
+                        new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
+                    }
+                    self.make(ask, new)
+                }
+                Err(problem) => Err(problem),
+            };
+        }
+        body::check_patch(ask.call)?;
+        let old = self.existing(ask)?;
+        let new = self.patched(ask, &old.typed())?;
+        self.replaced(ask, &old, new, status)
+    }
+
+    fn replaced(&mut self, ask: &Ask<'_>, old: &Object, new: Value, status: bool) -> Outcome<Answer> {
+        let object = self.replace(ask, old, new, status)?;
+        Ok(text(StatusCode::OK, object.text()))
+    }
+
+    /// An object after a patch, defaults filled in.
+    fn patched(&mut self, ask: &Ask<'_>, old: &Value) -> Outcome<Value> {
+        let kind = ask.kind;
+        let place = TYPES.place(kind.kind).expect("every kind is in the table");
+        let (patched, mut told) = body::patched(ask, place, old)?;
+        let error = |why: &str| patch_error(ask, &patched, why);
+        let loose = ask.call.form().contains("strategic");
+        let (version, name) = (kind.api_version(), kind.kind);
+        let said = (patched["apiVersion"].as_str().unwrap_or_default(), patched["kind"].as_str().unwrap_or_default());
+        if !loose {
+            if said.0.is_empty() {
+                return Err(Problem::unsupported("a patch that takes the version away"));
+            }
+            if said.0 != version || !(said.1.is_empty() || said.1 == name) {
+                return Err(error(&unregistered(said.0, said.1)));
+            }
+        }
+        let decoded = if loose { api::decode_loosely(place, &patched) } else { decode(place, &patched) };
+        let decoded = decoded.map_err(|why| error(&why))?;
+        told.extend(body::unknown_fields(&decoded.unknown));
+        self.tell(ask, told, |why| error(&why))?;
+        let mut new = untyped(decoded.value);
+        rules::convert(kind, &mut new);
+        defaults::fill(kind, &mut new);
+        check_namespace(&mut new, kind, &ask.route.namespace)?;
+        check_name(&new, &ask.route.name)?;
+        Ok(new)
+    }
+
+    /// Validates a changed object and replaces the old one.
+    pub(super) fn replace(
+        &mut self,
+        ask: &Ask<'_>,
+        old: &Object,
+        mut new: Value,
+        status: bool,
+    ) -> Outcome<std::sync::Arc<Object>> {
+        let kind = ask.kind;
+        let name = ask.route.name.as_str();
+        check_namespace(&mut new, kind, old.meta("namespace"))?;
+        let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
+        // A patch applies to the object as it was read.
+        let put = ask.call.method == http::Method::PUT;
+        if put && !uid.is_empty() && uid != old.meta("uid") {
+            return Err(self.wrong_uid(ask, old.meta("uid"), uid));
+        }
+        match base_version(&new)? {
+            0 if kind.kind == "Lease" => {
+                let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+                return Err(Problem::invalid(kind.group, kind.plural, name, &[error]));
+            }
+            0 => {}
+            version if version != old.version => return Err(Problem::stale(kind, name)),
+            _ => {}
+        }
+        let before = &old.body;
+        if !status {
+            admit::update(kind, &mut new, before);
+        }
+        new["metadata"]["resourceVersion"] = old.version.to_string().into();
+        new["metadata"]["generation"] = before["metadata"]["generation"].clone();
+        if status {
+            rules::status(kind, &mut new, before);
+        } else {
+            rules::update(kind, &mut new, before);
+        }
+        // These cannot be changed; an update that omits them keeps them.
+        for fixed in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+            let was = &before["metadata"][fixed];
+            let meta = &mut new["metadata"];
+            let given = matches!(fixed, "deletionGracePeriodSeconds" | "uid") && !meta[fixed].is_null();
+            if !was.is_null() && !given {
+                meta[fixed] = was.clone();
+            }
+        }
+        let new = normal(kind, &new)?;
+        let seen = with_rollback(kind, &new)?;
+        let errors = if status { validate::status(kind, &seen, before) } else { validate::update(kind, &seen, before) };
+        if !errors.is_empty() {
+            return Err(Problem::invalid(kind.group, kind.kind, name, &errors));
+        }
+        if !status {
+            self.warnings.extend(validate::warnings(kind, &seen, Some(before)));
+        }
+        // Without finalizers an object in deletion is removed, not written; a namespace is removed by
+        // its controller.
+        let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
+        let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if old.deleting() && !kept && grace == 0 && kind.kind != "Namespace" {
+            self.discard(&old.key());
+            return Ok(Object::new(kind, new, old.version));
+        }
+        Ok(self.keep(kind, old.key(), new))
+    }
+
+    /// The request's body as its kind, with defaults; unknown fields are handled as the query asks.
+    pub(super) fn read(&mut self, ask: &Ask<'_>) -> Outcome<Value> {
+        let kind = ask.kind;
+        let mut value = untyped(self.read_as(ask, &kind.api_version(), kind.kind)?);
+        if let Some(wrong) = rollback(kind, &value).err() {
+            return Err(unfit(&kind.api_version(), kind.kind, &wrong));
+        }
+        rules::convert(kind, &mut value);
+        defaults::fill(kind, &mut value);
+        Ok(value)
+    }
+
+    /// The request's body as a type: the kind's, or that of a subresource.
+    pub(super) fn read_as(&mut self, ask: &Ask<'_>, version: &str, name: &str) -> Outcome<Value> {
+        let body = object_of(ask, name)?;
+        let said = (body["apiVersion"].as_str().unwrap_or_default(), body["kind"].as_str().unwrap_or_default());
+        let said = (if said.0.is_empty() { version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
+        let unfit = |why: String| {
+            let short = said.0.rsplit('/').next().unwrap_or_default();
+            Problem::bad_request(format!("{} in version \"{short}\" cannot be handled as a {name}: {why}", said.1))
+        };
+        if said.1 != name || said.0 != version {
+            if super::kinds::named(said.0, said.1).is_some() || said.0.starts_with("apps/") && said.0 != version {
+                return Err(Problem::unsupported(format!(
+                    "a {} of {} where a {name} of {version} is wanted",
+                    said.1, said.0
+                )));
+            }
+            return Err(unfit(unregistered(said.0, said.1)));
+        }
+        let place = TYPES.place(name).expect("every kind is in the table");
+        let mut told = body::told(ask, As::Type(place), &body, false)?;
+        let decoded = decode(place, &body).map_err(unfit)?;
+        if !decoded.unknown.is_empty() {
+            told = body::told(ask, As::Type(place), &body, true)?;
+        }
+        self.tell(ask, told, unfit)?;
+        Ok(decoded.value)
+    }
+
+    /// Refuses or warns of what a strict decoder found, as the query asks.
+    pub(super) fn tell(
+        &mut self,
+        ask: &Ask<'_>,
+        told: Vec<String>,
+        refuse: impl FnOnce(String) -> Problem,
+    ) -> Outcome<()> {
+        match Validation::of(ask.call) {
+            Validation::Strict if !told.is_empty() => Err(refuse(strict_error(&told))),
+            Validation::Ignore => Ok(()),
+            _ => {
+                self.warnings.extend(told);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The resourceVersion of an update, 0 if absent. Upstream: `ObjectResourceVersion`.
+fn base_version(body: &Value) -> Outcome<u64> {
+    match body["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
+        "" => Ok(0),
+        text => text
+            .parse()
+            .map_err(|_| Problem::plain_internal(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax"))),
+    }
+}
+
+/// A body that cannot be decoded.
+fn unfit(version: &str, kind: &str, why: &str) -> Problem {
+    let version = version.rsplit('/').next().unwrap_or_default();
+    Problem::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+}
+
+/// Checks that body and path have the same name.
+pub(super) fn check_name(body: &Value, wanted: &str) -> Outcome<()> {
+    match body["metadata"]["name"].as_str().unwrap_or_default() {
+        "" => Err(Problem::bad_request(format!(
+            "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+        ))),
+        name if name != wanted => Err(Problem::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({wanted})"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+impl Server {
+    /// The UID in the request is that of another object of this name.
+    pub(super) fn wrong_uid(&self, ask: &Ask<'_>, there: &str, uid: &str) -> Problem {
+        // A dry run does not reach etcd, whose keys have a prefix.
+        let path = format!("{}{}", if self.dry { "" } else { "/registry" }, registry(ask.kind, &ask.key()));
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             UID in precondition: {uid}, UID in object meta: {there}"
+        );
+        Problem::conflict(ask.kind, &ask.route.name, &why)
+    }
+}
+
+/// The storage key.
+pub(super) fn registry(kind: &Kind, key: &Key) -> String {
+    let names: Vec<&str> =
+        [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    // The former name of nodes.
+    let plural = if kind.kind == "Node" { "minions" } else { kind.plural };
+    format!("/{plural}/{}", names.join("/"))
+}
+
+/// Removes apiVersion and kind, and fields that are not stored.
+fn untyped(mut body: Value) -> Value {
+    if let Value::Object(fields) = &mut body {
+        fields.remove("kind");
+        fields.remove("apiVersion");
+    }
+    if let Some(meta) = body["metadata"].as_object_mut() {
+        meta.remove("managedFields");
+        meta.remove("selfLink");
+    }
+    body
+}
+
+/// The body as it is stored, without empty fields.
+pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
+    let place = TYPES.place(kind.kind).expect("every kind is in the table");
+    let decoded =
+        decode(place, body).map_err(|why| Problem::internal(&format!("the server's own object is wrong: {why}")))?;
+    Ok(untyped(decoded.value))
+}
+
+/// Checks that body and path have the same namespace, and sets it.
+fn check_namespace(body: &mut Value, kind: &Kind, namespace: &str) -> Outcome<()> {
+    if !kind.namespaced {
+        body["metadata"].as_object_mut().and_then(|meta| meta.remove("namespace"));
+        return Ok(());
+    }
+    let said = body["metadata"]["namespace"].as_str().unwrap_or_default();
+    if !said.is_empty() && said != namespace {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Problem::bad_request(message.to_owned()));
+    }
+    body["metadata"]["namespace"] = namespace.into();
+    Ok(())
+}
+
+/// The revision in the annotation of the deprecated field, if any.
+fn rollback(kind: &Kind, body: &Value) -> Result<Option<i64>, String> {
+    let text = body["metadata"]["annotations"][ROLLBACK].as_str().unwrap_or_default();
+    if kind.kind != "Deployment" || text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.parse::<i64>();
+    number.map(Some).map_err(|_| {
+        format!("failed to parse annotation[{ROLLBACK}]={text} as int64: strconv.ParseInt: parsing \"{text}\": invalid syntax")
+    })
+}
+
+/// The object with that revision in its field, for validation.
+fn with_rollback<'a>(kind: &Kind, body: &'a Value) -> Outcome<std::borrow::Cow<'a, Value>> {
+    match rollback(kind, body) {
+        Ok(None) => Ok(std::borrow::Cow::Borrowed(body)),
+        Ok(Some(revision)) => {
+            let mut body = body.clone();
+            body["spec"]["rollbackTo"] = json!({"revision": revision});
+            Ok(std::borrow::Cow::Owned(body))
+        }
+        Err(wrong) => Err(Problem::plain_internal(wrong)),
+    }
+}

@@ -1,0 +1,110 @@
+//! The server as a service under kube's client, on virtual time: what a user of the crate configures.
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
+use kube::{Client, Resource};
+use kube_apiserver_sim::{ApiServer, Builder, Controllers, Latency};
+use rstest::rstest;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+type Error = Box<dyn std::error::Error>;
+
+async fn create<K>(client: &Client, object: Value) -> Result<K, Error>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
+    K: Clone + std::fmt::Debug + DeserializeOwned + serde::Serialize,
+{
+    let api: Api<K> = Api::default_namespaced(client.clone());
+    Ok(api.create(&PostParams::default(), &serde_json::from_value(object)?).await?)
+}
+
+/// An owner and its dependent.
+async fn family(client: &Client) -> Result<(), Error> {
+    let spec = json!({"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "app", "image": "app:1"}]}}});
+    let owner: Deployment = create(client, json!({"metadata": {"name": "web"}, "spec": spec})).await?;
+    let owners = json!([owner.controller_owner_ref(&())]);
+    let _: ReplicaSet =
+        create(client, json!({"metadata": {"name": "web-1", "ownerReferences": owners}, "spec": spec})).await?;
+    Ok(())
+}
+
+/// One run of several concurrent writers; its transcript.
+async fn run(builder: Builder) -> Result<Vec<String>, Error> {
+    let server = builder.epoch(Timestamp::UNIX_EPOCH).build();
+    server.start_transcript();
+    let writers = (0..5).map(|_| {
+        let client = Client::new(server.clone(), "default");
+        async move { create::<ConfigMap>(&client, json!({"metadata": {"generateName": "map-"}})).await }
+    });
+    futures::future::try_join_all(writers).await?;
+    Ok(server.transcript())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seed_repeats_a_run_and_another_seed_is_another_run() -> Result<(), Error> {
+    let random = |seed| ApiServer::builder().seed(seed).latency(Latency::Random);
+    let first = run(random(1)).await?;
+    assert_eq!(first.len(), 5);
+    assert_eq!(first, run(random(1)).await?);
+    assert_ne!(first, run(random(2)).await?);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_a_forgotten_version_is_refused_with_410() -> Result<(), Error> {
+    let server = ApiServer::new();
+    let client = Client::new(server.clone(), "default");
+    let old: ConfigMap = create(&client, json!({"metadata": {"name": "a"}})).await?;
+    let _: ConfigMap = create(&client, json!({"metadata": {"name": "b"}})).await?;
+    server.forget(server.resource_version());
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let version = old.metadata.resource_version.unwrap_or_default();
+    let event = maps.watch(&WatchParams::default(), &version).await?.boxed().next().await;
+    assert!(matches!(&event, Some(Ok(WatchEvent::Error(status))) if status.code == 410), "{event:?}");
+    Ok(())
+}
+
+#[rstest]
+#[case::immediate(Controllers::Immediate, 0)]
+#[case::background(Controllers::Background, 1)]
+#[case::off(Controllers::Off, 1)]
+#[tokio::test(start_paused = true)]
+async fn dependents_are_deleted_when_the_controllers_act(
+    #[case] controllers: Controllers,
+    #[case] at_once: usize,
+) -> Result<(), Error> {
+    let server = ApiServer::builder().controllers(controllers).build();
+    let client = Client::new(server.clone(), "default");
+    family(&client).await?;
+    let sets: Api<ReplicaSet> = Api::default_namespaced(client.clone());
+    let deployments: Api<Deployment> = Api::default_namespaced(client);
+    deployments.delete("web", &DeleteParams::background()).await?;
+    assert_eq!(sets.list(&ListParams::default()).await?.items.len(), at_once);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_controllers_there_is_no_service_account_for_a_pod() -> Result<(), Error> {
+    let server = ApiServer::builder().controllers(Controllers::Off).build();
+    let client = Client::new(server, "default");
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+    let refused = create::<Pod>(&client, pod).await;
+    assert!(refused.is_err_and(|why| why.to_string().contains("serviceaccount \"default\" not found")));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn creation_times_can_be_set_ahead_of_the_clock() -> Result<(), Error> {
+    let server = ApiServer::builder().epoch(Timestamp::UNIX_EPOCH).build();
+    let client = Client::new(server.clone(), "default");
+    let later: Timestamp = "1970-01-01T00:00:07Z".parse()?;
+    server.not_before("default", later);
+    let made: ConfigMap = create(&client, json!({"metadata": {"name": "a"}})).await?;
+    assert_eq!(made.metadata.creation_timestamp.map(|time| time.0), Some(later));
+    Ok(())
+}
