@@ -22,12 +22,9 @@
 //! Arrows: `model ◄ deployment, replicaset, restart ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, time enters only
 //! through `clock`, and `connect` makes the client that `main` hands in.
 //!
-//! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments: that is how a controller that
-//! is wrong on purpose is made. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
+//! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments: `examples/mutant.rs` makes
+//! controllers that are wrong on purpose that way, and `mutants/` makes many more, by one changed rule each. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
 //! (`process/`).
-
-#[macro_use]
-mod mutants;
 
 mod clock;
 pub mod connect;
@@ -50,8 +47,6 @@ pub use hash::{Minor, MinorError, pod_template_hash};
 use jiff::Timestamp;
 use kube::Client;
 pub use metrics::{CountRequests, CountedRequests, Metrics};
-#[cfg(feature = "mutants")]
-pub use mutants::{BANK, Mutant, with};
 pub use process::{
     Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, Tls, TlsError, serve,
 };

@@ -27,16 +27,11 @@ impl Sync<'_> {
                 Some(owner) if owner.uid != self.deployment.meta.uid => {}
                 Some(_) if matches => owned.push(rs.clone()),
                 Some(_) if deleting => {}
-                Some(_) => flip!(
-                    "release-forgotten",
-                    self.plan.claims.push(Claim::Release { name, uid }),
-                    owned.push(rs.clone())
-                ),
-                None if flip!("labels-ignored", !matches, false) || deleting || rs.meta.is_deleting() => {}
-                None if flip!("adoption-forgotten", false, true) => {}
+                Some(_) => self.plan.claims.push(Claim::Release { name, uid }),
+                None if !matches || deleting || rs.meta.is_deleting() => {}
                 None => {
                     // The patch makes the cached version out of date, so it cannot be sized in the same sync.
-                    flip!("orphan-sized-at-once", self.outdate(&name), ());
+                    self.outdate(&name);
                     self.plan.claims.push(Claim::Adopt { name, uid });
                     owned.push(rs.clone());
                 }

@@ -35,8 +35,7 @@ impl Sync<'_> {
     pub(super) fn create(&mut self, old: &[Arc<ReplicaSet>], next_revision: i64) -> Flow<Arc<ReplicaSet>> {
         let mut new = new_replica_set(&self.deployment, next_revision, self.settings)?;
         let wanted = sizes::wanted(old.iter().map(Arc::as_ref));
-        let size = rolling::new_size(&self.deployment, wanted, 0)?;
-        new.replicas = flip!("created-at-full-size", size, self.deployment.replicas());
+        new.replicas = rolling::new_size(&self.deployment, wanted, 0)?;
         new.object["spec"]["replicas"] = new.replicas.into();
         let (name, replicas) = (new.name.clone(), new.replicas);
         let created = ReplicaSet::read(new.object.clone()).map_err(PlanError::from)?;
@@ -76,7 +75,6 @@ pub fn plan_after_conflict(
         return Taken::LookAgain;
     }
     let mut sync = Sync::new(observed, now, settings);
-    flip!("collision-uncounted", (), return Taken::LookAgain);
     let mut status = deployment.status.clone();
     status.collision_count = Some(status.collision_count.unwrap_or(0).wrapping_add(1));
     // The only write of this plan, so it cannot be out of date.
@@ -135,7 +133,7 @@ fn new_replica_set(
     let name = replica_set_name(&deployment.meta.name, &hash);
     let template = with_label(template, names::POD_TEMPLATE_HASH, &hash);
     let mut selector = raw["spec"]["selector"].take();
-    flip!("created-without-hash", selector["matchLabels"][names::POD_TEMPLATE_HASH] = hash.into(), ());
+    selector["matchLabels"][names::POD_TEMPLATE_HASH] = hash.into();
     let mut annotations = revision::update(deployment, &Default::default(), next_revision).set;
     annotations.extend(sizes_annotations(deployment));
     let mut object = json!({

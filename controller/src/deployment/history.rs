@@ -13,27 +13,24 @@ use crate::model::ReplicaSet;
 
 impl Sync<'_> {
     pub(super) fn clean_up(&mut self, old: &[Arc<ReplicaSet>]) {
-        let Some(limit) = flip!("clean-up-never", self.deployment.history_limit(), None::<i32>) else {
+        let Some(limit) = self.deployment.history_limit() else {
             return;
         };
         let mut candidates: Vec<&Arc<ReplicaSet>> = old.iter().filter(|rs| !rs.meta.is_deleting()).collect();
-        let excess =
-            candidates.len().saturating_sub(usize::try_from(limit).unwrap_or(0) + flip!("history-one-too-many", 0, 1));
+        let excess = candidates.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
         if excess == 0 {
             return;
         }
         candidates.sort_by(|a, b| {
             let by_age = a.meta.age_order().cmp(&b.meta.age_order());
-            match flip!("history-in-creation-order", (a.revision(), b.revision()), (None::<i64>, None::<i64>)) {
+            match (a.revision(), b.revision()) {
                 (Some(left), Some(right)) => left.cmp(&right).then(by_age),
                 _ => by_age,
             }
         });
-        let is_done = |rs: &ReplicaSet| rs.status.replicas == 0 && rs.spec.replicas == 0;
-        flip!("history-passes-over", (), candidates.retain(|rs| is_done(rs)));
         for rs in candidates.into_iter().take(excess) {
-            let done = flip!("history-deletes-busy", is_done(rs), true);
-            if done && rs.meta.generation <= rs.status.observed_generation {
+            let is_done = rs.status.replicas == 0 && rs.spec.replicas == 0;
+            if is_done && rs.meta.generation <= rs.status.observed_generation {
                 self.push(Action::DeleteReplicaSet { name: rs.meta.name.clone() });
             }
         }

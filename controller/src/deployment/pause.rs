@@ -10,14 +10,13 @@ use crate::model::{Condition, names};
 
 impl Sync<'_> {
     pub(super) fn note_pause(&mut self) -> Flow<()> {
-        flip!("pause-unnoted", (), return Ok(()));
         if self.deployment.progress_deadline().is_none() {
             return Ok(());
         }
         let kind = names::condition::PROGRESSING;
         let reason =
             Condition::find(&self.deployment.status.conditions, kind).map(|condition| condition.reason.as_str());
-        if flip!("pause-hides-deadline", reason == Some(names::reason::TIMED_OUT), false) {
+        if reason == Some(names::reason::TIMED_OUT) {
             return Ok(());
         }
         let noted = reason == Some(names::reason::PAUSED);

@@ -18,7 +18,7 @@ impl Sync<'_> {
     pub(super) fn report_progress(&mut self, sets: &Sets) -> Flow<()> {
         let mut status = self.counts(sets);
         self.judge_progress(&mut status, sets);
-        flip!("failure-not-copied", copy_failure(&mut status, sets), ());
+        copy_failure(&mut status, sets);
         if status == self.deployment.status {
             self.plan.requeue = self.until_deadline(&status);
             return Ok(());
@@ -56,7 +56,7 @@ impl Sync<'_> {
             if let Some(current) = current.filter(|current| current.status == names::status::TRUE) {
                 condition.last_transition_time = current.last_transition_time;
             }
-            flip!("deadline-not-renewed", Condition::remove(&mut status.conditions, kind), ());
+            Condition::remove(&mut status.conditions, kind);
             Condition::set(&mut status.conditions, condition);
         } else if self.is_timed_out(status) {
             let message = format!("{subject} has timed out progressing.");
@@ -83,7 +83,7 @@ impl Sync<'_> {
         match condition.reason.as_str() {
             names::reason::NEW_REPLICA_SET_AVAILABLE => false,
             names::reason::TIMED_OUT => true,
-            _ => flip!("deadline-ignored", self.left(condition).is_some_and(|left| left.is_negative()), false),
+            _ => self.left(condition).is_some_and(|left| left.is_negative()),
         }
     }
 

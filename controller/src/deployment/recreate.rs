@@ -19,8 +19,7 @@ impl Sync<'_> {
         for rs in sets.active_old() {
             scaled |= self.resize(&rs, 0)?.0;
         }
-        let waits = flip!("recreate-does-not-wait", true, false);
-        if scaled || waits && old_pods_running(&sets, owned, &self.observed.pods) {
+        if scaled || old_pods_running(&sets, owned, &self.observed.pods) {
             return self.report_progress(&sets);
         }
         if sets.new.is_none() {
@@ -42,11 +41,9 @@ fn old_pods_running(sets: &Sets, owned: &[Arc<ReplicaSet>], pods: &[Pod]) -> boo
     if sizes::existing(sets.old.iter().map(Arc::as_ref)) > 0 {
         return true;
     }
-    flip!("recreate-forgets-terminating", (), return false);
     let new = sets.new.as_ref().map(|rs| rs.meta.uid.as_str());
     pods.iter().any(|pod| {
         let owner = pod.controller.as_ref().map(|owner| owner.uid.as_str());
-        let runs = flip!("recreate-waits-for-the-ended", !pod.has_ended(), true);
-        owner != new && runs && owned.iter().any(|rs| Some(rs.meta.uid.as_str()) == owner)
+        owner != new && !pod.has_ended() && owned.iter().any(|rs| Some(rs.meta.uid.as_str()) == owner)
     })
 }

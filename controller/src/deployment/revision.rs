@@ -36,7 +36,7 @@ pub(super) fn second_highest<'a>(all: impl IntoIterator<Item = &'a ReplicaSet>) 
             second = revision;
         }
     }
-    flip!("rollback-to-current", second, first)
+    second
 }
 
 /// What the new ReplicaSet's annotations lack: the user's, and a revision above all others. A revision that it had before goes
@@ -66,11 +66,10 @@ pub(super) fn update_within(
             Err(_) => return Update { set, counts: false },
         },
     };
-    if flip!("revision-not-raised", number < next, number == 0) {
+    if number < next {
         set.insert(names::REVISION.to_owned(), next.to_string());
         if let Some(before) = before
             && let Some(history) = remember(current.get(names::REVISION_HISTORY), before, limit)
-            && flip!("revision-history-lost", true, false)
         {
             set.insert(names::REVISION_HISTORY.to_owned(), history);
         }
@@ -80,9 +79,7 @@ pub(super) fn update_within(
 
 /// Whether an annotation of the Deployment is its ReplicaSet's as well.
 fn is_copied(key: &str) -> bool {
-    let copied = !names::NOT_COPIED.contains(&key);
-    let copied = flip!("annotations-not-copied", copied, false);
-    flip!("every-annotation-copied", copied, copied || key.starts_with("kubectl"))
+    !names::NOT_COPIED.contains(&key)
 }
 
 /// The history with one more revision at its end; the oldest go where it would be too long.

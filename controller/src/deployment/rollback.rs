@@ -37,10 +37,9 @@ impl Sync<'_> {
         // The Deployment takes the ReplicaSet's user annotations, or else the ReplicaSet would be given the Deployment's.
         let never_copied = |key: &str| names::NOT_COPIED.contains(&key);
         let annotations = Arc::make_mut(&mut self.deployment.meta.annotations);
-        let taken = flip!("rollback-keeps-annotations", true, false);
-        annotations.retain(|key, _| never_copied(key) || !taken);
+        annotations.retain(|key, _| never_copied(key));
         let of_target = BTreeMap::clone(&target.meta.annotations);
-        annotations.extend(of_target.into_iter().filter(|(key, _)| taken && !never_copied(key)));
+        annotations.extend(of_target.into_iter().filter(|(key, _)| !never_copied(key)));
         let template = without_label(target.template().value(), names::POD_TEMPLATE_HASH);
         self.write_deployment(Some(template))?;
         let message = format!("Rolled back deployment {name:?} to revision {revision}");
@@ -56,7 +55,7 @@ impl Sync<'_> {
     fn write_deployment(&mut self, template: Option<serde_json::Value>) -> Flow<()> {
         self.claim_deployment_write()?;
         let mut annotations = BTreeMap::clone(&self.deployment.meta.annotations);
-        flip!("rollback-asks-again", annotations.remove(names::ROLLBACK_TO), None::<String>);
+        annotations.remove(names::ROLLBACK_TO);
         self.push(Action::UpdateDeployment(DeploymentChange { template, annotations }));
         Ok(())
     }

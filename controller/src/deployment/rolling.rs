@@ -19,13 +19,8 @@ impl Sync<'_> {
     pub(super) fn roll_out_rolling(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<()> {
         let sets = self.find_sets(owned, true)?;
         let Some(new) = sets.new.clone() else { return Ok(()) };
-        let moved = flip!(
-            "down-before-up",
-            self.size_new(&sets, &new)? || self.reduce_old(&sets, &new)?,
-            self.reduce_old(&sets, &new)? || self.size_new(&sets, &new)?
-        );
-        let complete = flip!("clean-up-at-once", self.is_complete(&self.deployment.status), true);
-        if !moved && complete {
+        let moved = self.size_new(&sets, &new)? || self.reduce_old(&sets, &new)?;
+        if !moved && self.is_complete(&self.deployment.status) {
             self.clean_up(&sets.old);
         }
         self.report_progress(&sets)
@@ -34,11 +29,8 @@ impl Sync<'_> {
     /// Brings the new ReplicaSet as far up as the surge allows, or down to what is asked for.
     pub(super) fn size_new(&mut self, sets: &Sets, new: &Arc<ReplicaSet>) -> Flow<bool> {
         let (current, wanted) = (new.spec.replicas, self.deployment.replicas());
-        let size = if current >= wanted {
-            flip!("new-never-shrinks", wanted, current)
-        } else {
-            new_size(&self.deployment, sizes::wanted(sets.all()), current)?
-        };
+        let size =
+            if current >= wanted { wanted } else { new_size(&self.deployment, sizes::wanted(sets.all()), current)? };
         Ok(self.resize(new, size)?.0)
     }
 
@@ -51,14 +43,14 @@ impl Sync<'_> {
             return Ok(false);
         }
         // New pods that are not available yet are already spent: taking an old pod for one of them would lose two.
-        let spent = flip!("spent-forgotten", new.spec.replicas.wrapping_sub(new.status.available_replicas), 0);
+        let spent = new.spec.replicas.wrapping_sub(new.status.available_replicas);
         let minimum = sizes::min_available(&self.deployment);
         let most = sizes::wanted(sets.all()).wrapping_sub(minimum).wrapping_sub(spent);
         if most <= 0 {
             return Ok(false);
         }
         let reduced = self.forgiving(|sync| {
-            let (old, unhealthy) = flip!("unhealthy-kept", sync.reduce_unhealthy(old, most)?, (old, 0));
+            let (old, unhealthy) = sync.reduce_unhealthy(old, most)?;
             let healthy = sync.reduce_healthy(&old, new, minimum)?;
             Ok(unhealthy.wrapping_add(healthy) > 0)
         });
@@ -75,7 +67,6 @@ impl Sync<'_> {
         most: i32,
     ) -> Flow<(Vec<Arc<ReplicaSet>>, i32)> {
         let mut total = 0;
-        flip!("unhealthy-newest-first", (), old.reverse());
         for rs in &mut old {
             if total >= most {
                 break;
@@ -87,14 +78,13 @@ impl Sync<'_> {
             if unhealthy < 0 {
                 // The status lags behind an earlier cut. Upstream computes a cut of less than nothing, calls that an invalid
                 // request, and scales no old ReplicaSet in this sync.
-                flip!("lagging-status-ignored", return Err(End::OutOfDate), continue);
+                return Err(End::OutOfDate);
             }
-            let cut = flip!("unhealthy-beyond-budget", unhealthy.min(most - total), unhealthy);
+            let cut = unhealthy.min(most - total);
             let (_, reduced) = self.resize(rs, rs.spec.replicas - cut)?;
             *rs = reduced;
             total += cut;
         }
-        flip!("unhealthy-newest-first", (), old.reverse());
         Ok((old, total))
     }
 
@@ -103,7 +93,6 @@ impl Sync<'_> {
         let available = sizes::available(old.iter().chain([new]).map(Arc::as_ref));
         let budget = available.wrapping_sub(minimum);
         let mut total = 0;
-        let old: Vec<_> = flip!("healthy-newest-first", old.iter().collect(), old.iter().rev().collect());
         for rs in old {
             if total >= budget {
                 break;
@@ -130,12 +119,7 @@ pub(super) fn new_size(deployment: &Deployment, all: i32, current: i32) -> Resul
         return Err(PlanError::Strategy(strategy.kind.clone()));
     }
     // The surge alone, not both bounds: here nothing is rounded up to one.
-    let surge = strategy
-        .rolling_update
-        .max_surge
-        .as_ref()
-        .ok_or(ModelError::NoBound)?
-        .of(replicas, flip!("surge-rounded-down", Round::Up, Round::Down))?;
+    let surge = strategy.rolling_update.max_surge.as_ref().ok_or(ModelError::NoBound)?.of(replicas, Round::Up)?;
     let most = replicas.wrapping_add(surge);
     if all >= most {
         return Ok(current);

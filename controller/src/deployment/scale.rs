@@ -6,6 +6,7 @@
 //! Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `scale/three-active-in-proportion`, `scale/saturated`,
 //! `pause/template-and-scale`, `pause/scale-to-zero`, `pause/history`.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::create::sizes_annotations;
@@ -29,18 +30,14 @@ impl Sync<'_> {
             .all()
             .filter(|rs| rs.is_active())
             .filter_map(|rs| rs.count_annotation(names::DESIRED_REPLICAS))
-            .any(|desired| flip!("scaling-unnoticed", desired != replicas, false)))
+            .any(|desired| desired != replicas))
     }
 
     /// Scales, cleans up if paused, and reports, without judging progress (upstream: `sync`).
     pub(super) fn scale_and_report(&mut self, owned: &[Arc<ReplicaSet>]) -> Flow<()> {
         let sets = self.find_sets(owned, false)?;
-        let scales = flip!("pause-stops-scaling", true, !self.deployment.spec.paused);
-        if scales {
-            self.scale(&sets)?;
-        }
-        let cleans = flip!("pause-keeps-history", self.deployment.spec.paused, false);
-        if cleans && self.rollback_request().is_none() {
+        self.scale(&sets)?;
+        if self.deployment.spec.paused && self.rollback_request().is_none() {
             self.clean_up(&sets.old);
         }
         self.write_counts(&sets)
@@ -66,7 +63,7 @@ impl Sync<'_> {
             }
             return Ok(());
         }
-        if flip!("recreate-in-proportion", self.deployment.spec.strategy.is_rolling(), true) {
+        if self.deployment.spec.strategy.is_rolling() {
             for (rs, size) in proportions(&self.deployment, active, self.settings.compatibility) {
                 self.resize_and_annotate(&rs, size, true)?;
             }
@@ -85,13 +82,12 @@ impl Sync<'_> {
         let resized = current != size;
         let mut annotations = std::collections::BTreeMap::from(sizes_annotations(&self.deployment));
         annotations.retain(|name, value| rs.annotation(name) != Some(value));
-        flip!("sizes-not-annotated", (), annotations.clear());
         if !resized && (!refresh || annotations.is_empty()) {
             return Ok((false, rs.clone()));
         }
         let change = ReplicaSetChange { replicas: resized.then_some(size), annotations, ..Default::default() };
         let answer = self.update_replica_set(rs, change)?;
-        if resized && flip!("scaled-in-silence", true, false) {
+        if resized {
             let direction = if current < size { "up" } else { "down" };
             let name = &rs.meta.name;
             let message = format!("Scaled {direction} replica set {name} from {current} to {size}");
@@ -103,7 +99,6 @@ impl Sync<'_> {
 
 /// Whether the new ReplicaSet has all pods, knows that it should, and all are available (upstream: `IsSaturated`).
 fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
-    flip!("saturation-ignored", (), return false);
     let replicas = deployment.replicas();
     let desired = new.annotation(names::DESIRED_REPLICAS).and_then(|text| text.parse::<i64>().ok());
     new.spec.replicas == replicas
@@ -120,15 +115,7 @@ fn proportions(
 ) -> Vec<(Arc<ReplicaSet>, i32)> {
     let allowed = if deployment.replicas() > 0 { sizes::max_replicas(deployment) } else { 0 };
     let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
-    active.sort_by(|a, b| {
-        let by_age = a.meta.age_order().cmp(&b.meta.age_order());
-        let by_age = if to_add > 0 {
-            flip!("oldest-grows-first", by_age.reverse(), by_age)
-        } else {
-            flip!("oldest-shrinks-last", by_age, by_age.reverse())
-        };
-        b.spec.replicas.cmp(&a.spec.replicas).then(by_age)
-    });
+    active.sort_by(|a, b| share_order(a, b, to_add));
     let mut added = 0_i32;
     let mut sized: Vec<_> = active
         .into_iter()
@@ -140,16 +127,26 @@ fn proportions(
         })
         .collect();
     if to_add != 0
-        && let Some((_, size)) = flip!("leftover-to-last", sized.first_mut(), sized.last_mut())
+        && let Some((_, size)) = sized.first_mut()
     {
         *size = size.wrapping_add(to_add.wrapping_sub(added)).max(0);
     }
     sized
 }
 
+/// Which of two ReplicaSets gets its share first.
+fn share_order(a: &ReplicaSet, b: &ReplicaSet, to_add: i32) -> Ordering {
+    let by_age = a.meta.age_order().cmp(&b.meta.age_order());
+    let by_age = if to_add > 0 { by_age.reverse() } else { by_age };
+    b.spec.replicas.cmp(&a.spec.replicas).then(by_age)
+}
+
 /// What one ReplicaSet gains or loses, within what is left (upstream: `GetReplicaSetProportion`).
 fn share(deployment: &Deployment, rs: &ReplicaSet, to_add: i32, added: i32, compatibility: Compatibility) -> i32 {
-    if rs.spec.replicas == 0 || to_add == 0 || to_add == added {
+    if rs.spec.replicas == 0 {
+        return 0;
+    }
+    if to_add == 0 || to_add == added {
         return 0;
     }
     let left = to_add.wrapping_sub(added);
@@ -165,12 +162,11 @@ pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet, compatibility: 
     }
     // Without a usable annotation, the pods that there are stand in for the old total.
     let before = rs.count_annotation(names::MAX_REPLICAS).filter(|before| *before != 0);
-    let before = flip!("max-annotation-ignored", before, None::<i32>).unwrap_or(deployment.status.replicas);
+    let before = before.unwrap_or(deployment.status.replicas);
     if before == 0 {
         return 0;
     }
     let scaled = mended::product(size, sizes::max_replicas(deployment), compatibility) / f64::from(before);
-    let half = flip!("shares-rounded-down", 0.5, 0.0);
-    let rounded = if scaled < 0.0 { scaled - half } else { scaled + half };
+    let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
     (rounded as i32).wrapping_sub(size)
 }

@@ -41,7 +41,7 @@ impl Sync<'_> {
     pub(super) fn find_sets(&mut self, owned: &[Arc<ReplicaSet>], create: bool) -> Flow<Sets> {
         let template = self.deployment.template();
         let mut same = owned.iter().filter(|rs| rs.template().is_same(template));
-        let new = flip!("newest-twin-is-new", same.next(), same.next_back()).cloned();
+        let new = same.next().cloned();
         let old: Vec<_> =
             owned.iter().filter(|rs| new.as_ref().is_none_or(|new| new.meta.uid != rs.meta.uid)).cloned().collect();
         let next_revision = revision::highest(old.iter().map(Arc::as_ref)).wrapping_add(1);
@@ -56,8 +56,7 @@ impl Sync<'_> {
     fn refresh_new(&mut self, rs: &Arc<ReplicaSet>, next_revision: i64) -> Flow<Arc<ReplicaSet>> {
         let update = revision::update(&self.deployment, &rs.meta.annotations, next_revision);
         let wanted = self.deployment.spec.min_ready_seconds;
-        let behind = flip!("min-ready-seconds-kept", rs.spec.min_ready_seconds != wanted, false);
-        let ready_seconds = behind.then_some(wanted);
+        let ready_seconds = (rs.spec.min_ready_seconds != wanted).then_some(wanted);
         if update.counts || ready_seconds.is_some() {
             let change =
                 ReplicaSetChange { min_ready_seconds: ready_seconds, annotations: update.set, ..Default::default() };
@@ -84,7 +83,6 @@ impl Sync<'_> {
         if annotations.get(names::REVISION).map_or("", String::as_str) == revision {
             return false;
         }
-        flip!("revision-unread", (), return false);
         let annotations = Arc::make_mut(&mut self.deployment.meta.annotations);
         annotations.insert(names::REVISION.to_owned(), revision.to_owned());
         true

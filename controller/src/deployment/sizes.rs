@@ -20,8 +20,7 @@ pub fn max_unavailable(deployment: &Deployment) -> i32 {
     if !deployment.spec.strategy.is_rolling() || replicas == 0 {
         return 0;
     }
-    fence_posts(&deployment.spec.strategy, replicas)
-        .map_or(0, |(_, unavailable)| flip!("unavailable-beyond-replicas", unavailable.min(replicas), unavailable))
+    fence_posts(&deployment.spec.strategy, replicas).map_or(0, |(_, unavailable)| unavailable.min(replicas))
 }
 
 /// Both bounds together: surge rounds up, unavailable rounds down, and if nothing could then move, one pod may be unavailable
@@ -32,16 +31,13 @@ pub fn max_unavailable(deployment: &Deployment) -> i32 {
 pub fn fence_posts(strategy: &Strategy, replicas: i32) -> Result<(i32, i32), ModelError> {
     let bound = |bound: &Option<IntOrPercent>, round| bound.as_ref().map_or(Ok(0), |bound| bound.of(replicas, round));
     let surge = bound(&strategy.rolling_update.max_surge, Round::Up)?;
-    let round = flip!("unavailable-rounded-up", Round::Down, Round::Up);
-    let unavailable = bound(&strategy.rolling_update.max_unavailable, round)?;
-    let least = flip!("nothing-may-move", 1, 0);
-    Ok((surge, if surge == 0 && unavailable == 0 { least } else { unavailable }))
+    let unavailable = bound(&strategy.rolling_update.max_unavailable, Round::Down)?;
+    Ok((surge, if surge == 0 && unavailable == 0 { 1 } else { unavailable }))
 }
 
 /// What is asked for and the surge: what `max-replicas` says.
 pub fn max_replicas(deployment: &Deployment) -> i32 {
-    let surge = flip!("max-replicas-without-surge", max_surge(deployment), 0);
-    deployment.replicas().wrapping_add(surge)
+    deployment.replicas().wrapping_add(max_surge(deployment))
 }
 
 /// Fewest pods that must be available.

@@ -24,8 +24,7 @@ impl Sync<'_> {
         let deployment = &self.deployment;
         let available = sizes::available(sets.all());
         let mut conditions = deployment.status.conditions.clone();
-        let least = flip!("availability-strict", sizes::min_available(deployment), deployment.replicas());
-        let (status, reason, message) = if available >= least {
+        let (status, reason, message) = if available >= sizes::min_available(deployment) {
             (names::status::TRUE, names::reason::MINIMUM_AVAILABLE, "Deployment has minimum availability.")
         } else {
             (names::status::FALSE, names::reason::MINIMUM_UNAVAILABLE, "Deployment does not have minimum availability.")
@@ -33,23 +32,13 @@ impl Sync<'_> {
         let kind = names::condition::AVAILABLE;
         Condition::set(&mut conditions, Condition::new(kind, status, reason, message, self.now));
         DeploymentStatus {
-            observed_generation: deployment.meta.generation - flip!("generation-late", 0, 1),
+            observed_generation: deployment.meta.generation,
             replicas: sizes::existing(sets.all()),
-            updated_replicas: flip!(
-                "updated-is-all",
-                sizes::existing(sets.new.as_deref()),
-                sizes::existing(sets.all())
-            ),
-            ready_replicas: flip!("ready-of-new-only", sizes::ready(sets.all()), sizes::ready(sets.new.as_deref())),
+            updated_replicas: sizes::existing(sets.new.as_deref()),
+            ready_replicas: sizes::ready(sets.all()),
             available_replicas: available,
-            unavailable_replicas: flip!("unavailable-of-desired", sizes::wanted(sets.all()), deployment.replicas())
-                .wrapping_sub(available)
-                .max(0),
-            terminating_replicas: if flip!("terminating-unreported", self.settings.terminating_replicas, false) {
-                terminating(sets.all())
-            } else {
-                None
-            },
+            unavailable_replicas: sizes::wanted(sets.all()).wrapping_sub(available).max(0),
+            terminating_replicas: if self.settings.terminating_replicas { terminating(sets.all()) } else { None },
             collision_count: deployment.status.collision_count,
             conditions,
         }
@@ -59,8 +48,8 @@ impl Sync<'_> {
     pub(super) fn is_complete(&self, status: &DeploymentStatus) -> bool {
         let replicas = self.deployment.replicas();
         status.updated_replicas == replicas
-            && flip!("complete-with-old", status.replicas == replicas, true)
-            && flip!("complete-too-soon", status.available_replicas == replicas, true)
+            && status.replicas == replicas
+            && status.available_replicas == replicas
             && status.observed_generation >= self.deployment.meta.generation
     }
 }

@@ -12,8 +12,6 @@ use jiff::Timestamp;
 
 use super::PlanError;
 use super::plan::{Action, Event, EventKind, Observed, OnError, Plan, ReplicaSetChange, StatusChange, Step};
-#[cfg(feature = "mutants")]
-use crate::model::Condition;
 use crate::model::{Deployment, DeploymentStatus, ReplicaSet, names};
 use crate::settings::Settings;
 
@@ -75,7 +73,7 @@ impl<'a> Sync<'a> {
             return self.write_counts(&sets);
         }
         self.note_pause()?;
-        if flip!("pause-forgotten", self.deployment.spec.paused, false) {
+        if self.deployment.spec.paused {
             return self.scale_and_report(&owned);
         }
         if let Some(revision) = self.rollback_request() {
@@ -84,12 +82,6 @@ impl<'a> Sync<'a> {
         if self.is_scaling_event(&owned)? {
             return self.scale_and_report(&owned);
         }
-        flip!("stalled-gives-up", (), {
-            let progressing = Condition::find(&self.deployment.status.conditions, names::condition::PROGRESSING);
-            if progressing.is_some_and(|condition| condition.reason == names::reason::TIMED_OUT) {
-                return self.scale_and_report(&owned);
-            }
-        });
         let strategy = &self.deployment.spec.strategy;
         if strategy.is_recreate() {
             self.roll_out_recreate(&owned)

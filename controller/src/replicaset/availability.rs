@@ -14,7 +14,6 @@ use crate::model::{Pod, ReplicaSetStatus};
 /// Whether a pod has been ready for so many seconds.
 pub(super) fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
     let traits = pod.traits();
-    let seconds = flip!("available-at-once", seconds, 0);
     traits.ready && (seconds == 0 || traits.ready_since.is_some_and(|since| nanoseconds_left(since, seconds, now) <= 0))
 }
 
@@ -45,10 +44,15 @@ pub(super) fn next_check(pods: &[Arc<Pod>], seconds: i32, told: Timestamp, now: 
 
 /// For a pod that is ready and not yet available: how long it is not, and since when it is ready.
 fn waits(pod: &Pod, seconds: i32, now: Timestamp) -> Option<(i128, Timestamp)> {
-    let traits = pod.traits();
-    let since = traits.ready_since.filter(|_| traits.ready && seconds > 0)?;
+    let since = waited_since(pod, seconds)?;
     let left = nanoseconds_left(since, seconds, now);
     (left > 0).then_some((left, since))
+}
+
+/// Since when a pod is ready, where it has to be for a time.
+fn waited_since(pod: &Pod, seconds: i32) -> Option<Timestamp> {
+    let traits = pod.traits();
+    traits.ready_since.filter(|_| traits.ready && seconds > 0)
 }
 
 fn nanoseconds_left(since: Timestamp, seconds: i32, now: Timestamp) -> i128 {

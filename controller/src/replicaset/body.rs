@@ -19,7 +19,7 @@ pub(super) fn pod(rs: &ReplicaSet) -> Option<Value> {
     };
     let mut metadata = json!({
         "generateName": format!("{}-", rs.meta.name),
-        "labels": flip!("selected-labels-only", part("labels"), rs.raw().pointer("/spec/selector/matchLabels").cloned())?,
+        "labels": part("labels")?,
         "ownerReferences": [owner_reference(&rs.meta)],
     });
     for field in ["annotations", "finalizers"] {

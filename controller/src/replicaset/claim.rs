@@ -16,10 +16,7 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
     // A selector without meaning ends the sync even where there is nothing to select from.
     rs.selects(&BTreeMap::new())?;
     let (mut claims, mut active) = (Vec::new(), Vec::new());
-    let counts = |pod: &Pod| {
-        let alive = flip!("failed-pods-count", !pod.has_ended(), true);
-        alive && flip!("terminating-pods-count", !pod.traits().deleting, true)
-    };
+    let counts = |pod: &Pod| !pod.has_ended() && !pod.traits().deleting;
     for pod in pods.iter().filter(|pod| counts(pod)) {
         let traits = pod.traits();
         let place = || (pod.name.clone(), traits.uid.clone());
@@ -28,13 +25,11 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
             Some(owner) if owner.uid != rs.meta.uid => {}
             Some(_) if matches => active.push(pod.clone()),
             Some(_) if rs.meta.is_deleting() => {}
-            Some(_) if flip!("pods-not-released", false, true) => active.push(pod.clone()),
             Some(_) => {
                 let (name, uid) = place();
                 claims.push(Claim::Release { name, uid });
             }
-            None if flip!("pod-labels-ignored", !matches, false) || rs.meta.is_deleting() => {}
-            None if flip!("pods-not-adopted", false, true) => {}
+            None if !matches || rs.meta.is_deleting() => {}
             None => {
                 let (name, uid) = place();
                 claims.push(Claim::Adopt { name, uid });
@@ -49,6 +44,5 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
 pub(super) fn terminating(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> usize {
     let own = |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.uid == rs.meta.uid);
     let matches = |pod: &Pod| rs.selects(&pod.traits().labels).unwrap_or(false);
-    let count = pods.iter().filter(|pod| pod.is_terminating() && own(pod) && matches(pod)).count();
-    flip!("terminating-pods-unreported", count, 0)
+    pods.iter().filter(|pod| pod.is_terminating() && own(pod) && matches(pod)).count()
 }

@@ -22,7 +22,7 @@ pub(super) fn with_failure(rs: &ReplicaSet, active: usize, failure: Option<&str>
             condition.last_update_time = None;
             Condition::set(&mut conditions, condition);
         }
-        (None, Some(_)) => flip!("failure-stays", Condition::remove(&mut conditions, kind), ()),
+        (None, Some(_)) => Condition::remove(&mut conditions, kind),
         _ => {}
     }
     conditions

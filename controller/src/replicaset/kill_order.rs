@@ -47,30 +47,28 @@ pub struct Contender<'a> {
 pub fn compare(a: Contender<'_>, b: Contender<'_>, now: Timestamp) -> Ordering {
     let (left, right) = (a.pod.traits(), b.pod.traits());
     let has_node = |traits: &PodTraits| !traits.node.is_empty();
-    let both_ready = left.ready && right.ready;
-    let by_node = has_node(left).cmp(&has_node(right));
-    let mut order = flip!("kill-order-without-node", by_node, Ordering::Equal);
-    let by_phase = phase_order(&a.pod.phase).cmp(&phase_order(&b.pod.phase));
-    order = order.then(flip!("kill-order-without-phase", by_phase, Ordering::Equal));
-    let by_ready = left.ready.cmp(&right.ready);
-    order = order.then(flip!("kill-order-ready-reversed", by_ready, by_ready.reverse()));
-    let by_cost = left.deletion_cost.cmp(&right.deletion_cost);
-    order = order.then(flip!("kill-order-cost-reversed", by_cost, by_cost.reverse()));
-    order = order.then(flip!("kill-order-without-rank", b.rank.cmp(&a.rank), Ordering::Equal));
+    let order = has_node(left)
+        .cmp(&has_node(right))
+        .then(phase_order(&a.pod.phase).cmp(&phase_order(&b.pod.phase)))
+        .then(left.ready.cmp(&right.ready))
+        .then(left.deletion_cost.cmp(&right.deletion_cost))
+        .then(b.rank.cmp(&a.rank));
+    if order.is_ne() {
+        return order;
+    }
     let ages = |a: Option<Timestamp>, b| younger_first(a, b, (&left.uid, &right.uid), now);
-    let both_ready = flip!("kill-order-without-ready-time", both_ready, false);
-    if order.is_eq() && both_ready && left.ready_since != right.ready_since {
+    if both_ready(left, right) && left.ready_since != right.ready_since {
         return ages(left.ready_since, right.ready_since);
     }
-    let by_restarts = right.restarts.cmp(&left.restarts);
-    let by_restarts = flip!("kill-order-restarts-reversed", by_restarts, by_restarts.reverse());
-    order = order.then(flip!("kill-order-without-restarts", by_restarts, Ordering::Equal));
-    let by_sidecars = right.sidecar_restarts.cmp(&left.sidecar_restarts);
-    order = order.then(flip!("kill-order-without-sidecars", by_sidecars, Ordering::Equal));
-    if order.is_eq() && left.created != right.created {
+    let by_restarts = right.restarts.cmp(&left.restarts).then(right.sidecar_restarts.cmp(&left.sidecar_restarts));
+    if by_restarts.is_eq() && left.created != right.created {
         return ages(left.created, right.created);
     }
-    order
+    by_restarts
+}
+
+fn both_ready(left: &PodTraits, right: &PodTraits) -> bool {
+    left.ready && right.ready
 }
 
 /// What upstream does not know ranks with what is pending.
@@ -84,9 +82,8 @@ fn phase_order(phase: &str) -> u8 {
 
 /// Of two unequal times the one that goes first: none at all, or the lower step, or within one step the smaller UID.
 fn younger_first(a: Option<Timestamp>, b: Option<Timestamp>, uids: (&str, &str), now: Timestamp) -> Ordering {
-    let (Some(a), Some(b)) = (a, b) else { return flip!("kill-order-unknown-last", a.cmp(&b), b.cmp(&a)) };
-    let by_step = flip!("kill-order-exact-times", step(a, now).cmp(&step(b, now)), b.cmp(&a));
-    by_step.then_with(|| flip!("kill-order-uids-reversed", uids.0.cmp(uids.1), uids.1.cmp(uids.0)))
+    let (Some(a), Some(b)) = (a, b) else { return a.cmp(&b) };
+    step(a, now).cmp(&step(b, now)).then_with(|| uids.0.cmp(uids.1))
 }
 
 /// The step that an age is on: the whole part of the binary logarithm of its nanoseconds; −1 for what is yet to come
@@ -95,10 +92,9 @@ fn younger_first(a: Option<Timestamp>, b: Option<Timestamp>, uids: (&str, &str),
 /// The same floating point operations as Go's, so that the last nanoseconds before a step fall to the same side.
 pub(super) fn step(time: Timestamp, now: Timestamp) -> i64 {
     // Go's durations end at some 292 years.
-    let unit = flip!("kill-order-scale-of-seconds", 1, 1_000_000_000);
-    let age = i64::try_from((now.as_nanosecond() - time.as_nanosecond()) / unit).unwrap_or(i64::MAX);
+    let age = i64::try_from(now.as_nanosecond() - time.as_nanosecond()).unwrap_or(i64::MAX);
     if age <= 0 {
-        return flip!("kill-order-future-is-old", -1, i64::MAX);
+        return -1;
     }
     // As a fraction from 0.5 up to 1 and a power of two.
     const MANTISSA: u32 = 52;

@@ -102,8 +102,7 @@ pub struct Report {
 pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result<Plan, ModelError> {
     let rs = &observed.replica_set;
     let (claims, active) = claim::claim(rs, &observed.pods)?;
-    let may_manage = flip!("expectations-ignored", observed.may_manage, true);
-    let work = if !may_manage || rs.meta.is_deleting() {
+    let work = if !observed.may_manage || rs.meta.is_deleting() {
         Work::Rest
     } else {
         match need(active.len(), rs.spec.replicas) {

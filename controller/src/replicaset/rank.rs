@@ -14,9 +14,7 @@ use crate::model::{Pod, ReplicaSet};
 pub(super) fn crowds<'a>(siblings: &[Arc<ReplicaSet>], neighbours: &'a [Arc<Pod>]) -> BTreeMap<&'a str, usize> {
     let mut crowds = BTreeMap::new();
     let related = |pod: &Pod| siblings.iter().any(|rs| rs.selects(&pod.traits().labels).unwrap_or(false));
-    let counts = |pod: &Pod| flip!("rank-of-ready-only", pod.is_active(), pod.is_active() && pod.traits().ready);
-    let related = |pod: &Pod| flip!("rank-of-strangers", related(pod), true);
-    for pod in neighbours.iter().filter(|pod| counts(pod) && related(pod)) {
+    for pod in neighbours.iter().filter(|pod| pod.is_active() && related(pod)) {
         *crowds.entry(pod.traits().node.as_str()).or_default() += 1;
     }
     crowds

@@ -26,9 +26,7 @@ pub(super) fn status(
     let labels = if active.is_empty() { None } else { rs.template().labels() };
     ReplicaSetStatus {
         replicas: number(active.len()),
-        fully_labeled_replicas: count(&|pod| {
-            flip!("fully-labelled-is-all", is_fully_labeled(pod, labels.as_ref()), true)
-        }),
+        fully_labeled_replicas: count(&|pod| is_fully_labeled(pod, labels.as_ref())),
         ready_replicas: count(&|pod| pod.traits().ready),
         available_replicas: count(&|pod| availability::is_available(pod, seconds, now)),
         terminating_replicas: terminating.map(number),

@@ -25,7 +25,7 @@ pub(super) fn choose<'a>(
     count: usize,
     now: Timestamp,
 ) -> Vec<&'a Pod> {
-    if flip!("kill-order-forgotten", count >= active.len(), true) {
+    if count >= active.len() {
         return active.iter().take(count).map(Arc::as_ref).collect();
     }
     choose_ranked(active, &crowds(siblings, neighbours), count, now)

@@ -247,7 +247,7 @@ impl Agent {
                     let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(minded.failures)).min(LONGEST_WAIT);
                     minded.failures = minded.failures.saturating_add(1);
                     let again = at.saturating_add(wait.unwrap_or_default().max(doubled));
-                    minded.due = flip!("failure-given-up", Some(again), None);
+                    minded.due = Some(again);
                 }
                 Outcome::Written(_) => {
                     self.processed += minded.memory.waiting().max(1) as u64;

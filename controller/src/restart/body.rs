@@ -13,9 +13,6 @@ use crate::model::names::restart as names;
 pub(super) fn patch(write: &Write) -> Value {
     let Write { applied, restart } = write;
     let mut patch = json!({"metadata": {"annotations": {names::CHECKSUMS: write_applied(applied)}}});
-    if flip!("restart-and-record-apart", false, restart.is_some()) {
-        patch["metadata"] = json!({"annotations": {}});
-    }
     if let Some(restart) = restart {
         patch["spec"]["template"]["metadata"]["annotations"][names::TRIGGER] = restart.trigger.clone().into();
         if let Some(times) = restart.restarts.as_ref().filter(|times| !times.is_empty()) {

@@ -40,9 +40,7 @@ impl Changes {
         if view.config(name).is_none() {
             self.queue.remove(&Subject::Config(name.clone()));
             for tracked in self.tracked.values_mut() {
-                if flip!("xing-keeps-deleted", true, false) {
-                    tracked.links.remove(name);
-                }
+                tracked.links.remove(name);
             }
         } else if checksum_changed {
             self.note(Subject::Config(name.clone()), at);

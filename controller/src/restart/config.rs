@@ -66,10 +66,9 @@ impl<'de> Deserialize<'de> for Described {
 impl Described {
     fn read(wire: &Wire) -> Result<Self, ModelError> {
         let mut meta = Meta::of(&wire.metadata, "ConfigMap or Secret")?;
-        let binary = flip!("labels-count-as-data", &wire.binary_data, &wire.metadata["labels"]);
         let config = Config {
             version: meta.resource_version.clone(),
-            digest: Digest::of(texts(&wire.data).as_ref(), &texts(binary).unwrap_or_default()),
+            digest: Digest::of(texts(&wire.data).as_ref(), &texts(&wire.binary_data).unwrap_or_default()),
             ignored: meta.annotations.get(names::IGNORE).is_some_and(|value| value == "true"),
             created: meta.creation_timestamp,
             written: evidence::data_written(&wire.metadata),

@@ -118,7 +118,7 @@ impl ChecksumKeys {
         for (text, checksum) in &mut workload.applied {
             match (self.made(text, checksum), named(text)) {
                 (Made::Unkeyed, Some(name)) => {
-                    *checksum = flip!("unkeyed-restarts", self.checksum(&name, checksum), checksum.clone());
+                    *checksum = self.checksum(&name, checksum);
                     workload.rekeyed = true;
                 }
                 (Made::Foreign, _) => drop(workload.unknown_key.insert(text.clone())),

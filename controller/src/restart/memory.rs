@@ -167,12 +167,12 @@ impl Link {
 fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, version: u64) -> Option<Baseline> {
     let known = view.config(name)?;
     let now = || Baseline::Checksum(view.used(name, &known.config.digest, used));
-    if known.changed > version && known.watched {
-        return Some(flip!("new-reference-is-current", Baseline::Outdated, now()));
+    if known.changed_since(version) && known.watched {
+        return Some(Baseline::Outdated);
     }
-    if known.changed > version && known.appeared {
+    if known.changed_since(version) && known.appeared {
         // Pods have waited for it where they had to.
-        return Some(if flip!("late-config-restarts", used.required, false) { now() } else { Baseline::Absent });
+        return Some(if used.required { now() } else { Baseline::Absent });
     }
     // A key that was rotated is no reason to restart, whatever the server says of the Secret.
     if workload.unknown_key.contains(&name.to_string()) {
@@ -182,5 +182,5 @@ fn baseline(view: &View, workload: &Workload, name: &ConfigName, used: &Use, ver
     let config = &known.config;
     let later = config.written.zip(workload.written).is_some_and(|(config, workload)| config > workload);
     let rewritten = config.written > config.created || !used.required;
-    Some(if flip!("unseen-change-missed", later && rewritten, false) { Baseline::Outdated } else { now() })
+    Some(if later && rewritten { Baseline::Outdated } else { now() })
 }

@@ -71,9 +71,7 @@ pub type References = BTreeMap<ConfigName, Use>;
 pub fn references(template: &Value, namespace: &str) -> References {
     let mut found = Found { namespace, references: References::new() };
     let spec = &template["spec"];
-    let lists = ["containers", "initContainers", "ephemeralContainers"];
-    for list in flip!("init-containers-unread", &lists[..], &lists[..1]) {
-        let list = *list;
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
         for container in items(&spec[list]) {
             found.container(container, list == "containers");
         }
@@ -97,7 +95,7 @@ impl Found<'_> {
             self.whole(ConfigKind::ConfigMap, &from["configMapRef"], known_to_xing);
             self.whole(ConfigKind::Secret, &from["secretRef"], known_to_xing && !both);
         }
-        for env in items(flip!("value-from-unread", &container["env"], &Value::Null)) {
+        for env in items(&container["env"]) {
             let from = &env["valueFrom"];
             for (kind, field) in [(ConfigKind::ConfigMap, "configMapKeyRef"), (ConfigKind::Secret, "secretKeyRef")] {
                 if let Some(key) = from[field]["key"].as_str() {
@@ -109,13 +107,8 @@ impl Found<'_> {
 
     fn volume(&mut self, volume: &Value) {
         self.files(ConfigKind::ConfigMap, &volume["configMap"], "name", true);
-        self.files(
-            ConfigKind::Secret,
-            flip!("secret-volumes-unread", &volume["secret"], &Value::Null),
-            "secretName",
-            false,
-        );
-        for source in items(flip!("projected-unread", &volume["projected"]["sources"], &Value::Null)) {
+        self.files(ConfigKind::Secret, &volume["secret"], "secretName", false);
+        for source in items(&volume["projected"]["sources"]) {
             self.files(ConfigKind::ConfigMap, &source["configMap"], "name", false);
             self.files(ConfigKind::Secret, &source["secret"], "name", false);
         }
@@ -143,9 +136,9 @@ impl Found<'_> {
         let Some(name) = name.as_str().filter(|name| !name.is_empty()) else { return };
         let name = ConfigName { kind, namespace: self.namespace.to_owned(), name: name.to_owned() };
         let used = self.references.entry(name).or_default();
-        used.required |= flip!("optional-unread", reference["optional"] != true, true);
+        used.required |= reference["optional"] != true;
         used.known_to_xing |= known_to_xing;
-        match flip!("keys-unread", keys, None::<K>) {
+        match keys {
             Some(keys) => used.keys.extend(keys.map(str::to_owned)),
             None => used.whole = true,
         }

@@ -40,24 +40,18 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
             // The key was rotated, and the Secret is the same.
             Some(before) if by_previous_key.contains(before) => Verdict::Record(used.clone()),
             // Remembered by xing's controller, which has no checksum for a part or for binary data.
-            Some(before) if flip!("takeover-restarts", before == whole, false) => Verdict::Record(used.clone()),
-            _ if flip!("rollout-unnoticed", linked.rolled_out, false) => Verdict::Record(used.clone()),
+            Some(before) if before == whole => Verdict::Record(used.clone()),
+            _ if linked.rolled_out => Verdict::Record(used.clone()),
             // Pods have waited for it, so they have it as it is (X5, the other way round).
-            Some(before) if before == ABSENT && flip!("late-config-restarts", linked.used.required, false) => {
-                Verdict::Record(used.clone())
-            }
-            Some(before) => flip!(
-                "change-only-noted",
-                Verdict::Changed(Some(before.clone()), used.clone()),
-                Verdict::Record(used.clone())
-            ),
+            Some(before) if before == ABSENT && linked.used.required => Verdict::Record(used.clone()),
+            Some(before) => Verdict::Changed(Some(before.clone()), used.clone()),
             None => match &linked.baseline {
                 Some(Baseline::Checksum(before)) if before != used => {
                     Verdict::Changed(Some(before.clone()), used.clone())
                 }
                 Some(Baseline::Outdated) => Verdict::Changed(None, used.clone()),
                 Some(Baseline::Absent) => Verdict::Changed(Some(ABSENT.to_owned()), used.clone()),
-                _ => flip!("adoption-restarts", Verdict::Record(used.clone()), Verdict::Changed(None, used.clone())),
+                _ => Verdict::Record(used.clone()),
             },
         },
     }
@@ -68,9 +62,6 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
 fn missing(applied: Option<&String>, linked: &Linked) -> Verdict {
     match applied {
         None if !linked.used.required => Verdict::Record(ABSENT.to_owned()),
-        Some(_) if flip!("deletion-forgets", false, applied.is_some_and(|before| before != ABSENT)) => {
-            Verdict::Record(ABSENT.to_owned())
-        }
         _ => Verdict::Fine,
     }
 }
@@ -81,9 +72,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     // What is no longer referred to goes, without a restart.
     let mut recorded: Applied = before.clone();
     recorded.retain(|name, _| {
-        flip!("strangers-kept", false, true)
-            || observed.configs.keys().any(|config| config.to_string() == *name)
-            || is_unread(workload, name, settings)
+        observed.configs.keys().any(|config| config.to_string() == *name) || is_unread(workload, name, settings)
     });
     let purges = recorded.len() < before.len();
     let (mut records, mut causes, mut waits) = (workload.rekeyed, Vec::new(), None::<Wait>);
@@ -109,7 +98,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
             }
             Verdict::Changed(was, checksum) => {
                 // Until it is acted upon, what the pods have is remembered.
-                if let (Some(was), None) = (flip!("change-not-noted", &was, &None), workload.known(&name)) {
+                if let (Some(was), None) = (&was, workload.known(&name)) {
                     records = true;
                     recorded.insert(name, was.clone());
                 }
@@ -134,13 +123,10 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     if let Some(wait) = settings.budget.wait(&workload.restarts, now) {
         return record(recorded, Some(Wait::Budget(wait)));
     }
-    if flip!("one-config-at-a-time", false, true) {
-        causes.truncate(1);
-    }
     let mut applied = recorded;
     applied.extend(causes.iter().map(|cause| (cause.config.to_string(), cause.after.clone())));
     let restart = Restart {
-        trigger: flip!("trigger-is-the-time", derived(workload.trigger.as_deref(), &applied), now.to_string()),
+        trigger: derived(workload.trigger.as_deref(), &applied),
         merged: seen.iter().map(|(_, changes)| changes).sum(),
         restarts: Some(settings.budget.spent(&workload.restarts, now)),
         held: workload.held,
@@ -165,10 +151,5 @@ fn is_unread(workload: &Workload, name: &str, settings: &RestartSettings) -> boo
 
 /// Whether a config's name is one that a workload or the config itself has opted out of.
 pub(super) fn is_ignored(workload: &Workload, config: &ConfigName, says_so_itself: bool) -> bool {
-    flip!("config-cannot-opt-out", says_so_itself, false)
-        || flip!(
-            "ignores-unread",
-            workload.ignores.contains(&format!("{}/{}", config.kind.as_str(), config.name)),
-            false
-        )
+    says_so_itself || workload.ignores.contains(&format!("{}/{}", config.kind.as_str(), config.name))
 }

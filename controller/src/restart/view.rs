@@ -39,6 +39,13 @@ pub(super) struct Known {
     pub(super) appeared: bool,
 }
 
+impl Known {
+    /// Whether its data changed after a version. No two objects have one version.
+    pub(super) fn changed_since(&self, version: u64) -> bool {
+        self.changed > version
+    }
+}
+
 /// A version as a number: all of one server's are, and grow. One that is none is older than all.
 pub(super) fn number(version: &str) -> u64 {
     version.parse().unwrap_or(0)
@@ -115,7 +122,7 @@ impl View {
             let (old, new) = (&before.meta.resource_version, &now.meta.resource_version);
             // What this controller has written may be known before the watch shows what was there before it (scenario 37).
             let stale = self.profile == Profile::Safe && before.meta.uid == now.meta.uid && number(old) > number(new);
-            if old == new || flip!("stale-view-believed", stale, false) {
+            if old == new || stale {
                 return None;
             }
         }
@@ -155,13 +162,12 @@ impl View {
     /// What a workload refers to, as far as the profile knows of it.
     pub(super) fn references(&self, workload: &Workload) -> BTreeMap<ConfigName, Use> {
         let xing = self.profile == Profile::Xing;
-        let unknown = flip!("xing-knows-daemon-sets", xing, false) || flip!("daemon-sets-unread", false, !xing);
-        if unknown && workload.name.kind == WorkloadKind::DaemonSet {
+        if xing && workload.name.kind == WorkloadKind::DaemonSet {
             return BTreeMap::new();
         }
         let counts = |(name, used): &(&ConfigName, &Use)| {
             let is_followed = name.kind == ConfigKind::ConfigMap || self.secrets != SecretChecksums::None;
-            is_followed && (flip!("xing-knows-every-reference", !xing, true) || used.known_to_xing)
+            is_followed && (!xing || used.known_to_xing)
         };
         workload.references.iter().filter(counts).map(|(name, used)| (name.clone(), used.clone())).collect()
     }
@@ -193,9 +199,7 @@ impl View {
     /// The checksum to write of a config that has this plain one.
     fn checksum(&self, name: &ConfigName, plain: &str) -> String {
         match &self.secrets {
-            SecretChecksums::Keyed(keys) if name.kind == ConfigKind::Secret => {
-                flip!("secrets-unkeyed", keys.checksum(name, plain), plain.to_owned())
-            }
+            SecretChecksums::Keyed(keys) if name.kind == ConfigKind::Secret => keys.checksum(name, plain),
             _ => plain.to_owned(),
         }
     }

@@ -35,18 +35,14 @@ impl Default for Window {
 impl Window {
     /// The tick at which a change that was first seen then is processed.
     pub fn fixed(&self, first: Moment) -> Moment {
-        self.tick(first.saturating_add(self.grace()))
+        self.tick(first.saturating_add(self.grace_period))
     }
 
     /// The moment at which changes are acted upon, of which the first and the last were seen then.
     pub fn sliding(&self, first: Moment, last: Moment) -> Moment {
-        let slid = flip!("window-does-not-slide", last, first).saturating_add(self.grace());
-        let longest = flip!("window-without-end", self.longest.max(self.grace_period), Duration::MAX);
+        let slid = last.saturating_add(self.grace_period);
+        let longest = self.longest.max(self.grace_period);
         self.tick(slid.min(first.saturating_add(longest)))
-    }
-
-    fn grace(&self) -> Duration {
-        flip!("grace-period-unread", self.grace_period, Duration::ZERO)
     }
 
     /// The first tick that is not before a moment. No timer runs in between: an idle controller is idle.

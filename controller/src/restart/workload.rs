@@ -117,20 +117,8 @@ impl Workload {
         let template = &raw["spec"]["template"];
         let (applied, problem) = read_applied(annotation(names::CHECKSUMS));
         let ignores = annotation(names::IGNORE).unwrap_or_default().split(',').map(|name| name.trim().to_owned());
-        let strategy = raw.pointer("/spec/updateStrategy/type");
-        let held = match kind {
-            WorkloadKind::Deployment if raw["spec"]["paused"] == true => Some(Held::Paused),
-            WorkloadKind::StatefulSet | WorkloadKind::DaemonSet if strategy.is_some_and(|of| of == "OnDelete") => {
-                Some(Held::OnDelete)
-            }
-            _ => None,
-        };
         Ok(Self {
-            enabled: flip!(
-                "any-word-opts-in",
-                annotation(names::ENABLED) == Some("enabled"),
-                annotation(names::ENABLED).is_some()
-            ),
+            enabled: annotation(names::ENABLED) == Some("enabled"),
             applied,
             rekeyed: false,
             unknown_key: BTreeSet::new(),
@@ -140,7 +128,7 @@ impl Workload {
             references: references(template, &meta.namespace),
             ignores: ignores.filter(|name| !name.is_empty()).collect(),
             template: super::checksum::text(&canonical(template).to_string()),
-            held: flip!("held-unnoticed", held, None),
+            held: held(kind, raw),
             written: evidence::template_written(&raw["metadata"]),
             name: WorkloadName { kind, namespace: meta.namespace.clone(), name: meta.name.clone() },
             meta,
@@ -148,7 +136,18 @@ impl Workload {
     }
     /// What its pods are known to have of a config: a checksum of an unknown key does not tell.
     pub(super) fn known(&self, config: &str) -> Option<&String> {
-        let is_told = |_: &&String| flip!("unknown-key-restarts", !self.unknown_key.contains(config), true);
-        self.applied.get(config).filter(is_told)
+        self.applied.get(config).filter(|_| !self.unknown_key.contains(config))
+    }
+}
+
+/// Why a new template would replace no pods yet.
+fn held(kind: WorkloadKind, raw: &Value) -> Option<Held> {
+    let strategy = raw.pointer("/spec/updateStrategy/type");
+    match kind {
+        WorkloadKind::Deployment if raw["spec"]["paused"] == true => Some(Held::Paused),
+        WorkloadKind::StatefulSet | WorkloadKind::DaemonSet if strategy.is_some_and(|of| of == "OnDelete") => {
+            Some(Held::OnDelete)
+        }
+        _ => None,
     }
 }

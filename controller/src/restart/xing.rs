@@ -24,7 +24,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
     // A pending config keeps what the annotation says of it; what is not linked goes.
     let mut applied = before.clone();
-    applied.retain(|name, _| flip!("xing-strangers-kept", false, true) || linked(name));
+    applied.retain(|name, _| linked(name));
     let causes: Vec<Cause> =
         there().filter_map(|(name, linked, checksum)| cause(observed, name, linked, checksum)).collect();
     applied.extend(there().map(|(name, _, checksum)| (name.to_string(), checksum.clone())));
@@ -37,13 +37,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 /// The two rules: what was applied and differs restarts; what was never applied does if it was seen to change meanwhile.
 fn cause(observed: &Observed, config: &ConfigName, linked: &Linked, checksum: &str) -> Option<Cause> {
     let before = observed.workload.applied.get(&config.to_string());
-    let enough = flip!(
-        "xing-restarts-for-one",
-        flip!("xing-adoption-restarts", flip!("xing-counts-nothing", 2, u32::MAX), 0),
-        1
-    );
-    let restarts =
-        before.map_or(linked.changes >= enough, |before| flip!("xing-change-only-noted", before != checksum, false));
+    let restarts = before.map_or(linked.changes >= 2, |before| before != checksum);
     restarts.then(|| Cause {
         config: config.clone(),
         keys: linked.keys.clone(),

@@ -103,7 +103,7 @@ impl Restarts {
 
     /// xing's controller does not.
     fn knows_daemon_sets(&self) -> bool {
-        flip!("xing-knows-daemon-sets", self.settings.profile != Profile::Xing, true)
+        self.settings.profile != Profile::Xing
     }
 
     /// Starts the watches; `seen` makes what each calls when its first list is complete.

@@ -1,4 +1,5 @@
-//! This project's controller: the only place in the harness that names its crate.
+//! This project's controller: the only place in the harness that names its crate. With the feature
+//! `mutants` it is the crate with the same interface and the mutant bank in it.
 //!
 //! In process it is a task with a client of its own, built from the same kubeconfig that a child process gets, so every
 //! request still goes through the gate.
@@ -8,6 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
+#[cfg(feature = "mutants")]
+use rollout_controller_mutants as rollout_controller;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -18,7 +21,8 @@ use crate::controllers::{Controller, Controllers};
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 
-/// The target of what it logs where it is a task of this process.
+/// The target of what it logs where it is a task of this process. A filter takes it for a prefix, so
+/// it covers the crate with the mutant bank as well.
 pub const SUBJECT_TARGET: &str = "rollout_controller";
 
 /// The controller as a task of this process.
@@ -77,7 +81,7 @@ pub(super) fn run(
     Ok((Task { stop, handle, ended }, format!("rollout-controller {}", env!("CARGO_PKG_VERSION"))))
 }
 
-/// The wrong controllers that this build has.
+/// The mutants that this build has.
 #[cfg(feature = "mutants")]
 pub(super) fn bank() -> Vec<Mutant> {
     let all = rollout_controller::BANK.iter();
@@ -92,11 +96,11 @@ pub(super) fn bank() -> Vec<Mutant> {
     .collect()
 }
 
-/// Do something on this thread with one of them in the place of the right one.
+/// Do something on this thread with one of them in the place of the controller.
 #[cfg(feature = "mutants")]
 pub(super) fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
     let mutant = rollout_controller::BANK.iter().find(|mutant| mutant.name == name)?;
-    Some(rollout_controller::with(mutant, something))
+    Some(rollout_controller::with(mutant.name, something))
 }
 
 /// A case's words for restarts in the controller's own.

@@ -1,0 +1,23 @@
+//! With the feature `copy`: writes the copy of the controller that `src/lib.rs` includes. A stale entry
+//! of the bank fails the build.
+
+#[cfg(feature = "copy")]
+#[path = "build/bank.rs"]
+mod bank;
+#[cfg(feature = "copy")]
+#[path = "build/copy.rs"]
+mod copy;
+#[cfg(feature = "copy")]
+#[path = "build/places.rs"]
+mod places;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "copy")]
+    {
+        ["build", copy::BANK, copy::SOURCES].iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
+        for fault in copy::write().err().unwrap_or_default() {
+            println!("cargo::error={fault}");
+        }
+    }
+}

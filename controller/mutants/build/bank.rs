@@ -1,0 +1,80 @@
+//! The bank: what mutants there are, and where each differs from the controller.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::places::{Place, Switch, switched as with_switches};
+
+/// The files of the bank, each with the controller whose rules its mutants change.
+const FILES: [(&str, &str); 3] =
+    [("deployment.yaml", "Deployment"), ("replica-set.yaml", "ReplicaSet"), ("config-restart.yaml", "ConfigRestart")];
+
+/// A controller with one rule changed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mutant {
+    /// What it is called.
+    pub(crate) name: String,
+    /// The variant of `ControllerName` whose rule it changes.
+    #[serde(skip)]
+    pub(crate) of: &'static str,
+    /// What it does, after "it".
+    pub(crate) does: String,
+    /// Where it differs, all at once.
+    places: Vec<Place>,
+}
+
+/// Reads the bank.
+///
+/// # Errors
+/// A file that is not there, or that is no list of mutants.
+pub(crate) fn read(folder: &Path) -> Result<Vec<Mutant>, String> {
+    let mut all = Vec::new();
+    for (file, of) in FILES {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mutants: Vec<Mutant> =
+            serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        all.extend(mutants.into_iter().map(|mutant| Mutant { of, ..mutant }));
+    }
+    Ok(all)
+}
+
+/// The source files in which mutants differ, by path, each with switches in it.
+///
+/// # Errors
+/// All that is wrong: a name given twice, a mutant without a place, a file that is not there, and
+/// places that do not fit their file.
+pub(crate) fn switched(mutants: &[Mutant], sources: &Path) -> Result<BTreeMap<String, String>, Vec<String>> {
+    let mut faults = Vec::new();
+    let mut names = BTreeSet::new();
+    let mut files: BTreeMap<&str, Vec<Switch<'_>>> = BTreeMap::new();
+    for mutant in mutants {
+        if !names.insert(&mutant.name) {
+            faults.push(format!("mutant {}: the bank has two of this name", mutant.name));
+        }
+        if mutant.places.is_empty() {
+            faults.push(format!("mutant {}: it has no place", mutant.name));
+        }
+        for place in &mutant.places {
+            files.entry(&place.file).or_default().push(Switch { mutant: &mutant.name, place });
+        }
+    }
+    let mut texts = BTreeMap::new();
+    for (file, switches) in files {
+        match fs::read_to_string(sources.join(file)) {
+            Ok(source) => match with_switches(&source, &switches) {
+                Ok(text) => drop(texts.insert(file.to_owned(), text)),
+                Err(wrong) => faults.extend(wrong),
+            },
+            Err(error) => {
+                let why = |switch: &Switch<'_>| format!("mutant {}: {file}: {error}", switch.mutant);
+                faults.extend(switches.iter().map(why));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(texts) } else { Err(faults) }
+}
