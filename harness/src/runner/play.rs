@@ -66,11 +66,8 @@ impl Seat<'_> {
             cluster,
             started: clock::rfc3339(),
         };
-        let driver = Driver::new(world.clone(), self.lab.nodes.clone(), &namespace, stillness.clone()).on(self
-            .lab
-            .cluster
-            .served()
-            .cloned());
+        let served = self.lab.cluster.served().cloned();
+        let driver = Driver::new(world.clone(), self.lab.nodes.clone(), &namespace, stillness.clone()).on(served);
         let ledger = Ledger::open(self.gate.log(), &namespace);
         let mut play = Play {
             seat: self,
