@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use lockstep::case::{self, Case};
 use lockstep::clock;
+use lockstep::golden::GoldenTimelines;
 use lockstep::runner::{Simulation, simulated};
-use lockstep::shelf::Shelf;
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
@@ -27,12 +27,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::env::set_current_dir(root)?;
     let cases =
         case::find(&[PathBuf::from("cases")])?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
-    let shelves = cases.iter().map(|case| Shelf::beside(Path::new(&case.path))).collect::<Result<Vec<_>, _>>()?;
+    let goldens =
+        cases.iter().map(|case| GoldenTimelines::beside(Path::new(&case.path))).collect::<Result<Vec<_>, _>>()?;
     let spec: Spec = "ours".parse()?;
     let mut fastest = vec![(Duration::MAX, Duration::MAX); cases.len()];
     for _ in 0..ROUNDS {
-        for ((case, shelf), best) in cases.iter().zip(&shelves).zip(&mut fastest) {
-            let (played, judged) = once(case, shelf, &spec)?;
+        for ((case, golden), best) in cases.iter().zip(&goldens).zip(&mut fastest) {
+            let (played, judged) = once(case, golden, &spec)?;
             *best = (best.0.min(played), best.1.min(judged));
         }
     }
@@ -55,13 +56,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// How long one play took, and how long its judgement.
-fn once(case: &Case, shelf: &Shelf, spec: &Spec) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
+fn once(
+    case: &Case,
+    golden: &GoldenTimelines,
+    spec: &Spec,
+) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
     let simulation = Simulation::new(case.controllers.clone(), BUDGET);
     let began = clock::instant();
     let recording = simulated(case, spec, &simulation)?;
     let played = began.elapsed();
     let began = clock::instant();
-    let judgement = verdict::judge_blessed(&recording, shelf.for_server(&recording.header.cluster.version));
+    let judgement = verdict::judge_blessed(&recording, golden.for_server(&recording.header.cluster.version));
     let judged = began.elapsed();
     if judgement.verdict != Verdict::Conformant {
         return Err(format!("{} is {}, so its time says nothing", case.name, judgement.verdict.name()).into());

@@ -20,11 +20,11 @@ use std::fmt::{Display, Formatter};
 /// What one case says about a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// The subject did what was expected, and broke no law.
+    /// The subject did what was expected, and broke no invariant.
     Conformant,
     /// Something broke that is not the subject's: nothing is said about it.
     Inconclusive,
-    /// The subject did something else, or nothing, or broke a law.
+    /// The subject did something else, or nothing, or broke an invariant.
     NonConformant,
 }
 
@@ -37,7 +37,7 @@ pub enum Outcome {
     NonConformant,
     /// A case is inconclusive.
     Inconclusive,
-    /// A case has no blessed timeline, or one that belongs to another version of the case.
+    /// A case has no golden timeline, or one that belongs to another version of the case.
     Unblessed,
     /// Nothing was selected, so nothing was proved.
     NothingSelected,

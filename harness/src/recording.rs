@@ -26,7 +26,7 @@ use crate::expect::Expect;
 pub(crate) use names::part;
 
 /// The version of the format that this build writes and reads.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// One line of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ pub struct Header {
     pub judged: Controllers,
     /// What the subject brought; the cluster had the rest.
     #[serde(default)]
-    pub brought: Controllers,
+    pub under_test: Controllers,
     /// The namespace that the case ran in.
     pub namespace: String,
     /// Who was judged: `upstream`, `ours`, `command:…`, and what it calls itself.
@@ -156,7 +156,7 @@ pub struct Version {
     pub object: Value,
 }
 
-/// One request of the subject's, as the gate saw it. All of those about the case's namespace are kept; of those about anything else only
+/// One request of the subject's, as the interceptor saw it. All of those about the case's namespace are kept; of those about anything else only
 /// what the server refused, because that may be why nothing comes of the case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -239,7 +239,7 @@ impl Meeting {
 pub struct Settling {
     /// Proved settled, or the budget was spent; then why.
     pub unsettled: Option<Trouble>,
-    /// Canary rounds made.
+    /// Probe rounds made.
     pub rounds: u32,
     /// How long it took, in milliseconds.
     pub took: u64,
@@ -252,7 +252,7 @@ pub struct Settling {
 #[serde(rename_all = "camelCase")]
 pub enum Blame {
     /// The cluster or the harness: the verdict is inconclusive.
-    Lab,
+    Environment,
     /// The controller under test: the verdict is non-conformant.
     Subject,
 }
@@ -273,7 +273,7 @@ pub struct Trouble {
 pub struct End {
     /// Whether every step was made; else a [`Trouble`] stands before.
     pub completed: bool,
-    /// Whether the Deployments' events can be compared: an event of the canary's own arrived after them.
+    /// Whether the Deployments' events can be compared: an event of the probe's own arrived after them.
     pub events_complete: bool,
     /// Milliseconds since the recording began.
     pub at: u64,
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let film = Film::rolled_out(2).request("update", "replicasets", 200).user(1, "scale 3");
-        let recording = film.unsettled(Blame::Lab, "canary").trouble(Blame::Subject, "no pod").aborted();
+        let recording = film.unsettled(Blame::Environment, "probe").trouble(Blame::Subject, "no pod").aborted();
         let mut text = Vec::new();
         recording.write(&mut text).unwrap();
         assert_eq!(Recording::read(text.as_slice()).unwrap(), recording);

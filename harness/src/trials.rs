@@ -6,7 +6,7 @@
 //! Trials that are known to fail stand in one list, each with its reason. A listed trial must be non-conformant: one that passes is an
 //! error, and so is one that is inconclusive.
 //!
-//! An inconclusive play says nothing about the subject, only about the lab; it is played once more, on a seat of its own, and the second
+//! An inconclusive play says nothing about the subject, only about the test environment; it is played once more, on a session of its own, and the second
 //! play counts, whatever it is.
 
 use std::collections::BTreeMap;
@@ -19,11 +19,11 @@ use serde::Deserialize;
 use crate::case::{self, Case, CaseError};
 use crate::cluster::{SiteName, shared};
 use crate::controllers::{Controller, Controllers};
+use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report::{self, Again};
-use crate::runner::{Lab, LabError, Seat, SeatOptions, Simulation, simulated};
-use crate::shelf::Shelf;
+use crate::runner::{Environment, EnvironmentError, Session, SessionOptions, Simulation, simulated};
 use crate::subject::Spec;
 use crate::verdict::{self, Verdict};
 
@@ -191,29 +191,30 @@ impl CaseTrial {
     }
 
     fn judged(&self) -> Result<Judged, String> {
-        let shelf = Shelf::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
+        let golden = GoldenTimelines::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
         let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
         if self.site == SiteName::Sim {
             let simulation = Simulation::new(self.case.controllers.clone(), BUDGET);
             let recording = simulated(&self.case, &spec, &simulation).map_err(|error| error.to_string())?;
-            return self.judgement(&recording, &shelf);
+            return self.judgement(&recording, &golden);
         }
         let plan = shared::plan(self.site, self.case.controllers.clone())
             .ok_or_else(|| format!("there are no trials on {}", self.site))?;
         let recording = runtime()?.block_on(async {
-            let lab = Lab::open(shared::obtain_for(&plan).await?).await?;
-            let options = SeatOptions { budget: BUDGET, restart: self.case.restart.clone(), ..SeatOptions::default() };
-            let seat = Seat::take(&lab, &spec, &options).await?;
-            let recording = seat.play(&self.case).await;
-            seat.leave().await;
-            lab.close().await;
-            Ok::<_, LabError>(recording)
+            let environment = Environment::open(shared::obtain_for(&plan).await?).await?;
+            let options =
+                SessionOptions { budget: BUDGET, restart: self.case.restart.clone(), ..SessionOptions::default() };
+            let session = Session::take(&environment, &spec, &options).await?;
+            let recording = session.play(&self.case).await;
+            session.leave().await;
+            environment.close().await;
+            Ok::<_, EnvironmentError>(recording)
         });
-        self.judgement(&recording.map_err(|error| error.to_string())?, &shelf)
+        self.judgement(&recording.map_err(|error| error.to_string())?, &golden)
     }
 
-    fn judgement(&self, recording: &Recording, shelf: &Shelf) -> Result<Judged, String> {
-        let blessed = shelf.for_server(&recording.header.cluster.version);
+    fn judgement(&self, recording: &Recording, golden: &GoldenTimelines) -> Result<Judged, String> {
+        let blessed = golden.for_server(&recording.header.cluster.version);
         if blessed.is_none() && self.case.expectation.is_blessed() {
             return Err(format!("{} has no timeline: bless it first", self.case.path));
         }

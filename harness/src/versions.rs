@@ -3,7 +3,7 @@
 //! Timelines are recorded with one version of kube-controller-manager. Another one is held against the same timelines, as *it* would
 //! have told them: a status field that it does not know is not expected of it, an Event is expected in its words. Each such [`Fact`] is
 //! one small rewriting of a timeline. Facts are about how a thing is told, never about what is decided: where a decision differs, the
-//! case has a timeline of that version's own ([`crate::shelf`]).
+//! case has a timeline of that version's own ([`crate::golden`]).
 //!
 //! Pure. A fact is believed because the recordings of the versions before it agree with the timelines that it rewrote.
 
@@ -92,13 +92,13 @@ pub const FACTS: [Fact; 3] = [
 
 /// The timeline as the controllers of this minor tell it, where they are what the subject brings.
 #[must_use]
-pub fn as_told_by(mut timeline: Timeline, minor: Minor, brought: &Controllers) -> Timeline {
+pub fn as_told_by(mut timeline: Timeline, minor: Minor, under_test: &Controllers) -> Timeline {
     let mut facts = FACTS.iter().filter(|fact| minor < fact.since).peekable();
     if let (Some(_), Some(from)) = (facts.peek(), &mut timeline.provenance) {
         from.controller = format!("{}, as {minor} tells it,", from.controller);
     }
     for fact in facts {
-        (fact.before)(&mut timeline, brought);
+        (fact.before)(&mut timeline, under_test);
     }
     timeline
 }
@@ -113,17 +113,17 @@ pub fn is_overlay(timeline: &Timeline) -> bool {
 
 /// Each controller writes the status of its own kind, and a Deployment's is the sum of its ReplicaSets': without one of the two there is
 /// none (replicaset/recreate).
-fn without_terminating(timeline: &mut Timeline, brought: &Controllers) {
+fn without_terminating(timeline: &mut Timeline, under_test: &Controllers) {
     for state in timeline.steps.iter_mut().flat_map(|step| &mut step.checkpoint) {
-        if !state.is_replica_set() || brought.has(Controller::ReplicaSet) {
+        if !state.is_replica_set() || under_test.has(Controller::ReplicaSet) {
             state.fields.retain(|field| field.key != "terminating");
         }
     }
 }
 
-fn to_from(timeline: &mut Timeline, brought: &Controllers) {
+fn to_from(timeline: &mut Timeline, under_test: &Controllers) {
     let created = creations(timeline);
-    reword(timeline, brought, |scaled| {
+    reword(timeline, under_test, |scaled| {
         let Some((from, to)) = scaled.sizes.strip_prefix("from ").and_then(|sizes| sizes.split_once(" to ")) else {
             return vec![(scaled.sizes.clone(), scaled.count)];
         };
@@ -154,8 +154,8 @@ fn creations(timeline: &Timeline) -> BTreeMap<(String, String), u64> {
     counts
 }
 
-fn to_alone(timeline: &mut Timeline, brought: &Controllers) {
-    reword(timeline, brought, |scaled| {
+fn to_alone(timeline: &mut Timeline, under_test: &Controllers) {
+    reword(timeline, under_test, |scaled| {
         let to = scaled.sizes.split(" from ").next().unwrap_or_default();
         vec![(to.to_owned(), scaled.count)]
     });
@@ -172,9 +172,9 @@ struct Scaled {
 }
 
 /// Put the sizes of all ScalingReplicaSet events into other words; those that then say the same are one.
-fn reword(timeline: &mut Timeline, brought: &Controllers, words: impl Fn(&Scaled) -> Vec<(String, u64)>) {
+fn reword(timeline: &mut Timeline, under_test: &Controllers, words: impl Fn(&Scaled) -> Vec<(String, u64)>) {
     let Events::All(all) = &timeline.events else { return };
-    if !brought.has(Controller::Deployment) {
+    if !under_test.has(Controller::Deployment) {
         return;
     }
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -215,9 +215,9 @@ mod tests {
         Normal DeploymentRollback \"Rolled back deployment \\\"web\\\" to revision 1\"  ×1
 ";
 
-    fn told(text: &str, minor: u32, brought: &str) -> String {
+    fn told(text: &str, minor: u32, under_test: &str) -> String {
         let timeline = Timeline::parse(text).unwrap();
-        as_told_by(timeline, Minor(minor), &brought.parse().unwrap()).to_string()
+        as_told_by(timeline, Minor(minor), &under_test.parse().unwrap()).to_string()
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_being_deleted_is_counted_by_two() {
         let text = "given   x\n      = rs1 0/0 ready=0 terminating=3 pods=0 terminatingPods=3\n      = web 0 ready=0 terminating=3 generation=1/1\n";
-        let left = |brought: &str| told(text, 34, brought).matches(" terminating=3").count();
+        let left = |under_test: &str| told(text, 34, under_test).matches(" terminating=3").count();
         assert_eq!((left("deployment"), left("replicaset"), left("deployment,replicaset")), (1, 0, 0));
         assert!(told(text, 34, "deployment,replicaset").contains("terminatingPods=3"));
     }

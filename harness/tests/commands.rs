@@ -87,7 +87,7 @@ fn explain_tells_every_case_and_gives_reasons() {
         "rs1 shrinks from 10 to 8: 10 are available and 8 must be, so 2 may go",
         "rs2 grows from 3 to 5: 11 are wanted and at most 13 may be, so there is room for 2",
         "rs2          ░░░░░   5 wanted, 0 available",
-        "nothing is decided: the roll-out is complete",
+        "nothing is decided: the rollout is complete",
     ] {
         assert!(said.contains(part), "no `{part}` in\n{said}");
     }

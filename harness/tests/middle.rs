@@ -1,5 +1,5 @@
 //! What cannot be in the middle of a step: a moment that never comes, a hold that lasts too long, a subject that does not come back.
-//! Each ends in the case's budget, with the place named; inconclusive only where the lab is what waits.
+//! Each ends in the case's budget, with the place named; inconclusive only where the test environment is what waits.
 //!
 //! Trials `control-plane::middle::<what>`, ignored where no control plane can run.
 
@@ -12,7 +12,7 @@ use lockstep::case;
 use lockstep::clock;
 use lockstep::cluster::{self, shared};
 use lockstep::report;
-use lockstep::runner::{Lab, LabError, Seat, SeatOptions};
+use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
@@ -42,10 +42,10 @@ fn main() -> ExitCode {
             let step = "{set: {image: app:2}, during: {decision: rs1 3 -> 7, do: [{scale: 4}]}}";
             plays(&Spec::Ours, step, Verdict::NonConformant, "never asked for `rs1 3 -> 7`")
         }),
-        // The gate, which is the lab's, gives no answer for longer than the budget.
+        // The interceptor, which is the test environment's, gives no answer for longer than the budget.
         trial("a-hold-that-nobody-releases-in-time", || {
             let step = "{set: {image: app:2}, fault: {write: 1, of: replicasets, action: {delay: 10s}}}";
-            plays(&Spec::Ours, step, Verdict::Inconclusive, "the gate still keeps 1 of")
+            plays(&Spec::Ours, step, Verdict::Inconclusive, "the interceptor still keeps 1 of")
         }),
         trial("a-subject-that-ends-when-started-again", || {
             let (spec, _mark) = once("exit 3")?;
@@ -73,16 +73,16 @@ fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), S
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
     let played = runtime.block_on(async {
-        let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
-        let options = SeatOptions { budget: BUDGET, ..SeatOptions::default() };
-        let seat = Seat::take(&lab, spec, &options).await?;
-        let plain = seat.play(&plain).await;
+        let environment = Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+        let options = SessionOptions { budget: BUDGET, ..SessionOptions::default() };
+        let session = Session::take(&environment, spec, &options).await?;
+        let plain = session.play(&plain).await;
         let since = clock::instant();
-        let recording = seat.play(&case).await;
+        let recording = session.play(&case).await;
         let took = since.elapsed();
-        seat.leave().await;
-        lab.close().await;
-        Ok::<_, LabError>((plain, recording, took))
+        session.leave().await;
+        environment.close().await;
+        Ok::<_, EnvironmentError>((plain, recording, took))
     });
     let (plain, recording, took) = played.map_err(|error| error.to_string())?;
     let judgement = verdict::judge_live(&recording, &plain);

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 type Outcome = Result<(), Failed>;
 
 const OURS: &str = "app.kubernetes.io/managed-by";
-const HOME: &str = "lockstep-lab";
+const HOME: &str = "lockstep-environment";
 
 fn main() -> ExitCode {
     supervise::main_if_asked();

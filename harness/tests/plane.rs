@@ -1,4 +1,4 @@
-//! The control plane, the lab's half and the gate, with upstream's own programs.
+//! The control plane, the test environment's controllers and the interceptor, with upstream's own programs.
 //!
 //! Without the programs and without Go to build them the trials are listed as ignored. Other processes'
 //! parts are played by this executable itself, started again: see [`roles`].
@@ -21,7 +21,7 @@ use libtest_mimic::{Arguments, Failed};
 use lockstep::clock;
 use lockstep::cluster::shared::{Run, obtain, obtain_in, release};
 use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Standing, available, boot};
-use lockstep::gate::{Gate, Verb};
+use lockstep::intercept::{Interceptor, Verb};
 use lockstep::supervise::{self, ProcessId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -49,9 +49,13 @@ fn main() -> ExitCode {
         trial("control-plane::plane::up_outlives_its_process_and_down_leaves_nothing", ignored, standing),
         trial("control-plane::plane::an_early_end_is_told_with_its_log", false, ends_early),
         trial("control-plane::plane::one_subject_at_a_time", ignored, exclusive),
-        trial("control-plane::plane::the_lab_leaves_deployments_alone_and_serves_replicasets", ignored, lab),
-        trial("control-plane::plane::the_lab_leaves_out_what_the_subject_brings", ignored, lab_without),
-        trial("control-plane::plane::the_gate_passes_and_logs", ignored, gate),
+        trial(
+            "control-plane::plane::the_environment_leaves_deployments_alone_and_serves_replicasets",
+            ignored,
+            environment,
+        ),
+        trial("control-plane::plane::the_environment_leaves_out_what_the_subject_brings", ignored, environment_without),
+        trial("control-plane::plane::the_interceptor_passes_and_logs", ignored, interceptor),
     ];
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     block_on(release());
@@ -186,7 +190,7 @@ async fn exclusive() -> Outcome {
 
 // What runs on it.
 
-/// A new namespace that is ready for pods: its default service account is the lab's doing.
+/// A new namespace that is ready for pods: its default service account is the test environment's doing.
 async fn namespace(client: &Client, prefix: &str) -> Result<String, Failed> {
     let wanted: Namespace = serde_json::from_value(json!({"metadata": {"generateName": format!("{prefix}-")}}))?;
     let made = Api::all(client.clone()).create(&PostParams::default(), &wanted).await?;
@@ -230,9 +234,9 @@ fn two(name: &str) -> Value {
     })
 }
 
-async fn lab() -> Outcome {
+async fn environment() -> Outcome {
     let client = obtain(DEFAULT_VERSION).await?.access.admin_client().await?;
-    let namespace = namespace(&client, "lab").await?;
+    let namespace = namespace(&client, "environment").await?;
     create::<Deployment>(&client, &namespace, two("web")).await?;
     create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
     let two_pods = async || count::<Pod>(&client, &namespace).await.is_ok_and(|pods| pods == 2);
@@ -242,7 +246,7 @@ async fn lab() -> Outcome {
     check(replica_sets == 1, format!("somebody made {} more", replica_sets - 1))
 }
 
-async fn lab_without() -> Outcome {
+async fn environment_without() -> Outcome {
     let cluster = boot(&Plan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
     let client = cluster.access.admin_client().await?;
     let namespace = namespace(&client, "without").await?;
@@ -253,11 +257,11 @@ async fn lab_without() -> Outcome {
     check(pods == 0, format!("somebody made {pods} pods"))
 }
 
-async fn gate() -> Outcome {
+async fn interceptor() -> Outcome {
     let cluster = obtain(DEFAULT_VERSION).await?;
-    let namespace = namespace(&cluster.access.admin_client().await?, "gate").await?;
-    let gate = Gate::start(&cluster.access)?;
-    let client = gate.access().subject_client()?;
+    let namespace = namespace(&cluster.access.admin_client().await?, "interceptor").await?;
+    let interceptor = Interceptor::start(&cluster.access)?;
+    let client = interceptor.access().subject_client()?;
     let maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
     let from = maps.list(&ListParams::default()).await?.metadata.resource_version.ok_or("a list has a version")?;
     let mut events = pin!(maps.watch(&WatchParams::default(), &from).await?);
@@ -269,8 +273,8 @@ async fn gate() -> Outcome {
     }
     check(maps.get("two").await.is_err(), "there is no such thing")?;
 
-    gate.log().beyond(3).await;
-    let log = gate.log().drain();
+    interceptor.log().beyond(3).await;
+    let log = interceptor.log().drain();
     let seen: Vec<_> = log.iter().map(|r| (r.seq, r.verb, r.name.as_str(), r.status)).collect();
     let expected = [
         (1, Verb::List, "", Some(200)),
@@ -280,6 +284,6 @@ async fn gate() -> Outcome {
     ];
     check(seen == expected, format!("{seen:?}"))?;
     check(log.iter().all(|r| r.resource == "configmaps" && r.namespace == namespace), format!("{log:?}"))?;
-    let counts = gate.log().counts();
+    let counts = interceptor.log().counts();
     check(counts.values().sum::<u64>() == 4 && counts[&Verb::Create] == 1, format!("{counts:?}"))
 }

@@ -13,9 +13,9 @@ use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::case::{self, Case};
 use lockstep::cluster::{self, Cluster, Plan, Site};
+use lockstep::golden::GoldenTimelines;
 use lockstep::report;
-use lockstep::runner::{Lab, Player, Seat, SeatOptions};
-use lockstep::shelf::Shelf;
+use lockstep::runner::{Environment, Player, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
@@ -103,16 +103,17 @@ fn small() -> Result<Case, Box<dyn std::error::Error>> {
     Ok(case::parse("served/x.yaml", "served/x", &text)?)
 }
 
-/// Each seat has a server and a subject of its own: two cases run at once, and a third waits for one of them.
+/// Each session has a server and a subject of its own: two cases run at once, and a third waits for one of them.
 async fn side_by_side() -> Checked {
-    let labs = [Lab::open(boot().await?).await?, Lab::open(boot().await?).await?];
-    let options = SeatOptions::default();
-    let seats = try_join_all(labs.iter().map(|lab| Seat::take(lab, &Spec::Ours, &options))).await?;
+    let environments = [Environment::open(boot().await?).await?, Environment::open(boot().await?).await?];
+    let options = SessionOptions::default();
+    let sessions =
+        try_join_all(environments.iter().map(|environment| Session::take(environment, &Spec::Ours, &options))).await?;
     {
-        let player = Player::Seated(seats.into());
+        let player = Player::Sessions(sessions.into());
         assert_eq!(player.lanes(), 2);
         let (one, two) = (player.turn().await, player.turn().await);
-        assert!(!std::ptr::eq(one.seat().ok_or("a seat")?, two.seat().ok_or("a seat")?));
+        assert!(!std::ptr::eq(one.session().ok_or("a session")?, two.session().ok_or("a session")?));
         let mut third = Box::pin(player.turn());
         assert!(futures::poll!(&mut third).is_pending());
         let case = small()?;
@@ -131,8 +132,8 @@ async fn side_by_side() -> Checked {
         drop(two);
         player.leave().await;
     }
-    for lab in labs {
-        lab.close().await;
+    for environment in environments {
+        environment.close().await;
     }
     Ok(())
 }
@@ -141,17 +142,17 @@ async fn side_by_side() -> Checked {
 async fn in_python() -> Checked {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = root.join("tests/subjects/deployment.py").display().to_string();
-    let lab = Lab::open(boot().await?).await?;
+    let environment = Environment::open(boot().await?).await?;
     let budget = Duration::from_secs(90);
-    let options = SeatOptions { budget, ..SeatOptions::default() };
+    let options = SessionOptions { budget, ..SessionOptions::default() };
     let spec = Spec::Command(vec!["python3".to_owned(), program]);
-    let seat = Seat::take(&lab, &spec, &options).await?;
+    let session = Session::take(&environment, &spec, &options).await?;
     for name in ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous"] {
         let path = root.join("../cases").join(name).with_extension("yaml");
         let case = case::load(&path)?;
-        let recording = seat.play(&case).await;
-        let shelf = Shelf::beside(&path)?;
-        let judgement = verdict::judge_blessed(&recording, shelf.for_server(&recording.header.cluster.version));
+        let recording = session.play(&case).await;
+        let golden = GoldenTimelines::beside(&path)?;
+        let judgement = verdict::judge_blessed(&recording, golden.for_server(&recording.header.cluster.version));
         assert_eq!(
             judgement.verdict,
             Verdict::Conformant,
@@ -159,24 +160,24 @@ async fn in_python() -> Checked {
             report::failure(&judgement, &report::Again::default(), false)
         );
     }
-    seat.leave().await;
-    lab.close().await;
+    session.leave().await;
+    environment.close().await;
     Ok(())
 }
 
-/// One small case, on this project's controller through gate and sockets.
+/// One small case, on this project's controller through interceptor and sockets.
 async fn played(too_much: bool) -> Checked {
     let case = small()?;
     let cluster = boot().await?;
-    let past_the_gate = cluster.access.subject_client()?;
-    let lab = Lab::open(cluster).await?;
-    let seat = Seat::take(&lab, &Spec::Ours, &SeatOptions::default()).await?;
+    let bypass_interceptor = cluster.access.subject_client()?;
+    let environment = Environment::open(cluster).await?;
+    let session = Session::take(&environment, &Spec::Ours, &SessionOptions::default()).await?;
     if too_much {
-        ask_too_much(&past_the_gate).await?;
+        ask_too_much(&bypass_interceptor).await?;
     }
-    let recording = seat.play(&case).await;
-    seat.leave().await;
-    lab.close().await;
+    let recording = session.play(&case).await;
+    session.leave().await;
+    environment.close().await;
     // Judged by what it did itself: it has to come to rest, and the server must have known everything.
     let judgement = verdict::judge_live(&recording, &recording);
     let wanted = if too_much { Verdict::Inconclusive } else { Verdict::Conformant };

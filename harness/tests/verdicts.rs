@@ -1,6 +1,6 @@
 //! The proof that the judge can say no, and that it knows whose fault a failure is.
 //!
-//! Controllers that are wrong on purpose (`controller/examples/mutant.rs`) must be non-conformant with the step named; a lab that is
+//! Controllers that are wrong on purpose (`controller/examples/mutant.rs`) must be non-conformant with the step named; a test environment that is
 //! broken on purpose must be inconclusive. Trials `control-plane::verdict::<what>`, ignored where no control plane can run.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use lockstep::case;
 use lockstep::cluster::{self, Plan, shared};
 use lockstep::observe::ObserveError;
 use lockstep::report;
-use lockstep::runner::{Lab, LabError, Seat, SeatOptions};
+use lockstep::runner::{Environment, EnvironmentError, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::supervise::{Spec as Program, Supervisor};
 use lockstep::timeline::Timeline;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         trial("the-real-binary-is-conformant", real_binary),
         trial("a-subject-that-ends-at-every-start-is-refused", ended),
         trial("a-stock-controller-left-on-is-inconclusive", stock_left_on),
-        trial("a-dead-lab-is-inconclusive", dead_lab),
+        trial("a-dead-environment-is-inconclusive", dead_environment),
         trial("nothing-outlives-a-killed-harness", killed_harness),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 
 const CASE: &str = "rolling/quarter-on-ten";
 
-fn run<T>(story: impl Future<Output = Result<T, LabError>>) -> Result<T, String> {
+fn run<T>(story: impl Future<Output = Result<T, EnvironmentError>>) -> Result<T, String> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
     runtime.block_on(story).map_err(|error| error.to_string())
@@ -69,19 +69,19 @@ fn mutant(name: &str) -> Result<Spec, String> {
         .map_err(|error: lockstep::subject::SubjectError| error.to_string())
 }
 
-fn options() -> SeatOptions {
-    SeatOptions { budget: Duration::from_secs(8), ..SeatOptions::default() }
+fn options() -> SessionOptions {
+    SessionOptions { budget: Duration::from_secs(8), ..SessionOptions::default() }
 }
 
 /// Play the case and judge it against what is blessed.
-async fn judged(lab: &Lab, spec: &Spec) -> Result<Judgement, LabError> {
+async fn judged(environment: &Environment, spec: &Spec) -> Result<Judgement, EnvironmentError> {
     let path = cases().join(CASE).with_extension("yaml");
     let case = case::load(&path).expect("the case is good");
     let blessed = std::fs::read_to_string(path.with_extension("timeline")).expect("the case is blessed");
     let blessed = Timeline::parse(&blessed).expect("the timeline is good");
-    let seat = Seat::take(lab, spec, &options()).await?;
-    let recording = seat.play(&case).await;
-    seat.leave().await;
+    let session = Session::take(environment, spec, &options()).await?;
+    let recording = session.play(&case).await;
+    session.leave().await;
     Ok(verdict::judge(&recording, Some(&blessed)))
 }
 
@@ -101,9 +101,9 @@ fn broken(name: &str, words: &str) -> Result<(), String> {
 /// The case on a subject, on the control plane that the trials of a run share.
 fn on_shared(spec: &Spec) -> Result<Judgement, String> {
     run(async {
-        let lab = Lab::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
-        let judgement = judged(&lab, spec).await;
-        lab.close().await;
+        let environment = Environment::open(shared::obtain(cluster::DEFAULT_VERSION).await?).await?;
+        let judgement = judged(&environment, spec).await;
+        environment.close().await;
         judgement
     })
 }
@@ -141,38 +141,38 @@ fn stock_left_on() -> Result<(), String> {
             log: folder.path().join("stock.log"),
         })?;
         tokio::time::timeout(Duration::from_secs(2), std::future::pending::<()>()).await.ok();
-        let lab = Lab::open(cluster).await?;
+        let environment = Environment::open(cluster).await?;
         let spec = Spec::Ours;
-        let refused = match Seat::take(&lab, &spec, &options()).await {
-            Err(LabError::Observe(ObserveError::Proof(why))) => Some(why),
+        let refused = match Session::take(&environment, &spec, &options()).await {
+            Err(EnvironmentError::Observe(ObserveError::Proof(why))) => Some(why),
             Err(other) => return Err(other),
             Ok(_) => None,
         };
         supervisor.shutdown().await;
-        lab.close().await;
+        environment.close().await;
         Ok(refused)
     })?
     .filter(|why| why.contains("a Deployment controller is already on"))
     .map(drop)
-    .ok_or_else(|| "the lab did not notice a stock controller".to_owned())
+    .ok_or_else(|| "the test environment did not notice a stock controller".to_owned())
 }
 
-/// The lab's ReplicaSet controller dies in the middle of a case: never the subject's failure.
-fn dead_lab() -> Result<(), String> {
+/// The test environment's ReplicaSet controller dies in the middle of a case: never the subject's failure.
+fn dead_environment() -> Result<(), String> {
     let judgement = run(async {
         let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
         let victim = cluster.programs["kube-controller-manager"];
-        let lab = Lab::open(cluster).await?;
+        let environment = Environment::open(cluster).await?;
         let spec = Spec::Upstream(None);
         let case = case::load(&cases().join(CASE).with_extension("yaml")).expect("the case is good");
-        let seat = Seat::take(&lab, &spec, &options()).await?;
+        let session = Session::take(&environment, &spec, &options()).await?;
         let kill = async {
             tokio::time::timeout(Duration::from_millis(900), std::future::pending::<()>()).await.ok();
             victim.kill_group();
         };
-        let (recording, ()) = tokio::join!(seat.play(&case), kill);
-        seat.leave().await;
-        lab.close().await;
+        let (recording, ()) = tokio::join!(session.play(&case), kill);
+        session.leave().await;
+        environment.close().await;
         Ok(verdict::judge(&recording, None))
     })?;
     expect(&judgement, Verdict::Inconclusive, "no longer answers")

@@ -204,8 +204,8 @@ impl Run<'_> {
     /// Writes the status if it is news, and once more on what the ReplicaSet is by now if that is refused for any reason; returns
     /// the ReplicaSet as it then is. The numbers and the generation stay those that were observed.
     async fn tell(&self, observed: &Observed, report: Report) -> Result<Arc<ReplicaSet>, ApplyError> {
-        let Report { status, is_news } = report;
-        if !is_news {
+        let Report { status, is_new } = report;
+        if !is_new {
             return Ok(observed.replica_set.clone());
         }
         let (api, namespace, name) = (self.tools.api, &self.meta.namespace, &self.meta.name);

@@ -90,7 +90,7 @@ pub struct Report {
     /// The status.
     pub status: ReplicaSetStatus,
     /// Whether it is worth writing.
-    pub is_news: bool,
+    pub is_new: bool,
 }
 
 /// Decides which pods are a ReplicaSet's own, and which are made or deleted.
@@ -132,6 +132,6 @@ pub fn report(
     let rs = &observed.replica_set;
     let terminating = settings.terminating_replicas.then(|| claim::terminating(rs, &observed.pods));
     let status = status::status(rs, active, terminating, failure, now);
-    let is_news = status::is_news(rs, &status);
-    Report { status, is_news }
+    let is_new = status::is_new(rs, &status);
+    Report { status, is_new }
 }

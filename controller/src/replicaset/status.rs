@@ -36,7 +36,7 @@ pub(super) fn status(
 }
 
 /// Whether a status says anything that the ReplicaSet's own does not.
-pub(super) fn is_news(rs: &ReplicaSet, status: &ReplicaSetStatus) -> bool {
+pub(super) fn is_new(rs: &ReplicaSet, status: &ReplicaSetStatus) -> bool {
     rs.status != *status
 }
 

@@ -171,9 +171,9 @@ impl Agent {
         }
         let workload = after.filter(|workload| workload.enabled)?;
         let action = wrong(&workload)?;
-        let is_news = before.is_none_or(|before| wrong(&before).as_ref() != Some(&action));
+        let is_new = before.is_none_or(|before| wrong(&before).as_ref() != Some(&action));
         let observed = Observed { workload, configs: BTreeMap::new(), at };
-        is_news.then_some(Work { observed, action })
+        is_new.then_some(Work { observed, action })
     }
 
     /// Every workload is to be looked at again; in xing's profile none is, as there.

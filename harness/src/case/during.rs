@@ -109,8 +109,8 @@ impl Reader<'_> {
                 None => None,
             };
         let deployment = match deployment {
-            Some(name) => self.cast.known(name, node, self.report).then(|| name.to_owned()),
-            None => self.cast.meant(None, node, self.report),
+            Some(name) => self.scope.known(name, node, self.report).then(|| name.to_owned()),
+            None => self.scope.meant(None, node, self.report),
         };
         Some(Decided { text: words.join(" "), deployment: deployment?, set, what })
     }

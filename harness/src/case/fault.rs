@@ -14,7 +14,7 @@ use super::tree::{Kind, Node};
 /// What a subject writes, and what is counted.
 pub(super) const WRITTEN: [&str; 7] =
     ["replicasets", "replicasets/status", "deployments", "deployments/status", "pods", "statefulsets", "daemonsets"];
-/// The statuses that the gate refuses with.
+/// The statuses that the interceptor refuses with.
 pub(super) const REFUSALS: [i64; 5] = [409, 422, 429, 500, 503];
 /// The longest that a request or an event may be held up: beyond it a wait for rest would end before the subject could go on.
 const LATEST: Duration = Duration::from_secs(10);
@@ -124,7 +124,11 @@ impl Reader<'_> {
         if let Some(code) = fields.get("refuse") {
             let number = read::integer(code, "a refusal", 400..=599, self.report)?;
             if !REFUSALS.contains(&number) {
-                self.report.add(code, format!("the gate does not refuse with {number}"), "409, 422, 429, 500 or 503");
+                self.report.add(
+                    code,
+                    format!("the interceptor does not refuse with {number}"),
+                    "409, 422, 429, 500 or 503",
+                );
                 return None;
             }
             return u16::try_from(number).ok().map(FaultAction::Refuse);

@@ -1,12 +1,12 @@
 //! A case file as a whole.
 
-use super::cast::Cast;
 use super::counts;
 use super::finding::{CaseError, Report};
 use super::model::{Bindings, Case, PodKind, Terminations};
 use super::read::{self, Fields};
 use super::restart;
 use super::ruled;
+use super::scope::Scope;
 use super::step::Reader;
 use super::tree::{Kind, Node};
 use crate::controllers::{Controller, Controllers};
@@ -135,15 +135,15 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         );
     }
 
-    let mut cast = Cast::of(&[fields.get("given"), fields.get("steps")]);
+    let mut scope = Scope::of(&[fields.get("given"), fields.get("steps")]);
     // Its restarts give a Deployment more templates than the steps do.
-    cast.retemplated |= controllers.has(Controller::ConfigRestart);
-    if !cast.any_workload && !["given", "steps"].iter().any(|list| fields.is_misspelt(list)) {
+    scope.retemplated |= controllers.has(Controller::ConfigRestart);
+    if !scope.any_workload && !["given", "steps"].iter().any(|list| fields.is_misspelt(list)) {
         let at = fields.entry("given").map_or(root, |(key, _)| key);
         report.add(at, "the case makes no Deployment", "add `deployment: {name: web, replicas: 3, image: \"app:1\"}`");
     }
     let mut reader = Reader {
-        cast: &mut cast,
+        scope: &mut scope,
         report,
         held: terminations == Terminations::Held,
         unbound: bindings == Bindings::Held,

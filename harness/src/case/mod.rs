@@ -5,7 +5,7 @@
 //! nothing makes, a step that cannot happen.
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
-//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the format; `cast` knows which Deployments are there at which step, `counts` how many pods there can be.
+//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the format; `scope` knows which Deployments are there at which step, `counts` how many pods there can be.
 //! * `secret` takes the values of Secrets out of what is kept of a run.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`schema()`] tells editors the shape of it.
@@ -14,7 +14,6 @@
 //!
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
 
-mod cast;
 mod counts;
 mod during;
 mod fault;
@@ -35,6 +34,7 @@ mod restart;
 mod rollout;
 mod ruled;
 mod schema;
+mod scope;
 mod secret;
 mod short;
 mod step;

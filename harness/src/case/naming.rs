@@ -36,14 +36,14 @@ pub(super) fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Naming> {
     for (key, value) in map {
         let name = read::name(key, "a pod's name", reader.report)?;
         let traits = traits(value, reader)?;
-        reader.cast.pods.insert(name.clone());
+        reader.scope.pods.insert(name.clone());
         names.push((name, traits));
     }
     if names.is_empty() {
         reader.report.add(named, "`pods` names none", "a step that does nothing proves nothing");
         return None;
     }
-    if reader.cast.several_sets() && of == Pods::default() {
+    if reader.scope.several_sets() && of == Pods::default() {
         reader.report.add(node, "the pods of which ReplicaSet?", "add `of: {revision: …}` or `of: {replicaset: …}`");
         return None;
     }
@@ -169,7 +169,7 @@ fn names(node: &Node, reader: &mut Reader<'_>) -> Option<BTreeSet<String>> {
 /// A pod that an earlier step has named.
 pub(super) fn known(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
     let name = read::name(node, "a pod's name", reader.report)?;
-    if reader.cast.pods.contains(&name) {
+    if reader.scope.pods.contains(&name) {
         return Some(name);
     }
     reader.report.add(node, format!("no pod is called `{name}`"), "name it in a step before: `pods: {name: {…}}`");

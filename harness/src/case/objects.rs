@@ -17,7 +17,7 @@ impl Reader<'_> {
         let manifest = short::deployment(node, refused, self.report);
         let name = node.get("name").and_then(Node::as_text).filter(|_| !refused);
         // Even if it is wrong, so that later steps may name it.
-        name.into_iter().for_each(|name| self.cast.enter(name));
+        name.into_iter().for_each(|name| self.scope.enter(name));
         manifest.map(Operation::Apply)
     }
 
@@ -52,7 +52,7 @@ impl Reader<'_> {
         }
         let name = metadata.and_then(|it| it.get("name")).and_then(Node::as_text);
         if node.get("kind").and_then(Node::as_text) == Some("Deployment") && !refused {
-            name.into_iter().for_each(|name| self.cast.enter(name));
+            name.into_iter().for_each(|name| self.scope.enter(name));
         }
         complete.then(|| Operation::Apply(node.to_json()))
     }
@@ -80,7 +80,7 @@ impl Reader<'_> {
             return None;
         }
         let target = target?;
-        self.cast.retemplated |= target.kind == "deployment" && !refused;
+        self.scope.retemplated |= target.kind == "deployment" && !refused;
         Some(Operation::Patch { target, kind, patch: patch.to_json() })
     }
 
@@ -116,7 +116,7 @@ impl Reader<'_> {
             self.report.add(node, format!("unknown kind `{kind}`"), hint);
             return None;
         }
-        if kind == "deployment" && !self.cast.known(name, node, self.report) {
+        if kind == "deployment" && !self.scope.known(name, node, self.report) {
             return None;
         }
         Some(Target { kind: kind.to_owned(), name: name.to_owned() })

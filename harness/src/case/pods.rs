@@ -36,7 +36,7 @@ pub(super) fn read(node: &Node, name: &str, reader: &mut Reader<'_>) -> Option<P
     }
     let pods = Pods { count, names, atomic, ..of };
     let chosen = !pods.names.is_empty() || pods.count == Count::All;
-    if reader.cast.several() && pods.deployment.is_none() && pods.replica_set.is_none() && !chosen {
+    if reader.scope.several() && pods.deployment.is_none() && pods.replica_set.is_none() && !chosen {
         reader.report.add(node, "the pods of which Deployment?", "add `of: {deployment: …}`");
         return None;
     }
@@ -71,11 +71,11 @@ pub(super) fn of(node: Option<&Node>, reader: &mut Reader<'_>) -> Option<Pods> {
     let Some(node) = node else { return Some(Pods::default()) };
     let fields = Fields::of(node, "`of`", &["revision", "deployment", "replicaset"], reader.report)?;
     let replica_set = match fields.get("replicaset") {
-        Some(named) => Some(reader.cast.named_set(named, reader.report)?),
+        Some(named) => Some(reader.scope.named_set(named, reader.report)?),
         None => None,
     };
     let deployment = match fields.get("deployment") {
-        Some(named) => Some(reader.cast.named(named, reader.report)?),
+        Some(named) => Some(reader.scope.named(named, reader.report)?),
         None => None,
     };
     let revision = match fields.get("revision") {

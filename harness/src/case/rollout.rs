@@ -11,7 +11,7 @@ impl Reader<'_> {
     /// `set: {image: "app:2"}`, with `container`, `env` and `deployment`.
     pub(super) fn set(&mut self, key: &Node, node: &Node, refused: bool) -> Option<Operation> {
         let fields = Fields::of(node, "`set`", &["deployment", "container", "image", "env"], self.report)?;
-        let deployment = self.cast.meant(fields.get("deployment"), key, self.report);
+        let deployment = self.scope.meant(fields.get("deployment"), key, self.report);
         let mut text = |name: &str| {
             fields
                 .get(name)
@@ -27,7 +27,7 @@ impl Reader<'_> {
             self.report.add(key, "`set` sets nothing", "add `image` or `env`");
             return None;
         }
-        self.cast.retemplated |= !refused;
+        self.scope.retemplated |= !refused;
         Some(Operation::Set { deployment: deployment?, container, image, env })
     }
 
@@ -46,10 +46,10 @@ impl Reader<'_> {
         let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=MOST_PODS };
         let replicas = read::integer(number, "the number of replicas", range, self.report);
         let target = |kind: &str, name: String| Target { kind: kind.to_owned(), name };
-        let target = match (named, set, self.cast.only_set()) {
-            (None, Some(set), _) => target("replicaset", self.cast.named_set(set, self.report)?),
+        let target = match (named, set, self.scope.only_set()) {
+            (None, Some(set), _) => target("replicaset", self.scope.named_set(set, self.report)?),
             (None, None, Some(only)) => target("replicaset", only),
-            (named, None, _) => target("deployment", self.cast.meant(named, key, self.report)?),
+            (named, None, _) => target("deployment", self.scope.meant(named, key, self.report)?),
             (Some(_), Some(set), _) => {
                 self.report.add(set, "`scale` scales one thing", "either `deployment` or `replicaset`");
                 return None;
@@ -65,7 +65,7 @@ impl Reader<'_> {
             Kind::Map(_) => Fields::of(node, &format!("`{name}`"), &["deployment"], self.report)?.get("deployment"),
             _ => Some(node),
         };
-        self.cast.meant(named, key, self.report)
+        self.scope.meant(named, key, self.report)
     }
 
     /// `undo: {}`, `undo: {toRevision: 2}`, `undo: web`.
@@ -79,13 +79,13 @@ impl Reader<'_> {
             (None, Kind::Null) => None,
             (None, _) => Some(node),
         };
-        let deployment = self.cast.meant(named, key, self.report);
+        let deployment = self.scope.meant(named, key, self.report);
         let to_revision = match fields.and_then(|fields| fields.get("toRevision")) {
             Some(revision) => read::integer(revision, "toRevision", 0..=i64::from(i32::MAX), self.report)?,
             None => 0,
         };
         let deployment = deployment?;
-        if !refused && !self.cast.retemplated {
+        if !refused && !self.scope.retemplated {
             self.report.add(key, "there is nothing to undo", "no step before it changes the template");
             self.report.help("if the server must say so, add `refused: {message: \"…\"}`");
             return None;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::cast::Cast;
 use super::finding::Report;
 use super::model::{Count, During, Fault, Operation, Step};
 use super::naming;
 use super::nearest::did_you_mean;
 use super::pods;
 use super::read::{self, Fields};
+use super::scope::Scope;
 use super::tree::{Kind, Node};
 use crate::expect::Expect;
 
@@ -52,7 +52,7 @@ const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// What reading a step needs to know.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    pub(super) cast: &'a mut Cast,
+    pub(super) scope: &'a mut Scope,
     pub(super) report: &'a mut Report,
     /// Whether deletions wait for `terminate`.
     pub(super) held: bool,
@@ -178,7 +178,7 @@ impl Reader<'_> {
             "resume" => self.one_deployment(name, key, value).map(Operation::Resume),
             "restart" => {
                 let deployment = self.one_deployment(name, key, value)?;
-                self.cast.retemplated |= !refused;
+                self.scope.retemplated |= !refused;
                 Some(Operation::Restart(deployment))
             }
             "undo" => self.undo(key, value, refused),
@@ -207,7 +207,7 @@ impl Reader<'_> {
             return None;
         }
         let label = read::name(value, "a label", self.report)?;
-        if !self.cast.labels.insert(label.clone()) {
+        if !self.scope.labels.insert(label.clone()) {
             self.report.add(
                 value,
                 format!("the label `{label}` is there already"),
@@ -226,7 +226,7 @@ impl Reader<'_> {
             return None;
         };
         let (to, label) = (self.duration(to)?, read::text(since, "a label", self.report)?);
-        if !self.cast.labels.contains(label) {
+        if !self.scope.labels.contains(label) {
             self.report.add(
                 since,
                 format!("no step before this has the label `{label}`"),

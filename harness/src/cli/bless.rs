@@ -15,11 +15,11 @@ use super::{CliError, several, stage};
 use crate::case::Case;
 use crate::cluster::SiteName;
 use crate::controllers::Controllers;
+use crate::golden;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
 use crate::rules::Expectation;
-use crate::shelf;
 use crate::subject::Spec;
 use crate::timeline::{Blessed, Provenance, Timeline};
 use crate::verdict::{self, Finding, Judgement, Verdict, What};
@@ -61,8 +61,8 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     }
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     let mut outcomes = Vec::new();
-    for (brought, cases) in arguments.place.by_lab(cases) {
-        let recordings = recorded(&arguments, &spec, &brought, &cases).await?;
+    for (under_test, cases) in arguments.place.by_environment(cases) {
+        let recordings = recorded(&arguments, &spec, &under_test, &cases).await?;
         for (case, recordings) in cases.iter().zip(&recordings) {
             outcomes.push(one(case, recordings, arguments.check)?);
         }
@@ -74,26 +74,26 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
 async fn recorded(
     arguments: &Arguments,
     spec: &Spec,
-    brought: &Controllers,
+    under_test: &Controllers,
     cases: &[Case],
 ) -> Result<Vec<Vec<Recording>>, CliError> {
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
-        let lab = stage::unless_interrupted(arguments.place.boot(brought)).await?;
-        let played = stage::on(lab, async |lab| {
-            let seat = arguments.place.seat(lab, spec).await?;
+        let environment = stage::unless_interrupted(arguments.place.boot(under_test)).await?;
+        let played = stage::on(environment, async |environment| {
+            let session = arguments.place.session(environment, spec).await?;
             for time in 1..=times {
                 let last = boot == BOOTS.len() && time == times;
                 let _load = last.then(Load::start);
                 note!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
                 for (case, recordings) in cases.iter().zip(&mut recordings) {
                     for _ in 0..plays(case) {
-                        seat.revive().await?;
-                        recordings.push(seat.play(case).await);
+                        session.revive().await?;
+                        recordings.push(session.play(case).await);
                     }
                 }
             }
-            seat.leave().await;
+            session.leave().await;
             Ok(())
         });
         played.await?;
@@ -110,7 +110,7 @@ fn plays(case: &Case) -> usize {
 fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, CliError> {
     let name = &case.name;
     let recorded = recordings.iter().map(|recording| verdict::judge(recording, None));
-    // A law that upstream itself breaks is blessed as an exception; a lab that broke, or a case that upstream cannot go
+    // An invariant that upstream itself breaks is blessed as an exception; a test environment that failed, or a case that upstream cannot go
     // through, is not.
     if let Some(mut bad) = recorded.into_iter().find(stopped) {
         let is_default = is_default(&bad);
@@ -128,14 +128,14 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         seen: None,
         boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
     };
-    let shelf = blessed(case)?;
-    let path = shelf::path(Path::new(&case.path), &header.subject.version, &header.cluster.version);
+    let golden = blessed(case)?;
+    let path = golden::path(Path::new(&case.path), &header.subject.version, &header.cluster.version);
     let is_default = path == Path::new(&case.path).with_extension("timeline");
-    if !is_default && shelf.instead_of(header).is_none() {
+    if !is_default && golden.instead_of(header).is_none() {
         say!("not blessed  {name}: bless the default version first; another one has a timeline only where it differs");
         return Ok(Outcome::Unblessed);
     }
-    let held = shelf.held_to(header, None);
+    let held = golden.applicable_to(header, None);
     let before = held.for_server(&header.cluster.version);
     if case.expectation == Expectation::Outcomes {
         return several::bless(case, &timelines, &provenance, before, &path, check);
@@ -148,7 +148,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
         }
     };
     let timeline = timeline.with_provenance(provenance);
-    if shelf.instead_of(header).is_some_and(|already| shelf::is_said(&already, &timeline.clone().into())) {
+    if golden.instead_of(header).is_some_and(|already| golden::is_said(&already, &timeline.clone().into())) {
         return needless(name, &path, &header.subject.version, check);
     }
     let before = before.map(Blessed::first);

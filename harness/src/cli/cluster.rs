@@ -13,7 +13,7 @@ use crate::cluster::{self, Served, Site, SiteName, Standing, kind, own};
 use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
-use crate::runner::LabError;
+use crate::runner::EnvironmentError;
 use crate::subject;
 use crate::supervise::Interrupt;
 
@@ -46,9 +46,9 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
     }
     match &arguments.command {
         Command::Serve { folder, without } => {
-            let served = Served::start().map_err(LabError::from)?;
+            let served = Served::start().map_err(EnvironmentError::from)?;
             let _half = subject::half(served.client(), without)?;
-            served.say(folder).map_err(LabError::from)?;
+            served.say(folder).map_err(EnvironmentError::from)?;
             // Until its supervisor ends it.
             Interrupt::of_process().raised().await;
         }
@@ -63,7 +63,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
     Ok(Outcome::Conformant)
 }
 
-async fn up(site: &SiteArguments, program: &str) -> Result<(), LabError> {
+async fn up(site: &SiteArguments, program: &str) -> Result<(), EnvironmentError> {
     let plan = site.plan(true);
     let (cluster, already) = match site.cluster() {
         SiteName::Sim | SiteName::ControlPlane | SiteName::Containers => {
@@ -79,7 +79,7 @@ async fn up(site: &SiteArguments, program: &str) -> Result<(), LabError> {
     Ok(())
 }
 
-async fn down(site: &SiteArguments) -> Result<(), LabError> {
+async fn down(site: &SiteArguments) -> Result<(), EnvironmentError> {
     if let Site::Kubeconfig(wish) = &site.plan(true).site {
         let swept = own::down(wish).await?;
         let what =

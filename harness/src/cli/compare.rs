@@ -15,8 +15,8 @@ use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::{self, Again};
-use crate::runner::{Player, Seat};
-use crate::subject::{Spec, Voice};
+use crate::runner::{Player, Session};
+use crate::subject::{LogSource, Spec};
 use crate::verdict::{self, Judgement, Verdict};
 
 /// Run the cases live on two subjects and diff what they did.
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
 struct Side {
     title: String,
     /// With what it printed meanwhile, where that may have to be kept.
-    played: Vec<(Recording, Option<Voice>)>,
+    played: Vec<(Recording, Option<LogSource>)>,
 }
 
 pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
@@ -59,10 +59,10 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
     let telling = Telling::new(&arguments.reports, format!("lockstep compare, {}", arguments.subject.join(" and ")));
     let mut outcomes = Vec::new();
     let mut ended: Result<(), CliError> = Ok(());
-    for (brought, cases) in arguments.place.by_lab(cases) {
+    for (under_test, cases) in arguments.place.by_environment(cases) {
         let mut number = 0;
         let mut sides = Vec::new();
-        let both = arguments.place.with_each(&brought, &specs, cases.len(), async |spec, player| {
+        let both = arguments.place.with_each(&under_test, &specs, cases.len(), async |spec, player| {
             number += 1;
             // Two of a name are told apart.
             let title = if left == right { format!("{spec} #{number}") } else { spec.to_string() };
@@ -96,21 +96,21 @@ async fn played(
     let since = clock::instant();
     let plays = stream::iter(cases).map(async |case| {
         let turn = player.turn().await;
-        let voice = turn.seat().and_then(Seat::voice).filter(|_| arguments.reports.keeps_evidence());
+        let log_source = turn.session().and_then(Session::log_source).filter(|_| arguments.reports.keeps_evidence());
         let recording = turn.play(case, None).await?;
-        let voice = match voice {
-            Some(voice) => Some(voice.until_now().await),
+        let log_source = match log_source {
+            Some(log_source) => Some(log_source.until_now().await),
             None => None,
         };
-        Ok::<_, CliError>((recording, voice))
+        Ok::<_, CliError>((recording, log_source))
     });
     let mut plays = plays.buffered(player.lanes());
-    while let Some((mut recording, voice)) = plays.try_next().await? {
+    while let Some((mut recording, log_source)) = plays.try_next().await? {
         recording.header.subject.name.clone_from(&side.title);
         if let Some(folder) = &arguments.recordings {
             record::keep(&folder.join(number.to_string()), &recording)?;
         }
-        side.played.push((recording, voice));
+        side.played.push((recording, log_source));
     }
     stage::pace(&side.title, cases.len(), since.elapsed());
     Ok(())
@@ -128,9 +128,9 @@ async fn tell(
 ) -> Result<Vec<Outcome>, CliError> {
     let mut judgements = Vec::new();
     let mut outcomes = Vec::new();
-    for (case, ((one, _), (two, voice))) in cases.iter().zip(left.played.iter().zip(&right.played)) {
-        let shelf = blessed(case)?;
-        let held = |side: &Recording| shelf.held_to(&side.header, None);
+    for (case, ((one, _), (two, log_source))) in cases.iter().zip(left.played.iter().zip(&right.played)) {
+        let golden = blessed(case)?;
+        let held = |side: &Recording| golden.applicable_to(&side.header, None);
         let theirs = held(one);
         let expected = theirs.for_server(&one.header.cluster.version);
         let first = verdict::judge_blessed(one, expected);
@@ -164,7 +164,7 @@ async fn tell(
             recording: two,
             again: &again,
             took: None,
-            voice: voice.as_ref(),
+            log_source: log_source.as_ref(),
         };
         telling.take(&play).await?;
         judgements.extend([first, second]);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use crate::case::CaseError;
 use crate::cluster::{ClusterError, kind::KindError};
+use crate::golden::GoldenError;
 use crate::outcome::{Cause, Outcome};
 use crate::recording::RecordingError;
-use crate::runner::LabError;
-use crate::shelf::ShelfError;
+use crate::runner::EnvironmentError;
 use crate::subject::SubjectError;
 
 /// What keeps a command from its work.
@@ -31,18 +31,18 @@ pub enum CliError {
     /// A subject is not what it should be.
     #[error(transparent)]
     Subject(#[from] SubjectError),
-    /// The lab could not be set up.
+    /// The test environment could not be set up.
     #[error(transparent)]
-    Lab(LabError),
+    Environment(EnvironmentError),
     /// A signal.
     #[error("interrupted ({0})")]
     Interrupted(Cause),
     /// The cluster went to somebody else.
     #[error("the cluster is no longer lockstep's to use: {0}")]
     Lost(String),
-    /// A blessed timeline is not readable.
+    /// A golden timeline is not readable.
     #[error(transparent)]
-    Shelf(#[from] ShelfError),
+    GoldenTimelines(#[from] GoldenError),
     /// A recording is not readable.
     #[error("{}: {source}", path.display())]
     Recording {
@@ -61,25 +61,25 @@ pub enum CliError {
     },
 }
 
-impl From<LabError> for CliError {
-    fn from(error: LabError) -> Self {
+impl From<EnvironmentError> for CliError {
+    fn from(error: EnvironmentError) -> Self {
         match error {
-            LabError::Subject(error) => Self::Subject(error),
-            LabError::Interrupted(cause) => Self::Interrupted(cause),
-            error => Self::Lab(error),
+            EnvironmentError::Subject(error) => Self::Subject(error),
+            EnvironmentError::Interrupted(cause) => Self::Interrupted(cause),
+            error => Self::Environment(error),
         }
     }
 }
 
 impl CliError {
-    /// What it means for the exit code: the lab's troubles are inconclusive, the user's are bad usage.
+    /// What it means for the exit code: the test environment's troubles are inconclusive, the user's are bad usage.
     pub fn outcome(&self) -> Outcome {
         match self {
-            // A flag's value is wrong; the lab is not.
-            Self::Lab(LabError::Cluster(ClusterError::Kind(KindError::Config { .. }) | ClusterError::Own(_))) => {
-                Outcome::BadInput
-            }
-            Self::Lab(_)
+            // A flag's value is wrong; the test environment is not.
+            Self::Environment(EnvironmentError::Cluster(
+                ClusterError::Kind(KindError::Config { .. }) | ClusterError::Own(_),
+            )) => Outcome::BadInput,
+            Self::Environment(_)
             | Self::Lost(_)
             | Self::Subject(
                 SubjectError::Binaries(_)
@@ -95,7 +95,7 @@ impl CliError {
             Self::Interrupted(cause) => Outcome::Interrupted(*cause),
             Self::NoCase | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::Shelf(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
+            Self::GoldenTimelines(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
         }
     }
 }

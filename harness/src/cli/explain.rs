@@ -8,9 +8,9 @@ use super::out::{self, say};
 use super::run::colour;
 use crate::case;
 use crate::cluster::DEFAULT_VERSION;
+use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::report;
-use crate::shelf::Shelf;
 use crate::versions::Minor;
 
 /// Tell a case as a story: what happens at each step, what upstream makes of it, and why.
@@ -33,15 +33,15 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     for (number, path) in case::find(&arguments.paths)?.iter().enumerate() {
         let case = case::load(path)?;
         let pins = tables.pinned_by(&case)?;
-        let shelf = Shelf::beside(Path::new(&case.path))?;
-        let shelf = match arguments.by.filter(|minor| !minor.is_default()) {
-            Some(minor) => shelf.by(minor, &case.controllers),
-            None => shelf,
+        let golden = GoldenTimelines::beside(Path::new(&case.path))?;
+        let golden = match arguments.by.filter(|minor| !minor.is_default()) {
+            Some(minor) => golden.by(minor, &case.controllers),
+            None => golden,
         };
         if number > 0 {
             say!("\n{}\n", "─".repeat(80));
         }
-        match shelf.for_server(&server) {
+        match golden.for_server(&server) {
             None => out::result(format_args!("{}", report::story(&case, None, &pins, colour()))),
             Some(blessed) => {
                 for (number, outcome) in (1..).zip(blessed.outcomes()) {

@@ -66,8 +66,8 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     places::folder("--out", arguments.out.as_deref())?;
     let told = Told { output: arguments.output, cases: RefCell::default(), complete: Cell::default() };
     let mut ended = Ok(());
-    for (brought, cases) in arguments.place.by_lab(cases) {
-        let tried = arguments.place.with_each(&brought, &specs, usize::MAX, async |spec, player| {
+    for (under_test, cases) in arguments.place.by_environment(cases) {
+        let tried = arguments.place.with_each(&under_test, &specs, usize::MAX, async |spec, player| {
             tried(&arguments, typed, spec, player, &cases, &kinds, &told).await
         });
         // Interrupted here, what was tried before is still told.

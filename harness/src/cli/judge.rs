@@ -9,11 +9,11 @@ use super::like::Like;
 use super::telling::{Play, Reports, Telling};
 use super::{CliError, run};
 use crate::case;
+use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::Again;
-use crate::shelf::Shelf;
 use crate::supervise::Interrupt;
 use crate::verdict;
 
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     /// Recordings, as `lockstep record` and `lockstep run --recordings` write them, or folders of them.
     #[arg(required = true)]
     recordings: Vec<PathBuf>,
-    /// Where the cases and their blessed timelines are, if not where they were.
+    /// Where the cases and their golden timelines are, if not where they were.
     #[arg(long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
     #[command(flatten)]
@@ -52,17 +52,23 @@ pub(super) async fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outc
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
             return Err(CliError::File { path: case, source });
         }
-        let shelf = Shelf::beside(&case)?;
-        let shelf = shelf.held_to(&recording.header, arguments.like.like);
-        let blessed = shelf.for_server(&recording.header.cluster.version);
+        let golden = GoldenTimelines::beside(&case)?;
+        let golden = golden.applicable_to(&recording.header, arguments.like.like);
+        let blessed = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge_blessed(&recording, blessed);
         let expected = judgement.expected(blessed);
         let flags = typed.flags(&run::NOT_OF_A_PLAY);
         let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&path.display().to_string()));
         let again = Again { program: typed.program.clone(), repeat, seed: None };
         run::print(&judgement, None, arguments.output, &again);
-        let play =
-            Play { judgement: &judgement, expected, recording: &recording, again: &again, took: None, voice: None };
+        let play = Play {
+            judgement: &judgement,
+            expected,
+            recording: &recording,
+            again: &again,
+            took: None,
+            log_source: None,
+        };
         telling.take(&play).await?;
         outcomes.push(judgement.outcome());
         if let Some(cause) = Interrupt::of_process().cause() {

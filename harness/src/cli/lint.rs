@@ -10,9 +10,9 @@ use super::CliError;
 use super::out::say;
 use super::run::colour;
 use crate::case::{self, CaseError, Findings};
+use crate::golden::{self, Stray};
 use crate::outcome::Outcome;
 use crate::report::github::{self, Spot};
-use crate::shelf::{self, Stray};
 
 /// Say what is wrong with case files and their timelines; plays nothing.
 #[derive(Debug, clap::Args)]
@@ -78,10 +78,10 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 
 /// The timelines of the files and folders that were named.
 fn strays(paths: &[PathBuf], good: &[PathBuf]) -> Result<Vec<Stray>, CliError> {
-    let mut all = shelf::strays(good)?;
+    let mut all = golden::strays(good)?;
     let folders: BTreeSet<&Path> = paths.iter().map(PathBuf::as_path).filter(|path| path.is_dir()).collect();
     for folder in folders {
-        all.extend(shelf::orphans(folder)?);
+        all.extend(golden::orphans(folder)?);
     }
     all.sort();
     all.dedup();

@@ -1,7 +1,7 @@
 //! The command line: what was typed, turned into work, and its outcome into an exit code.
 //!
-//! Each command is one file and one story: choose cases, set a lab up, play, judge, print. Nothing here decides a
-//! verdict. Results go to standard output; progress, and all that is about the lab rather than the subject, to
+//! Each command is one file and one story: choose cases, set a test environment up, play, judge, print. Nothing here decides a
+//! verdict. Results go to standard output; progress, and all that is about the test environment rather than the subject, to
 //! standard error.
 
 mod again;

@@ -13,10 +13,10 @@ use super::select::{Selection, blessed};
 use super::{CliError, places};
 use crate::case::Case;
 use crate::clock;
+use crate::golden::GoldenTimelines;
 use crate::mutants::{Exceptions, Matrix, Mutant};
 use crate::outcome::{Outcome, Verdict};
 use crate::runner::{Simulation, simulated};
-use crate::shelf::Shelf;
 use crate::subject::{Spec, bank, with_mutant};
 use crate::supervise::Interrupt;
 use crate::verdict;
@@ -108,7 +108,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 }
 
 /// The outcomes of the right controller, on a thread of its own: that of a command has a runtime already.
-fn right(cases: &[(Shelf, Case)], arguments: &Arguments) -> Result<Row, CliError> {
+fn right(cases: &[(GoldenTimelines, Case)], arguments: &Arguments) -> Result<Row, CliError> {
     let failed = |source| CliError::File { path: arguments.exceptions.clone(), source };
     std::thread::scope(|scope| {
         let playing = player().spawn_scoped(scope, || play(cases, None, false)).map_err(failed)?;
@@ -122,7 +122,7 @@ fn player() -> std::thread::Builder {
 }
 
 /// The outcomes of each mutant, several mutants at a time.
-fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(Shelf, Case)]) -> Result<Vec<Row>, CliError> {
+fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(GoldenTimelines, Case)]) -> Result<Vec<Row>, CliError> {
     let file = arguments.outcomes.as_ref();
     let failed = |source| CliError::File { path: file.cloned().unwrap_or_default(), source };
     let mut kept = file.map(File::create).transpose().map_err(failed)?;
@@ -161,12 +161,12 @@ fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(Shelf, Case)]) -> R
 }
 
 /// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the right controller on all of them.
-fn play(cases: &[(Shelf, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
+fn play(cases: &[(GoldenTimelines, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
     let mut row = Row::new();
-    for (shelf, case) in cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.of))) {
+    for (golden, case) in cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.of))) {
         let verdict = match mutant {
-            Some(mutant) => with_mutant(&mutant.name, || judged(shelf, case)).unwrap_or(Verdict::Inconclusive),
-            None => judged(shelf, case),
+            Some(mutant) => with_mutant(&mutant.name, || judged(golden, case)).unwrap_or(Verdict::Inconclusive),
+            None => judged(golden, case),
         };
         if Interrupt::of_process().cause().is_some() {
             break;
@@ -179,12 +179,12 @@ fn play(cases: &[(Shelf, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
     row
 }
 
-fn judged(shelf: &Shelf, case: &Case) -> Verdict {
+fn judged(golden: &GoldenTimelines, case: &Case) -> Verdict {
     let interrupt = Interrupt::of_process();
     let simulation = Simulation { interrupt, ..Simulation::new(case.controllers.clone(), BUDGET) };
     match simulated(case, &Spec::Ours, &simulation) {
         Ok(recording) => {
-            verdict::judge_blessed(&recording, shelf.for_server(&recording.header.cluster.version)).verdict
+            verdict::judge_blessed(&recording, golden.for_server(&recording.header.cluster.version)).verdict
         }
         Err(_) => Verdict::Inconclusive,
     }

@@ -34,9 +34,9 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     places::folder("--out", Some(&arguments.out))?;
     let mut cut = false;
-    for (brought, cases) in arguments.place.by_lab(cases) {
+    for (under_test, cases) in arguments.place.by_environment(cases) {
         let recorded =
-            arguments.place.with_each(&brought, std::slice::from_ref(&spec), cases.len(), async |_, player| {
+            arguments.place.with_each(&under_test, std::slice::from_ref(&spec), cases.len(), async |_, player| {
                 let mut plays = stream::iter(&cases).map(|case| player.play(case)).buffered(player.lanes());
                 while let Some(recording) = plays.try_next().await? {
                     cut |= !recording.end.as_ref().is_some_and(|end| end.completed);

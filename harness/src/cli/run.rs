@@ -19,13 +19,13 @@ use super::{CliError, places, record, stage};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::SiteName;
+use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::{self, Again};
-use crate::runner::{Player, Seat};
-use crate::shelf::Shelf;
-use crate::subject::{Spec, Voice};
+use crate::runner::{Player, Session};
+use crate::subject::{LogSource, Spec};
 use crate::timeline::Timeline;
 use crate::verdict::{self, Blessing, Judgement};
 
@@ -108,7 +108,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     arguments.timelines |= cases.len() == 1 && arguments.rounds().nth(1).is_none();
     // All of them are read before anything runs.
     let read = cases.iter().map(|case| Ok((case.path.clone(), blessed(case)?)));
-    let read = read.collect::<Result<BTreeMap<String, Shelf>, CliError>>()?;
+    let read = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
     let all = clock::instant();
     let telling = Telling::new(&arguments.reports, format!("lockstep run, {}", arguments.subject.join(", ")));
     let tally = Tally::default();
@@ -116,14 +116,14 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let progress = Progress::of(plays);
     let desk = Desk { typed, telling, tally, progress, outcomes: RefCell::default() };
     let mut ended = Ok(());
-    for (brought, cases) in arguments.place.by_lab(cases) {
+    for (under_test, cases) in arguments.place.by_environment(cases) {
         if arguments.stops(&desk.outcomes.borrow()) {
             break;
         }
-        let shelves: Vec<&Shelf> = cases.iter().filter_map(|case| read.get(&case.path)).collect();
+        let goldens: Vec<&GoldenTimelines> = cases.iter().filter_map(|case| read.get(&case.path)).collect();
         let plays = cases.len() * arguments.rounds().count();
-        let judged = arguments.place.with_each(&brought, &specs, plays, async |spec, player| {
-            let outcomes = judged(&arguments, &desk, spec, player, &cases, &shelves).await?;
+        let judged = arguments.place.with_each(&under_test, &specs, plays, async |spec, player| {
+            let outcomes = judged(&arguments, &desk, spec, player, &cases, &goldens).await?;
             if outcomes.contains(&Outcome::Inconclusive)
                 && let Some(logs) = player.keep_logs().await
             {
@@ -165,7 +165,7 @@ struct Round {
 /// What there is of one play.
 struct Seen<'a> {
     recording: &'a Recording,
-    voice: Option<&'a Voice>,
+    log_source: Option<&'a LogSource>,
     took: Duration,
 }
 
@@ -213,22 +213,23 @@ async fn judged(
     spec: &Spec,
     player: &Player<'_>,
     cases: &[Case],
-    shelves: &[&Shelf],
+    goldens: &[&GoldenTimelines],
 ) -> Result<Vec<Outcome>, CliError> {
     let since = clock::instant();
     let several = arguments.rounds().nth(1).is_some();
-    let brief = several && player.seats().is_empty();
-    let plays =
-        arguments.rounds().flat_map(|round| cases.iter().zip(shelves).map(move |(case, shelf)| (round, case, *shelf)));
-    let plays = stream::iter(plays).map(async |(round, case, shelf)| {
+    let brief = several && player.sessions().is_empty();
+    let plays = arguments
+        .rounds()
+        .flat_map(|round| cases.iter().zip(goldens).map(move |(case, golden)| (round, case, *golden)));
+    let plays = stream::iter(plays).map(async |(round, case, golden)| {
         let turn = player.turn().await;
         let began = clock::instant();
         desk.progress.begins(&case.name);
-        let voice = turn.seat().and_then(Seat::voice);
+        let log_source = turn.session().and_then(Session::log_source);
         let recording = turn.play(case, round.seed).await?;
         desk.progress.ends(&case.name);
-        let seen = Seen { recording: &recording, voice: voice.as_ref(), took: began.elapsed() };
-        let outcome = tell(arguments, desk, spec, round, case, shelf, &seen, brief).await?;
+        let seen = Seen { recording: &recording, log_source: log_source.as_ref(), took: began.elapsed() };
+        let outcome = tell(arguments, desk, spec, round, case, golden, &seen, brief).await?;
         desk.outcomes.borrow_mut().push(outcome);
         Ok::<_, CliError>((round, outcome))
     });
@@ -248,7 +249,7 @@ async fn judged(
     }
     stage::pace(spec, outcomes.len(), since.elapsed());
     // No case shows an end between two of them; it is the subject's failure all the same.
-    let between: Vec<String> = player.seats().iter().flat_map(Seat::ended_between).collect();
+    let between: Vec<String> = player.sessions().iter().flat_map(Session::ended_between).collect();
     outcomes.extend(between.iter().map(|_| Outcome::NonConformant));
     Ok(outcomes)
 }
@@ -261,11 +262,11 @@ async fn tell(
     spec: &Spec,
     round: Round,
     case: &Case,
-    shelf: &Shelf,
+    golden: &GoldenTimelines,
     seen: &Seen<'_>,
     brief: bool,
 ) -> Result<Outcome, CliError> {
-    let Seen { recording, voice, took } = *seen;
+    let Seen { recording, log_source, took } = *seen;
     if let Some(folder) = &arguments.recordings {
         let several = arguments.subject.len() > 1;
         let folder = if several { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
@@ -273,8 +274,8 @@ async fn tell(
         let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
         record::keep(&folder, recording)?;
     }
-    let shelf = shelf.held_to(&recording.header, arguments.like.like);
-    let blessed = shelf.for_server(&recording.header.cluster.version);
+    let golden = golden.applicable_to(&recording.header, arguments.like.like);
+    let blessed = golden.for_server(&recording.header.cluster.version);
     let judgement = verdict::judge_blessed(recording, blessed);
     desk.tally.take(&judgement, blessed, round.seed);
     let expected = judgement.expected(blessed);
@@ -288,7 +289,7 @@ async fn tell(
     if !brief || judgement.outcome() != Outcome::Conformant {
         print(&judgement, Some(took), arguments.output, &again);
     }
-    let play = Play { judgement: &judgement, expected, recording, again: &again, took: Some(took), voice };
+    let play = Play { judgement: &judgement, expected, recording, again: &again, took: Some(took), log_source };
     desk.telling.take(&play).await?;
     Ok(judgement.outcome())
 }

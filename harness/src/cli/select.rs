@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{CliError, failed};
 use crate::case::filter::Filter;
 use crate::case::{self, Case};
-use crate::shelf::Shelf;
+use crate::golden::GoldenTimelines;
 
 /// Cases by path, and a filter on their names.
 #[derive(Debug, Clone, clap::Args)]
@@ -54,6 +54,6 @@ impl Selection {
 }
 
 /// What is blessed of a case.
-pub(super) fn blessed(case: &Case) -> Result<Shelf, CliError> {
-    Ok(Shelf::beside(Path::new(&case.path))?)
+pub(super) fn blessed(case: &Case) -> Result<GoldenTimelines, CliError> {
+    Ok(GoldenTimelines::beside(Path::new(&case.path))?)
 }

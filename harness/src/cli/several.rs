@@ -9,9 +9,9 @@ use super::CliError;
 use super::out::say;
 use super::run::colour;
 use crate::case::Case;
+use crate::golden;
 use crate::outcome::Outcome;
 use crate::report;
-use crate::shelf;
 use crate::timeline::{Blessed, Provenance, Timeline};
 use crate::verdict;
 
@@ -51,7 +51,7 @@ pub(super) fn bless(
         say!("{word} {name}: {counts}; {new} of them new");
         return Ok(outcome);
     }
-    shelf::outcomes::write(path, &blessed)?;
+    golden::outcomes::write(path, &blessed)?;
     say!("blessed      {name}: {counts}; {new} of them new");
     for outcome in blessed.outcomes() {
         say!("{}", report::change(None, outcome, colour()));

@@ -19,7 +19,7 @@ use crate::case::{Case, RestartOptions, RestartProfile};
 use crate::clock;
 use crate::cluster::{self, Cluster, SiteName, Standing};
 use crate::controllers::Controllers;
-use crate::runner::{Lab, LabError, Player, Seat, SeatOptions, Simulation};
+use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptions, Simulation};
 use crate::subject::{ServiceAccount, Spec, SubjectError};
 use crate::supervise::{self, Interrupt};
 
@@ -113,19 +113,19 @@ impl Place {
             let known = cluster::DEFAULT_VERSION;
             return usage(format!("sim answers as {known} does; add --cluster control-plane for another version"));
         }
-        let mut labs = BTreeSet::new();
+        let mut environments = BTreeSet::new();
         for case in cases {
-            let brought = self.brought(case);
-            if let Some(lacking) = brought.lacks(&case.controllers) {
+            let under_test = self.under_test(case);
+            if let Some(lacking) = under_test.lacks(&case.controllers) {
                 let (path, title) = (&case.path, lacking.title());
                 return usage(format!("{path} judges the {title}; add {lacking} to --controllers, or leave that out"));
             }
-            specs.iter().try_for_each(|spec| spec.can_bring(brought))?;
-            labs.insert(brought);
+            specs.iter().try_for_each(|spec| spec.can_bring(under_test))?;
+            environments.insert(under_test);
         }
         // Others are made for each set, and go with it.
-        if labs.len() > 1 && (site == SiteName::Kubeconfig || self.keep) {
-            let sets = labs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+        if environments.len() > 1 && (site == SiteName::Kubeconfig || self.keep) {
+            let sets = environments.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
             let why = format!(
                 "one cluster cannot do without {sets} by turns; run the cases of one kind, or say --controllers"
             );
@@ -156,40 +156,42 @@ impl Place {
     }
 
     /// What subjects bring to a case.
-    fn brought<'a>(&'a self, case: &'a Case) -> &'a Controllers {
+    fn under_test<'a>(&'a self, case: &'a Case) -> &'a Controllers {
         self.controllers.as_ref().unwrap_or(&case.controllers)
     }
 
-    /// The cases by what subjects bring to them, each with a lab of its own; else in their order.
-    pub(super) fn by_lab(&self, cases: Vec<Case>) -> Vec<(Controllers, Vec<Case>)> {
-        let mut labs: BTreeMap<Controllers, Vec<Case>> = BTreeMap::new();
+    /// The cases by what subjects bring to them, each with a test environment of its own; else in their order.
+    pub(super) fn by_environment(&self, cases: Vec<Case>) -> Vec<(Controllers, Vec<Case>)> {
+        let mut environments: BTreeMap<Controllers, Vec<Case>> = BTreeMap::new();
         for case in cases {
-            labs.entry(self.brought(&case).clone()).or_default().push(case);
+            environments.entry(self.under_test(&case).clone()).or_default().push(case);
         }
-        labs.into_iter().collect()
+        environments.into_iter().collect()
     }
 
     /// Boot the cluster without what the subjects bring, or attach to the one that `lockstep cluster up` left running, and watch it.
-    pub(super) async fn open(&self, brought: &Controllers) -> Result<Lab, CliError> {
+    pub(super) async fn open(&self, under_test: &Controllers) -> Result<Environment, CliError> {
         let site = self.site.cluster();
         if !matches!(site, SiteName::Sim | SiteName::ControlPlane | SiteName::Containers) {
-            return self.boot(brought).await;
+            return self.boot(under_test).await;
         }
-        let standing = Standing::of_user(site).map_err(LabError::from)?.running().await.map_err(LabError::from)?;
+        let standing =
+            Standing::of_user(site).map_err(EnvironmentError::from)?.running().await.map_err(EnvironmentError::from)?;
         let suits = |cluster: &Cluster| {
-            cluster.identity.version.ends_with(&format!(" {}", self.site.k8s_version)) && cluster.without == *brought
+            cluster.identity.version.ends_with(&format!(" {}", self.site.k8s_version)) && cluster.without == *under_test
         };
         match standing.filter(suits) {
             Some(cluster) => watch(cluster, "attached to a running control plane", clock::instant()).await,
-            None => self.boot(brought).await,
+            None => self.boot(under_test).await,
         }
     }
 
     /// Boot a cluster of this command's own, whatever else is running, and watch it.
-    pub(super) async fn boot(&self, brought: &Controllers) -> Result<Lab, CliError> {
+    pub(super) async fn boot(&self, under_test: &Controllers) -> Result<Environment, CliError> {
         let since = clock::instant();
-        let cluster =
-            cluster::boot(&self.site.plan(self.keep).without(brought.clone())).await.map_err(LabError::from)?;
+        let cluster = cluster::boot(&self.site.plan(self.keep).without(under_test.clone()))
+            .await
+            .map_err(EnvironmentError::from)?;
         let how = match self.site.cluster() {
             SiteName::Kubeconfig => "yours, ready",
             _ if cluster.belongs_here() => "booted",
@@ -198,32 +200,34 @@ impl Place {
         watch(cluster, how, since).await
     }
 
-    /// Do the work, at most so many plays, with each subject in turn: at a lab that is set up for
-    /// it and taken down after it whatever comes of it, or on simulated clusters. A lab that is a
+    /// Do the work, at most so many plays, with each subject in turn: at a test environment that is set up for
+    /// it and taken down after it whatever comes of it, or on simulated clusters. A test environment that is a
     /// simulated cluster costs little, so there are as many as lanes.
     pub(super) async fn with_each<T>(
         &self,
-        brought: &Controllers,
+        under_test: &Controllers,
         specs: &[Spec],
         most: usize,
         mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, CliError>,
     ) -> Result<Vec<T>, CliError> {
         let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-        let simulation = self.simulation(brought);
-        let mut each = async |labs: &[Lab]| {
+        let simulation = self.simulation(under_test);
+        let mut each = async |environments: &[Environment]| {
             let mut done = Vec::new();
             for spec in specs {
-                let player = match labs {
+                let player = match environments {
                     [_, ..] if !self.is_virtual(spec) => {
-                        let seats = try_join_all(labs.iter().map(|lab| self.seat(lab, spec))).await?;
-                        Player::Seated(seats.into())
+                        let sessions =
+                            try_join_all(environments.iter().map(|environment| self.session(environment, spec)))
+                                .await?;
+                        Player::Sessions(sessions.into())
                     }
                     _ => Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes },
                 };
                 done.push(work(spec, &player).await?);
-                for seat in player.seats() {
-                    refusals(spec, seat);
-                    seat.ended_between().iter().for_each(|end| note!("{spec}: {end}"));
+                for session in player.sessions() {
+                    refusals(spec, session);
+                    session.ended_between().iter().for_each(|end| note!("{spec}: {end}"));
                 }
                 player.leave().await;
             }
@@ -232,13 +236,13 @@ impl Place {
         if specs.iter().all(|spec| self.is_virtual(spec)) {
             return unless_interrupted(each(&[])).await;
         }
-        let mut labs = vec![unless_interrupted(self.open(brought)).await?];
+        let mut environments = vec![unless_interrupted(self.open(under_test)).await?];
         if self.site.cluster() == SiteName::Sim {
             for _ in 1..lanes.get().min(most) {
-                labs.push(unless_interrupted(self.boot(brought)).await?);
+                environments.push(unless_interrupted(self.boot(under_test)).await?);
             }
         }
-        on_each(labs, each).await
+        on_each(environments, each).await
     }
 
     /// Whether a subject is played in virtual time here: a process of its own cannot be.
@@ -247,14 +251,14 @@ impl Place {
     }
 
     /// What a simulated cluster begins with.
-    fn simulation(&self, brought: &Controllers) -> Simulation {
-        let simulation = Simulation::new(brought.clone(), self.budget);
+    fn simulation(&self, under_test: &Controllers) -> Simulation {
+        let simulation = Simulation::new(under_test.clone(), self.budget);
         let interrupt = Interrupt::of_process();
         Simulation { seed: self.seed, check: self.check_determinism, interrupt, ..simulation }
     }
 
     /// Put a subject to work.
-    pub(super) async fn seat<'a>(&self, lab: &'a Lab, spec: &Spec) -> Result<Seat<'a>, CliError> {
+    pub(super) async fn session<'a>(&self, environment: &'a Environment, spec: &Spec) -> Result<Session<'a>, CliError> {
         let since = clock::instant();
         let pods = self.pods.map(|pods| match pods {
             PodsArgument::Held => PodKind::Held,
@@ -265,15 +269,15 @@ impl Place {
         let profile = self.profile.filter(|_| !told).unwrap_or_default();
         let restart = RestartOptions { profile, ..RestartOptions::default() };
         let in_cluster = self.in_cluster && matches!(spec, Spec::Command(_));
-        let options = SeatOptions { budget: self.budget, pods, restart, in_cluster, ..SeatOptions::default() };
-        let seat = Seat::take(lab, spec, &options).await?;
-        let version = &seat.identity().version;
+        let options = SessionOptions { budget: self.budget, pods, restart, in_cluster, ..SessionOptions::default() };
+        let session = Session::take(environment, spec, &options).await?;
+        let version = &session.identity().version;
         note!(
-            "{spec}: {version}, brings {}, the lab proved and the subject started in {:.1} s",
-            lab.brought(),
+            "{spec}: {version}, brings {}, the test environment proved and the subject started in {:.1} s",
+            environment.under_test(),
             since.elapsed().as_secs_f64()
         );
-        Ok(seat)
+        Ok(session)
     }
 }
 
@@ -289,7 +293,7 @@ fn budget(text: &str) -> Result<Duration, String> {
 
 /// Longer than any case takes to settle.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a lab may take to go after an interruption: what is left of it then goes with the supervisors, or is the next run's to remove.
+/// How long a test environment may take to go after an interruption: what is left of it then goes with the supervisors, or is the next run's to remove.
 const CLOSING: Duration = Duration::from_millis(1_400);
 
 /// Do something that is dropped where it waits when this process is to end.
@@ -297,37 +301,43 @@ pub(super) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, C
     Interrupt::of_process().unless(work).await.unwrap_or_else(|cause| Err(CliError::Interrupted(cause)))
 }
 
-/// Do the work on a lab, and take the lab down whatever comes of it: an error, an interruption, a cluster that is taken away.
-pub(super) async fn on<T>(lab: Lab, work: impl AsyncFnOnce(&Lab) -> Result<T, CliError>) -> Result<T, CliError> {
-    on_each(vec![lab], async |labs| work(&labs[0]).await).await
+/// Do the work on a test environment, and take the test environment down whatever comes of it: an error, an interruption, a cluster that is taken away.
+pub(super) async fn on<T>(
+    environment: Environment,
+    work: impl AsyncFnOnce(&Environment) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    on_each(vec![environment], async |environments| work(&environments[0]).await).await
 }
 
 /// The same on several at once.
-async fn on_each<T>(labs: Vec<Lab>, work: impl AsyncFnOnce(&[Lab]) -> Result<T, CliError>) -> Result<T, CliError> {
+async fn on_each<T>(
+    environments: Vec<Environment>,
+    work: impl AsyncFnOnce(&[Environment]) -> Result<T, CliError>,
+) -> Result<T, CliError> {
     let worked = tokio::select! {
-        worked = unless_interrupted(work(&labs)) => worked,
-        (why, ..) = select_all(labs.iter().map(|lab| Box::pin(lab.lost()))) => Err(CliError::Lost(why)),
+        worked = unless_interrupted(work(&environments)) => worked,
+        (why, ..) = select_all(environments.iter().map(|environment| Box::pin(environment.lost()))) => Err(CliError::Lost(why)),
     };
     if matches!(worked, Err(CliError::Interrupted(_))) {
-        tokio::time::timeout(CLOSING, join_all(labs.into_iter().map(Lab::abandon))).await.ok();
+        tokio::time::timeout(CLOSING, join_all(environments.into_iter().map(Environment::abandon))).await.ok();
         return worked;
     }
-    match Interrupt::of_process().unless(join_all(labs.into_iter().map(Lab::close))).await {
+    match Interrupt::of_process().unless(join_all(environments.into_iter().map(Environment::close))).await {
         Ok(_) => worked,
         Err(cause) => Err(CliError::Interrupted(cause)),
     }
 }
 
-async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Lab, CliError> {
-    let lab = Lab::open(cluster).await?;
-    let (name, version) = (&lab.identity().name, &lab.identity().version);
+async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Environment, CliError> {
+    let environment = Environment::open(cluster).await?;
+    let (name, version) = (&environment.identity().name, &environment.identity().version);
     note!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
-    Ok(lab)
+    Ok(environment)
 }
 
 /// Say what the API server refused a subject; of one with rights of its own also that it refused nothing.
-fn refusals(spec: &Spec, seat: &Seat<'_>) {
-    let (requests, refused) = seat.requests();
+fn refusals(spec: &Spec, session: &Session<'_>) {
+    let (requests, refused) = session.requests();
     match refused.is_empty() {
         true if spec.is_inside() => note!("{spec}: {requests} requests, none of them refused"),
         true => {}

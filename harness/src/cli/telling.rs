@@ -15,7 +15,7 @@ use crate::recording::{Recording, RecordingError, part};
 use crate::report::junit::{Played, junit};
 use crate::report::page::{Sheet, page};
 use crate::report::{self, Again, github};
-use crate::subject::Voice;
+use crate::subject::LogSource;
 use crate::supervise::Interrupt;
 use crate::timeline::Timeline;
 use crate::verdict::Judgement;
@@ -75,7 +75,7 @@ pub(super) struct Play<'a> {
     /// How long it took.
     pub(super) took: Option<Duration>,
     /// What the subject printed meanwhile, if it prints at all; asked for where a failure is kept.
-    pub(super) voice: Option<&'a Voice>,
+    pub(super) log_source: Option<&'a LogSource>,
 }
 
 /// Collects what is told. What was asked for is written in the end, also where the end is an interruption that leaves no time for anything else.
@@ -122,8 +122,8 @@ impl Telling {
         }
         if let (Some(folder), false) = (&reports.evidence, good) {
             let kept = evidence(folder, play)?;
-            if let Some(voice) = play.voice {
-                keep_private(&kept.join("subject.log"), &voice.said().await)?;
+            if let Some(log_source) = play.log_source {
+                keep_private(&kept.join("subject.log"), &log_source.read().await)?;
             }
             note!("the evidence is in {}", kept.display());
         }

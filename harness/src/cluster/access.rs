@@ -75,7 +75,7 @@ impl Access {
         }
     }
 
-    /// A client with the subject's rights, past the gate.
+    /// A client with the subject's rights, past the interceptor.
     ///
     /// # Errors
     /// When address and CA make no client.
@@ -113,7 +113,7 @@ pub(super) async fn client_of(file: Kubeconfig, context: Option<&str>) -> Result
     quiet(config.map_err(|error| failed(error.to_string()))?).map_err(|error| failed(error.to_string()))
 }
 
-/// A client that repeats nothing, or a fault would be hidden from whoever asks for it, and that goes the gate's way: straight to
+/// A client that repeats nothing, or a fault would be hidden from whoever asks for it, and that goes the interceptor's way: straight to
 /// the server, whatever proxy the environment names.
 fn quiet(mut config: kube::Config) -> kube::Result<kube::Client> {
     config.default_retry = false;

@@ -1,4 +1,4 @@
-//! Certificates and keys: one fresh authority for each cluster, another for each gate. Nothing else
+//! Certificates and keys: one fresh authority for each cluster, another for each interceptor. Nothing else
 //! of the harness issues any.
 //!
 //! Clients differ in how they find the issuer of a certificate. Go and rustls try every key that
@@ -53,8 +53,8 @@ pub(crate) struct Leaf {
 }
 
 impl Authority {
-    /// An authority of a cluster or a gate that nobody else knows. `name` is the cluster's or the
-    /// gate's.
+    /// An authority of a cluster or an interceptor that nobody else knows. `name` is the cluster's or the
+    /// interceptor's.
     pub(crate) fn new(name: &str, now: Timestamp) -> Result<Self, rcgen::Error> {
         let today = now.to_zoned(TimeZone::UTC).date();
         let mut params = params(&format!("{name} CA"), today);

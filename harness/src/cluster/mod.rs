@@ -1,6 +1,6 @@
 //! Where cases run.
 //!
-//! | site | API server | the lab's half | pods |
+//! | site | API server | the test environment's controllers | pods |
 //! | --- | --- | --- | --- |
 //! | `sim` | in this process, on virtual time; for a subject that is a process of its own, over HTTP in real time | this project's own ReplicaSet controller | moved by the case |
 //! | `control-plane` | a local process | a local kube-controller-manager | moved by the case |
@@ -8,7 +8,7 @@
 //! | `kind` | in a node container | the node's own kube-controller-manager | moved by the case, or real |
 //! | `kubeconfig` | the user's, left as it was | the user's own controllers | moved by the case |
 //!
-//! The controller manager is the *lab's half*: it runs upstream's StatefulSet, DaemonSet, garbage collector, namespace, service account
+//! The controller manager is the *test environment's half*: it runs upstream's StatefulSet, DaemonSet, garbage collector, namespace, service account
 //! and quota controllers, and of those that can be judged (Deployment, ReplicaSet) exactly the ones that the subject does not bring.
 //!
 //! ```text
@@ -32,7 +32,7 @@
 //!
 //! Borders: knows processes, containers, files, sockets and how a control plane is put together; nothing of cases,
 //! steps or verdicts. Nothing here is trusted to run no Deployments: that nobody does is proved by the
-//! canary, in another room.
+//! probe, in another room.
 
 mod access;
 mod accounts;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::{containers, kind, own};
 use crate::controllers::Controllers;
 
-/// The version that blessed timelines come from.
+/// The version that golden timelines come from.
 pub const DEFAULT_VERSION: &str = "v1.36.3";
 
 /// What to boot.
@@ -16,7 +16,7 @@ pub struct Plan {
     pub site: Site,
     /// The version, as in `v1.36.3`.
     pub version: String,
-    /// Controllers that the subject brings, and that the lab's half therefore leaves out.
+    /// Controllers that the subject brings, and that the test environment's controllers therefore leaves out.
     pub without: Controllers,
 }
 
@@ -95,7 +95,7 @@ impl Site {
 }
 
 impl Plan {
-    /// Local processes, and a lab's half that leaves out the Deployment controller.
+    /// Local processes, and a test environment's controllers that leaves out the Deployment controller.
     pub fn new(version: &str) -> Self {
         Self { site: Site::ControlPlane, version: version.to_owned(), without: Controllers::default() }
     }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::controllers::{Controller, Controllers};
 
-/// The lab's half besides what can be judged: every other controller that a case may need.
-const LAB: [&str; 6] = ["statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
+/// The test environment's controllers besides what can be judged: every other controller that a case may need.
+const ENVIRONMENT: [&str; 6] =
+    ["statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];
 
 /// Where the programs of a control plane find their files and each other.
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ pub(super) struct Layout {
     pub(super) pki: PathBuf,
     /// The tokens that the API server knows.
     pub(super) tokens: PathBuf,
-    /// The kubeconfig of the lab's half.
+    /// The kubeconfig of the test environment's controllers.
     pub(super) kubeconfig: PathBuf,
     /// etcd's data.
     pub(super) data: PathBuf,
@@ -111,9 +112,9 @@ pub(super) fn kube_apiserver(layout: &Layout) -> Vec<String> {
     ]
 }
 
-/// The lab's half, without the controllers that the subject brings.
+/// The test environment's controllers, without the controllers that the subject brings.
 ///
-/// Its client limits are raised far above upstream's 20 a second with a burst of 30: at those, the lab
+/// Its client limits are raised far above upstream's 20 a second with a burst of 30: at those, the test environment
 /// would be the slowest part of every case, and a late ReplicaSet status would look like a decision.
 pub(super) fn kube_controller_manager(layout: &Layout, without: &Controllers) -> Vec<String> {
     vec![
@@ -129,7 +130,7 @@ pub(super) fn kube_controller_manager(layout: &Layout, without: &Controllers) ->
 /// The value of `--controllers`.
 fn controllers(without: &Controllers) -> String {
     let left = Controller::UPSTREAM.into_iter().filter(|one| !without.has(*one)).map(Controller::as_str);
-    left.chain(LAB).collect::<Vec<_>>().join(",")
+    left.chain(ENVIRONMENT).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -142,7 +143,7 @@ mod tests {
     #[case("deployment", "replicaset,")]
     #[case("replicaset", "deployment,")]
     #[case("deployment,replicaset", "")]
-    fn the_lab_runs_what_the_subject_does_not_bring(#[case] without: &str, #[case] expected: &str) {
+    fn the_environment_runs_what_the_subject_does_not_bring(#[case] without: &str, #[case] expected: &str) {
         let always = "statefulset,daemonset,garbagecollector,namespace,serviceaccount,resourcequota";
         assert_eq!(controllers(&without.parse().unwrap()), format!("{expected}{always}"));
     }
@@ -151,7 +152,7 @@ mod tests {
         Layout {
             pki: "/plane/pki".into(),
             tokens: "/plane/tokens.csv".into(),
-            kubeconfig: "/plane/lab.kubeconfig".into(),
+            kubeconfig: "/plane/environment.kubeconfig".into(),
             data: "/plane/etcd".into(),
             listen,
             etcd_host: etcd_host.to_owned(),

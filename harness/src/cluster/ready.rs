@@ -16,14 +16,14 @@ use super::{Access, ClusterError, Credential, User, certificates};
 use crate::clock;
 use crate::supervise::Exit;
 
-/// The lab's half.
-pub(super) const LAB: &str = "kube-controller-manager";
+/// The test environment's controllers.
+pub(super) const ENVIRONMENT: &str = "kube-controller-manager";
 /// Between two looks at a server that is starting.
 const LOOK: Duration = Duration::from_millis(25);
 /// A machine that is busy with something else may take this long.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The controller manager gives up on a server that is not healthy after ten seconds; then it is started again.
-const LAB_PATIENCE: Duration = Duration::from_secs(9);
+const ENVIRONMENT_PATIENCE: Duration = Duration::from_secs(9);
 /// How much of a log goes into an error.
 const TAIL: usize = 12;
 
@@ -31,11 +31,11 @@ const TAIL: usize = 12;
 pub(super) trait Crew {
     /// Where their logs are.
     fn dir(&self) -> &Path;
-    /// Start the lab's half.
+    /// Start the test environment's controllers.
     async fn start_lab(&mut self) -> Result<(), ClusterError>;
     /// A program that has ended, and how.
     async fn ended(&self) -> Option<(String, Exit)>;
-    /// The lab's half has ended and is to be started again.
+    /// The test environment's controllers has ended and is to be started again.
     async fn forget_lab(&mut self) -> Result<(), ClusterError>;
 }
 
@@ -45,16 +45,18 @@ pub(super) trait Crew {
 /// [`ClusterError::Exited`] and [`ClusterError::NotReady`], each with the end of a log that is kept.
 pub(super) async fn until_ready(client: kube::Client, crew: &mut impl Crew) -> Result<(), ClusterError> {
     let started = clock::instant();
-    let mut lab = None;
+    let mut environment = None;
     loop {
         let answer = client.request_text(readyz()).await;
-        if lab.is_none() && matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
+        if environment.is_none() && matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
             // Before it starts, as its own patience begins somewhere in between.
-            lab = Some(clock::instant());
+            environment = Some(clock::instant());
             crew.start_lab().await?;
         }
         if let Some((program, exit)) = crew.ended().await {
-            if program == LAB && lab.take().is_some_and(|started| started.elapsed() > LAB_PATIENCE) {
+            if program == ENVIRONMENT
+                && environment.take().is_some_and(|started| started.elapsed() > ENVIRONMENT_PATIENCE)
+            {
                 crew.forget_lab().await?;
                 continue;
             }

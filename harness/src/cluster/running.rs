@@ -96,7 +96,7 @@ impl Cluster {
         }
     }
 
-    /// A client for the lab's half, where that is for this process to run.
+    /// A client for the test environment's controllers, where that is for this process to run.
     pub fn half(&self) -> Option<kube::Client> {
         let served = self.served.as_ref().map(|served| served.0.client());
         self.sim.as_ref().map(ApiServer::client).or(served)
@@ -161,11 +161,11 @@ impl Cluster {
 
     /// Returns once this cluster is no longer the harness's to use, and says why; never where it is the harness's own.
     pub async fn lost(&self) -> String {
-        let mut news = match &self.tenancy {
+        let mut changes = match &self.tenancy {
             Some(tenancy) => tenancy.lost(),
             None => return std::future::pending().await,
         };
-        match news.wait_for(Option::is_some).await {
+        match changes.wait_for(Option::is_some).await {
             Ok(why) => why.clone().unwrap_or_default(),
             Err(_) => std::future::pending().await,
         }

@@ -51,7 +51,7 @@ impl Run {
     }
 }
 
-/// What a trial boots, or shares, where there are trials, for a subject that brings these controllers: the version that blessed timelines come from, and of kind what the environment says.
+/// What a trial boots, or shares, where there are trials, for a subject that brings these controllers: the version that golden timelines come from, and of kind what the environment says.
 pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
     let plan = Plan::new(DEFAULT_VERSION).without(without);
     match site {
@@ -63,7 +63,7 @@ pub fn plan(site: SiteName, without: Controllers) -> Option<Plan> {
             let own = || std::process::id().to_string();
             let run = Run::of_nextest().map_or_else(own, |run| fingerprint(run.id.bytes())[..8].to_owned());
             let wish = kind::Wish::of_environment();
-            // One of each kind of lab at a time, and kind knows its clusters by their names alone.
+            // One of each kind of test environment at a time, and kind knows its clusters by their names alone.
             let name = plan.without.iter().fold(format!("lockstep-{run}"), |name, out| format!("{name}-{out}"));
             Some(plan.at(Site::Kind(kind::Wish { name: Some(name), ..wish })))
         }
@@ -110,7 +110,7 @@ fn slot() -> String {
     slot.filter(|slot| *slot > 0).map_or_else(String::new, |slot| format!("-slot-{slot}"))
 }
 
-/// The cluster of this run, or of this process, with the lab's half whole.
+/// The cluster of this run, or of this process, with the test environment's controllers whole.
 pub async fn obtain(version: &str) -> Result<Cluster, ClusterError> {
     obtain_for(&Plan::new(version)).await
 }

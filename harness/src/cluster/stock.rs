@@ -1,6 +1,6 @@
 //! A cluster's own controller manager, where its pod can be seen: which controllers it runs, by its command line.
 //!
-//! Not the proof that nobody looks after Deployments, which is the canary's, but a reason that a person can act on, and a look that
+//! Not the proof that nobody looks after Deployments, which is the probe's, but a reason that a person can act on, and a look that
 //! leaves nothing behind.
 
 use k8s_openapi::api::core::v1::Pod;

@@ -20,7 +20,7 @@ pub struct Allowed {
     pub surge: Option<String>,
     /// `maxUnavailable` in the same way.
     pub unavailable: Option<String>,
-    /// Whether no roll-out starts.
+    /// Whether no rollout starts.
     pub paused: bool,
 }
 

@@ -41,7 +41,7 @@ pub async fn attend(world: Arc<World>, nodes: Arc<Nodes>, charge: Charge) {
     let resource = kube::api::ApiResource::erase::<Pod>(&());
     let dynamic: Api<DynamicObject> = Api::namespaced_with(nodes.client.clone(), &namespace, &resource);
     let (mut bound, mut finished) = (BTreeSet::new(), BTreeSet::new());
-    let mut news = world.listen();
+    let mut changes = world.listen();
     loop {
         let mut list = world.list(Kind::Pod, &namespace);
         list.sort_by_key(|pod| pod.first);
@@ -73,7 +73,7 @@ pub async fn attend(world: Arc<World>, nodes: Arc<Nodes>, charge: Charge) {
             }
         }
         // An attempt that failed is made again, with news or without.
-        tokio::time::timeout(Duration::from_millis(500), news.changed()).await.ok();
+        tokio::time::timeout(Duration::from_millis(500), changes.changed()).await.ok();
     }
 }
 

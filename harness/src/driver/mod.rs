@@ -46,7 +46,7 @@ pub enum DriveError {
     Impossible(String),
     /// The cluster's node cannot do it.
     #[error("{0}")]
-    Lab(String),
+    Environment(String),
     /// The API server did not answer as a server does.
     #[error("the API server failed: {0}")]
     Server(#[source] Box<kube::Error>),
@@ -82,7 +82,7 @@ pub struct Driver {
 #[derive(Debug, Default)]
 struct Named {
     all: BTreeMap<String, String>,
-    news: BTreeMap<String, String>,
+    new_names: BTreeMap<String, String>,
 }
 
 impl Driver {
@@ -146,7 +146,7 @@ impl Driver {
                 }
                 Ok(())
             }
-            // Not the API server's business: whoever seated the subject does it.
+            // Not the API server's business: whoever started the subject does it.
             Operation::Subject(_) => Ok(()),
         }
     }
@@ -172,9 +172,10 @@ impl Driver {
     /// The time until so long after a labelled step began, however long settling has taken since.
     fn until(&self, to: Duration, since: &str) -> Result<Duration, DriveError> {
         let began = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(since).copied();
-        let began = began.ok_or_else(|| DriveError::Lab(format!("no step with the label {since} was made yet")))?;
+        let began =
+            began.ok_or_else(|| DriveError::Environment(format!("no step with the label {since} was made yet")))?;
         to.checked_sub(began.elapsed()).ok_or_else(|| {
-            DriveError::Lab(format!(
+            DriveError::Environment(format!(
                 "{:?} have passed since {since} already; this cluster is too slow for it",
                 began.elapsed()
             ))

@@ -35,7 +35,7 @@ impl Driver {
 
     /// The real names of the pods that have been named since the last call, by the case's names.
     pub fn take_named(&self) -> BTreeMap<String, String> {
-        std::mem::take(&mut self.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner).news)
+        std::mem::take(&mut self.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner).new_names)
     }
 
     /// The real names of all pods that have been named.
@@ -55,7 +55,7 @@ impl Driver {
         let pod = next.ok_or_else(|| DriveError::Impossible(format!("there is no pod left to be called {name}")))?;
         let mut named = self.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         named.all.insert(name.to_owned(), pod.name.clone());
-        named.news.insert(name.to_owned(), pod.name.clone());
+        named.new_names.insert(name.to_owned(), pod.name.clone());
         Ok(pod)
     }
 

@@ -61,7 +61,7 @@ impl Nodes {
             let there = nodes.get(name).await?.metadata.labels.unwrap_or_default();
             let ours = there.get(OURS).is_some_and(|by| by == MANAGER);
             if !ours || self.watched && there.get(INSTALLATION).is_none_or(|by| by != installation()) {
-                return Err(DriveError::Lab(format!("node {name} is there and not the harness's own")));
+                return Err(DriveError::Environment(format!("node {name} is there and not the harness's own")));
             }
         }
         if self.watched {

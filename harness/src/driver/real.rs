@@ -37,7 +37,7 @@ impl Driver {
     pub(super) async fn provide_images(&self, patch: &Value) -> Result<(), DriveError> {
         let Stillness::Real(images) = &self.stillness else { return Ok(()) };
         for image in names(patch) {
-            images.provide(&self.client, &image).await.map_err(|error| DriveError::Lab(error.to_string()))?;
+            images.provide(&self.client, &image).await.map_err(|error| DriveError::Environment(error.to_string()))?;
         }
         Ok(())
     }

@@ -155,7 +155,7 @@ impl fmt::Display for Point {
 
 /// How many writes each step led to, by line and resource; Events aside.
 pub fn writes(recording: &Recording) -> BTreeMap<(usize, String), u32> {
-    let counted: BTreeSet<&str> = recording.header.brought.iter().flat_map(written_by).copied().collect();
+    let counted: BTreeSet<&str> = recording.header.under_test.iter().flat_map(written_by).copied().collect();
     let mut writes: BTreeMap<(usize, String), u32> = BTreeMap::new();
     let mut line = None;
     for entry in &recording.entries {
@@ -191,7 +191,7 @@ pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
         let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Lag);
         kinds.map(move |kind| Point { kind, place: place.clone() })
     });
-    let watched: BTreeSet<&str> = recording.header.brought.iter().flat_map(watched_by).copied().collect();
+    let watched: BTreeSet<&str> = recording.header.under_test.iter().flat_map(watched_by).copied().collect();
     let watches =
         watched.into_iter().map(|resource| Point { kind: Kind::Lag, place: Where::Watch(resource.to_owned()) });
     at_writes.chain(watches).collect()

@@ -1,4 +1,4 @@
-//! Waiting until the lab has seen what there is: what a subject wrote a moment ago may still be on its way.
+//! Waiting until the test environment has seen what there is: what a subject wrote a moment ago may still be on its way.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! What must hold of a namespace at rest, whoever the controllers are.
 //!
-//! Pure. Pods bound and gone are the lab's. What else must hold belongs to a controller, and is the subject's where the subject brings
-//! that one, else the lab's: ReplicaSet status equal to the pods counted is the ReplicaSet controller's, Deployment status equal to
+//! Pure. Pods bound and gone are the test environment's. What else must hold belongs to a controller, and is the subject's where the subject brings
+//! that one, else the test environment's: ReplicaSet status equal to the pods counted is the ReplicaSet controller's, Deployment status equal to
 //! its ReplicaSets' the Deployment controller's; so are the generations observed. The equations are
-//! necessary, not sufficient: the canary is blind to keys in retry back-off, the equations are not; the
-//! equations are blind to a write that is still to come, the canary is not.
+//! necessary, not sufficient: the probe is blind to keys in retry back-off, the equations are not; the
+//! equations are blind to a write that is still to come, the probe is not.
 
 use super::Object;
 use crate::case::model::Terminations;
@@ -29,16 +29,16 @@ pub struct Namespace<'a> {
     /// Whether pods wait for the case to give them a node.
     pub unbound: bool,
     /// What the subject brings.
-    pub brought: &'a Controllers,
+    pub under_test: &'a Controllers,
 }
 
-/// The first equation that does not hold, the lab's before the subject's.
+/// The first equation that does not hold, the test environment's before the subject's.
 pub fn unmet(namespace: &Namespace<'_>) -> Option<Trouble> {
-    let whose = |controller| if namespace.brought.has(controller) { Blame::Subject } else { Blame::Lab };
+    let whose = |controller| if namespace.under_test.has(controller) { Blame::Subject } else { Blame::Environment };
     let found = [
-        (Blame::Lab, nodes(namespace)),
+        (Blame::Environment, nodes(namespace)),
         (whose(Controller::ReplicaSet), replica_sets(namespace)),
-        (Blame::Lab, if namespace.brought.has(Controller::ReplicaSet) { None } else { sizes(namespace) }),
+        (Blame::Environment, if namespace.under_test.has(Controller::ReplicaSet) { None } else { sizes(namespace) }),
         (whose(Controller::Deployment), deployments(namespace)),
     ];
     let mut found: Vec<Trouble> =
@@ -47,9 +47,9 @@ pub fn unmet(namespace: &Namespace<'_>) -> Option<Trouble> {
     found.into_iter().next()
 }
 
-/// The first of the lab's equations that does not hold.
+/// The first of the test environment's equations that does not hold.
 pub fn unmet_by_lab(namespace: &Namespace<'_>) -> Option<Trouble> {
-    unmet(namespace).filter(|trouble| trouble.blame == Blame::Lab)
+    unmet(namespace).filter(|trouble| trouble.blame == Blame::Environment)
 }
 
 /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit: history is cut one
@@ -231,35 +231,35 @@ mod tests {
         deployments: &[Object],
         replica_sets: &[Object],
         pods: &[Object],
-        brought: &Controllers,
+        under_test: &Controllers,
         unbound: bool,
     ) -> Option<Trouble> {
         let terminations = Terminations::Auto;
-        unmet(&Namespace { deployments, replica_sets, pods, terminations, unbound, brought })
+        unmet(&Namespace { deployments, replica_sets, pods, terminations, unbound, under_test })
     }
 
     #[rstest]
-    #[case("deployment", Blame::Lab, Blame::Subject)]
-    #[case("replicaset", Blame::Subject, Blame::Lab)]
+    #[case("deployment", Blame::Environment, Blame::Subject)]
+    #[case("replicaset", Blame::Subject, Blame::Environment)]
     #[case("deployment,replicaset", Blame::Subject, Blame::Subject)]
-    fn each_half_is_whose_it_is(#[case] brought: &str, #[case] of_sets: Blame, #[case] of_deployments: Blame) {
-        let brought: Controllers = brought.parse().unwrap();
+    fn each_half_is_whose_it_is(#[case] under_test: &str, #[case] of_sets: Blame, #[case] of_deployments: Blame) {
+        let under_test: Controllers = under_test.parse().unwrap();
         for (at, blame) in [(1, of_sets), (0, of_deployments)] {
             let mut world = rest();
             change(&mut world[at], "/status/observedGeneration", json!(0));
-            let found = look(&world[0], &world[1], &world[2], &brought, false).unwrap();
+            let found = look(&world[0], &world[1], &world[2], &under_test, false).unwrap();
             assert_eq!(found.blame, blame, "{found:?}");
         }
     }
 
     #[test]
-    fn the_labs_own_comes_first() {
+    fn the_environments_own_comes_first() {
         let mut world = rest();
         change(&mut world[1], "/status/observedGeneration", json!(0));
         change(&mut world[0], "/status/observedGeneration", json!(1));
-        let brought = "replicaset".parse().unwrap();
-        let found = look(&world[0], &world[1], &world[2], &brought, false).unwrap();
-        assert!(found.blame == Blame::Lab && found.why.contains("deployment/web"), "{found:?}");
+        let under_test = "replicaset".parse().unwrap();
+        let found = look(&world[0], &world[1], &world[2], &under_test, false).unwrap();
+        assert!(found.blame == Blame::Environment && found.why.contains("deployment/web"), "{found:?}");
     }
 
     #[test]
@@ -271,9 +271,9 @@ mod tests {
 
     #[rstest]
     #[case::rest(|_: &mut [Vec<Object>; 3]| (), None)]
-    #[case::unbound(|w: &mut [Vec<Object>; 3]| change(&mut w[2], "/spec/nodeName", json!("")), Some((Blame::Lab, "not bound")))]
-    #[case::rs_lags(|w: &mut [Vec<Object>; 3]| change(&mut w[1], "/status/readyReplicas", json!(0)), Some((Blame::Lab, "status.readyReplicas 0, and 1")))]
-    #[case::too_few_pods(|w: &mut [Vec<Object>; 3]| change(&mut w[1], "/spec/replicas", json!(2)), Some((Blame::Lab, "has 1 pods, and 2 is right")))]
+    #[case::unbound(|w: &mut [Vec<Object>; 3]| change(&mut w[2], "/spec/nodeName", json!("")), Some((Blame::Environment, "not bound")))]
+    #[case::rs_lags(|w: &mut [Vec<Object>; 3]| change(&mut w[1], "/status/readyReplicas", json!(0)), Some((Blame::Environment, "status.readyReplicas 0, and 1")))]
+    #[case::too_few_pods(|w: &mut [Vec<Object>; 3]| change(&mut w[1], "/spec/replicas", json!(2)), Some((Blame::Environment, "has 1 pods, and 2 is right")))]
     #[case::pods_refused(|w: &mut [Vec<Object>; 3]| {
         change(&mut w[1], "/spec/replicas", json!(2));
         change(&mut w[1], "/status/conditions", json!([{"type": "ReplicaFailure", "status": "True"}]));

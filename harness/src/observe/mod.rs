@@ -4,27 +4,27 @@
 //! one with an open journal, every version. What else is on a cluster passes by and is not kept. Nothing is polled and nothing is read from the API server once the
 //! watches run. A watch that lost events is a gap, and a gap makes a recording inconclusive.
 //!
-//! [`settle`] decides when the world stands still, by [`equations`] that must hold and by a [`canary`] whose
-//! flips must travel through the lab's half and the subject's half while the namespace is silent; the lab's own pulse tells whose a silence is. What the
+//! [`settle`] decides when the world stands still, by [`equations`] that must hold and by a [`probe`] whose
+//! flips must travel through the test environment's controllers and the subject's half while the namespace is silent; the test environment's own pulse tells whose a silence is. What the
 //! journal says is not judged here: that is `timeline` and `verdict`, which read recordings only.
 
-pub mod canary;
 pub mod catch_up;
 pub mod equations;
 pub mod namespace;
 mod pace;
+pub mod probe;
 mod pulse;
 pub mod settle;
 pub mod still;
 mod watch;
 mod world;
 
-pub use canary::Canary;
 pub use equations::REAL_GATE;
+pub use probe::Probe;
 pub use watch::{Watches, open};
 pub use world::{Kind, Object, World};
 
-/// What goes wrong while watching. All of it is the lab's.
+/// What goes wrong while watching. All of it is the test environment's.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
     /// A first list failed.
@@ -35,9 +35,9 @@ pub enum ObserveError {
         /// What the client says.
         source: Box<kube::Error>,
     },
-    /// The canary could not be set up.
-    #[error("cannot set the canary up: {0}")]
-    Canary(#[source] Box<kube::Error>),
+    /// The probe could not be set up.
+    #[error("cannot set the probe up: {0}")]
+    Probe(#[source] Box<kube::Error>),
     /// A namespace could not be made.
     #[error("{0}")]
     Namespace(#[source] Box<kube::Error>),

@@ -1,7 +1,7 @@
-//! How fast a subject answers, measured on the canary, and how long a silence is worth waiting for
+//! How fast a subject answers, measured on the probe, and how long a silence is worth waiting for
 //! before it is asked again.
 //!
-//! A flip of the canary proves something only if the namespace was silent meanwhile. Right after a
+//! A flip of the probe proves something only if the namespace was silent meanwhile. Right after a
 //! change it is not: the subject is about to act, the flip is wasted, and the subject has spent a
 //! write on it, of which a client may have only a few a second. So a silence comes first, of a
 //! length that fits the subject. It proves nothing by itself and ends no wait: flips do.

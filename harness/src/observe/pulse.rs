@@ -1,8 +1,8 @@
-//! The lab's pulse: an object that the lab's half alone looks after, so that its answer says that the lab is alive, whatever the
+//! The test environment's pulse: an object that the test environment's controllers alone looks after, so that its answer says that the test environment is alive, whatever the
 //! subject does.
 //!
-//! Which object that is depends on what the subject brings, as the lab has all the rest. Where it has a ReplicaSet controller, that
-//! counts the ready pods of a ReplicaSet without an owner. Where the subject brings that one, the lab's Deployment controller takes
+//! Which object that is depends on what the subject brings, as the test environment has all the rest. Where it has a ReplicaSet controller, that
+//! counts the ready pods of a ReplicaSet without an owner. Where the subject brings that one, the test environment's Deployment controller takes
 //! note of each new generation of a Deployment that is paused, which no ReplicaSet controller has anything to do with. Where the
 //! subject brings both, the garbage collector removes a pod whose owner never was.
 
@@ -19,11 +19,11 @@ use crate::clock;
 use crate::controllers::{Controller, Controllers};
 
 /// The object's name.
-const LAB: &str = "lab";
+const ENVIRONMENT: &str = "environment";
 /// What the far end of a flip is read from.
 pub(super) const READY: &str = "/status/readyReplicas";
 
-/// Who answers for the lab.
+/// Who answers for the test environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heart {
     ReplicaSets,
@@ -32,8 +32,8 @@ enum Heart {
 }
 
 impl Heart {
-    fn of(brought: &Controllers) -> Self {
-        match (brought.has(Controller::ReplicaSet), brought.has(Controller::Deployment)) {
+    fn of(under_test: &Controllers) -> Self {
+        match (under_test.has(Controller::ReplicaSet), under_test.has(Controller::Deployment)) {
             (false, _) => Self::ReplicaSets,
             (true, false) => Self::Deployments,
             (true, true) => Self::Garbage,
@@ -51,10 +51,10 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    /// For a lab that has everything but what is brought.
-    pub(super) fn new(client: &kube::Client, world: &Arc<World>, namespace: &str, brought: &Controllers) -> Self {
+    /// For a test environment that has everything but what is brought.
+    pub(super) fn new(client: &kube::Client, world: &Arc<World>, namespace: &str, under_test: &Controllers) -> Self {
         let (client, world, namespace) = (client.clone(), Arc::clone(world), namespace.to_owned());
-        Self { client, world, namespace, heart: Heart::of(brought), beats: AtomicU32::default() }
+        Self { client, world, namespace, heart: Heart::of(under_test), beats: AtomicU32::default() }
     }
 
     /// Who answers, in a sentence's words.
@@ -69,7 +69,7 @@ impl Pulse {
     /// Make the object, if it is one that stays.
     pub(super) async fn start(&self) -> Result<(), ObserveError> {
         let spec = |more: Value| {
-            let mut spec = json!({"replicas": 1, "selector": {"matchLabels": {"app": LAB}}, "template": template(LAB)});
+            let mut spec = json!({"replicas": 1, "selector": {"matchLabels": {"app": ENVIRONMENT}}, "template": template(ENVIRONMENT)});
             if let (Some(spec), Value::Object(more)) = (spec.as_object_mut(), more) {
                 spec.extend(more);
             }
@@ -81,11 +81,11 @@ impl Pulse {
             Heart::Garbage => return Ok(()),
         };
         let object =
-            json!({"apiVersion": "apps/v1", "kind": kind.to_string(), "metadata": {"name": LAB}, "spec": spec});
+            json!({"apiVersion": "apps/v1", "kind": kind.to_string(), "metadata": {"name": ENVIRONMENT}, "spec": spec});
         create(&self.client, &self.namespace, kind, object).await.map(drop)
     }
 
-    /// Whether the lab answers within the budget.
+    /// Whether the test environment answers within the budget.
     pub(super) async fn beat(&self, budget: Duration) -> bool {
         let number = self.beats.fetch_add(1, Ordering::Relaxed);
         match self.heart {
@@ -97,7 +97,7 @@ impl Pulse {
 
     /// The pod's readiness flips, and the ReplicaSet's status says so.
     async fn count(&self, budget: Duration) -> bool {
-        let set = || self.world.get(Kind::ReplicaSet, &self.namespace, LAB);
+        let set = || self.world.get(Kind::ReplicaSet, &self.namespace, ENVIRONMENT);
         let pod = || pod_of(&self.world, &self.namespace, set()?.text("/metadata/uid"));
         if !self.world.until(budget, || pod().is_some()).await {
             return false;
@@ -115,18 +115,20 @@ impl Pulse {
         // An annotation makes a generation, and means nothing.
         let patch = Patch::Merge(json!({"metadata": {"annotations": {"lockstep/beat": number.to_string()}}}));
         let patched = api(&self.client, &self.namespace, Kind::Deployment);
-        let Ok(answer) = patched.patch(LAB, &PatchParams::default(), &patch).await else { return false };
+        let Ok(answer) = patched.patch(ENVIRONMENT, &PatchParams::default(), &patch).await else { return false };
         let generation = answer.metadata.generation.unwrap_or(i64::MAX);
-        let lab = || self.world.get(Kind::Deployment, &self.namespace, LAB);
-        self.world.until(budget, || lab().is_some_and(|it| it.int("/status/observedGeneration") >= generation)).await
+        let environment = || self.world.get(Kind::Deployment, &self.namespace, ENVIRONMENT);
+        self.world
+            .until(budget, || environment().is_some_and(|it| it.int("/status/observedGeneration") >= generation))
+            .await
     }
 
     /// A pod that belongs to nothing comes, and goes.
     async fn collect(&self, number: u32, budget: Duration) -> bool {
-        let name = format!("{LAB}-{number}-{:x}", clock::now().as_nanosecond());
+        let name = format!("{ENVIRONMENT}-{number}-{:x}", clock::now().as_nanosecond());
         let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name});
         let pod = json!({"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name, "ownerReferences": [owner]}, "spec": template(LAB)["spec"]});
+            "metadata": {"name": name, "ownerReferences": [owner]}, "spec": template(ENVIRONMENT)["spec"]});
         let Ok(made) = create(&self.client, &self.namespace, Kind::Pod, pod).await else { return false };
         let rv = made.metadata.resource_version.and_then(|rv| rv.parse().ok()).unwrap_or(u64::MAX);
         let gone = || self.world.get(Kind::Pod, &self.namespace, &name).is_none();
@@ -162,10 +164,10 @@ pub(super) async fn create(
 ) -> Result<DynamicObject, ObserveError> {
     let object = serde_json::from_value(object).expect("a literal of the right shape");
     let made = api(client, namespace, kind).create(&PostParams::default(), &object).await;
-    made.map_err(|error| ObserveError::Canary(Box::new(error)))
+    made.map_err(|error| ObserveError::Probe(Box::new(error)))
 }
 
-/// The API of a kind in the canary's namespace.
+/// The API of a kind in the probe's namespace.
 pub(super) fn api(client: &kube::Client, namespace: &str, kind: Kind) -> Api<DynamicObject> {
     Api::namespaced_with(client.clone(), namespace, &resource(kind))
 }
@@ -173,5 +175,5 @@ pub(super) fn api(client: &kube::Client, namespace: &str, kind: Kind) -> Api<Dyn
 /// A pod template that no scheduler looks at.
 pub(super) fn template(app: &str) -> Value {
     json!({"metadata": {"labels": {"app": app}}, "spec": {"schedulerName": "lockstep",
-        "containers": [{"name": "app", "image": "canary"}]}})
+        "containers": [{"name": "app", "image": "probe"}]}})
 }

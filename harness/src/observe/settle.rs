@@ -1,22 +1,22 @@
 //! Waiting until nothing more will happen before the next step: proved, not timed.
 //!
-//! Settled means: the world has come back through the watches, the equations hold, and the canary
+//! Settled means: the world has come back through the watches, the equations hold, and the probe
 //! has travelled through both halves twice while the namespace was silent and no request of the
 //! subject's about it was under way. A short silence, as long as the subject usually takes, comes
 //! before the first of the two, so that few flips are wasted on a subject that still acts. When the
-//! budget is spent first, somebody is to blame, and the order of the questions matters: a lab that
+//! budget is spent first, somebody is to blame, and the order of the questions matters: a test environment that
 //! does not answer is never the subject's failure; a subject that keeps writing, leaves an equation
-//! false, or does not follow the canary while the lab does, is never the lab's.
+//! false, or does not follow the probe while the test environment does, is never the test environment's.
 
 use kube_apiserver_sim::notify::Listener;
 use std::time::Duration;
 
 use super::equations::{Namespace, history_pending, unmet, unmet_by_lab};
-use super::{Canary, Kind, World};
+use super::{Kind, Probe, World};
 use crate::case::model::Terminations;
 use crate::clock;
 use crate::controllers::Controllers;
-use crate::observe::canary::Reach;
+use crate::observe::probe::Reach;
 use crate::recording::{Blame, Trouble};
 
 /// Silent rounds that prove rest: with one, 1 measured run of 216 was wrong; with two, none of 419.
@@ -24,7 +24,7 @@ const ROUNDS: u32 = 2;
 /// Rounds granted when a history deletion is still due.
 const ROUNDS_WITH_HISTORY: u32 = 6;
 
-/// How long a subject with a request of its own held may take to follow the canary.
+/// How long a subject with a request of its own held may take to follow the probe.
 const ANSWER: Duration = Duration::from_secs(3);
 
 /// What settling looks at besides the world.
@@ -36,7 +36,7 @@ pub struct Scene<'a> {
     /// Whether pods wait for the case to give them a node.
     pub unbound: bool,
     /// What the subject brings.
-    pub brought: &'a Controllers,
+    pub under_test: &'a Controllers,
     /// What can be asked of the subject.
     pub subject: Half,
     /// Why the subject is no longer running, if it is not.
@@ -45,7 +45,7 @@ pub struct Scene<'a> {
     pub writes: &'a (dyn Fn() -> u64 + Sync),
     /// Requests of the subject's about the namespace that have no answer yet.
     pub under_way: &'a (dyn Fn() -> u64 + Sync),
-    /// What the gate keeps from the subject or the server at this moment, about the namespace.
+    /// What the interceptor keeps from the subject or the server at this moment, about the namespace.
     pub kept: &'a (dyn Fn() -> u64 + Sync),
     /// When to give up.
     pub budget: Duration,
@@ -56,7 +56,7 @@ pub struct Scene<'a> {
 pub enum Half {
     /// All of it.
     Whole,
-    /// It runs, but does not know all that happened: the canary travels, its equations may be false.
+    /// It runs, but does not know all that happened: the probe travels, its equations may be false.
     Blind,
     /// It was stopped on purpose.
     Off,
@@ -67,21 +67,21 @@ pub enum Half {
 pub struct Rest {
     /// Nothing, or who is to blame.
     pub unsettled: Option<Trouble>,
-    /// Canary rounds made.
+    /// Probe rounds made.
     pub rounds: u32,
 }
 
 /// Wait until the namespace is at rest. `written` are the harness's own last writes, to be seen first.
-pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
+pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Rest {
     let since = clock::instant();
     let left = || scene.budget.saturating_sub(since.elapsed());
     let mut rounds = 0;
     let mut silent = 0;
     let mut stuck = None;
-    let mut news = world.listen();
+    let mut changes = world.listen();
     while !left().is_zero() {
         // Marked before the look, so that what comes during it wakes at once.
-        news.mark_seen();
+        changes.mark_seen();
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }
@@ -92,33 +92,35 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
         stuck = discrepancy(world, scene);
         if stuck.is_some() {
             silent = 0;
-            tokio::time::timeout(left().min(Duration::from_millis(250)), news.changed()).await.ok();
+            tokio::time::timeout(left().min(Duration::from_millis(250)), changes.changed()).await.ok();
             continue;
         }
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
-        if silent == 0 && scene.subject == Half::Whole && !hushed(&mut news, &quiet, canary.silence().min(left())).await
+        if silent == 0
+            && scene.subject == Half::Whole
+            && !hushed(&mut changes, &quiet, probe.silence().min(left())).await
         {
             continue;
         }
         let before = quiet();
         let reach = match scene.subject {
-            Half::Whole | Half::Blind => canary.flip(left(), &|| (scene.exited)().is_some()).await,
-            Half::Off if canary.reach_of_lab(left()).await == Reach::Lab => Reach::Subject,
+            Half::Whole | Half::Blind => probe.flip(left(), &|| (scene.exited)().is_some()).await,
+            Half::Off if probe.reach_of_environment(left()).await == Reach::Environment => Reach::Subject,
             Half::Off => Reach::Nowhere,
         };
         rounds += 1;
         match reach {
             Reach::Subject => {}
-            Reach::Lab => {
-                stuck = Some(canary.discrepancy());
+            Reach::Environment => {
+                stuck = Some(probe.discrepancy());
                 break;
             }
             Reach::Nowhere => {
-                let unsettled = broken(world, scene).or_else(|| Some(lab(&canary.dead_lab())));
+                let unsettled = broken(world, scene).or_else(|| Some(environment(&probe.dead_environment())));
                 return Rest { unsettled, rounds };
             }
         }
-        // A request that waits for its answer is no silence, however far the canary's have got meanwhile.
+        // A request that waits for its answer is no silence, however far the probe's have got meanwhile.
         silent = if quiet() == before && (scene.under_way)() + (scene.kept)() == 0 { silent + 1 } else { 0 };
         let wanted = if scene.subject == Half::Whole && look(world, scene, history_pending) {
             ROUNDS_WITH_HISTORY
@@ -129,19 +131,19 @@ pub async fn settle(world: &World, canary: &Canary, scene: &Scene<'_>, written: 
             return Rest { unsettled: broken(world, scene), rounds };
         }
     }
-    Rest { unsettled: Some(blame(world, canary, scene, stuck).await), rounds }
+    Rest { unsettled: Some(blame(world, probe, scene, stuck).await), rounds }
 }
 
 /// Wait until nothing has happened for so long, or something has.
-async fn hushed<T: PartialEq>(news: &mut Listener, happened: &impl Fn() -> T, length: Duration) -> bool {
+async fn hushed<T: PartialEq>(changes: &mut Listener, happened: &impl Fn() -> T, length: Duration) -> bool {
     let (before, since) = (happened(), clock::instant());
     loop {
         let left = length.saturating_sub(since.elapsed());
         if left.is_zero() {
             return true;
         }
-        // News may be about another namespace, the canary's own among them.
-        tokio::time::timeout(left, news.changed()).await.ok();
+        // News may be about another namespace, the probe's own among them.
+        tokio::time::timeout(left, changes.changed()).await.ok();
         if happened() != before {
             return false;
         }
@@ -149,13 +151,13 @@ async fn hushed<T: PartialEq>(news: &mut Listener, happened: &impl Fn() -> T, le
 }
 
 /// The budget is spent: who is to blame. `stuck` is what was not right when it was.
-async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<Trouble>) -> Trouble {
+async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: Option<Trouble>) -> Trouble {
     if let Some(trouble) = broken(world, scene) {
         return trouble;
     }
     let (writes, activity) = ((scene.writes)(), world.activity(scene.namespace));
-    if canary.reach_of_lab(Duration::from_secs(5)).await == Reach::Nowhere {
-        return lab(&canary.dead_lab());
+    if probe.reach_of_environment(Duration::from_secs(5)).await == Reach::Nowhere {
+        return environment(&probe.dead_environment());
     }
     clock::pause(Duration::from_millis(500)).await;
     let more = (scene.writes)() - writes;
@@ -164,12 +166,12 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
         return subject(format!("never became quiet: {more} more writes after {budget:?}"));
     }
     if world.activity(scene.namespace) != activity {
-        return lab("somebody other than the subject keeps writing in the case's namespace");
+        return environment("somebody other than the subject keeps writing in the case's namespace");
     }
     let kept = (scene.kept)();
     if kept > 0 {
-        return lab(&format!(
-            "the gate still keeps {kept} of the subject's requests or events back, as the case says (after {budget:?}); \
+        return environment(&format!(
+            "the interceptor still keeps {kept} of the subject's requests or events back, as the case says (after {budget:?}); \
              raise --budget, or let the case say less"
         ));
     }
@@ -178,14 +180,14 @@ async fn blame(world: &World, canary: &Canary, scene: &Scene<'_>, stuck: Option<
             let how = if writes == 0 { "did nothing" } else { "settled in the wrong state" };
             subject(format!("{how}: {why} (after {budget:?})"))
         }
-        Some(Trouble { blame: Blame::Lab, why }) => lab(&format!("{why} (after {budget:?})")),
-        None => lab("no round in silence within the budget, and nobody wrote in the end; raise --budget"),
+        Some(Trouble { blame: Blame::Environment, why }) => environment(&format!("{why} (after {budget:?})")),
+        None => environment("no round in silence within the budget, and nobody wrote in the end; raise --budget"),
     }
 }
 
 pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     if let Some(why) = world.gap() {
-        return Some(lab(&why));
+        return Some(environment(&why));
     }
     (scene.exited)().map(subject)
 }
@@ -198,22 +200,22 @@ pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     }
 }
 
-/// In the middle of a step: wait until the lab's half has come to rest and the subject's has been told of all that is
+/// In the middle of a step: wait until the test environment's controllers has come to rest and the subject's has been told of all that is
 /// `written`. A flip that travels through the subject follows what it was sent before; the second proves that the first's
 /// echo has arrived too. A subject that does one thing at a time, and is kept from it, cannot answer, and need not.
-pub async fn arrive(world: &World, canary: &Canary, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
+pub async fn arrive(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
     let heard = || world.gap().is_some() || written.iter().all(|(kind, rv)| world.has_seen(*kind, *rv));
     let rests = || heard() && look(world, scene, unmet_by_lab).is_none();
     if !world.until(scene.budget, rests).await {
         return broken(world, scene)
             .or_else(|| look(world, scene, unmet_by_lab))
-            .or_else(|| Some(lab(&canary.dead_lab())));
+            .or_else(|| Some(environment(&probe.dead_environment())));
     }
     for _ in 0..ROUNDS {
-        match canary.flip(ANSWER.min(scene.budget), &|| (scene.exited)().is_some()).await {
+        match probe.flip(ANSWER.min(scene.budget), &|| (scene.exited)().is_some()).await {
             Reach::Subject => {}
-            Reach::Lab => break,
-            Reach::Nowhere => return broken(world, scene).or_else(|| Some(lab(&canary.dead_lab()))),
+            Reach::Environment => break,
+            Reach::Nowhere => return broken(world, scene).or_else(|| Some(environment(&probe.dead_environment()))),
         }
     }
     broken(world, scene)
@@ -228,12 +230,12 @@ fn look<T>(world: &World, scene: &Scene<'_>, question: fn(&Namespace<'_>) -> T) 
         pods: &pods,
         terminations: scene.terminations,
         unbound: scene.unbound,
-        brought: scene.brought,
+        under_test: scene.under_test,
     })
 }
 
-fn lab(why: &str) -> Trouble {
-    Trouble { blame: Blame::Lab, why: why.to_owned() }
+fn environment(why: &str) -> Trouble {
+    Trouble { blame: Blame::Environment, why: why.to_owned() }
 }
 
 fn subject(why: String) -> Trouble {
@@ -257,12 +259,12 @@ mod tests {
         };
         let (happened, length) = (|| world.activity("ns"), Duration::from_millis(100));
         let silence = async |namespace: &str, rv: u64| {
-            let (mut news, since) = (world.listen(), clock::instant());
+            let (mut changes, since) = (world.listen(), clock::instant());
             let later = async {
                 clock::pause(Duration::from_millis(40)).await;
                 pod(namespace, rv);
             };
-            let (hushed, ()) = futures::join!(hushed(&mut news, &happened, length), later);
+            let (hushed, ()) = futures::join!(hushed(&mut changes, &happened, length), later);
             (hushed, since.elapsed())
         };
         assert!(!silence("ns", 1).await.0);

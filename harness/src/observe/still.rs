@@ -2,7 +2,7 @@
 //!
 //! The runtime's clock is paused and goes on only when every task waits, so half a second in which nobody wrote is no guess at how long a
 //! controller may think: it is what queues' back-off, batching and latencies fit into. What takes longer (minReadySeconds, deadlines,
-//! grace) is for the case's own `advance`. No canary is needed.
+//! grace) is for the case's own `advance`. No probe is needed.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         }
         if since.elapsed() >= scene.budget {
             let why = format!("no rest in the middle of a step after {:?}", scene.budget);
-            return Some(Trouble { blame: Blame::Lab, why });
+            return Some(Trouble { blame: Blame::Environment, why });
         }
     }
 }

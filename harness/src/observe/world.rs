@@ -147,11 +147,11 @@ impl World {
 
     /// Wait until the condition holds; false if it did not within the budget.
     pub async fn until(&self, budget: Duration, mut condition: impl FnMut() -> bool) -> bool {
-        let mut news = self.changed.listen();
+        let mut changes = self.changed.listen();
         let wait = async {
             while !condition() {
                 // Not all that is waited for is news of the world: a subject's process may end.
-                tokio::time::timeout(Duration::from_millis(100), news.changed()).await.ok();
+                tokio::time::timeout(Duration::from_millis(100), changes.changed()).await.ok();
             }
         };
         tokio::time::timeout(budget, wait).await.is_ok()

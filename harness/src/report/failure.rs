@@ -82,14 +82,14 @@ pub(super) fn brief(finding: &Finding) -> String {
 pub(super) fn sentence(what: &What) -> String {
     match what {
         What::Divergence(difference) => in_short(difference),
-        What::Unsettled(Blame::Lab, why) => format!("it cannot be said whether the namespace settled: {why}"),
+        What::Unsettled(Blame::Environment, why) => format!("it cannot be said whether the namespace settled: {why}"),
         What::Unsettled(Blame::Subject, why) | What::Trouble(Blame::Subject, why) if why.starts_with(ENDED) => {
             why.clone()
         }
         What::Unsettled(Blame::Subject, why) => format!("the subject never came to rest: {why}"),
         What::Trouble(Blame::Subject, why) => format!("the subject left this step impossible: {why}"),
-        What::Trouble(Blame::Lab, why) => format!("the lab broke: {why}"),
-        What::Breach(breach) => format!("law `{}` broken: {}", breach.law, breach.detail),
+        What::Trouble(Blame::Environment, why) => format!("the test environment failed: {why}"),
+        What::Breach(breach) => format!("invariant `{}` broken: {}", breach.invariant, breach.detail),
         What::Unexpected(what) => what.clone(),
         What::Rule(broken) => broken.to_string(),
         What::OtherRun(why) => format!("the run that this one is held against broke: {why}"),
@@ -133,7 +133,7 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
         }
         What::Breach(breach) => {
             let mut out = vec![format!("  {}", paint.bad(&sentence(&finding.what)))];
-            out.push(format!("  the law: {}", breach.law.says()));
+            out.push(format!("  the invariant: {}", breach.invariant.says()));
             if let Place::Step(id) = finding.place
                 && let Some(step) = judgement.timeline.step(id)
             {
@@ -203,7 +203,7 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
         Blessing::Blessed(Some(from)) => format!("{} on {}", from.controller, from.server),
         Blessing::Live(other) => format!("{} ({})", other.name, other.version),
         Blessing::Blessed(None) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {
-            "the blessed timeline".to_owned()
+            "the golden timeline".to_owned()
         }
     };
     let actual = format!("{} ({})", judgement.subject.name, judgement.subject.version);
@@ -256,7 +256,7 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
             format!("  record it from upstream again: {bless}"),
         ],
         _ => vec![
-            "  no law was broken, but there is no blessed timeline to hold it against".to_owned(),
+            "  no invariant was broken, but there is no golden timeline to hold it against".to_owned(),
             format!("  record one from upstream: {bless}"),
         ],
     }

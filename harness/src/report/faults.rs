@@ -181,7 +181,7 @@ mod tests {
     fn of() -> FaultsOfCase {
         let point =
             |kind, nth| Point { kind, place: Where::Write { line: 6, resource: "replicasets".to_owned(), nth } };
-        let why = vec!["step 1: law broken: one-template: rs3 has the template of rs2".to_owned()];
+        let why = vec!["step 1: invariant broken: one-template: rs3 has the template of rs2".to_owned()];
         let file = Some("out/a.yaml".to_owned());
         FaultsOfCase {
             case: "rolling/rollover".to_owned(),
@@ -202,12 +202,12 @@ mod tests {
         assert_snapshot!(faults(&of(), false), @r"
         NOT WITHSTOOD   rolling/rollover on ours: 12 writes, 3 of 99 points tried
           crash-after at write 1 of replicasets, line 6
-              step 1: law broken: one-template: rs3 has the template of rs2
+              step 1: invariant broken: one-template: rs3 has the template of rs2
               repeat: cargo lockstep faults out/a.yaml --subject ours
         ");
         assert_snapshot!(not_withstood(&[of()]), @"
         not withstood:
-          not withstood  rolling/rollover on ours: crash-after at write 1 of replicasets, line 6: step 1: law broken: one-template: rs3 has the template of rs2
+          not withstood  rolling/rollover on ours: crash-after at write 1 of replicasets, line 6: step 1: invariant broken: one-template: rs3 has the template of rs2
         ");
         assert_snapshot!(faults_table(&[of(), of()]), @r"
         fault           tried   failed  not reached inconclusive

@@ -71,11 +71,11 @@ fn refusal(refusal: &Refusal) -> Value {
 }
 
 fn finding(finding: &Finding) -> Value {
-    let (kind, law) = match &finding.what {
+    let (kind, invariant) = match &finding.what {
         What::Divergence(_) => ("divergence", None),
         What::Unsettled(..) => ("unsettled", None),
         What::Trouble(..) => ("trouble", None),
-        What::Breach(breach) => ("law", Some(breach.law.name())),
+        What::Breach(breach) => ("invariant", Some(breach.invariant.name())),
         What::Unexpected(_) => ("unexpected", None),
         What::Rule(broken) => (if broken.unfit { "bad-rule" } else { "rule" }, None),
         What::OtherRun(_) => ("other-run", None),
@@ -96,8 +96,8 @@ fn finding(finding: &Finding) -> Value {
         "label": finding.label,
         "line": finding.line,
         "kind": kind,
-        "against": if finding.what.blame() == Blame::Subject { "subject" } else { "lab" },
-        "law": law,
+        "against": if finding.what.blame() == Blame::Subject { "subject" } else { "environment" },
+        "invariant": invariant,
         "message": sentence(&finding.what),
         "expected": expected,
         "actual": actual,

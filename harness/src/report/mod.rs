@@ -7,7 +7,7 @@
 //!   the command that repeats it.
 //! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
 //! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
-//! * [`story()`] tells a case from its blessed timeline; [`staircase()`] draws one step of it.
+//! * [`story()`] tells a case from its golden timeline; [`staircase()`] draws one step of it.
 //! * [`page::page`] is all of it for a browser, [`github`] for a job's page.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 

@@ -9,7 +9,7 @@ use crate::course::{Allowed, Course, Stop, Total, reasons};
 use crate::coverage::Requirement;
 use crate::timeline::{Action, Decision, Events, Step, StepId, Timeline};
 
-/// The story of a case, which pins these requirements, and of its blessed timeline; without one, what the case says alone.
+/// The story of a case, which pins these requirements, and of its golden timeline; without one, what the case says alone.
 #[must_use]
 pub fn story(case: &Case, blessed: Option<&Timeline>, pins: &[Requirement], colour: bool) -> String {
     let paint = Paint::new(colour);
@@ -69,7 +69,7 @@ fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Pai
         let line = stop.line.map_or_else(String::new, |line| paint.faint(&format!("   {}:{line}", case.path)));
         let title = if step.id == StepId::GIVEN { "before the first step".to_owned() } else { step.id.to_string() };
         let _ = writeln!(out, "\n{}  {}{line}", paint.strong(&title), step.label);
-        for text in news(before, stop) {
+        for text in new_facts(before, stop) {
             let _ = writeln!(out, "    {text}");
         }
         for meeting in &step.meetings {
@@ -83,7 +83,7 @@ fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Pai
             let _ = writeln!(out, "  > {}{why}", told(decision));
         }
         for breach in &step.breaches {
-            let _ = writeln!(out, "  ! upstream itself breaks a law here: {breach}");
+            let _ = writeln!(out, "  ! upstream itself breaks an invariant here: {breach}");
         }
         for text in staircase(&course, stop) {
             let _ = writeln!(out, "      {text}");
@@ -105,7 +105,7 @@ fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Pai
 }
 
 /// What a strategy allows, where that is new.
-fn news(before: Option<&Stop>, stop: &Stop) -> Vec<String> {
+fn new_facts(before: Option<&Stop>, stop: &Stop) -> Vec<String> {
     let new = stop
         .allowed
         .iter()
@@ -123,7 +123,7 @@ fn allows(name: &str, allowed: &Allowed) -> String {
         Some(least) => format!(", at least {least} available{}", of("maxUnavailable", unavailable)),
         None => "; with Recreate the old pods go before the new ones come".to_owned(),
     };
-    let paused = if *paused { "; it is paused, so no roll-out goes on" } else { "" };
+    let paused = if *paused { "; it is paused, so no rollout goes on" } else { "" };
     format!("{name} wants {replicas}: at most {}{}{least}{paused}", pods(bounds.most), of("maxSurge", surge))
 }
 
@@ -152,7 +152,7 @@ fn idle(step: &Step, stop: &Stop) -> String {
             .iter()
             .any(|state| state.fields.iter().any(|field| field.value == "True(NewReplicaSetAvailable)")) =>
         {
-            ": the roll-out is complete".to_owned()
+            ": the rollout is complete".to_owned()
         }
         None => String::new(),
     }

@@ -79,29 +79,29 @@ fn a_failure_shows_the_first_wrong_step() {
 
 #[test]
 fn a_broken_lab_is_named() {
-    let film = Film::rolled_out(10).user(1, "scale 12").trouble(Blame::Lab, "the API server went away");
+    let film = Film::rolled_out(10).user(1, "scale 12").trouble(Blame::Environment, "the API server went away");
     assert_snapshot!(failure(&judge(&film.aborted(), Some(&blessed())), &again(), false), @r#"
     INCONCLUSIVE  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       step 1  scale 12
       cases/rolling/x.yaml:5  |    - scale: 12
 
-      the lab broke: the API server went away
+      the test environment failed: the API server went away
 
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     "#);
 }
 
 #[test]
-fn a_broken_law_is_explained() {
+fn a_broken_invariant_is_explained() {
     assert_snapshot!(failure(&judge(&recording(20), None), &again(), false), @r#"
     NON-CONFORMANT  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
       step 1  scale 12
       cases/rolling/x.yaml:5  |    - scale: 12
 
-      law `surge` broken: web wants 20 pods in all, at most 15 allowed
-      the law: all ReplicaSets together want at most replicas + maxSurge pods
+      invariant `surge` broken: web wants 20 pods in all, at most 15 allowed
+      the invariant: all ReplicaSets together want at most replicas + maxSurge pods
 
               rs1 10 -> 20
             ! surge: web wants 20 pods in all, at most 15 allowed
@@ -118,7 +118,7 @@ fn an_unblessed_case_says_what_to_do() {
     assert_snapshot!(failure(&judge(&recording(12), None), &again(), false), @"
     UNBLESSED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
-      no law was broken, but there is no blessed timeline to hold it against
+      no invariant was broken, but there is no golden timeline to hold it against
       record one from upstream: lockstep bless cases/rolling/x.yaml
 
       repeat: lockstep run cases/rolling/x.yaml --subject ours

@@ -21,13 +21,13 @@ pub(crate) fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<
     let mut past = Arc::new(history.clone());
     let mut last = StepId::GIVEN;
     frames(recording, |frame| {
-        let news = history.take(frame);
-        if news {
+        let grew = history.take(frame);
+        if grew {
             past = Arc::new(history.clone());
         }
         last = frame.step;
         if frame.staged {
-            asked.iter_mut().for_each(|rule| rule.ask(frame, &past, news));
+            asked.iter_mut().for_each(|rule| rule.ask(frame, &past, grew));
         }
     });
     asked.into_iter().filter_map(|rule| rule.end(whole, last)).collect()
@@ -55,10 +55,10 @@ impl<'r> Asked<'r> {
         Self { rule, expression, broken: None, held: false, asked: false, stale: true }
     }
 
-    fn ask(&mut self, frame: &Frame<'_, '_>, past: &Arc<History>, news: bool) {
+    fn ask(&mut self, frame: &Frame<'_, '_>, past: &Arc<History>, grew: bool) {
         let Ok(expression) = &self.expression else { return };
         self.stale |= expression.variables.iter().any(|variable| scene::changes(variable, frame));
-        self.stale |= expression.looks_back && news;
+        self.stale |= expression.looks_back && grew;
         let when = self.rule.when;
         let due = match when {
             When::Always | When::Never => self.broken.is_none(),

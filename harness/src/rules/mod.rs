@@ -1,6 +1,6 @@
 //! A case's own rules: what must hold at every frame of its recording, at one of them, or at the end, in CEL.
 //!
-//! A blessed timeline says all that upstream did; a rule says what the case is *about*, in a sentence that a reader can check. Where
+//! A golden timeline says all that upstream did; a rule says what the case is *about*, in a sentence that a reader can check. Where
 //! there is no upstream (config restarts) the rules are the whole expectation.
 //!
 //! * `always`, `never`: at every frame, from the settled `given` on. `eventually`: at one frame after the first step began.

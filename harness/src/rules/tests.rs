@@ -112,7 +112,7 @@ fn what_must_come_true_is_not_held_against_a_run_that_was_cut_short() {
     let rules =
         [rule(When::Eventually, "deployment.spec.replicas == 9"), rule(When::Finally, "deployment.spec.replicas == 9")];
     assert_eq!(broken(&rules, &film().end(), true).len(), 2);
-    assert_eq!(broken(&rules, &film().unsettled(Blame::Lab, "x").aborted(), false), []);
+    assert_eq!(broken(&rules, &film().unsettled(Blame::Environment, "x").aborted(), false), []);
 }
 
 #[test]

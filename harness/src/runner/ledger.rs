@@ -1,25 +1,25 @@
-//! The gate's log, seen from one case.
+//! The interceptor's log, seen from one case.
 //!
-//! The gate logs whatever the subject asks, about any namespace. A case wants what concerns its own, and what the server refused
+//! The interceptor logs whatever the subject asks, about any namespace. A case wants what concerns its own, and what the server refused
 //! elsewhere; settling wants to know how many writes there were so far without taking them out.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use super::play::CASES;
-use crate::gate::{GateLog, GateRequest};
+use crate::intercept::{InterceptedRequest, InterceptorLog};
 use crate::recording::Request;
 
 /// The subject's requests about one namespace.
 pub(super) struct Ledger {
-    log: GateLog,
+    log: InterceptorLog,
     namespace: String,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
-    requests: Vec<GateRequest>,
+    requests: Vec<InterceptedRequest>,
     writes: u64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Refused(Mutex<BTreeMap<String, u64>>);
 
 impl Refused {
     /// Count those that were refused.
-    pub(super) fn add<'a>(&self, requests: impl IntoIterator<Item = &'a GateRequest>) {
+    pub(super) fn add<'a>(&self, requests: impl IntoIterator<Item = &'a InterceptedRequest>) {
         let mut refused = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for request in requests.into_iter().filter(|request| request.is_refused()) {
             *refused.entry(request.to_string()).or_default() += 1;
@@ -43,15 +43,15 @@ impl Refused {
 }
 
 impl Ledger {
-    /// A ledger that begins now. What the gate has logged before is forgotten, but for what the server refused.
-    pub(super) fn open(log: &GateLog, namespace: &str) -> Self {
+    /// A ledger that begins now. What the interceptor has logged before is forgotten, but for what the server refused.
+    pub(super) fn open(log: &InterceptorLog, namespace: &str) -> Self {
         let requests = log.drain().into_iter().filter(matters_elsewhere).collect();
         let inner = Mutex::new(Inner { requests, writes: 0 });
         Self { log: log.clone(), namespace: namespace.to_owned(), inner }
     }
 
     /// A request as the recording keeps it, with where it was about if not about the case's namespace.
-    pub(super) fn entered(&self, request: GateRequest, at: u64) -> Request {
+    pub(super) fn entered(&self, request: InterceptedRequest, at: u64) -> Request {
         Request {
             elsewhere: (request.namespace != self.namespace).then_some(request.namespace),
             verb: request.verb.as_str().to_owned(),
@@ -75,7 +75,7 @@ impl Ledger {
     }
 
     /// The requests since the last call, in the order in which they were answered.
-    pub(super) fn take(&self) -> Vec<GateRequest> {
+    pub(super) fn take(&self) -> Vec<InterceptedRequest> {
         std::mem::take(&mut self.read().requests)
     }
 
@@ -98,6 +98,6 @@ impl Ledger {
 
 /// Whether it may be why nothing comes of a case. Not what is refused in an earlier case's namespace, where nobody may create
 /// anything while it goes.
-pub(super) fn matters_elsewhere(request: &GateRequest) -> bool {
+pub(super) fn matters_elsewhere(request: &InterceptedRequest) -> bool {
     request.is_refused() && !request.namespace.starts_with(CASES)
 }

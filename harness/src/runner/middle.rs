@@ -1,21 +1,21 @@
 //! The middle of a step: what a step has laid for the subject before its step is made, and what happens when the subject
 //! walks into it.
 //!
-//! A trap is armed before the step and taken back after the step's last. While the namespace settles the trap is listened
-//! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A trap that nothing
+//! A interception is armed before the step and taken back after the step's last. While the namespace settles the interception is listened
+//! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A interception that nothing
 //! walks into leaves the step impossible: the verdict is whoever's who could have known.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Seat;
+use super::Session;
 use super::kinds::is_user;
 use super::play::{Play, Stopped};
 use crate::case::model::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment, Step};
 use crate::clock;
 use crate::driver::{between, label};
-use crate::gate::{
+use crate::intercept::{
     Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand,
 };
 use crate::observe::catch_up::catch_up;
@@ -26,7 +26,7 @@ use crate::recording::{Blame, Entry, Meeting, NEVER_CAME};
 
 /// What a step has laid.
 #[derive(Debug)]
-pub(super) enum Trap<'a> {
+pub(super) enum Interception<'a> {
     /// Steps for the moment at which the subject asks for something.
     Decision { armed: Armed, decided: &'a Decided, during: &'a During },
     /// Steps while a kind is held.
@@ -37,26 +37,26 @@ pub(super) enum Trap<'a> {
     Watch { _armed: ArmedWatch },
 }
 
-/// A request that walked into a trap; none ever does into one that is not about requests.
-pub(super) async fn met(trap: Option<&mut Trap<'_>>) -> Met {
-    match trap {
-        Some(Trap::Decision { armed, .. } | Trap::Write { armed, .. }) => armed.met().await,
-        Some(Trap::Held { .. } | Trap::Watch { .. }) | None => std::future::pending().await,
+/// A request that walked into a interception; none ever does into one that is not about requests.
+pub(super) async fn met(interception: Option<&mut Interception<'_>>) -> Met {
+    match interception {
+        Some(Interception::Decision { armed, .. } | Interception::Write { armed, .. }) => armed.met().await,
+        Some(Interception::Held { .. } | Interception::Watch { .. }) | None => std::future::pending().await,
     }
 }
 
 impl<'a> Play<'a> {
     /// Before a step's step: lay what it says.
-    pub(super) fn lay(&mut self, step: &'a Step) -> Result<(), Stopped> {
-        let laid = lay(self.seat.gate.control(), &self.namespace, step);
-        match laid {
-            Ok(trap) => self.trap = trap,
+    pub(super) fn arm(&mut self, step: &'a Step) -> Result<(), Stopped> {
+        let armed = arm(self.session.interceptor.control(), &self.namespace, step);
+        match armed {
+            Ok(interception) => self.interception = interception,
             Err(Opaque(resource)) => {
                 let why = format!(
-                    "the subject watches {resource} in another form than JSON, and the gate cannot tell its events apart; \
+                    "the subject watches {resource} in another form than JSON, and the interceptor cannot tell its events apart; \
                      start it with JSON as its content type"
                 );
-                return self.stop(Blame::Lab, why);
+                return self.stop(Blame::Environment, why);
             }
         }
         Ok(())
@@ -64,14 +64,14 @@ impl<'a> Play<'a> {
 
     /// After a step's last step: take back what was laid. What nobody walked into is told.
     pub(super) fn clear(&mut self) -> Result<(), Stopped> {
-        let why = match self.trap.take() {
-            Some(Trap::Decision { decided, .. }) => {
+        let why = match self.interception.take() {
+            Some(Interception::Decision { decided, .. }) => {
                 format!("the subject came to rest and never asked for `{}`", decided.text)
             }
-            Some(Trap::Write { fault, .. }) => {
+            Some(Interception::Write { fault, .. }) => {
                 format!("the subject came to rest, and its {} {NEVER_CAME}", between::point(&fault.point))
             }
-            Some(Trap::Held { .. } | Trap::Watch { .. }) | None => return Ok(()),
+            Some(Interception::Held { .. } | Interception::Watch { .. }) | None => return Ok(()),
         };
         self.gather();
         self.entries.push(Entry::Impossible(why));
@@ -80,7 +80,7 @@ impl<'a> Play<'a> {
 
     /// After a step's step was made: where a kind is held, the subject acts on its old view, and the steps follow.
     pub(super) async fn behind_its_back(&mut self, step: &Step) -> Result<(), Stopped> {
-        let Some(Trap::Held { resource, during, .. }) = &self.trap else { return Ok(()) };
+        let Some(Interception::Held { resource, during, .. }) = &self.interception else { return Ok(()) };
         let (resource, during) = (*resource, *during);
         let what = format!("{resource} held");
         if during.steps.is_empty() {
@@ -92,24 +92,24 @@ impl<'a> Play<'a> {
             self.inner(inner).await?;
             self.blind(inner).await?;
         }
-        if let Some(Trap::Held { watch, .. }) = self.trap.take() {
+        if let Some(Interception::Held { watch, .. }) = self.interception.take() {
             drop(watch);
         }
         Ok(())
     }
 
-    /// Time passes. Whoever walks into a trap meanwhile is attended to at once, so that a subject that is killed has the rest of the time to
+    /// Time passes. Whoever walks into a interception meanwhile is attended to at once, so that a subject that is killed has the rest of the time to
     /// come back in.
     pub(super) async fn pass(&mut self, time: Duration) -> Result<(), Stopped> {
         let end = clock::instant() + time;
         loop {
-            let mut trap = self.trap.take();
+            let mut interception = self.interception.take();
             let met = tokio::select! {
                 biased;
-                met = met(trap.as_mut()) => Some(met),
+                met = met(interception.as_mut()) => Some(met),
                 () = clock::pause(end.saturating_duration_since(clock::instant())) => None,
             };
-            self.trap = trap;
+            self.interception = interception;
             match met {
                 Some(met) => self.spring(met).await?,
                 None => return Ok(()),
@@ -117,10 +117,10 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// A request walked into the trap.
+    /// A request walked into the interception.
     pub(super) async fn spring(&mut self, met: Met) -> Result<(), Stopped> {
-        match &self.trap {
-            Some(Trap::Decision { decided, during, .. }) => {
+        match &self.interception {
+            Some(Interception::Decision { decided, during, .. }) => {
                 let (decided, during) = (*decided, *during);
                 self.catch_up().await?;
                 if !self.is_it(&met, decided).await? {
@@ -132,20 +132,20 @@ impl<'a> Play<'a> {
                     self.inner(inner).await?;
                     self.arrived().await?;
                 }
-                self.trap = None;
+                self.interception = None;
                 met.pass();
             }
-            Some(Trap::Write { fault, .. }) => {
+            Some(Interception::Write { fault, .. }) => {
                 let fault = *fault;
                 self.note(between::fault(fault));
                 if fault.action == FaultAction::Crash {
-                    self.seat.kill().await;
+                    self.session.kill().await;
                     met.cut();
                     self.start().await?;
                 }
-                self.trap = None;
+                self.interception = None;
             }
-            Some(Trap::Held { .. } | Trap::Watch { .. }) | None => met.pass(),
+            Some(Interception::Held { .. } | Interception::Watch { .. }) | None => met.pass(),
         }
         Ok(())
     }
@@ -153,16 +153,16 @@ impl<'a> Play<'a> {
     /// `subject: stop|start`.
     pub(super) async fn live(&mut self, life: Life) -> Result<(), Stopped> {
         match life {
-            Life::Stop => self.seat.kill().await,
+            Life::Stop => self.session.kill().await,
             Life::Start => self.start().await?,
         }
         Ok(())
     }
 
     async fn start(&mut self) -> Result<(), Stopped> {
-        match self.seat.start().await {
+        match self.session.start().await {
             Ok(()) => Ok(()),
-            Err(error) => self.stop(Blame::Lab, format!("the subject cannot be started again: {error}")),
+            Err(error) => self.stop(Blame::Environment, format!("the subject cannot be started again: {error}")),
         }
     }
 
@@ -177,22 +177,25 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Wait until the lab has seen what the subject did before it asked.
+    /// Wait until the test environment has seen what the subject did before it asked.
     async fn catch_up(&mut self) -> Result<(), Stopped> {
-        let seat = self.seat;
-        let (world, client) = (&seat.lab.world, &seat.lab.client);
-        match catch_up(world, client, &self.namespace, seat.budget).await {
+        let session = self.session;
+        let (world, client) = (&session.environment.world, &session.environment.client);
+        match catch_up(world, client, &self.namespace, session.budget).await {
             Ok(true) => Ok(()),
-            Ok(false) => self.stop(Blame::Lab, format!("the lab's watches are behind by more than {:?}", seat.budget)),
-            Err(error) => self.stop(Blame::Lab, format!("cannot list what the subject did: {error}")),
+            Ok(false) => self.stop(
+                Blame::Environment,
+                format!("the test environment's watches are behind by more than {:?}", session.budget),
+            ),
+            Err(error) => self.stop(Blame::Environment, format!("cannot list what the subject did: {error}")),
         }
     }
 
-    /// Wait until the lab has done its part and the subject has heard.
+    /// Wait until the test environment has done its part and the subject has heard.
     async fn arrived(&mut self) -> Result<(), Stopped> {
-        let trouble = self.with_scene(Half::Blind, async |scene, play| match &play.seat.canary {
-            Some(canary) => arrive(&play.seat.lab.world, canary, &scene, &play.written).await,
-            None => still::arrive(&play.seat.lab.world, &scene, &play.written).await,
+        let trouble = self.with_scene(Half::Blind, async |scene, play| match &play.session.probe {
+            Some(probe) => arrive(&play.session.environment.world, probe, &scene, &play.written).await,
+            None => still::arrive(&play.session.environment.world, &scene, &play.written).await,
         });
         match trouble.await {
             Some(trouble) => self.stop(trouble.blame, trouble.why),
@@ -213,9 +216,9 @@ impl<'a> Play<'a> {
             Ok(body) => body,
             Err(_) if deletes => Value::Null,
             Err(_) => {
-                let why = "the subject does not write JSON, and the gate cannot read what it asks for; start it with JSON \
+                let why = "the subject does not write JSON, and the interceptor cannot read what it asks for; start it with JSON \
                            as its content type";
-                self.stop(Blame::Lab, why.to_owned())?;
+                self.stop(Blame::Environment, why.to_owned())?;
                 return Ok(false);
             }
         };
@@ -260,10 +263,10 @@ impl<'a> Play<'a> {
     }
 }
 
-/// A watch that the gate cannot read, by resource.
+/// A watch that the interceptor cannot read, by resource.
 struct Opaque(String);
 
-fn lay<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<Trap<'a>>, Opaque> {
+fn arm<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<Interception<'a>>, Opaque> {
     let watch = |resource: &str, nth, act| {
         let (namespace, resource) = (namespace.to_owned(), resource.to_owned());
         let opaque = Opaque(resource.clone());
@@ -278,7 +281,9 @@ fn lay<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
     };
     if let Some(during) = &step.during {
         return Ok(Some(match &during.moment {
-            Moment::Held(resource) => Trap::Held { watch: watch(resource, 1, WatchAct::Hold)?, resource, during },
+            Moment::Held(resource) => {
+                Interception::Held { watch: watch(resource, 1, WatchAct::Hold)?, resource, during }
+            }
             Moment::Decision(decided) => {
                 let on = match decided.what {
                     DecidedWhat::Created(_) => pattern("replicasets", &[""], &[Verb::Create]),
@@ -288,7 +293,7 @@ fn lay<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
                 };
                 // All of them: which is meant is known only when it asks.
                 let armed = control.arm(Command { on, nth: 1, once: false, act: Act::Hold(Side::Before) });
-                Trap::Decision { armed, decided, during }
+                Interception::Decision { armed, decided, during }
             }
         }));
     }
@@ -301,7 +306,7 @@ fn lay<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
                 FaultAction::Old(events) => WatchAct::Old(events),
                 _ => WatchAct::Expire,
             };
-            Trap::Watch { _armed: watch(resource, *event, act)? }
+            Interception::Watch { _armed: watch(resource, *event, act)? }
         }
         FaultPoint::Write { nth, resource, subresource, after } => {
             let side = if *after { Side::After } else { Side::Before };
@@ -313,7 +318,7 @@ fn lay<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
                 _ => Act::Drop,
             };
             let on = pattern(resource, &[subresource], &[]);
-            Trap::Write { armed: control.arm(Command { on, nth: *nth, once: true, act }), fault }
+            Interception::Write { armed: control.arm(Command { on, nth: *nth, once: true, act }), fault }
         }
     }))
 }
@@ -348,9 +353,9 @@ fn narrow(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-impl Seat<'_> {
-    /// Events of a namespace that the gate keeps from the subject.
+impl Session<'_> {
+    /// Events of a namespace that the interceptor keeps from the subject.
     pub(super) fn kept(&self, namespace: &str) -> u64 {
-        self.gate.control().kept(namespace)
+        self.interceptor.control().kept(namespace)
     }
 }

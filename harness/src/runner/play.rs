@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use tokio::task::JoinSet;
 
-use super::Seat;
+use super::Session;
 use super::kinds::{is_user, one, pod_operation};
 use super::ledger::Ledger;
-use super::middle::{self, Trap};
+use super::middle::{self, Interception};
 use crate::case;
 use crate::case::model::{Bindings, Case, Count, Operation, Pods, Step};
 use crate::clock;
@@ -25,7 +25,7 @@ const ENDLESS: u32 = 500;
 
 /// One case being played.
 pub(super) struct Play<'a> {
-    pub(super) seat: &'a Seat<'a>,
+    pub(super) session: &'a Session<'a>,
     pub(super) case: &'a Case,
     pub(super) namespace: String,
     pub(super) driver: Driver,
@@ -33,7 +33,7 @@ pub(super) struct Play<'a> {
     began: u64,
     pub(super) entries: Vec<Entry>,
     /// What the step has laid for the subject.
-    pub(super) trap: Option<Trap<'a>>,
+    pub(super) interception: Option<Interception<'a>>,
     /// What the driver has written for this step.
     pub(super) written: Vec<(Kind, u64)>,
 }
@@ -42,15 +42,15 @@ pub(super) struct Play<'a> {
 #[derive(Debug)]
 pub(super) struct Stopped;
 
-impl Seat<'_> {
+impl Session<'_> {
     /// Play a case in a namespace of its own. Whatever happens stands in the recording; the namespace goes after it.
     pub async fn play(&self, case: &Case) -> Recording {
         let number = self.cases.fetch_add(1, Ordering::Relaxed);
         let namespace = namespace(case, number);
-        let world = &self.lab.world;
+        let world = &self.environment.world;
         let began = world.elapsed();
         let stillness = self.stillness(case);
-        let mut cluster = self.lab.identity().clone();
+        let mut cluster = self.environment.identity().clone();
         if let Stillness::Real(_) = stillness {
             cluster.version += ", real pods";
         }
@@ -60,24 +60,25 @@ impl Seat<'_> {
             path: case.path.clone(),
             source: case.source.clone(),
             judged: case.controllers.clone(),
-            brought: self.lab.brought().clone(),
+            under_test: self.environment.under_test().clone(),
             namespace: namespace.clone(),
             subject: self.identity().clone(),
             cluster,
             started: clock::rfc3339(),
         };
-        let served = self.lab.cluster.served().cloned();
-        let driver = Driver::new(world.clone(), self.lab.nodes.clone(), &namespace, stillness.clone()).on(served);
-        let ledger = Ledger::open(self.gate.log(), &namespace);
+        let served = self.environment.cluster.served().cloned();
+        let driver =
+            Driver::new(world.clone(), self.environment.nodes.clone(), &namespace, stillness.clone()).on(served);
+        let ledger = Ledger::open(self.interceptor.log(), &namespace);
         let mut play = Play {
-            seat: self,
+            session: self,
             case,
             namespace: namespace.clone(),
             driver,
             ledger,
             began,
             entries: Vec::new(),
-            trap: None,
+            interception: None,
             written: Vec::new(),
         };
         world.open_journal(&namespace);
@@ -91,29 +92,29 @@ impl Seat<'_> {
         };
         // In a set, so that it ends with this play, also with one that is given up half-way.
         let mut attendant = JoinSet::new();
-        attendant.spawn(attend(world.clone(), self.lab.nodes.clone(), charge));
+        attendant.spawn(attend(world.clone(), self.environment.nodes.clone(), charge));
         let completed = match prepared {
             _ if play.is_not_judged() => false,
             Ok(()) => play.all().await.is_ok(),
             Err(error) => {
-                play.trouble(Blame::Lab, format!("cannot make ready for the case: {error}"));
+                play.trouble(Blame::Environment, format!("cannot make ready for the case: {error}"));
                 false
             }
         };
         // Whatever a step has laid is taken back, and whoever was stopped is there for the next case.
-        play.trap = None;
+        play.interception = None;
         if let Err(error) = self.start().await {
-            play.trouble(Blame::Lab, format!("the subject cannot be started again: {error}"));
+            play.trouble(Blame::Environment, format!("the subject cannot be started again: {error}"));
         }
         let events_complete = completed && play.events(number).await;
         play.gather();
         for what in self.beyond().await {
-            play.trouble(Blame::Lab, what);
+            play.trouble(Blame::Environment, what);
         }
         attendant.shutdown().await;
         // A simulated cluster of the case's own goes as a whole.
-        if self.canary.is_some() {
-            remove_namespace(&self.lab.client, &namespace).await;
+        if self.probe.is_some() {
+            remove_namespace(&self.environment.client, &namespace).await;
         }
         // The end of a process is told once, by the case in which it happened.
         if let Some(ended) = self.ended_in(&case.name, &namespace)
@@ -131,15 +132,15 @@ impl Seat<'_> {
 }
 
 impl<'a> Play<'a> {
-    /// Whether the subject does not bring what the case judges: then the lab's own work would be judged.
+    /// Whether the subject does not bring what the case judges: then the test environment's own work would be judged.
     fn is_not_judged(&mut self) -> bool {
-        let lacking = self.seat.lab.brought().lacks(&self.case.controllers);
+        let lacking = self.session.environment.under_test().lacks(&self.case.controllers);
         if let Some(controller) = lacking {
-            let why = format!("the case judges the {}, and here the lab has that one", controller.title());
-            self.trouble(Blame::Lab, why);
+            let why = format!("the case judges the {}, and here the test environment has that one", controller.title());
+            self.trouble(Blame::Environment, why);
         }
-        let Some(why) = self.seat.decides_otherwise(self.case) else { return lacking.is_some() };
-        self.trouble(Blame::Lab, why);
+        let Some(why) = self.session.decides_otherwise(self.case) else { return lacking.is_some() };
+        self.trouble(Blame::Environment, why);
         true
     }
 
@@ -148,12 +149,12 @@ impl<'a> Play<'a> {
         let mut part = 0;
         for step in &case.given {
             part += 1;
-            self.lay(step)?;
+            self.arm(step)?;
             self.given(step, part).await?;
             self.clear()?;
         }
         for (index, step) in (1..).zip(&case.steps) {
-            self.lay(step)?;
+            self.arm(step)?;
             self.step(step, index).await?;
             self.clear()?;
         }
@@ -252,20 +253,20 @@ impl<'a> Play<'a> {
         if stopped { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Settle; whoever walks into a trap meanwhile is attended to, and settling begins anew.
+    /// Settle; whoever walks into a interception meanwhile is attended to, and settling begins anew.
     async fn rest(&mut self) -> Result<Rest, Stopped> {
-        let half = if self.seat.is_off() { Half::Off } else { Half::Whole };
+        let half = if self.session.is_off() { Half::Off } else { Half::Whole };
         loop {
-            let mut trap = self.trap.take();
+            let mut interception = self.interception.take();
             let found = self.with_scene(half, async |scene, play| {
                 tokio::select! {
                     biased;
-                    met = middle::met(trap.as_mut()) => Err(met),
+                    met = middle::met(interception.as_mut()) => Err(met),
                     rest = play.at_rest(&scene) => Ok(rest),
                 }
             });
             let found = found.await;
-            self.trap = trap;
+            self.interception = interception;
             match found {
                 Ok(rest) => return Ok(rest),
                 Err(met) => self.spring(met).await?,
@@ -274,9 +275,9 @@ impl<'a> Play<'a> {
     }
 
     async fn at_rest(&self, scene: &Scene<'_>) -> Rest {
-        let world = &self.seat.lab.world;
-        match &self.seat.canary {
-            Some(canary) => settle(world, canary, scene, &self.written).await,
+        let world = &self.session.environment.world;
+        match &self.session.probe {
+            Some(probe) => settle(world, probe, scene, &self.written).await,
             None => still::settle(world, scene, &self.written).await,
         }
     }
@@ -292,19 +293,19 @@ impl<'a> Play<'a> {
 
     /// Do something with what settling looks at.
     pub(super) async fn with_scene<T>(&self, subject: Half, work: impl AsyncFnOnce(Scene<'_>, &Self) -> T) -> T {
-        let seat = self.seat;
-        let kept = || if subject == Half::Blind { 0 } else { seat.kept(&self.namespace) };
+        let session = self.session;
+        let kept = || if subject == Half::Blind { 0 } else { session.kept(&self.namespace) };
         let scene = Scene {
             namespace: &self.namespace,
             terminations: self.case.terminations,
             unbound: self.case.bindings == Bindings::Held,
-            brought: seat.lab.brought(),
+            under_test: session.environment.under_test(),
             subject,
-            exited: &|| seat.exited(),
+            exited: &|| session.exited(),
             writes: &|| self.ledger.writes(),
             under_way: &|| self.ledger.under_way(),
             kept: &kept,
-            budget: seat.budget,
+            budget: session.budget,
         };
         work(scene, self).await
     }
@@ -320,7 +321,8 @@ impl<'a> Play<'a> {
             (Ok(()), None) => Ok(()),
             (Ok(()), Some(text)) => {
                 // Only an undo is refused for what the subject did or did not do; all else is between case and server.
-                let blame = if matches!(operation, Operation::Undo { .. }) { Blame::Subject } else { Blame::Lab };
+                let blame =
+                    if matches!(operation, Operation::Undo { .. }) { Blame::Subject } else { Blame::Environment };
                 self.stop(blame, format!("the operation was accepted; the case says that it is refused with '{text}'"))
             }
             (Err(DriveError::Refused(said) | DriveError::Impossible(said)), Some(text)) if said.contains(text) => {
@@ -328,36 +330,38 @@ impl<'a> Play<'a> {
             }
             // Some refusals come as 500: an annotation that the server cannot convert, for one.
             (Err(DriveError::Server(error)), Some(text)) if error.to_string().contains(text) => Ok(()),
-            (Err(DriveError::Impossible(why)), _) if self.seat.exited().is_none() => {
+            (Err(DriveError::Impossible(why)), _) if self.session.exited().is_none() => {
                 self.gather();
                 self.entries.push(Entry::Impossible(why));
                 Err(Stopped)
             }
             (Err(DriveError::Impossible(why)), _) => self.stop(Blame::Subject, why),
             (Err(DriveError::Refused(why)), _) => {
-                self.stop(Blame::Lab, format!("the operation was refused: {why}; is the case right?"))
+                self.stop(Blame::Environment, format!("the operation was refused: {why}; is the case right?"))
             }
-            (Err(error @ (DriveError::Server(_) | DriveError::Lab(_))), _) => self.stop(Blame::Lab, error.to_string()),
+            (Err(error @ (DriveError::Server(_) | DriveError::Environment(_))), _) => {
+                self.stop(Blame::Environment, error.to_string())
+            }
         }
     }
 
-    /// Move what the watches and the gate have gathered into the recording.
+    /// Move what the watches and the interceptor have gathered into the recording.
     pub(super) fn gather(&mut self) {
-        for mut version in self.seat.lab.world.drain_journal(&self.namespace) {
+        for mut version in self.session.environment.world.drain_journal(&self.namespace) {
             version.at = version.at.saturating_sub(self.began);
             self.entries.push(Entry::Object(version));
         }
         let requests = self.ledger.take();
-        self.seat.refused.add(&requests);
+        self.session.refused.add(&requests);
         for request in requests {
-            let at = self.seat.lab.world.at(request.started).saturating_sub(self.began);
+            let at = self.session.environment.world.at(request.started).saturating_sub(self.began);
             self.entries.push(Entry::Request(self.ledger.entered(request, at)));
         }
     }
 
     pub(super) fn stop(&mut self, blame: Blame, why: String) -> Result<(), Stopped> {
         // A subject that has ended is the reason for whatever became impossible after it.
-        match self.seat.exited() {
+        match self.session.exited() {
             Some(ended) => self.trouble(Blame::Subject, ended),
             None => self.trouble(blame, why),
         }
@@ -370,15 +374,15 @@ impl<'a> Play<'a> {
     }
 
     pub(super) fn now(&self) -> u64 {
-        self.seat.lab.world.elapsed() - self.began
+        self.session.environment.world.elapsed() - self.began
     }
 
     fn next(&self, operation: PodOperation, pods: &Pods) -> Vec<Object> {
-        next_pods(&self.seat.lab.world, &self.namespace, operation, pods, &self.driver.named())
+        next_pods(&self.session.environment.world, &self.namespace, operation, pods, &self.driver.named())
     }
 
     fn several_active(&self) -> bool {
-        let sets = self.seat.lab.world.list(Kind::ReplicaSet, &self.namespace);
+        let sets = self.session.environment.world.list(Kind::ReplicaSet, &self.namespace);
         let mut owners: Vec<_> =
             sets.iter().filter(|rs| rs.int("/spec/replicas") > 0).filter_map(Object::owner).collect();
         let all = owners.len();

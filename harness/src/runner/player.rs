@@ -1,4 +1,4 @@
-//! Somebody to play cases: a subject seated at a cluster, or at several of its own, or one that
+//! Somebody to play cases: a subject started at a cluster, or at several of its own, or one that
 //! gets a simulated cluster for each case.
 
 use std::num::NonZeroUsize;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::future::join_all;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{LabError, Seat, Simulation, simulated};
+use super::{EnvironmentError, Session, Simulation, simulated};
 use crate::case::Case;
 use crate::recording::Recording;
 use crate::subject::Spec;
@@ -16,7 +16,7 @@ use crate::subject::Spec;
 /// A subject that plays cases.
 pub enum Player<'a> {
     /// At clusters that outlive a case, on each of them one case after the other.
-    Seated(Seats<'a>),
+    Sessions(Sessions<'a>),
     /// On a new simulated cluster for each case.
     Simulated {
         /// The subject.
@@ -28,10 +28,10 @@ pub enum Player<'a> {
     },
 }
 
-/// The seats of one subject, each at a cluster of its own, as one subject at a time acts on a
+/// The sessions of one subject, each at a cluster of its own, as one subject at a time acts on a
 /// cluster.
-pub struct Seats<'a> {
-    seats: Vec<Seat<'a>>,
+pub struct Sessions<'a> {
+    sessions: Vec<Session<'a>>,
     /// Those that nobody plays at.
     free: Mutex<Vec<usize>>,
     /// As many as are free.
@@ -43,36 +43,36 @@ pub struct Turn<'a>(Table<'a>);
 
 /// Where it is played.
 enum Table<'a> {
-    Seat(Taken<'a>),
+    Session(Taken<'a>),
     Simulated { spec: &'a Spec, simulation: &'a Simulation },
 }
 
-/// A seat that is taken until this is dropped.
+/// A session that is taken until this is dropped.
 struct Taken<'a> {
-    seats: &'a Seats<'a>,
+    sessions: &'a Sessions<'a>,
     which: usize,
     _permit: SemaphorePermit<'a>,
 }
 
-impl<'a> From<Vec<Seat<'a>>> for Seats<'a> {
-    fn from(seats: Vec<Seat<'a>>) -> Self {
+impl<'a> From<Vec<Session<'a>>> for Sessions<'a> {
+    fn from(sessions: Vec<Session<'a>>) -> Self {
         // The first is the first to be taken.
-        let (free, permits) = (Mutex::new((0..seats.len()).rev().collect()), Semaphore::new(seats.len()));
-        Self { seats, free, permits }
+        let (free, permits) = (Mutex::new((0..sessions.len()).rev().collect()), Semaphore::new(sessions.len()));
+        Self { sessions, free, permits }
     }
 }
 
-impl<'a> Seats<'a> {
+impl<'a> Sessions<'a> {
     async fn take(&'a self) -> Taken<'a> {
         let permit = self.permits.acquire().await.expect("nobody closes it");
         let which = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Taken { seats: self, which: which.expect("as many are free as there are permits"), _permit: permit }
+        Taken { sessions: self, which: which.expect("as many are free as there are permits"), _permit: permit }
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.seats.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.which);
+        self.sessions.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.which);
     }
 }
 
@@ -81,7 +81,7 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
-    pub async fn play(&'a self, case: &Case) -> Result<Recording, LabError> {
+    pub async fn play(&'a self, case: &Case) -> Result<Recording, EnvironmentError> {
         self.turn().await.play(case, None).await
     }
 
@@ -89,7 +89,7 @@ impl<'a> Player<'a> {
     /// is.
     pub async fn turn(&'a self) -> Turn<'a> {
         Turn(match self {
-            Self::Seated(seats) => Table::Seat(seats.take().await),
+            Self::Sessions(sessions) => Table::Session(sessions.take().await),
             Self::Simulated { spec, simulation, .. } => Table::Simulated { spec, simulation },
         })
     }
@@ -97,37 +97,37 @@ impl<'a> Player<'a> {
     /// How many cases may be played side by side.
     pub fn lanes(&self) -> usize {
         match self {
-            Self::Seated(seats) => seats.seats.len(),
+            Self::Sessions(sessions) => sessions.sessions.len(),
             Self::Simulated { lanes, .. } => lanes.get(),
         }
     }
 
-    /// The seats, at clusters that outlive a case.
-    pub fn seats(&self) -> &[Seat<'a>] {
+    /// The sessions, at clusters that outlive a case.
+    pub fn sessions(&self) -> &[Session<'a>] {
         match self {
-            Self::Seated(seats) => &seats.seats,
+            Self::Sessions(sessions) => &sessions.sessions,
             Self::Simulated { .. } => &[],
         }
     }
 
     /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.
     pub async fn keep_logs(&self) -> Option<PathBuf> {
-        self.seats().first()?.lab.keep_logs().await
+        self.sessions().first()?.environment.keep_logs().await
     }
 
     /// Stop the subject and wait until it is gone.
     pub async fn leave(self) {
-        if let Self::Seated(seats) = self {
-            join_all(seats.seats.into_iter().map(Seat::leave)).await;
+        if let Self::Sessions(sessions) = self {
+            join_all(sessions.sessions.into_iter().map(Session::leave)).await;
         }
     }
 }
 
 impl Turn<'_> {
-    /// The seat, at a cluster that outlives the case.
-    pub fn seat(&self) -> Option<&Seat<'_>> {
+    /// The session, at a cluster that outlives the case.
+    pub fn session(&self) -> Option<&Session<'_>> {
         match &self.0 {
-            Table::Seat(taken) => Some(taken.seat()),
+            Table::Session(taken) => Some(taken.session()),
             Table::Simulated { .. } => None,
         }
     }
@@ -137,25 +137,25 @@ impl Turn<'_> {
     ///
     /// # Errors
     /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
-    pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, LabError> {
+    pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, EnvironmentError> {
         match &self.0 {
-            Table::Seat(taken) => {
-                taken.seat().revive().await?;
-                Ok(taken.seat().play(case).await)
+            Table::Session(taken) => {
+                taken.session().revive().await?;
+                Ok(taken.session().play(case).await)
             }
             Table::Simulated { spec, simulation } => {
                 let (case, spec, mut simulation) = (case.clone(), (*spec).clone(), (*simulation).clone());
                 simulation.seed = seed.unwrap_or(simulation.seed);
                 // A thread of its own: its time stands still and its runtime is not this one.
                 let played = tokio::task::spawn_blocking(move || simulated(&case, &spec, &simulation));
-                played.await.map_err(|error| LabError::Simulation(error.to_string()))?
+                played.await.map_err(|error| EnvironmentError::Simulation(error.to_string()))?
             }
         }
     }
 }
 
 impl<'a> Taken<'a> {
-    fn seat(&self) -> &Seat<'a> {
-        &self.seats.seats[self.which]
+    fn session(&self) -> &Session<'a> {
+        &self.sessions.sessions[self.which]
     }
 }

@@ -1,7 +1,7 @@
 //! A subject that ended by itself is started again before the next case.
 //!
 //! Its end counts once, in the case in which it happened: the next case begins with a subject that runs and follows the
-//! canary. One that ends at each of [`STARTS`] starts in a row cannot be judged, and playing on would prove nothing more.
+//! probe. One that ends at each of [`STARTS`] starts in a row cannot be judged, and playing on would prove nothing more.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::Api;
 
 use super::play::Play;
-use super::seat::begin;
-use super::{Lab, LabError, Seat, SeatOptions};
+use super::session::begin;
+use super::{Environment, EnvironmentError, Session, SessionOptions};
 use crate::clock;
 use crate::controllers::Controller;
-use crate::gate::{Connections, Gate};
-use crate::observe::Canary;
-use crate::observe::canary::Reach;
+use crate::intercept::{Connections, Interceptor};
+use crate::observe::Probe;
+use crate::observe::probe::Reach;
 use crate::recording::{Blame, Diagnosis, Entry};
 use crate::subject::{Running, Spec, SubjectError};
 
@@ -30,11 +30,11 @@ const SWEEPING: Duration = Duration::from_secs(30);
 
 /// What a subject is started with.
 pub(super) struct Starting<'a> {
-    pub(super) lab: &'a Lab,
+    pub(super) environment: &'a Environment,
     pub(super) spec: &'a Spec,
-    pub(super) gate: &'a Gate,
-    pub(super) canary: &'a Canary,
-    pub(super) options: &'a SeatOptions,
+    pub(super) interceptor: &'a Interceptor,
+    pub(super) probe: &'a Probe,
+    pub(super) options: &'a SessionOptions,
 }
 
 /// How the subject ended by itself in no case.
@@ -50,35 +50,36 @@ pub(super) struct Ends {
 }
 
 impl Starting<'_> {
-    /// Start it for the first time. Also says whether it has taken the canary up.
-    pub(super) async fn first(&self) -> Result<(Running, bool), LabError> {
+    /// Start it for the first time. Also says whether it has taken the probe up.
+    pub(super) async fn first(&self) -> Result<(Running, bool), EnvironmentError> {
         let budget = self.options.budget;
-        self.until_it_lives(async |subject: &Running| {
-            self.canary.taken_up(budget, &|| subject.exited().is_some()).await
-        })
-        .await
+        self.until_it_lives(async |subject: &Running| self.probe.taken_up(budget, &|| subject.exited().is_some()).await)
+            .await
     }
 
-    /// Start it again. The canary is there already: one flip through the subject says that it follows.
-    async fn again(&self) -> Result<Running, LabError> {
+    /// Start it again. The probe is there already: one flip through the subject says that it follows.
+    async fn again(&self) -> Result<Running, EnvironmentError> {
         let budget = self.options.budget;
         let follows =
-            async |subject: &Running| self.canary.flip(budget, &|| subject.exited().is_some()).await == Reach::Subject;
+            async |subject: &Running| self.probe.flip(budget, &|| subject.exited().is_some()).await == Reach::Subject;
         self.until_it_lives(follows).await.map(|(subject, _)| subject)
     }
 
-    /// Start it until it has not ended by the time that it `follows` the canary, or could have.
-    async fn until_it_lives(&self, follows: impl AsyncFn(&Running) -> bool) -> Result<(Running, bool), LabError> {
-        let Self { lab, spec, gate, canary, options } = *self;
+    /// Start it until it has not ended by the time that it `follows` the probe, or could have.
+    async fn until_it_lives(
+        &self,
+        follows: impl AsyncFn(&Running) -> bool,
+    ) -> Result<(Running, bool), EnvironmentError> {
+        let Self { environment, spec, interceptor, probe, options } = *self;
         let mut why = String::new();
         for start in 1..=STARTS {
-            let seen = gate.log().counts().values().sum();
-            let subject = begin(lab, spec, gate, &canary.namespace, options).await?;
-            // Of a controller that the canary does without, its first request is all that can be waited for.
-            let reacts = Controller::UPSTREAM.into_iter().any(|one| lab.brought().has(one));
+            let seen = interceptor.log().counts().values().sum();
+            let subject = begin(environment, spec, interceptor, &probe.namespace, options).await?;
+            // Of a controller that the probe does without, its first request is all that can be waited for.
+            let reacts = Controller::UPSTREAM.into_iter().any(|one| environment.under_test().has(one));
             let follows = match reacts {
                 true => follows(&subject).await,
-                false => requested(gate, &subject, seen, options.budget).await,
+                false => requested(interceptor, &subject, seen, options.budget).await,
             };
             let Some(ended) = subject.exited() else { return Ok((subject, follows)) };
             why = ended;
@@ -91,7 +92,7 @@ impl Starting<'_> {
 }
 
 /// Wait for one more request than `seen`; false if none came within the budget or the subject ended.
-async fn requested(gate: &Gate, subject: &Running, seen: u64, budget: Duration) -> bool {
+async fn requested(interceptor: &Interceptor, subject: &Running, seen: u64, budget: Duration) -> bool {
     let ended = async {
         while subject.exited().is_none() {
             clock::pause(Duration::from_millis(50)).await;
@@ -99,27 +100,33 @@ async fn requested(gate: &Gate, subject: &Running, seen: u64, budget: Duration) 
     };
     let one = async {
         tokio::select! {
-            _ = gate.log().beyond(seen) => true,
+            _ = interceptor.log().beyond(seen) => true,
             () = ended => false,
         }
     };
     tokio::time::timeout(budget, one).await.unwrap_or_default()
 }
 
-impl Seat<'_> {
+impl Session<'_> {
     /// Before a case: start the subject again if it has ended.
     ///
     /// # Errors
     /// [`SubjectError::EndsAtStart`], or when it cannot be started.
-    pub async fn revive(&self) -> Result<(), LabError> {
-        let (Some(canary), Some(ended)) = (&self.canary, self.exited()) else { return Ok(()) };
+    pub async fn revive(&self) -> Result<(), EnvironmentError> {
+        let (Some(probe), Some(ended)) = (&self.probe, self.exited()) else { return Ok(()) };
         self.ends().note(&ended);
         tracing::info!(ended, "starting the subject again");
         self.stop().await;
         // What it ended of may still be there: it shall not end of it once more.
         self.swept().await;
         let options = self.options();
-        let starting = Starting { lab: self.lab, spec: &self.spec, gate: &self.gate, canary, options: &options };
+        let starting = Starting {
+            environment: self.environment,
+            spec: &self.spec,
+            interceptor: &self.interceptor,
+            probe,
+            options: &options,
+        };
         let subject = starting.again().await?;
         *self.subject() = Some(subject);
         self.ends().told = false;
@@ -139,7 +146,7 @@ impl Seat<'_> {
     /// Wait until the last case's namespace is gone, though not for ever.
     async fn swept(&self) {
         let namespace = self.ends().namespace.clone();
-        let namespaces: Api<Namespace> = Api::all(self.lab.client.clone());
+        let namespaces: Api<Namespace> = Api::all(self.environment.client.clone());
         let gone = async {
             while !matches!(namespaces.get_opt(&namespace).await, Ok(None)) {
                 clock::pause(Duration::from_millis(100)).await;
@@ -161,10 +168,10 @@ impl Seat<'_> {
 
     /// What is known of a subject that got into trouble; nothing of one in virtual time, which has neither a socket nor output.
     pub(super) async fn diagnosis(&self) -> Option<Diagnosis> {
-        self.canary.as_ref()?;
-        let log = self.gate.log();
+        self.probe.as_ref()?;
+        let log = self.interceptor.log();
         let Connections { opened, unsecured, why } = log.connections();
-        let output = self.subject().as_ref().and_then(Running::voice);
+        let output = self.subject().as_ref().and_then(Running::log_source);
         Some(Diagnosis {
             requests: log.counts().values().sum(),
             connections: opened,

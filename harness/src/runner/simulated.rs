@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{Lab, LabError, Seat, SeatOptions};
+use super::{Environment, EnvironmentError, Session, SessionOptions};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::Cluster;
@@ -19,7 +19,7 @@ pub struct Simulation {
     /// Gives names, uids and the order of things.
     pub seed: u64,
     /// The controllers that the subject brings.
-    pub brought: Controllers,
+    pub under_test: Controllers,
     /// How long one settling may take, in virtual time.
     pub budget: Duration,
     /// Play it twice and see whether every request and answer was the same.
@@ -31,8 +31,8 @@ pub struct Simulation {
 impl Simulation {
     /// With seed 0, for whoever brings these controllers; never interrupted.
     #[must_use]
-    pub fn new(brought: Controllers, budget: Duration) -> Self {
-        Self { seed: 0, brought, budget, check: false, interrupt: Interrupt::default() }
+    pub fn new(under_test: Controllers, budget: Duration) -> Self {
+        Self { seed: 0, under_test, budget, check: false, interrupt: Interrupt::default() }
     }
 }
 
@@ -42,16 +42,16 @@ const EPOCH: i64 = 1_767_571_200;
 /// Play a case on a new cluster. To be called outside of async code, as it has a runtime of its own.
 ///
 /// # Errors
-/// When the subject cannot be started; [`LabError::Interrupted`].
-pub fn simulated(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Recording, LabError> {
+/// When the subject cannot be started; [`EnvironmentError::Interrupted`].
+pub fn simulated(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Recording, EnvironmentError> {
     let (mut recording, transcript) = played(case, spec, simulation)?;
     if simulation.check {
         let (again, repeated) = played(case, spec, simulation)?;
         if let Some(why) = difference(&transcript, &repeated) {
-            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Lab, why }));
+            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Environment, why }));
         } else if again != recording {
             let why = "two plays of one seed had the same requests and not the same recording".to_owned();
-            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Lab, why }));
+            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Environment, why }));
         }
     }
     Ok(recording)
@@ -70,24 +70,24 @@ fn difference(one: &[String], two: &[String]) -> Option<String> {
     ))
 }
 
-fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recording, Vec<String>), LabError> {
+fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recording, Vec<String>), EnvironmentError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     // Whatever the case lets pass, the runtime turns to this each time that somebody wakes it, and so does another thread.
     let played = runtime.block_on(simulation.interrupt.unless(async {
         let epoch = jiff::Timestamp::from_second(EPOCH).expect("a second of this century");
         let _simulated = clock::simulate(epoch);
-        let cluster = Cluster::simulated(simulation.seed, simulation.brought.clone());
+        let cluster = Cluster::simulated(simulation.seed, simulation.under_test.clone());
         let sim = cluster.sim.clone();
         if let (Some(sim), true) = (&sim, simulation.check) {
             sim.start_transcript();
         }
-        let lab = Lab::open(cluster).await?;
+        let environment = Environment::open(cluster).await?;
         let options =
-            SeatOptions { budget: simulation.budget, restart: case.restart.clone(), ..SeatOptions::default() };
-        let seat = Seat::take(&lab, spec, &options).await?;
-        let recording = seat.play(case).await;
-        seat.leave().await;
+            SessionOptions { budget: simulation.budget, restart: case.restart.clone(), ..SessionOptions::default() };
+        let session = Session::take(&environment, spec, &options).await?;
+        let recording = session.play(case).await;
+        session.leave().await;
         Ok((recording, sim.map(|sim| sim.transcript()).unwrap_or_default()))
     }));
-    played.map_err(LabError::Interrupted)?
+    played.map_err(EnvironmentError::Interrupted)?
 }

@@ -81,7 +81,7 @@ pub(super) async fn version(program: &Path) -> String {
 
 /// The end of what a subject has printed since a place in its log, to be read after a colon.
 pub(super) fn last_words(log: &Path, from: u64) -> String {
-    let lines = super::voice::last_lines(&super::voice::tail(log, from).unwrap_or_default());
+    let lines = super::log_source::last_lines(&super::log_source::tail(log, from).unwrap_or_default());
     if lines.is_empty() {
         return "; it printed nothing".to_owned();
     }

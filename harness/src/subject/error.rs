@@ -79,7 +79,7 @@ pub enum SubjectError {
         why: String,
     },
     /// Pods need a node that runs them.
-    #[error("deployment:{} runs as pods of the cluster, beside a gate that they can reach; add --cluster kind", .0.display())]
+    #[error("deployment:{} runs as pods of the cluster, beside an interceptor that they can reach; add --cluster kind", .0.display())]
     Elsewhere(PathBuf),
     /// Its own pods are made by the controller that it would bring.
     #[error("deployment:{} runs as pods that a ReplicaSet controller makes, so it cannot bring that one; judge it as command:…", .0.display())]
@@ -118,15 +118,15 @@ pub enum SubjectError {
         who: String,
         /// How long it was waited for.
         seconds: u64,
-        /// What it waits for, its last words, and what the gate has seen of it.
+        /// What it waits for, its last words, and what the interceptor has seen of it.
         why: String,
     },
-    /// It acts, and not through the gate.
+    /// It acts, and not through the interceptor.
     #[error(
-        "{0} acts on the cluster, and none of its requests came through the gate; \
+        "{0} acts on the cluster, and none of its requests came through the interceptor; \
          it must take KUBECONFIG, or in a pod the cluster's own way: KUBERNETES_SERVICE_HOST and its service account"
     )]
-    PastTheGate(String),
+    BypassInterceptor(String),
     /// A simulated cluster has no address.
     #[error("{0} is a process or pods, and the simulated cluster is in this process; add --cluster control-plane")]
     Outside(String),

@@ -91,7 +91,7 @@ mod tests {
         std::fs::create_dir_all(real.path().join(".kube/cache")).unwrap();
         std::fs::write(real.path().join(".kube/config"), "the user's own").unwrap();
         std::fs::create_dir_all(real.path().join(".cargo/bin")).unwrap();
-        let place = folder.path().join("canary");
+        let place = folder.path().join("probe");
         for text in ["first", "again"] {
             let home = Home::furnish(&place, text, Some(real.path())).unwrap();
             assert_eq!(home.kubeconfig, home.folder.join(".kube/config"));

@@ -1,16 +1,16 @@
-//! What is judged: a controller that is given a kubeconfig which leads to the gate, and nothing else.
+//! What is judged: a controller that is given a kubeconfig which leads to the interceptor, and nothing else.
 //!
 //! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). Whatever it is written in, it
-//! runs at its own pace; the harness sees its requests at the gate and its process or pods, never its inside. Only `ours` names
+//! runs at its own pace; the harness sees its requests at the interceptor and its process or pods, never its inside. Only `ours` names
 //! this project's own controller.
 
 mod command;
 mod deployment;
 mod error;
 mod home;
+mod log_source;
 mod ours;
 mod upstream;
-mod voice;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,14 +18,14 @@ use std::str::FromStr;
 pub use deployment::ManifestError;
 pub use error::SubjectError;
 pub use home::ServiceAccount;
+pub use log_source::LogSource;
 pub use ours::SUBJECT_TARGET;
-pub use voice::Voice;
 
 use crate::case::RestartOptions;
 use crate::cluster;
 use crate::cluster::kind;
 use crate::controllers::{Controller, Controllers};
-use crate::gate::Gate;
+use crate::intercept::Interceptor;
 use crate::recording::Identity;
 use crate::supervise::{Child, Supervisor};
 use home::Home;
@@ -91,9 +91,9 @@ impl std::fmt::Display for Spec {
 
 /// What a subject is started with. Not to be printed: a kubeconfig holds a token.
 pub struct Stage<'a> {
-    /// The kubeconfig that leads to the gate.
+    /// The kubeconfig that leads to the interceptor.
     pub kubeconfig: String,
-    /// The way through the gate where the cluster is in this process; nobody else can go it.
+    /// The way through the interceptor where the cluster is in this process; nobody else can go it.
     pub client: Option<kube::Client>,
     /// A folder of the harness's own for the subject's files; gone after the run.
     pub folder: &'a Path,
@@ -103,7 +103,7 @@ pub struct Stage<'a> {
     pub controllers: &'a Controllers,
     /// How a config-restart controller is to run.
     pub restart: &'a RestartOptions,
-    /// The cluster, where it can run a subject as pods, and the gate is in their reach.
+    /// The cluster, where it can run a subject as pods, and the interceptor is in their reach.
     pub inside: Option<Inside<'a>>,
     /// What a process is to find as a pod does, on request.
     pub service_account: Option<ServiceAccount>,
@@ -115,8 +115,8 @@ pub struct Inside<'a> {
     pub client: &'a kube::Client,
     /// The node that runs pods.
     pub node: &'a kind::Node,
-    /// The gate.
-    pub gate: &'a Gate,
+    /// The interceptor.
+    pub interceptor: &'a Interceptor,
 }
 
 /// A running subject.
@@ -263,13 +263,13 @@ impl Spec {
 ///
 /// # Errors
 /// [`SubjectError::Client`].
-pub fn half(client: kube::Client, brought: &Controllers) -> Result<Option<Running>, SubjectError> {
-    let rest: Controllers = Controller::UPSTREAM.into_iter().filter(|one| !brought.has(*one)).collect();
+pub fn half(client: kube::Client, under_test: &Controllers) -> Result<Option<Running>, SubjectError> {
+    let rest: Controllers = Controller::UPSTREAM.into_iter().filter(|one| !under_test.has(*one)).collect();
     if rest.iter().next().is_none() {
         return Ok(None);
     }
     let (task, version) = ours::run(client, &rest, false, &RestartOptions::default())?;
-    Ok(Some(Running { identity: Identity { name: "lab".to_owned(), version }, life: Life::Task(task) }))
+    Ok(Some(Running { identity: Identity { name: "environment".to_owned(), version }, life: Life::Task(task) }))
 }
 
 impl Running {
@@ -285,12 +285,12 @@ impl Running {
         }
     }
 
-    /// What it printed at its start and prints from now on, where that is to be had: as a task of this process it has no voice of its own.
-    pub fn voice(&self) -> Option<Voice> {
+    /// What it printed at its start and prints from now on, where that is to be had: as a task of this process it has no log of its own.
+    pub fn log_source(&self) -> Option<LogSource> {
         match &self.life {
             Life::Task(_) => None,
-            Life::Process { log, printed, .. } => Some(Voice::of_file(log, *printed)),
-            Life::Pods(pods) => Some(pods.voice()),
+            Life::Process { log, printed, .. } => Some(LogSource::of_file(log, *printed)),
+            Life::Pods(pods) => Some(pods.log_source()),
         }
     }
 

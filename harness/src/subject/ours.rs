@@ -2,7 +2,7 @@
 //! `mutants` it is the crate with the same interface and the mutant bank in it.
 //!
 //! In process it is a task with a client of its own, built from the same kubeconfig that a child process gets, so every
-//! request still goes through the gate.
+//! request still goes through the interceptor.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

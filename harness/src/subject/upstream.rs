@@ -41,8 +41,8 @@ pub(super) async fn program(which: Option<&str>) -> Result<(PathBuf, String), Su
 }
 
 /// Only the controllers under test; no leader election, no serving port, and client limits that do not throttle: at
-/// upstream's 20 requests a second with a burst of 30 a roll-out of ten pods is paced by the client, not by its decisions.
-/// JSON, so that the gate can tell events and decisions apart when a case asks it to. The version is what it calls itself.
+/// upstream's 20 requests a second with a burst of 30 a rollout of ten pods is paced by the client, not by its decisions.
+/// JSON, so that the interceptor can tell events and decisions apart when a case asks it to. The version is what it calls itself.
 pub(super) fn arguments(kubeconfig: &Path, stage: &Stage<'_>, version: &str) -> Vec<String> {
     let mut arguments = vec![
         format!("--kubeconfig={}", kubeconfig.display()),

@@ -9,7 +9,7 @@ use super::names::Names;
 use super::object;
 use super::order::{self, Made};
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
-use super::{checkpoint, decide, digest, events, laws, pods};
+use super::{checkpoint, decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
 use crate::expect::Expect;
 use crate::recording::{Entry, Recording, StepMark, Version, Writer};
@@ -22,7 +22,7 @@ impl Timeline {
         let mut build = Build {
             names: &names,
             world: World::default(),
-            watch: laws::Watch::default(),
+            watch: invariants::Watch::default(),
             drafts: vec![],
             judges_pods: recording.header.judged.has(Controller::ReplicaSet),
             uncertain: BTreeSet::new(),
@@ -44,7 +44,7 @@ impl Timeline {
             }
         }
         let mut steps: Vec<Step> = build.drafts.into_iter().map(|draft| draft.finish(&names)).collect();
-        if let (Some(step), Some(breach)) = (steps.last_mut(), laws::silence(recording)) {
+        if let (Some(step), Some(breach)) = (steps.last_mut(), invariants::silence(recording)) {
             step.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));
@@ -56,7 +56,7 @@ impl Timeline {
 struct Build<'a> {
     names: &'a Names,
     world: World<'a>,
-    watch: laws::Watch,
+    watch: invariants::Watch,
     drafts: Vec<Draft>,
     /// Whether what becomes of pods is judged.
     judges_pods: bool,
@@ -99,16 +99,16 @@ impl<'a> Build<'a> {
     }
 
     fn version(&mut self, version: &'a Version) {
-        let broken = if laws::by_driver(version) { laws::broken(&self.world) } else { Default::default() };
+        let broken = if invariants::by_driver(version) { invariants::broken(&self.world) } else { Default::default() };
         let before = self.world.apply(version);
-        if laws::by_driver(version) {
+        if invariants::by_driver(version) {
             self.watch.driver(&broken, &self.world);
         }
         if version.by == Writer::Driver {
             return;
         }
         let Some(draft) = self.drafts.last_mut() else { return };
-        let frame = laws::Frame { world: &self.world, before, version, names: self.names };
+        let frame = invariants::Frame { world: &self.world, before, version, names: self.names };
         for breach in self.watch.judge(&frame) {
             if !draft.breaches.contains(&breach) {
                 draft.breaches.push(breach);

@@ -85,7 +85,7 @@ pub(super) fn paused(deployment: &Value) -> bool {
     deployment.at("/spec/paused") == Some(&Value::Bool(true))
 }
 
-/// Whether the status says that the roll-out is done: as many updated, available and in total as wanted, and the status is
+/// Whether the status says that the rollout is done: as many updated, available and in total as wanted, and the status is
 /// about this generation. Source: `kubectl rollout status` and the API's documentation of Progressing.
 fn complete(deployment: &Value) -> bool {
     let status = |field: &str| object::count(deployment, &format!("/status/{field}"));

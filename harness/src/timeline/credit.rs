@@ -1,9 +1,9 @@
-//! Whose work a recording shows. Versions do not say who wrote them, but the gate counts the subject's requests: where
+//! Whose work a recording shows. Versions do not say who wrote them, but the interceptor counts the subject's requests: where
 //! ReplicaSets were decided about and the subject wrote none, somebody else decided. Where the subject brings the Deployment controller
-//! that is so; where it brings the ReplicaSet controller the same holds of pods. What the lab's own controllers decide needs no
+//! that is so; where it brings the ReplicaSet controller the same holds of pods. What the test environment's own controllers decide needs no
 //! request of the subject's.
 //!
-//! A write that went out and was never answered counts as well: a subject that is killed while one of its controllers waits at the gate
+//! A write that went out and was never answered counts as well: a subject that is killed while one of its controllers waits at the interceptor
 //! leaves what the others had asked for on its way, and the server does it all the same.
 //!
 //! The border: this counts by step and does not pair requests with versions, because a `create` carries no name. Who is
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::build::is_collected;
 use super::decide;
-use super::laws::is_write;
+use super::invariants::is_write;
 use super::model::{Action, StepId};
 use super::names::Names;
 use super::world::{REPLICA_SET, World};
@@ -25,7 +25,7 @@ use crate::recording::{Entry, Recording, Request, Version, Writer};
 pub(crate) fn unearned(recording: &Recording) -> Vec<StepId> {
     let names = Names::of(recording);
     let mut world = World::default();
-    let brought = &recording.header.brought;
+    let under_test = &recording.header.under_test;
     let mut steps: BTreeMap<(StepId, Controller), Tally> = BTreeMap::new();
     let mut now = None;
     for entry in &recording.entries {
@@ -51,7 +51,7 @@ pub(crate) fn unearned(recording: &Recording) -> Vec<StepId> {
             | Entry::End(_) => {}
         }
     }
-    let unearned = steps.into_iter().filter(|((_, by), tally)| brought.has(*by) && tally.decided && !tally.written);
+    let unearned = steps.into_iter().filter(|((_, by), tally)| under_test.has(*by) && tally.decided && !tally.written);
     let mut unearned: Vec<StepId> = unearned.map(|((step, _), _)| step).collect();
     unearned.dedup();
     unearned

@@ -23,7 +23,7 @@ impl Film {
             source: "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n  - ready: {pods: all}\n"
                 .to_owned(),
             judged: Default::default(),
-            brought: Default::default(),
+            under_test: Default::default(),
             namespace: "x".to_owned(),
             subject: identity("ours", "rollout-controller 0.1.0"),
             cluster: identity("control-plane", "kube-apiserver v1.36.3"),
@@ -64,7 +64,7 @@ impl Film {
     pub(crate) fn judging_replica_sets(mut self) -> Self {
         let only = "replicaset".parse::<crate::controllers::Controllers>().unwrap();
         self.recording.header.judged = only.clone();
-        self.recording.header.brought = only;
+        self.recording.header.under_test = only;
         self
     }
 
@@ -277,7 +277,7 @@ pub(crate) fn ready(replicas: i32) -> Value {
     json!({"replicas": replicas, "fullyLabeledReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas})
 }
 
-/// A Deployment's status when its roll-out is done.
+/// A Deployment's status when its rollout is done.
 pub(crate) fn complete(replicas: i32) -> Value {
     json!({
         "observedGeneration": 1,

@@ -2,12 +2,12 @@
 //!
 //! A [`Recording`](crate::recording::Recording) holds every version of every object. A [`Timeline`] keeps of it, for each
 //! step of the case, the *decisions* that were made about ReplicaSets and Deployments in their order, the *checkpoint*
-//! once the namespace had settled, and the *breaches* of the built-in laws. Two timelines are equal when two controllers
+//! once the namespace had settled, and the *breaches* of the built-in invariants. Two timelines are equal when two controllers
 //! did the same.
 //!
 //! * `world` replays the recording, one frame a version; `object` reads the few fields that count.
 //! * `names` gives ReplicaSets their names; `shape`, `decide`, `checkpoint` and `events` are the normalisations, each a
-//!   small function; `bounds` and `laws` hold the judge's own rollout arithmetic.
+//!   small function; `bounds` and `invariants` hold the judge's own rollout arithmetic.
 //! * `pods` is for cases that judge the ReplicaSet controller: what it did to pods; `expected` holds a case's own word on the pods that
 //!   it named against what is there.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
@@ -31,7 +31,7 @@ mod expected;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod frames;
-mod laws;
+mod invariants;
 mod metrics;
 mod model;
 mod names;
@@ -51,7 +51,9 @@ pub(crate) use digest::digest as digest_of_case;
 pub(crate) use expected::unexpected;
 pub(crate) use frames::{Frame, frames};
 pub use metrics::{Metrics, Refusal};
-pub use model::{Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline};
+pub use model::{
+    Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
+};
 pub use order::joined;
 pub use parse::TimelineError;
 

@@ -6,7 +6,7 @@ use crate::recording::StepMark;
 /// What one recording shows, normalised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
-    /// Where a blessed timeline comes from; `None` for one made from a recording just now.
+    /// Where a golden timeline comes from; `None` for one made from a recording just now.
     pub provenance: Option<Provenance>,
     /// The digest of the case that was recorded, 16 hexadecimal digits; `None` in files that were blessed without one.
     pub case: Option<String>,
@@ -16,7 +16,7 @@ pub struct Timeline {
     pub events: Events,
 }
 
-/// Who was recorded to make a blessed timeline.
+/// Who was recorded to make a golden timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
     /// What the subject was called on the command line: `upstream`.
@@ -57,7 +57,7 @@ pub struct Step {
     /// What was decided, in canonical order: by Deployment; per Deployment its ReplicaSets' decisions in the order they
     /// were made, then the Deployment's own.
     pub decisions: Vec<Decision>,
-    /// The laws that were broken.
+    /// The invariants that were broken.
     pub breaches: Vec<Breach>,
     /// The objects once the namespace had settled; empty if it never did.
     pub checkpoint: Vec<State>,
@@ -120,18 +120,18 @@ pub struct State {
     pub fields: Vec<Field>,
 }
 
-/// A broken law.
+/// A broken invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
-    /// Which law.
-    pub law: Law,
+    /// Which invariant.
+    pub invariant: Invariant,
     /// In numbers and normalised names, so that two recordings of one behaviour say the same.
     pub detail: String,
 }
 
-/// The laws that hold at every frame, whatever the case.
+/// The invariants that hold at every frame, whatever the case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Law {
+pub enum Invariant {
     /// All ReplicaSets together want at most replicas + maxSurge pods.
     Surge,
     /// The controller never takes availability below replicas − maxUnavailable itself.
@@ -269,8 +269,8 @@ impl Field {
     }
 }
 
-impl Law {
-    /// All laws, in the order they are explained.
+impl Invariant {
+    /// All invariants, in the order they are explained.
     pub const ALL: [Self; 7] = [
         Self::Surge,
         Self::Availability,
@@ -295,7 +295,7 @@ impl Law {
         }
     }
 
-    /// The law in one sentence.
+    /// The invariant in one sentence.
     #[must_use]
     pub const fn says(self) -> &'static str {
         match self {

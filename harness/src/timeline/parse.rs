@@ -2,7 +2,7 @@
 
 use super::digest;
 use super::model::{
-    Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline,
+    Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
 };
 use super::text::{JOINED, WRITTEN_BY};
 use super::token::words;
@@ -159,8 +159,11 @@ fn fields(words: &[&str]) -> Result<Vec<Field>, String> {
 /// `surge: 14 wanted, at most 13 allowed`.
 fn breach(content: &str) -> Result<Breach, String> {
     let (name, detail) = content.split_once(": ").ok_or("a breach without a detail")?;
-    let law = Law::ALL.into_iter().find(|law| law.name() == name).ok_or_else(|| format!("no law `{name}`"))?;
-    Ok(Breach { law, detail: detail.to_owned() })
+    let invariant = Invariant::ALL
+        .into_iter()
+        .find(|invariant| invariant.name() == name)
+        .ok_or_else(|| format!("no invariant `{name}`"))?;
+    Ok(Breach { invariant, detail: detail.to_owned() })
 }
 
 fn events_heading(content: &str) -> Result<Events, String> {

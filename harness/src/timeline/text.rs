@@ -13,7 +13,7 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::model::{
-    Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline,
+    Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
 };
 
 /// What stands after the label of a step whose resizes are joined.
@@ -149,11 +149,11 @@ impl Display for Field {
 
 impl Display for Breach {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "{}: {}", self.law, self.detail)
+        write!(f, "{}: {}", self.invariant, self.detail)
     }
 }
 
-impl Display for Law {
+impl Display for Invariant {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(self.name())
     }

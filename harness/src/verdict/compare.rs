@@ -1,7 +1,7 @@
 //! Where two timelines differ.
 //!
 //! Steps are paired by their ids, and within a step decisions and checkpoint are compared line by line, as they are
-//! printed: what a reader sees is what was judged. Broken laws are left to `judge`: they are no expectation.
+//! printed: what a reader sees is what was judged. Broken invariants are left to `judge`: they are no expectation.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter};
@@ -59,7 +59,7 @@ pub enum Place {
 #[error("neither timeline holds a decision; two controllers that do nothing agree about nothing")]
 pub struct BothIdle;
 
-/// Compare with a blessed timeline: resizes are joined where the expected timeline is marked so.
+/// Compare with a golden timeline: resizes are joined where the expected timeline is marked so.
 ///
 /// # Errors
 /// [`BothIdle`].

@@ -78,14 +78,14 @@ impl Evidence {
         evidence
     }
 
-    /// The first trouble of the lab's: from its step on, nothing is evidence.
-    pub(super) fn lab(&self) -> Option<&At> {
-        self.troubles.iter().find(|at| at.trouble.blame == Blame::Lab)
+    /// The first trouble of the test environment's: from its step on, nothing is evidence.
+    pub(super) fn environment(&self) -> Option<&At> {
+        self.troubles.iter().find(|at| at.trouble.blame == Blame::Environment)
     }
 
     /// Whether what was recorded at this step says something about the subject.
     pub(super) fn covers(&self, step: StepId) -> bool {
-        self.lab().is_none_or(|lab| step < lab.step)
+        self.environment().is_none_or(|environment| step < environment.step)
     }
 
     /// Whether this run made the step and came through it.
@@ -117,19 +117,19 @@ impl Evidence {
         let (blame, why) = if possible {
             (Blame::Subject, format!("the step is impossible: {why}"))
         } else {
-            (Blame::Lab, format!("the step is impossible: {why}; {UNPROVED}"))
+            (Blame::Environment, format!("the step is impossible: {why}; {UNPROVED}"))
         };
         self.add(now, Trouble { blame, why }, false);
     }
 
-    fn lab_broke(&mut self, now: &Now, why: &str) {
-        self.add(now, Trouble { blame: Blame::Lab, why: why.to_owned() }, false);
+    fn environment_broke(&mut self, now: &Now, why: &str) {
+        self.add(now, Trouble { blame: Blame::Environment, why: why.to_owned() }, false);
     }
 
     /// A step that was begun and whose settling is not recorded.
     fn unfinished(&mut self, now: &Now) {
         if now.open {
-            self.lab_broke(now, "the recording does not say how the step settled");
+            self.environment_broke(now, "the recording does not say how the step settled");
         }
     }
 
@@ -137,7 +137,7 @@ impl Evidence {
     fn somebody_elses(&mut self, recording: &Recording) {
         for step in unearned(recording) {
             let (line, label) = self.marks.get(&step).cloned().unwrap_or_default();
-            self.lab_broke(&Now { step, line, label, open: false }, FOREIGN);
+            self.environment_broke(&Now { step, line, label, open: false }, FOREIGN);
         }
         // In the order of the steps; what was recorded at the same step comes first.
         self.troubles.sort_by_key(|at| at.step);
@@ -145,12 +145,12 @@ impl Evidence {
 
     fn end(&mut self, recording: &Recording, now: &Now) {
         match &recording.end {
-            None => self.lab_broke(now, "the recording was cut off"),
+            None => self.environment_broke(now, "the recording was cut off"),
             Some(end) => {
                 self.completed = end.completed;
                 self.unfinished(now);
                 if !end.completed && self.troubles.is_empty() {
-                    self.lab_broke(now, "the run ended before its last step and does not say why");
+                    self.environment_broke(now, "the run ended before its last step and does not say why");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Weighs a recording: its trouble, the laws, and how it compares with what was expected.
+//! Weighs a recording: its trouble, the invariants, and how it compares with what was expected.
 
 use super::compare::{BothIdle, Comparison, Difference, Place, compare, compare_live};
 use super::evidence::{At, Evidence};
@@ -10,13 +10,13 @@ use crate::rules::{Expectation, Rule, broken};
 use crate::timeline::{self, Metrics, StepId, Timeline, wrote};
 use crate::versions::is_overlay;
 
-/// Judge a recording by its blessed timeline and its case's rules, or by the laws alone if there is neither.
+/// Judge a recording by its golden timeline and its case's rules, or by the invariants alone if there is neither.
 #[must_use]
 pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
     let timeline = Timeline::from_recording(recording);
     let ruled = ruled(recording);
     let by_rules = matches!(ruled, Ok((_, Expectation::Rules)));
-    // A blessed timeline is of runs that went through; of a case without upstream its rules say that it can be.
+    // A golden timeline is of runs that went through; of a case without upstream its rules say that it can be.
     let possible = |step| blessed.map_or(by_rules, |blessed| blessed.step(step).is_some());
     let evidence = Evidence::of(recording, possible);
     let mut findings = troubles(&evidence);
@@ -48,7 +48,7 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
 }
 
 /// Judge a recording by another run of the same case: strictly, resizes that were merely split differently aside.
-/// Where the other run's lab broke, what comes after is not held against anybody.
+/// Where the other run's test environment broke, what comes after is not held against anybody.
 #[must_use]
 pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
     let timeline = Timeline::from_recording(recording);
@@ -62,7 +62,7 @@ pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
         Ok(found) => {
             let covered = |difference: &Difference| match difference.place {
                 Place::Step(step) => others.covers(step) && !after_end(&others, step, difference.expected.is_none()),
-                Place::Events => others.lab().is_none() && others.completed,
+                Place::Events => others.environment().is_none() && others.completed,
             };
             let mut found = found;
             found.differences.retain(covered);
@@ -70,8 +70,8 @@ pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
             comparison = Some(found);
         }
     }
-    if let Some(lab) = others.lab() {
-        findings.push(finding(lab, What::OtherRun(lab.trouble.why.clone())));
+    if let Some(environment) = others.environment() {
+        findings.push(finding(environment, What::OtherRun(environment.trouble.why.clone())));
     }
     findings.extend(breaches(&timeline, Some(&expected), &evidence));
     findings.extend(unexpected(recording, &evidence));
@@ -94,7 +94,7 @@ fn finish(
     let against = |blame| findings.iter().any(|finding| finding.what.blame() == blame);
     let verdict = if against(Blame::Subject) {
         Verdict::NonConformant
-    } else if against(Blame::Lab) {
+    } else if against(Blame::Environment) {
         Verdict::Inconclusive
     } else {
         Verdict::Conformant
@@ -118,22 +118,22 @@ fn finish(
     .plain()
 }
 
-/// The trouble that counts: the lab's first, and the subject's before it.
+/// The trouble that counts: the test environment's first, and the subject's before it.
 fn troubles(evidence: &Evidence) -> Vec<Finding> {
-    let lab = evidence.lab().into_iter();
+    let environment = evidence.environment().into_iter();
     let subject = evidence.troubles.iter().filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.step));
     let what = |at: &At| match (at.unsettled, at.trouble.blame, at.trouble.why.clone()) {
         (true, blame, why) => What::Unsettled(blame, why),
         (false, blame, why) => What::Trouble(blame, why),
     };
-    lab.chain(subject).map(|at| finding(at, what(at))).collect()
+    environment.chain(subject).map(|at| finding(at, what(at))).collect()
 }
 
 /// The first difference of the steps, and the events', as far as they are evidence. Later steps follow from the first.
 fn divergences(comparison: &Comparison, evidence: &Evidence) -> Vec<Finding> {
     let counts = |difference: &&Difference| match difference.place {
         Place::Step(step) => evidence.covers(step) && !after_end(evidence, step, difference.actual.is_none()),
-        Place::Events => evidence.lab().is_none() && evidence.completed,
+        Place::Events => evidence.environment().is_none() && evidence.completed,
     };
     let first = comparison.differences.iter().find(counts);
     first
@@ -165,13 +165,13 @@ fn line_of_step(evidence: &Evidence, step: StepId) -> Option<usize> {
     (0..=step.part).rev().find_map(|part| evidence.line(StepId { part, ..step }))
 }
 
-/// The broken laws that upstream's recording does not break at the same step.
+/// The broken invariants that upstream's recording does not break at the same step.
 fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
     for step in timeline.steps.iter().filter(|step| evidence.covers(step.id)) {
         let excepted = blessed.and_then(|blessed| blessed.step(step.id)).map(|step| step.breaches.as_slice());
-        let news = step.breaches.iter().filter(|breach| !excepted.unwrap_or_default().contains(breach));
-        findings.extend(news.map(|breach| Finding {
+        let unexpected = step.breaches.iter().filter(|breach| !excepted.unwrap_or_default().contains(breach));
+        findings.extend(unexpected.map(|breach| Finding {
             place: Place::Step(step.id),
             label: evidence.label(step.id),
             line: evidence.line(step.id),
@@ -209,13 +209,13 @@ fn rules(ruled: Result<(Vec<Rule>, Expectation), String>, recording: &Recording,
     };
     match ruled {
         Ok((rules, _)) => {
-            let whole = evidence.completed && evidence.lab().is_none();
+            let whole = evidence.completed && evidence.environment().is_none();
             let broken = broken(&rules, recording, whole).into_iter().filter(|(step, _)| evidence.covers(*step));
             broken.map(|(step, broken)| at(step, What::Rule(broken))).collect()
         }
         Err(why) => {
             let why = format!("the rules of the recorded case cannot be read: {why}");
-            vec![at(StepId::GIVEN, What::Trouble(Blame::Lab, why))]
+            vec![at(StepId::GIVEN, What::Trouble(Blame::Environment, why))]
         }
     }
 }
@@ -232,5 +232,5 @@ fn idle() -> Finding {
 /// A subject that wrote nothing is never conformant, whatever became of the objects.
 fn did_nothing() -> Finding {
     let why = "the subject wrote nothing at all: whatever was done here, somebody else did it".to_owned();
-    Finding { place: Place::Events, label: String::new(), line: None, what: What::Trouble(Blame::Lab, why) }
+    Finding { place: Place::Events, label: String::new(), line: None, what: What::Trouble(Blame::Environment, why) }
 }

@@ -26,7 +26,7 @@ pub struct Judgement {
     pub blessing: Blessing,
     /// Which of several outcomes that was; `None` where there is one.
     pub nearest: Option<Nearest>,
-    /// Everything that speaks against the subject or the lab, in the order of the steps. The first is what a report shows.
+    /// Everything that speaks against the subject or the test environment, in the order of the steps. The first is what a report shows.
     pub findings: Vec<Finding>,
     /// Every difference to what was expected, evidence or not.
     pub comparison: Option<Comparison>,
@@ -41,15 +41,15 @@ pub struct Judgement {
 /// What a subject was held against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blessing {
-    /// A blessed timeline.
+    /// A golden timeline.
     Blessed(Option<Provenance>),
     /// Another run, of this subject.
     Live(Identity),
-    /// Nothing but the laws: the case was never blessed.
+    /// Nothing but the invariants: the case was never blessed.
     Unblessed,
     /// The case's rules, which are all that is expected.
     Rules,
-    /// Nothing but the laws: the blessed timeline is of another version of the case. With the first step
+    /// Nothing but the invariants: the golden timeline is of another version of the case. With the first step
     /// that is called differently, if any is.
     Changed(Option<Relabelled>),
 }
@@ -85,7 +85,7 @@ pub enum What {
     Unsettled(Blame, String),
     /// The step could not be made, or something broke; whose fault and why.
     Trouble(Blame, String),
-    /// A law was broken.
+    /// An invariant was broken.
     Breach(Breach),
     /// Other pods live on than the case says.
     Unexpected(String),
@@ -131,10 +131,10 @@ impl What {
     pub const fn blame(&self) -> Blame {
         match self {
             // A rule that cannot be evaluated says nothing about the subject: the case is bad.
-            Self::Rule(broken) if broken.unfit => Blame::Lab,
+            Self::Rule(broken) if broken.unfit => Blame::Environment,
             Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) | Self::Rule(_) => Blame::Subject,
             Self::Unsettled(blame, _) | Self::Trouble(blame, _) => *blame,
-            Self::OtherRun(_) | Self::BothIdle => Blame::Lab,
+            Self::OtherRun(_) | Self::BothIdle => Blame::Environment,
         }
     }
 }
@@ -169,7 +169,7 @@ impl Judgement {
         self
     }
 
-    /// The outcome for the exit code: a case without a blessed timeline that is otherwise in order is unblessed, and one with a rule
+    /// The outcome for the exit code: a case without a golden timeline that is otherwise in order is unblessed, and one with a rule
     /// that cannot be evaluated is bad, if nothing else speaks against the subject.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
@@ -193,7 +193,7 @@ impl Judgement {
     /// The finding that decided the verdict: the first against whom it speaks.
     #[must_use]
     pub fn decisive(&self) -> Option<&Finding> {
-        let blame = if self.verdict == Verdict::NonConformant { Blame::Subject } else { Blame::Lab };
+        let blame = if self.verdict == Verdict::NonConformant { Blame::Subject } else { Blame::Environment };
         self.findings.iter().find(|finding| finding.what.blame() == blame)
     }
 }

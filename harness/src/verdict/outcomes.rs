@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_lab_that_broke_is_not_held_against_the_subject() {
-        let broke = film(&[]).trouble(Blame::Lab, "etcd").aborted();
+        let broke = film(&[]).trouble(Blame::Environment, "etcd").aborted();
         let judgement = judge_blessed(&of_case(SEVERAL, broke), Some(&three()));
         assert_eq!(judgement.outcome(), Outcome::Inconclusive);
     }

@@ -1,7 +1,7 @@
 //! Whether a subject withstood a fault: the same case without it is what it is held against.
 //!
 //! How it got there may differ, as a crash costs a conflict and a lagging view a detour. What must be the same is where it ends, which
-//! ReplicaSets it made, and under which revisions; and the laws must hold at every frame, and rest come at the end.
+//! ReplicaSets it made, and under which revisions; and the invariants must hold at every frame, and rest come at the end.
 //! A case's rules must hold as well; of a config-restart controller, which waits before it acts and after a crash waits again, all but those
 //! that say at which step.
 
@@ -23,7 +23,7 @@ pub enum Withstood {
     No(Vec<String>),
     /// The fault's place never came.
     NotReached,
-    /// The lab broke; why.
+    /// The test environment broke; why.
     Unknown(String),
 }
 
@@ -40,11 +40,11 @@ pub fn withstood(reference: &Recording, faulted: &Recording) -> Withstood {
     for finding in &judgement.findings {
         let place = finding.place;
         match &finding.what {
-            What::Unsettled(Blame::Lab, why) | What::Trouble(Blame::Lab, why) | What::OtherRun(why) => {
+            What::Unsettled(Blame::Environment, why) | What::Trouble(Blame::Environment, why) | What::OtherRun(why) => {
                 return Withstood::Unknown(format!("{place}: {why}"));
             }
             What::Unsettled(_, why) | What::Trouble(_, why) => failures.push(format!("{place}: {why}")),
-            What::Breach(breach) => failures.push(format!("{place}: law broken: {breach}")),
+            What::Breach(breach) => failures.push(format!("{place}: invariant broken: {breach}")),
             What::Unexpected(why) => failures.push(format!("{place}: {why}")),
             // A fault takes time: a rule that says by when is for a run without one.
             What::Rule(broken) if restarts && broken.rule.says_when() => {}
@@ -142,7 +142,7 @@ mod tests {
     #[case::another_end(film().driver(&web(5)).met("x").other(&set(4)).settled().end(), "at the end not `rs1 5/5")]
     #[case::a_twin(
         film().driver(&web(5)).met("x").other(&set(5)).other(&owned_set(&web(5), "2", "app:1", 0)).settled().end(),
-        "law broken: one-template")]
+        "invariant broken: one-template")]
     #[case::no_rest(film().driver(&web(5)).met("x").unsettled(Blame::Subject, "never stopped").aborted(), "never stopped")]
     #[case::no_pod(film().driver(&web(5)).met("x").impossible("there is no pod").aborted(), "there is no pod")]
     fn held_against_the_same_case_without(#[case] faulted: Recording, #[case] expected: &str) {
@@ -186,7 +186,7 @@ mod tests {
         let after_its_own =
             film().driver(&web(5)).met("rs1 5 -> 4 held: scale 4").impossible("its write 9 of x never came").aborted();
         assert_eq!(withstood(&reference(), &after_its_own), Withstood::NotReached);
-        let broke = film().driver(&web(5)).met("x").unsettled(Blame::Lab, "dead").aborted();
+        let broke = film().driver(&web(5)).met("x").unsettled(Blame::Environment, "dead").aborted();
         assert!(matches!(withstood(&reference(), &broke), Withstood::Unknown(why) if why.contains("dead")));
     }
 }

@@ -160,8 +160,8 @@ fn random() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cluster = runtime.block_on(cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)))?;
     // Only the server is asked; its controllers would act between two requests.
-    if let Some(lab) = cluster.pid("kube-controller-manager") {
-        ProcessId::of(lab).kill_group();
+    if let Some(environment) = cluster.pid("kube-controller-manager") {
+        ProcessId::of(environment).kill_group();
     }
     let server = Server::Real(runtime.block_on(cluster.client())?);
     let real = |namespace: &str, steps: &[Step]| runtime.block_on(play(&server, namespace, steps));

@@ -1,4 +1,4 @@
-//! Real TLS clients against every server whose certificate the harness issues: gate, simulated
+//! Real TLS clients against every server whose certificate the harness issues: interceptor, simulated
 //! server, control plane.
 //!
 //! Trials `tls::<server>::<client>`. A client that this machine lacks is listed as ignored, and why
@@ -15,7 +15,7 @@ use futures::future::try_join_all;
 use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::clock;
 use lockstep::cluster::{self, Cluster, Plan, Site, issue_control_plane};
-use lockstep::gate::Gate;
+use lockstep::intercept::Interceptor;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -27,7 +27,7 @@ use tokio::process;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// Where else than on 127.0.0.1 a gate listens, as it does for the pods of a kind node.
+/// Where else than on 127.0.0.1 an interceptor listens, as it does for the pods of a kind node.
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 /// Every name that a server answers to.
 const NAMES: [&str; 5] =
@@ -38,8 +38,8 @@ type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// Whose certificate it is.
 #[derive(Debug, Clone, Copy)]
 enum Server {
-    Gate,
-    GateElsewhere,
+    Interceptor,
+    InterceptorElsewhere,
     Simulated,
     KubeApiserver,
     Etcd,
@@ -60,7 +60,7 @@ struct Listening {
     ca: PathBuf,
     _folder: TempDir,
     _cluster: Option<Cluster>,
-    _gate: Option<Gate>,
+    _interceptor: Option<Interceptor>,
     answering: Option<JoinHandle<()>>,
 }
 
@@ -68,8 +68,8 @@ fn main() -> ExitCode {
     lockstep::supervise::main_if_asked();
     let arguments = Arguments::from_args();
     let servers = [
-        ("gate", Server::Gate),
-        ("gate-elsewhere", Server::GateElsewhere),
+        ("interceptor", Server::Interceptor),
+        ("interceptor-elsewhere", Server::InterceptorElsewhere),
         ("simulated-server", Server::Simulated),
         ("kube-apiserver", Server::KubeApiserver),
         ("etcd", Server::Etcd),
@@ -168,20 +168,34 @@ impl Server {
             let name = if let Self::Etcd = self { "etcd" } else { "kube-apiserver" };
             let (address, answering) = answer(&pki, name).await?;
             let ca = pki.join("ca.crt");
-            let (cluster, gate, answering) = (None, None, Some(answering));
-            return Ok(Listening { address, ca, _folder: folder, _cluster: cluster, _gate: gate, answering });
+            let (cluster, interceptor, answering) = (None, None, Some(answering));
+            return Ok(Listening {
+                address,
+                ca,
+                _folder: folder,
+                _cluster: cluster,
+                _interceptor: interceptor,
+                answering,
+            });
         }
         let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?;
-        let gate = match self {
-            Self::Gate => Some(Gate::start(&cluster.access)?),
-            Self::GateElsewhere => Some(Gate::start_at(&cluster.access, ELSEWHERE)?),
+        let interceptor = match self {
+            Self::Interceptor => Some(Interceptor::start(&cluster.access)?),
+            Self::InterceptorElsewhere => Some(Interceptor::start_at(&cluster.access, ELSEWHERE)?),
             _ => None,
         };
         let address = cluster.access.server.trim_start_matches("https://").parse::<SocketAddr>()?;
-        let address = gate.as_ref().map_or(address, Gate::address);
+        let address = interceptor.as_ref().map_or(address, Interceptor::address);
         let ca = folder.path().join("ca.crt");
-        fs::write(&ca, gate.as_ref().map_or(cluster.access.ca_pem.as_str(), Gate::ca_pem))?;
-        Ok(Listening { address, ca, _folder: folder, _cluster: Some(cluster), _gate: gate, answering: None })
+        fs::write(&ca, interceptor.as_ref().map_or(cluster.access.ca_pem.as_str(), Interceptor::ca_pem))?;
+        Ok(Listening {
+            address,
+            ca,
+            _folder: folder,
+            _cluster: Some(cluster),
+            _interceptor: interceptor,
+            answering: None,
+        })
     }
 }
 

@@ -52,7 +52,7 @@ fn readiness(#[case] pod: Made, #[case] expected: (i32, i32, i32, i32)) {
     assert_eq!(numbers(&status), expected);
 }
 
-/// Terminating: its own, matching, on their way out and still running; reported only where the gate is on.
+/// Terminating: its own, matching, on their way out and still running; reported only where the interceptor is on.
 #[rstest]
 #[case::without_the_gate(false, None)]
 #[case::with_the_gate(true, Some(2))]
@@ -120,7 +120,7 @@ fn news(#[case] field: &str, #[case] value: Value, #[case] expected: bool) {
     let mut raw = raw(0);
     let (parent, field) = field.rsplit_once('/').unwrap();
     raw.pointer_mut(parent).unwrap()[field] = value;
-    assert_eq!(reported(&observed(raw, []), None, &Settings::default()).is_news, expected);
+    assert_eq!(reported(&observed(raw, []), None, &Settings::default()).is_new, expected);
 }
 
 #[test]

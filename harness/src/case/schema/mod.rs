@@ -51,11 +51,11 @@ fn field(name: &str) -> Value {
         ),
         "bindings" => told(
             words(&["auto", "held"]),
-            "Who gives pods their nodes: the lab at once, or the case, by naming a pod or making it ready.",
+            "Who gives pods their nodes: the test environment at once, or the case, by naming a pod or making it ready.",
         ),
         "terminations" => told(
             words(&["auto", "held"]),
-            "Who finishes deletions: the lab at once, or the case, by `terminate` steps.",
+            "Who finishes deletions: the test environment at once, or the case, by `terminate` steps.",
         ),
         "pods" => {
             told(words(&["held", "real"]), "Who runs the pods: nobody but the case, or a kubelet where there is one.")
@@ -63,7 +63,7 @@ fn field(name: &str) -> Value {
         "given" => told(reference("steps"), "Made one by one before the first step; compared as one block."),
         "steps" => told(
             json!({"type": "array", "minItems": 1, "items": reference("step")}),
-            "What the world does. After each step the lab waits until nothing more will happen.",
+            "What the world does. After each step the test environment waits until nothing more will happen.",
         ),
         "with" => told(
             mapping(&[("deployment", words(&["upstream", "ours"]))], &["deployment"]),

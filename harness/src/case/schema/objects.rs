@@ -69,7 +69,7 @@ fn field(name: &str, refused: bool) -> Value {
     };
     let (schema, says) = match name {
         "name" => (reference("name"), "Its name; its pods are labelled `app: NAME`."),
-        "image" => (text(), "The image of its only container, `app`. Changing it starts a roll-out."),
+        "image" => (text(), "The image of its only container, `app`. Changing it starts a rollout."),
         "replicas" => (whole(MOST_PODS), "How many pods it wants."),
         "maxSurge" => {
             (share(), "How many pods more than it wants there may be: a number, or a percentage (rounded up).")
@@ -79,9 +79,9 @@ fn field(name: &str, refused: bool) -> Value {
         }
         "strategy" => (words(&["RollingUpdate", "Recreate"]), "How it replaces pods."),
         "minReadySeconds" => (whole(i32::MAX.into()), "How long a pod must be ready before it counts as available."),
-        "progressDeadlineSeconds" => (whole(i32::MAX.into()), "How long a roll-out may stand still."),
+        "progressDeadlineSeconds" => (whole(i32::MAX.into()), "How long a rollout may stand still."),
         "revisionHistoryLimit" => (whole(MOST_PODS), "How many old ReplicaSets without pods are kept."),
-        "paused" => (json!({"type": "boolean"}), "Whether it starts no roll-out."),
+        "paused" => (json!({"type": "boolean"}), "Whether it starts no rollout."),
         "annotations" => (reference("texts"), "Annotations."),
         "labels" => (reference("texts"), "Labels of its own; not of its pods."),
         "podLabels" => (reference("texts"), "More labels of its pods, which its selector does not ask for."),

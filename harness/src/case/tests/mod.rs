@@ -358,7 +358,7 @@ fn the_short_form_stands_for_a_manifest() {
 )]
 #[case::fault_refusal(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, action: {refuse: 404}}",
-    "the gate does not refuse with 404"
+    "the interceptor does not refuse with 404"
 )]
 #[case::fault_action(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, action: crahs}",

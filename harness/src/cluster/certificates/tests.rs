@@ -118,10 +118,10 @@ impl Read {
 /// An authority's own certificate, and those that it signs for a server, a client, and one who is
 /// both.
 fn issued() -> (Read, [Read; 3]) {
-    let authority = Authority::new("lockstep gate", NOW.parse().unwrap()).unwrap();
+    let authority = Authority::new("lockstep interceptor", NOW.parse().unwrap()).unwrap();
     let authority = authority.speaking_for(&["172.18.0.1".to_owned(), "plane-etcd".to_owned()]);
     let leaves = [Authority::server, Authority::client, Authority::peer];
-    let leaves = leaves.map(|sign| Read::of(sign(&authority, "lockstep gate").unwrap().certificate.der()));
+    let leaves = leaves.map(|sign| Read::of(sign(&authority, "lockstep interceptor").unwrap().certificate.der()));
     (Read::of(&CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap()), leaves)
 }
 

@@ -9,14 +9,14 @@ use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt, TestcontainersError};
 
 use super::images::{Images, split};
-use super::names::{API_PORT, INSIDE, LAB_KUBECONFIG, Names, PKI, TOKENS, files};
+use super::names::{API_PORT, ENVIRONMENT_KUBECONFIG, INSIDE, Names, PKI, TOKENS, files};
 use super::socket::{local_engine, pull_missing};
 use super::{ContainersError, Wish};
 use crate::cluster::boot::Booted;
 use crate::cluster::engine::Engine;
 use crate::cluster::place::{self, make_private, write_private};
 use crate::cluster::programs;
-use crate::cluster::ready::{Crew, LAB, Secrets, until_ready};
+use crate::cluster::ready::{Crew, ENVIRONMENT, Secrets, until_ready};
 use crate::cluster::{Cluster, ClusterError, Plan, SiteName};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
@@ -73,7 +73,7 @@ struct Running {
 impl Starting<'_> {
     async fn run(&mut self) -> Result<Cluster, ClusterError> {
         let secrets = Secrets::write(&self.dir.join(PKI), &self.dir.join(TOKENS), &self.names.containers())?;
-        write_private(&self.dir.join(LAB_KUBECONFIG), secrets.kubeconfig(&self.names.server()).as_bytes())?;
+        write_private(&self.dir.join(ENVIRONMENT_KUBECONFIG), secrets.kubeconfig(&self.names.server()).as_bytes())?;
         self.remove_in_the_end()?;
         let layout = self.names.layout();
         // Both to their ends, also if one fails: nothing may be half made when the rest is removed.
@@ -188,8 +188,9 @@ impl Crew for Starting<'_> {
     }
 
     async fn start_lab(&mut self) -> Result<(), ClusterError> {
-        let lab = self.start(LAB, programs::kube_controller_manager(&self.names.layout(), self.without)).await?;
-        self.running.push(lab);
+        let environment =
+            self.start(ENVIRONMENT, programs::kube_controller_manager(&self.names.layout(), self.without)).await?;
+        self.running.push(environment);
         Ok(())
     }
 
@@ -201,8 +202,8 @@ impl Crew for Starting<'_> {
 
     /// The next one wants its name.
     async fn forget_lab(&mut self) -> Result<(), ClusterError> {
-        for lab in self.running.extract_if(.., |running| running.name == LAB) {
-            let removed = ManuallyDrop::into_inner(lab.container).rm().await;
+        for environment in self.running.extract_if(.., |running| running.name == ENVIRONMENT) {
+            let removed = ManuallyDrop::into_inner(environment.container).rm().await;
             removed.map_err(|error| ContainersError::Socket { why: error.to_string() })?;
         }
         Ok(())

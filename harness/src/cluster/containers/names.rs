@@ -9,8 +9,8 @@ use super::super::programs::Layout;
 pub(super) const INSIDE: &str = "/lockstep";
 /// Certificates and keys.
 pub(super) const PKI: &str = "pki";
-/// The kubeconfig of the lab's half, which knows the API server by its name.
-pub(super) const LAB_KUBECONFIG: &str = "lab.kubeconfig";
+/// The kubeconfig of the test environment's controllers, which knows the API server by its name.
+pub(super) const ENVIRONMENT_KUBECONFIG: &str = "environment.kubeconfig";
 /// The tokens that the API server knows.
 pub(super) const TOKENS: &str = "tokens.csv";
 /// Where the API server listens in its container.
@@ -32,7 +32,7 @@ const FILES: [(&str, &[&str]); 3] = [
             TOKENS,
         ],
     ),
-    ("kube-controller-manager", &[LAB_KUBECONFIG]),
+    ("kube-controller-manager", &[ENVIRONMENT_KUBECONFIG]),
 ];
 
 /// The names of one cluster, which no other has.
@@ -63,7 +63,7 @@ impl Names {
         Layout {
             pki: inside(PKI),
             tokens: inside(TOKENS),
-            kubeconfig: inside(LAB_KUBECONFIG),
+            kubeconfig: inside(ENVIRONMENT_KUBECONFIG),
             data: inside("etcd"),
             listen: Ipv4Addr::UNSPECIFIED,
             etcd_host: self.container("etcd"),
@@ -73,7 +73,7 @@ impl Names {
         }
     }
 
-    /// The API server as the lab's half knows it.
+    /// The API server as the test environment's controllers knows it.
     pub(super) fn server(&self) -> String {
         format!("https://{}:{API_PORT}", self.container("kube-apiserver"))
     }

@@ -67,7 +67,7 @@ fn check(config: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The kubeadm patch. The client limits go up as everywhere else: at upstream's own, the lab would be the slowest part.
+/// The kubeadm patch. The client limits go up as everywhere else: at upstream's own, the test environment would be the slowest part.
 fn patch(without: &Controllers) -> String {
     let off = without.iter().map(|one| format!(",-{one}")).collect::<String>();
     let arguments = json!({

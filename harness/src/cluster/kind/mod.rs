@@ -7,11 +7,11 @@
 //!
 //! * `config` adds to the user's configuration what turns the controllers under test off. A patch that fits nothing is
 //!   dropped by kind without a word, so `proof` reads the controller manager's command line before anything else is believed;
-//!   the canary, in another room, proves the same from outside.
+//!   the probe, in another room, proves the same from outside.
 //! * `tool` is the one place that starts `kind` and the container engine.
 //! * A cluster of this name that is there already is used if its fingerprint is the wanted one, and left as it was found. One
 //!   that is made here goes at the end, however the harness ends, unless it is to be kept.
-//! * `images` and `outside` are for pods that run for real: their images, and for a subject that runs as pods the way to the gate.
+//! * `images` and `outside` are for pods that run for real: their images, and for a subject that runs as pods the way to the interceptor.
 //!
 //! The harness's own kubeconfig is kept apart: nothing is written to the user's.
 

@@ -66,6 +66,6 @@ impl Way {
             Ok(output) => last_line(&output.stderr),
             Err(error) => error.to_string(),
         };
-        tracing::debug!(node = self.node.name, verb, error = failed, "no masquerading for the gate");
+        tracing::debug!(node = self.node.name, verb, error = failed, "no masquerading for the interceptor");
     }
 }

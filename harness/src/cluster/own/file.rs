@@ -1,4 +1,4 @@
-//! The user's kubeconfig: which files it is, which cluster a context names, and whether the gate can lead there.
+//! The user's kubeconfig: which files it is, which cluster a context names, and whether the interceptor can lead there.
 
 use crate::quote::quoted;
 use std::ffi::OsStr;
@@ -78,16 +78,16 @@ fn target(cluster: &Cluster) -> Result<Target, String> {
     let uri = server.parse::<hyper::Uri>().ok().filter(|uri| uri.host().is_some());
     let uri = uri.ok_or_else(|| format!("its server `{server}` is no address of the form https://HOST:PORT"))?;
     if uri.scheme_str() != Some("https") {
-        return Err(format!("its server {server} is not reached by https, and the gate goes no other way"));
+        return Err(format!("its server {server} is not reached by https, and the interceptor goes no other way"));
     }
     let set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     if cluster.insecure_skip_tls_verify == Some(true) {
-        return Err("it has insecure-skip-tls-verify, and the gate verifies the server; \
+        return Err("it has insecure-skip-tls-verify, and the interceptor verifies the server; \
                     give it the server's certificate-authority instead"
             .to_owned());
     }
     if set(&cluster.proxy_url) {
-        return Err("it has a proxy-url, and the gate goes straight to the server; \
+        return Err("it has a proxy-url, and the interceptor goes straight to the server; \
                     run lockstep where the server can be reached without"
             .to_owned());
     }

@@ -92,7 +92,7 @@ pub(super) async fn proved(
     client: &kube::Client,
     subject: &kube::Client,
     rights: &Rights,
-    brought: &Controllers,
+    under_test: &Controllers,
 ) -> Result<Option<String>, ClusterError> {
     let name = format!("ls-proof-{:x}", clock::now().as_nanosecond());
     let namespace = json!({"metadata": {"name": name, "labels": namespace_labels(Some(installation()))}});
@@ -103,7 +103,7 @@ pub(super) async fn proved(
     // First what must pass: before that, everything is refused, for the lack of a service account.
     let of = |client: &kube::Client| Api::<Pod>::namespaced(client.clone(), &name);
     let (harness, subject) = (of(client), of(subject));
-    let makes_pods = brought.has(Controller::ReplicaSet);
+    let makes_pods = under_test.has(Controller::ReplicaSet);
     for (whose, pods) in [("the harness", &harness), ("the subject", &subject)] {
         if (whose == "the harness" || makes_pods) && !until(pods, &ordinary(), Answer::Passed).await? {
             let what = format!("an ordinary pod of {whose}'s is refused in a namespace of the harness's");

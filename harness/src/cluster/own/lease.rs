@@ -19,7 +19,7 @@ use crate::clock;
 use crate::cluster::ours::{HOME, MANAGER, OURS, PART, labels};
 
 /// The namespace that stays for as long as a harness uses the cluster.
-pub(super) const NAMESPACE: &str = "lockstep-lab";
+pub(super) const NAMESPACE: &str = "lockstep-environment";
 const NAME: &str = "lockstep";
 /// Not renewed for so long, its holder is dead.
 const LENGTH: Duration = Duration::from_secs(30);

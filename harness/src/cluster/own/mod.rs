@@ -5,8 +5,8 @@
 //!                                                          └─► lease ──► sweep ──► rights ──► Cluster
 //! ```
 //!
-//! * `file` reads the user's kubeconfig as kubectl does. The harness acts with the user's own credentials; the gate goes to the same
-//!   server by the subject's token, so what the gate cannot do is refused before anything runs.
+//! * `file` reads the user's kubeconfig as kubectl does. The harness acts with the user's own credentials; the interceptor goes to the same
+//!   server by the subject's token, so what the interceptor cannot do is refused before anything runs.
 //! * `lease` keeps two harnesses apart, be they on two machines. `sweep` removes everything that carries the harness's label and this
 //!   installation's id: what was left by a run that was killed before the first case, and all of it in the end. What carries the
 //!   label alone is listed and stays.
@@ -18,7 +18,7 @@
 //!   that pods do not tolerate, and have room for none; a DaemonSet that selects nothing and tolerates everything gets a pod for each
 //!   of them all the same, which never starts and goes with the node: `daemons` warns of it.
 //!
-//! That nobody looks after Deployments is proved by the canary, as everywhere. Where the controller manager cannot be seen, it is given
+//! That nobody looks after Deployments is proved by the probe, as everywhere. Where the controller manager cannot be seen, it is given
 //! longer to betray itself: see [`Cluster::doubt`].
 
 mod daemons;
@@ -99,7 +99,7 @@ pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<B
         admin: Credential::Kubeconfig { files: wish.files.clone(), context: wish.context.clone() },
         subject_token,
     };
-    let stay = Stay { brought: &plan.without, seen_off: stock == Stock::Off, unguarded: wish.unguarded };
+    let stay = Stay { under_test: &plan.without, seen_off: stock == Stock::Off, unguarded: wish.unguarded };
     let tenancy = Tenancy::begin(&door.client, lease, &stay, &access).await?;
     let cluster = Cluster {
         identity: Identity { name: SiteName::Kubeconfig.to_string(), version: format!("kube-apiserver {version}") },

@@ -45,7 +45,7 @@ pub(super) struct Rights {
 
 impl Rights {
     /// Make the account and its roles for a subject that brings these controllers, in a namespace that is there.
-    pub(super) async fn make(client: &kube::Client, brought: &Controllers) -> Result<Self, ClusterError> {
+    pub(super) async fn make(client: &kube::Client, under_test: &Controllers) -> Result<Self, ClusterError> {
         let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
         // One of an earlier run would do, but its tokens would still do as well.
         let deleted = gone(accounts.delete(&account_name(), &DeleteParams::default()).await);
@@ -57,7 +57,7 @@ impl Rights {
             .await
             .map_err(ClusterError::request("making the subject's service account"))?;
         let read = role(client, "lockstep-subject-read-", &reading()).await?;
-        let write = role(client, "lockstep-subject-write-", &writing(brought)).await?;
+        let write = role(client, "lockstep-subject-write-", &writing(under_test)).await?;
         let binding: ClusterRoleBinding = binding(&json!({"name": read, "labels": labels()}), &read);
         Api::all(client.clone())
             .create(&PostParams::default(), &binding)
@@ -154,9 +154,9 @@ fn reading() -> Value {
 }
 
 /// Of pods, upstream's Deployment controller may write what is there; it is the ReplicaSet controller that makes and deletes them.
-fn writing(brought: &Controllers) -> Value {
+fn writing(under_test: &Controllers) -> Value {
     let pods =
-        if brought.has(Controller::ReplicaSet) { &WRITE[..] } else { &["get", "list", "watch", "update", "patch"] };
+        if under_test.has(Controller::ReplicaSet) { &WRITE[..] } else { &["get", "list", "watch", "update", "patch"] };
     let of_deployments = ["deployments", "deployments/status", "deployments/scale", "deployments/finalizers"];
     let of_replica_sets = ["replicasets", "replicasets/status", "replicasets/scale", "replicasets/finalizers"];
     json!([
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn only_who_brings_the_replicaset_controller_makes_and_deletes_pods() {
-        for (brought, makes) in [(vec![Controller::Deployment], false), (Controller::UPSTREAM.to_vec(), true)] {
-            let all = rules(writing(&brought.into_iter().collect()));
+        for (under_test, makes) in [(vec![Controller::Deployment], false), (Controller::UPSTREAM.to_vec(), true)] {
+            let all = rules(writing(&under_test.into_iter().collect()));
             let pods = all.iter().find(|rule| rule.resources.iter().flatten().any(|one| one == "pods")).unwrap();
             for verb in ["create", "delete"] {
                 assert_eq!(pods.verbs.iter().any(|has| has == verb), makes, "{verb}");

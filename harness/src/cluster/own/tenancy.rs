@@ -28,7 +28,7 @@ pub struct Tenancy {
 /// How the cluster is used.
 pub(super) struct Stay<'a> {
     /// The controllers that the subject brings.
-    pub(super) brought: &'a Controllers,
+    pub(super) under_test: &'a Controllers,
     /// Whether the command line of the cluster's controller manager says that it runs no Deployments.
     pub(super) seen_off: bool,
     /// Whether the user accepts that pods may reach the cluster's own nodes.
@@ -60,10 +60,10 @@ impl Tenancy {
                 tracing::warn!("{left}");
             }
             guard::lay(client).await?;
-            let rights = Rights::make(client, stay.brought).await?;
+            let rights = Rights::make(client, stay.under_test).await?;
             let subject = access(rights.token.clone()).subject_client()?;
             prove_confined(&subject).await?;
-            match guard::proved(client, &subject, &rights, stay.brought).await? {
+            match guard::proved(client, &subject, &rights, stay.under_test).await? {
                 None => {}
                 Some(what) if stay.unguarded => {
                     tracing::warn!("this cluster lets {what}, which --accept-unguarded-pods accepts");

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::boot::Booted;
 use super::super::place::{self, write_private};
 use super::super::programs::{self, Layout};
-use super::super::ready::{Crew, LAB, Secrets, until_ready};
+use super::super::ready::{Crew, ENVIRONMENT, Secrets, until_ready};
 use super::super::{Cluster, ClusterError, Plan, SiteName};
 use super::{Binaries, binaries, ports};
 use crate::controllers::Controllers;
@@ -136,7 +136,7 @@ impl Crew for Starting<'_> {
     }
 
     async fn start_lab(&mut self) -> Result<(), ClusterError> {
-        self.start(LAB, programs::kube_controller_manager(&self.layout, self.without))
+        self.start(ENVIRONMENT, programs::kube_controller_manager(&self.layout, self.without))
     }
 
     async fn ended(&self) -> Option<(String, Exit)> {
@@ -144,7 +144,7 @@ impl Crew for Starting<'_> {
     }
 
     async fn forget_lab(&mut self) -> Result<(), ClusterError> {
-        self.children.retain(|child| child.name != LAB);
+        self.children.retain(|child| child.name != ENVIRONMENT);
         Ok(())
     }
 }

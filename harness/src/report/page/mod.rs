@@ -28,7 +28,7 @@ use crate::verdict::{Blessing, Judgement, Place, What};
 pub struct Sheet<'a> {
     /// What was found.
     pub judgement: &'a Judgement,
-    /// What was expected: the blessed timeline, or another run's.
+    /// What was expected: the golden timeline, or another run's.
     pub expected: Option<&'a Timeline>,
     /// The commands that play it again.
     pub again: &'a Again,
@@ -156,7 +156,7 @@ fn callout(out: &mut String, judgement: &Judgement) {
     }
     let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.what)));
     if let What::Breach(breach) = &finding.what {
-        let _ = writeln!(out, "<p class=\"faint\">the law: {}</p>", escape(breach.law.says()));
+        let _ = writeln!(out, "<p class=\"faint\">the invariant: {}</p>", escape(breach.invariant.says()));
     }
     let conduct = conduct(judgement).join("\n");
     if !conduct.is_empty() {
@@ -202,11 +202,11 @@ fn expected(judgement: &Judgement) -> String {
             let which = outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
             format!("{} on {}, {} recordings{which}", from.controller, from.server, from.recordings)
         }
-        Blessing::Blessed(None) => "a blessed timeline".to_owned(),
+        Blessing::Blessed(None) => "a golden timeline".to_owned(),
         Blessing::Live(other) => format!("{} ({}), live", other.name, other.version),
-        Blessing::Unblessed => "nothing but the laws: no timeline is blessed".to_owned(),
+        Blessing::Unblessed => "nothing but the invariants: no timeline is blessed".to_owned(),
         Blessing::Rules => "the case's own rules, as there is no upstream".to_owned(),
-        Blessing::Changed(_) => "nothing but the laws: the case has changed since it was blessed".to_owned(),
+        Blessing::Changed(_) => "nothing but the invariants: the case has changed since it was blessed".to_owned(),
     }
 }
 

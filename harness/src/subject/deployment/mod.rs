@@ -3,12 +3,12 @@
 //! ```text
 //! path ──► manifest (one Deployment, and what it needs) ──► rewrite ──► install ──► pods (ready, watched)
 //!                                                              ^
-//!                                        the gate on the node's network, its CA, images
+//!                                        the interceptor on the node's network, its CA, images
 //! ```
 //!
 //! What is judged is what would run in a cluster: the image, its flags, its roles, its probes, its leader election. Only three
 //! things are not the manifest's own, and `rewrite` says which: who makes the pods, where they run, and that their way to the API
-//! server leads through the gate, with their own token.
+//! server leads through the interceptor, with their own token.
 //!
 //! Borders: `manifest` and `rewrite` are pure. Nothing here knows which controller it is.
 
@@ -22,9 +22,9 @@ use std::path::Path;
 
 pub use manifest::ManifestError;
 
-use super::{Inside, Stage, SubjectError, Voice};
+use super::{Inside, LogSource, Stage, SubjectError};
 use crate::cluster::kind::Way;
-use crate::gate::GateLog;
+use crate::intercept::InterceptorLog;
 use install::Installed;
 use manifest::Manifest;
 pub(super) use pods::Pods;
@@ -63,7 +63,7 @@ pub(super) async fn start(path: &Path, stage: &Stage<'_>) -> Result<(Running, St
             images.insert(image);
         }
     }
-    let way = inside.node.open_way(inside.gate.address()).await;
+    let way = inside.node.open_way(inside.interceptor.address()).await;
     let mut installed = match Installed::begin(inside.client).await {
         Ok(installed) => installed,
         Err(error) => {
@@ -71,7 +71,7 @@ pub(super) async fn start(path: &Path, stage: &Stage<'_>) -> Result<(Running, St
             return Err(error);
         }
     };
-    match seated(path, &manifest, inside, &images, &mut installed).await {
+    match in_session(path, &manifest, inside, &images, &mut installed).await {
         Ok(pods) => {
             let version = format!("{} ×{}", manifest.images().join(", "), manifest.replicas());
             let watch = pods.watch();
@@ -92,8 +92,8 @@ impl Running {
     }
 
     /// What its pods print from now on.
-    pub(super) fn voice(&self) -> Voice {
-        Voice::of_pods(&self.pods)
+    pub(super) fn log_source(&self) -> LogSource {
+        LogSource::of_pods(&self.pods)
     }
 
     /// End it: the pods first, so that nobody acts any more when this returns.
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Manifest, SubjectError> {
     Manifest::read(path).map_err(|source| SubjectError::Manifest { path: path.to_owned(), source })
 }
 
-async fn seated(
+async fn in_session(
     path: &Path,
     manifest: &Manifest,
     inside: &Inside<'_>,
@@ -118,8 +118,8 @@ async fn seated(
 ) -> Result<Pods, SubjectError> {
     let place = Place {
         node: &inside.node.name,
-        gate: inside.gate.address(),
-        ca_pem: inside.gate.ca_pem(),
+        interceptor: inside.interceptor.address(),
+        ca_pem: inside.interceptor.ca_pem(),
         images,
         owner: &installed.owner(),
     };
@@ -133,7 +133,7 @@ async fn seated(
     let client = installed.client.clone();
     let pods = Pods { client, namespace: manifest.namespace(), name: manifest.name(), uid };
     let Err(Plight { who, why, image }) = pods.ready(manifest.replicas()).await else { return Ok(pods) };
-    let heard = heard(inside.gate.log());
+    let heard = heard(inside.interceptor.log());
     pods.end().await;
     Err(match image {
         true => SubjectError::NoImage { who, why },
@@ -141,10 +141,10 @@ async fn seated(
     })
 }
 
-/// What the gate knows about pods that do not become ready, to be read after what they say themselves.
-fn heard(log: &GateLog) -> String {
+/// What the interceptor knows about pods that do not become ready, to be read after what they say themselves.
+fn heard(log: &InterceptorLog) -> String {
     if log.counts().is_empty() {
-        return "\n  none of its requests has reached the gate".to_owned();
+        return "\n  none of its requests has reached the interceptor".to_owned();
     }
     let refused: Vec<_> = log.refused().into_iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
     if refused.is_empty() {

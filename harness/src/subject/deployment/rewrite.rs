@@ -3,7 +3,7 @@
 //! * The Deployment becomes a ReplicaSet without a controller: the stock Deployment controller is off, and the one under test must
 //!   not look after itself.
 //! * Its pods stay on the node that has a kubelet, and use the images that were put there.
-//! * The way to the API server leads through the gate. Every client that knows how to run in a cluster finds its server by
+//! * The way to the API server leads through the interceptor. Every client that knows how to run in a cluster finds its server by
 //!   KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and its CA and token in one folder, so those are what is changed: no flag of the
 //!   program's needs to be known, and no kubeconfig is needed. The token stays the pods' own, so that what they may do is what the
 //!   manifest's roles say.
@@ -23,10 +23,10 @@ use crate::pointer::At;
 
 /// Where every client looks for its token and CA.
 const ACCESS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// The ConfigMap with the cluster's CA that each namespace has; the gate's own takes its place.
+/// The ConfigMap with the cluster's CA that each namespace has; the interceptor's own takes its place.
 const CLUSTER_CA: &str = "kube-root-ca.crt";
-/// The gate's CA as a ConfigMap, and the volume that it is mounted by.
-const GATE_CA: &str = "lockstep-gate";
+/// The interceptor's CA as a ConfigMap, and the volume that it is mounted by.
+const INTERCEPTOR_CA: &str = "lockstep-interceptor";
 /// As long as the one that a pod gets unasked.
 const TOKEN_SECONDS: u32 = 3607;
 
@@ -35,9 +35,9 @@ const TOKEN_SECONDS: u32 = 3607;
 pub(super) struct Place<'a> {
     /// The node's name.
     pub(super) node: &'a str,
-    /// Where the gate listens.
-    pub(super) gate: SocketAddr,
-    /// The gate's CA, PEM.
+    /// Where the interceptor listens.
+    pub(super) interceptor: SocketAddr,
+    /// The interceptor's CA, PEM.
     pub(super) ca_pem: &'a str,
     /// Images that were put on the node: not to be pulled.
     pub(super) images: &'a BTreeSet<String>,
@@ -52,7 +52,7 @@ pub(super) fn objects(manifest: &Manifest, place: &Place<'_>) -> Result<Vec<Valu
     let ca = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": GATE_CA, "namespace": manifest.namespace()},
+        "metadata": {"name": INTERCEPTOR_CA, "namespace": manifest.namespace()},
         "data": {"ca.crt": place.ca_pem},
     });
     namespaces.extend(others.into_iter().chain([ca, replica_set(manifest, place)?]));
@@ -73,10 +73,10 @@ fn replica_set(manifest: &Manifest, place: &Place<'_>) -> Result<Value, Manifest
     let spec = &mut template["spec"];
     spec["nodeSelector"]["kubernetes.io/hostname"] = place.node.into();
     stay(spec);
-    lead_through_the_gate(spec, manifest)
+    lead_through_interceptor(spec, manifest)
         .map_err(|why| ManifestError::Deployment { name: manifest.name(), why: why.to_owned() })?;
     for container in containers(spec) {
-        set_env(container, place.gate);
+        set_env(container, place.interceptor);
         if place.images.contains(&text_at(container, "/image")) {
             container["imagePullPolicy"] = "IfNotPresent".into();
         }
@@ -107,14 +107,14 @@ fn stay(spec: &mut Value) {
     push(spec, "tolerations", toleration);
 }
 
-/// Token, CA and namespace as a pod has them unasked, with the gate's CA for the cluster's.
-fn lead_through_the_gate(spec: &mut Value, manifest: &Manifest) -> Result<(), &'static str> {
+/// Token, CA and namespace as a pod has them unasked, with the interceptor's CA for the cluster's.
+fn lead_through_interceptor(spec: &mut Value, manifest: &Manifest) -> Result<(), &'static str> {
     let mut own_token = false;
     for volume in spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
         for source in volume.pointer_mut("/projected/sources").and_then(Value::as_array_mut).into_iter().flatten() {
             own_token |= source.get("serviceAccountToken").is_some();
             if text_at(source, "/configMap/name") == CLUSTER_CA {
-                source["configMap"]["name"] = GATE_CA.into();
+                source["configMap"]["name"] = INTERCEPTOR_CA.into();
             }
         }
     }
@@ -133,17 +133,17 @@ fn lead_through_the_gate(spec: &mut Value, manifest: &Manifest) -> Result<(), &'
             mounts.into_iter().flatten().any(|mount| text_at(mount, "/mountPath").trim_end_matches('/') == ACCESS);
         if !own {
             needed = true;
-            push(container, "volumeMounts", json!({"name": GATE_CA, "mountPath": ACCESS, "readOnly": true}));
+            push(container, "volumeMounts", json!({"name": INTERCEPTOR_CA, "mountPath": ACCESS, "readOnly": true}));
         }
     }
     spec["automountServiceAccountToken"] = false.into();
     if needed {
         let sources = json!([
             {"serviceAccountToken": {"path": "token", "expirationSeconds": TOKEN_SECONDS}},
-            {"configMap": {"name": GATE_CA, "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"configMap": {"name": INTERCEPTOR_CA, "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
             {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
         ]);
-        push(spec, "volumes", json!({"name": GATE_CA, "projected": {"defaultMode": 0o644, "sources": sources}}));
+        push(spec, "volumes", json!({"name": INTERCEPTOR_CA, "projected": {"defaultMode": 0o644, "sources": sources}}));
     }
     Ok(())
 }
@@ -164,10 +164,12 @@ fn gets_a_token(spec: &Value, manifest: &Manifest) -> bool {
     pods.or(accounts).unwrap_or(true)
 }
 
-/// First of all, so that whatever the manifest builds from these two is built from the gate's.
-fn set_env(container: &mut Value, gate: SocketAddr) {
-    let ours =
-        [("KUBERNETES_SERVICE_HOST", gate.ip().to_string()), ("KUBERNETES_SERVICE_PORT", gate.port().to_string())];
+/// First of all, so that whatever the manifest builds from these two is built from the interceptor's.
+fn set_env(container: &mut Value, interceptor: SocketAddr) {
+    let ours = [
+        ("KUBERNETES_SERVICE_HOST", interceptor.ip().to_string()),
+        ("KUBERNETES_SERVICE_PORT", interceptor.port().to_string()),
+    ];
     let theirs = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
     let theirs = theirs.into_iter().filter(|one| ours.iter().all(|(name, _)| one["name"] != *name));
     let ours = ours.iter().map(|(name, value)| json!({"name": name, "value": value}));
@@ -195,7 +197,7 @@ mod tests {
         let owner = json!({"apiVersion": "v1", "kind": "Namespace", "name": "lockstep-subject-1", "uid": "u"});
         let place = Place {
             node: "lockstep-control-plane",
-            gate: "172.18.0.1:4711".parse().unwrap(),
+            interceptor: "172.18.0.1:4711".parse().unwrap(),
             ca_pem: "PEM",
             images: &BTreeSet::from(["mine:1".to_owned()]),
             owner: &owner,
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_container_finds_the_gate_and_its_own_token() {
+    fn every_container_finds_the_interceptor_and_its_own_token() {
         let env = json!([{"name": "URL", "value": "https://$(KUBERNETES_SERVICE_HOST)"},
             {"name": "KUBERNETES_SERVICE_PORT", "value": "443"}]);
         let spec = json!({"containers": [{"name": "a", "image": "mine:1", "env": env}, {"name": "b"}], "initContainers": [{"name": "c"}]});
@@ -295,7 +297,10 @@ mod tests {
             let container = pod.pointer(container).unwrap();
             assert_eq!(container["env"][0], json!({"name": "KUBERNETES_SERVICE_HOST", "value": "172.18.0.1"}));
             assert_eq!(container["env"][1], json!({"name": "KUBERNETES_SERVICE_PORT", "value": "4711"}));
-            assert_eq!(container["volumeMounts"], json!([{"name": GATE_CA, "mountPath": ACCESS, "readOnly": true}]));
+            assert_eq!(
+                container["volumeMounts"],
+                json!([{"name": INTERCEPTOR_CA, "mountPath": ACCESS, "readOnly": true}])
+            );
         }
         assert_eq!(pod["containers"][0]["env"].as_array().unwrap().len(), 3);
         assert_eq!(pod["automountServiceAccountToken"], false);
@@ -303,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_of_the_manifests_own_gets_the_gates_ca() {
+    fn a_volume_of_the_manifests_own_gets_the_interceptors_ca() {
         let projected = json!({"sources": [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": CLUSTER_CA}},
             {"configMap": {"name": "other"}}]});
         let mount = json!([{"name": "own", "mountPath": format!("{ACCESS}/")}]);
@@ -315,7 +320,7 @@ mod tests {
             let sources = &pod["volumes"][0]["projected"]["sources"];
             assert_eq!(
                 (&sources[1]["configMap"]["name"], &sources[2]["configMap"]["name"]),
-                (&json!(GATE_CA), &json!("other"))
+                (&json!(INTERCEPTOR_CA), &json!("other"))
             );
             assert_eq!(pod["containers"][0]["volumeMounts"].as_array().unwrap().len(), 1);
             // The other container has what it would have had.

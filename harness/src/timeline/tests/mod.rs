@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
-use super::{Action, Breach, Decision, EventLine, Events, Field, Law, Provenance, State, Step, StepId, Timeline};
+use super::{Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline};
 use crate::recording::{Recording, Writer};
 
 /// The text of a recording's timeline, read back on the way; without the line on the case, which is always the first.
@@ -308,7 +308,7 @@ fn availability(#[case] film: Film, #[case] expected: &str) {
     "paused: rs2 created while web is paused")]
 #[case::paused_at_the_same_moment(
     Film::rolled_out(10).user(1, "x").driver(&paused()).other(&set("2", 0, 0)), "")]
-fn the_other_laws(#[case] film: Film, #[case] expected: &str) {
+fn the_other_invariants(#[case] film: Film, #[case] expected: &str) {
     assert_eq!(breaches(film).join("; "), expected);
 }
 
@@ -330,14 +330,14 @@ fn writes_after_the_end_break_the_silence() {
     let last = |film: Film| Timeline::from_recording(&film.end()).steps.pop().unwrap().breaches;
     assert_eq!(last(film().request("create", "events", 201).request("update", "replicasets", 409)), []);
     let detail = "update replicasets after the last step".to_owned();
-    assert_eq!(last(film().request("update", "replicasets", 200)), [Breach { law: Law::Silence, detail }]);
+    assert_eq!(last(film().request("update", "replicasets", 200)), [Breach { invariant: Invariant::Silence, detail }]);
 }
 
 #[rstest]
 #[case("        rs1 10 -> 8", 1, "nothing stands above it")]
 #[case("step one  x", 1, "neither `given`, `step N` nor `events`: `step one`")]
 #[case("step 1  x\n        rs1 created many", 2, "`many` is no number of replicas")]
-#[case("step 1  x\n      ! gravity: x", 2, "no law `gravity`")]
+#[case("step 1  x\n      ! gravity: x", 2, "no invariant `gravity`")]
 #[case("step 1  x\n      = rs1", 2, "a checkpoint without numbers")]
 fn a_file_that_nobody_wrote_is_refused(#[case] text: &str, #[case] line: usize, #[case] why: &str) {
     let error = Timeline::parse(text).unwrap_err();
@@ -373,8 +373,8 @@ fn step() -> impl Strategy<Value = Step> {
         size,
         fields,
     });
-    let breach = (0..Law::ALL.len(), "[a-z0-9]([a-z0-9:> -]{0,20}[a-z0-9])?")
-        .prop_map(|(law, detail)| Breach { law: Law::ALL[law], detail });
+    let breach = (0..Invariant::ALL.len(), "[a-z0-9]([a-z0-9:> -]{0,20}[a-z0-9])?")
+        .prop_map(|(invariant, detail)| Breach { invariant: Invariant::ALL[invariant], detail });
     let label = "([a-z=:0-9]+( [a-z=:;0-9]+){0,3})?";
     let meetings = vec("rs1 5 -> 4 held: scale [0-9]", 0..2);
     (any::<(u32, u32)>(), label, any::<bool>(), meetings, vec(decision, 0..4), vec(breach, 0..2), vec(state, 0..3))

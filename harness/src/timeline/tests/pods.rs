@@ -105,7 +105,7 @@ fn pods_that_move_without_a_request_are_somebody_elses_work() {
     let steps = |film: Film| unearned(&film.settled().end());
     assert!(steps(two().user(1, "x").asked("create", "pods", &pod("z"))).is_empty());
     assert_eq!(steps(two().user(1, "x").foreign(&pod("z"))), [StepId { index: 1, part: 0 }]);
-    // The lab's Deployment controller needs no request of the subject's.
+    // The test environment's Deployment controller needs no request of the subject's.
     assert!(steps(two().user(1, "x").foreign(&with(&set(), &json!({"spec": {"replicas": 1}})))).is_empty());
 }
 

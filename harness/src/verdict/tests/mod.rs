@@ -41,11 +41,11 @@ fn blessed() -> Timeline {
 #[case::the_same(film(&[11]).settled().end(), "conformant", "")]
 #[case::another_size(film(&[13]).settled().end(), "non-conformant", "step 2.1 divergence 6")]
 #[case::nothing(film(&[]).settled().end(), "non-conformant", "step 2.1 divergence 6")]
-#[case::lab_broke_at_the_step_that_differs(film(&[13]).trouble(Blame::Lab, "etcd").aborted(), "inconclusive", "step 2.1 trouble 6")]
-#[case::lab_broke_after_a_settled_difference(
-    film(&[13]).settled().node(2, 2, "ready 1").trouble(Blame::Lab, "etcd").aborted(),
+#[case::environment_broke_at_the_step_that_differs(film(&[13]).trouble(Blame::Environment, "etcd").aborted(), "inconclusive", "step 2.1 trouble 6")]
+#[case::environment_broke_after_a_settled_difference(
+    film(&[13]).settled().node(2, 2, "ready 1").trouble(Blame::Environment, "etcd").aborted(),
     "non-conformant", "step 2.1 divergence 6, step 2.2 trouble 6")]
-#[case::lab_unsettled(film(&[11]).unsettled(Blame::Lab, "canary").end(), "inconclusive", "step 2.1 unsettled 6")]
+#[case::environment_unsettled(film(&[11]).unsettled(Blame::Environment, "probe").end(), "inconclusive", "step 2.1 unsettled 6")]
 #[case::subject_unsettled(film(&[11]).unsettled(Blame::Subject, "writes on").end(), "non-conformant", "step 2.1 unsettled 6")]
 #[case::subject_left_no_pod(
     film(&[11]).settled().node(2, 2, "ready 1").trouble(Blame::Subject, "no pod").aborted(),
@@ -57,14 +57,14 @@ fn blessed() -> Timeline {
     film(&[11]).settled().node(2, 2, "ready 1").impossible("no pod").aborted(),
     "inconclusive", "step 2.2 trouble 6")]
 #[case::subject_after_the_lab(
-    film(&[11]).trouble(Blame::Lab, "etcd").trouble(Blame::Subject, "no pod").aborted(),
+    film(&[11]).trouble(Blame::Environment, "etcd").trouble(Blame::Subject, "no pod").aborted(),
     "inconclusive", "step 2.1 trouble 6")]
 #[case::cut_off(film(&[13]).settled().cut(), "inconclusive", "step 2.1 trouble 6")]
 #[case::ended_early_without_a_word(film(&[11]).settled().aborted(), "inconclusive", "step 2.1 trouble 6")]
 #[case::never_said_how_it_settled(film(&[11]).end(), "inconclusive", "step 2.1 trouble 6")]
-#[case::a_law(
+#[case::an_invariant(
     film(&[11]).settled().request("update", "deployments", 200).end(),
-    "non-conformant", "step 2.1 law 6")]
+    "non-conformant", "step 2.1 invariant 6")]
 #[case::a_step_too_many(
     film(&[11]).settled().node(2, 2, "ready 1").settled().end(),
     "non-conformant", "step 2.2 divergence 6")]
@@ -78,7 +78,7 @@ fn verdicts(#[case] recording: Recording, #[case] verdict: &str, #[case] finding
                 super::What::Divergence(_) => "divergence",
                 super::What::Unsettled(..) => "unsettled",
                 super::What::Trouble(..) => "trouble",
-                super::What::Breach(_) => "law",
+                super::What::Breach(_) => "invariant",
                 super::What::Unexpected(_) => "expect",
                 super::What::OtherRun(_) => "other",
                 super::What::Rule(_) => "rule",
@@ -111,17 +111,17 @@ fn a_case_that_says_who_lives_on_is_held_to_it() {
 }
 
 #[test]
-fn a_case_without_blessing_is_held_to_the_laws() {
+fn an_unblessed_case_is_judged_by_the_invariants() {
     let good = judge(&film(&[11]).settled().end(), None);
     assert_eq!((good.verdict, good.outcome()), (Verdict::Conformant, Outcome::Unblessed));
     let bad = judge(&film(&[20]).settled().end(), None);
     assert_eq!((bad.verdict, bad.outcome()), (Verdict::NonConformant, Outcome::NonConformant));
-    let broken = judge(&film(&[11]).trouble(Blame::Lab, "etcd").aborted(), None);
+    let broken = judge(&film(&[11]).trouble(Blame::Environment, "etcd").aborted(), None);
     assert_eq!(broken.outcome(), Outcome::Inconclusive);
 }
 
 #[test]
-fn a_law_that_upstream_breaks_is_no_finding() {
+fn an_invariant_that_upstream_breaks_is_no_finding() {
     let recording = film(&[20]).settled().end();
     let upstream = timeline(&recording);
     assert_eq!(upstream.steps[2].breaches.len(), 1);
@@ -165,7 +165,7 @@ fn two_that_do_nothing_prove_nothing() {
 
 #[test]
 fn a_live_run_is_not_blamed_for_the_others_lab() {
-    let other = film(&[11]).trouble(Blame::Lab, "etcd").aborted();
+    let other = film(&[11]).trouble(Blame::Environment, "etcd").aborted();
     assert_eq!(judge_live(&film(&[13]).settled().end(), &other).verdict, Verdict::Inconclusive);
     let earlier = Film::rolled_out(10).user(1, "scale 12").settled().end();
     assert_eq!(judge_live(&earlier, &other).verdict, Verdict::NonConformant);
@@ -175,12 +175,12 @@ fn a_live_run_is_not_blamed_for_the_others_lab() {
 #[rstest]
 #[case::made(film(&[11]).settled().node(2, 2, "ready 1").settled().end(), Verdict::NonConformant)]
 #[case::broke_there(
-    film(&[11]).settled().node(2, 2, "ready 1").trouble(Blame::Lab, "etcd").aborted(),
+    film(&[11]).settled().node(2, 2, "ready 1").trouble(Blame::Environment, "etcd").aborted(),
     Verdict::Inconclusive
 )]
 #[case::never_came_there(film(&[11]).settled().end(), Verdict::Inconclusive)]
 #[case::broke_later(
-    film(&[11]).settled().node(2, 2, "ready 1").settled().node(2, 3, "ready 1").trouble(Blame::Lab, "etcd").aborted(),
+    film(&[11]).settled().node(2, 2, "ready 1").settled().node(2, 3, "ready 1").trouble(Blame::Environment, "etcd").aborted(),
     Verdict::NonConformant
 )]
 #[case::was_in_trouble_before(
@@ -218,7 +218,9 @@ fn first_trouble(recording: &Recording) -> String {
     let judgement = judge(recording, Some(&timeline(recording)));
     let finding = judgement.findings.first();
     let why = finding.map(|finding| match &finding.what {
-        super::What::Trouble(Blame::Lab, why) => format!("{} {}", finding.place, why.split(':').next().unwrap()),
+        super::What::Trouble(Blame::Environment, why) => {
+            format!("{} {}", finding.place, why.split(':').next().unwrap())
+        }
         other => format!("{other:?}"),
     });
     format!("{} {}", judgement.verdict.name(), why.unwrap_or_default()).trim_end().to_owned()
@@ -308,7 +310,7 @@ fn rules_alone_can_be_what_is_expected() {
     assert_eq!(judged(film(&[11]).settled()).outcome(), Outcome::Conformant);
     let stuck = judge(&of_case(rules, film(&[11]).impossible("there is no pod").aborted()), None);
     assert_eq!(stuck.outcome(), Outcome::NonConformant);
-    let broke = judge(&of_case(rules, film(&[11]).unsettled(Blame::Lab, "x").aborted()), None);
+    let broke = judge(&of_case(rules, film(&[11]).unsettled(Blame::Environment, "x").aborted()), None);
     assert_eq!(broke.outcome(), Outcome::Inconclusive);
 }
 
@@ -327,7 +329,7 @@ fn rules_of_the_end_are_not_asked_of_a_run_that_ended_early() {
 /// Before the first step there is no line to point at.
 #[test]
 fn trouble_before_the_first_step_has_no_line() {
-    let judgement = judge(&Film::new().trouble(Blame::Lab, "etcd").aborted(), Some(&blessed()));
+    let judgement = judge(&Film::new().trouble(Blame::Environment, "etcd").aborted(), Some(&blessed()));
     assert_eq!(judgement.findings.first().map(|finding| finding.line), Some(None));
 }
 

@@ -58,14 +58,14 @@ fn disagreement_names_both(#[case] sizes: Vec<Vec<i32>>, #[case] expected: &str)
     assert_eq!(agree(&timelines).unwrap_err().to_string(), expected);
 }
 
-/// The same roll-out, told of in these words.
+/// The same rollout, told of in these words.
 fn told(messages: &[&str]) -> Recording {
     let tell =
         |film: Film, (number, message): (usize, &&str)| film.other(&event(&format!("e{number}"), "web", message, 1));
     messages.iter().enumerate().fold(film(&[11]), tell).settled().end()
 }
 
-/// As if the lab could not tell whether it had seen all Events.
+/// As if the test environment could not tell whether it had seen all Events.
 fn perhaps_not_all(recording: Recording) -> Recording {
     let end = recording.end.map(|end| End { events_complete: false, ..end });
     Recording { end, ..recording }
@@ -88,7 +88,7 @@ fn events_are_compared_where_all_are_known(#[case] expected: Recording, #[case] 
 
 #[test]
 fn events_say_nothing_where_the_lab_broke() {
-    let broke = film(&[11]).other(&event("e", "web", "a", 1)).unsettled(Blame::Lab, "canary").end();
+    let broke = film(&[11]).other(&event("e", "web", "a", 1)).unsettled(Blame::Environment, "probe").end();
     assert_eq!(judge(&broke, Some(&timeline(&told(&["b"])))).verdict, Verdict::Inconclusive);
     assert_eq!(judge_live(&told(&["b"]), &broke).verdict, Verdict::Inconclusive);
 }

@@ -1,4 +1,4 @@
-//! The gate between a client and a server of the test's own, in both versions of HTTP.
+//! The interceptor between a client and a server of the test's own, in both versions of HTTP.
 
 mod commands;
 mod overhead;
@@ -26,7 +26,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
 use super::server::{client_config, server_config};
-use super::{Gate, Verb};
+use super::{Interceptor, Verb};
 use crate::clock;
 use crate::cluster::{Access, Authority, Credential};
 
@@ -38,7 +38,7 @@ type Frames = BoxStream<'static, Result<Frame<Bytes>, std::io::Error>>;
 /// A server that gives the test a sender for each watch, and echoes headers otherwise.
 struct Server {
     access: Access,
-    /// The way into each watch, as it is opened; it closes when the gate gives the watch up.
+    /// The way into each watch, as it is opened; it closes when the interceptor gives the watch up.
     watches: UnboundedReceiver<Sender<Bytes>>,
     task: JoinHandle<()>,
 }
@@ -96,7 +96,7 @@ async fn answer(
             let text = Bytes::from(said.join("\n"));
             let body = stream::iter([Ok(Frame::data(text))]).boxed();
             let mut response = Response::new(StreamBody::new(body));
-            // Whatever it says, the gate has no business to look into it.
+            // Whatever it says, the interceptor has no business to look into it.
             response.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
             Ok(response)
         }
@@ -110,8 +110,8 @@ async fn answer(
     }
 }
 
-fn client(gate: &Gate, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
-    client_to(&gate.access(), version)
+fn client(interceptor: &Interceptor, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
+    client_to(&interceptor.access(), version)
 }
 
 fn client_to(access: &Access, version: Version) -> Client<HttpsConnector<HttpConnector>, Full<Bytes>> {
@@ -127,19 +127,19 @@ fn client_to(access: &Access, version: Version) -> Client<HttpsConnector<HttpCon
     Client::builder(TokioExecutor::new()).http2_only(version == Version::HTTP_2).build(connector)
 }
 
-fn get(gate: &Gate, path: &str) -> Request<Full<Bytes>> {
+fn get(interceptor: &Interceptor, path: &str) -> Request<Full<Bytes>> {
     let body = Full::default();
-    Request::get(format!("{}{path}", gate.url())).header("authorization", "Bearer subject").body(body).unwrap()
+    Request::get(format!("{}{path}", interceptor.url())).header("authorization", "Bearer subject").body(body).unwrap()
 }
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, future).await.expect("in time")
 }
 
-/// Wait until so many requests have arrived at the gate, whatever it does with them.
-async fn arrived(gate: &Gate, requests: u64) {
+/// Wait until so many requests have arrived at the interceptor, whatever it does with them.
+async fn arrived(interceptor: &Interceptor, requests: u64) {
     soon(async {
-        while gate.log().arrived() < requests {
+        while interceptor.log().arrived() < requests {
             clock::pause(Duration::from_millis(1)).await;
         }
     })
@@ -156,23 +156,23 @@ async fn frame(body: &mut Incoming) -> Option<Bytes> {
 #[tokio::test]
 async fn requests_and_answers_pass_unchanged(#[case] version: Version) {
     let server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let mut request = get(&gate, "/apis/apps/v1/namespaces/a/deployments/web/echo?dryRun=All");
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let mut request = get(&interceptor, "/apis/apps/v1/namespaces/a/deployments/web/echo?dryRun=All");
     *request.method_mut() = hyper::Method::PUT;
     *request.body_mut() = Bytes::from_static(b"k8s\0protobuf").into();
     if version == Version::HTTP_11 {
         request.headers_mut().insert("connection", "keep-alive, x-hop".parse().unwrap());
         request.headers_mut().insert("x-hop", "1".parse().unwrap());
     }
-    let response = soon(client(&gate, version).request(request)).await.unwrap();
+    let response = soon(client(&interceptor, version).request(request)).await.unwrap();
     assert_eq!(response.version(), version);
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.headers()["content-encoding"], "gzip");
     let text = String::from_utf8(response.collect().await.unwrap().to_bytes().to_vec()).unwrap();
     assert!(text.contains("authorization: Bearer subject") && text.ends_with("k8s\0protobuf"), "{text}");
     assert!(!text.contains("x-hop") && !text.contains("connection:"), "{text}");
-    assert_eq!(soon(gate.log().beyond(0)).await, 1);
-    let seen = gate.log().drain().remove(0);
+    assert_eq!(soon(interceptor.log().beyond(0)).await, 1);
+    let seen = interceptor.log().drain().remove(0);
     assert_eq!((seen.verb, seen.status, seen.subresource.as_str()), (Verb::Update, Some(200), "echo"));
 }
 
@@ -182,11 +182,13 @@ async fn requests_and_answers_pass_unchanged(#[case] version: Version) {
 #[tokio::test]
 async fn every_frame_goes_out_at_once_and_the_watch_is_logged_when_it_begins(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let mut body =
-        soon(client(&gate, version).request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
-    soon(gate.log().beyond(0)).await;
-    assert_eq!(gate.log().drain().remove(0).verb, Verb::Watch);
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let mut body = soon(client(&interceptor, version).request(get(&interceptor, "/api/v1/pods?watch=true")))
+        .await
+        .unwrap()
+        .into_body();
+    soon(interceptor.log().beyond(0)).await;
+    assert_eq!(interceptor.log().drain().remove(0).verb, Verb::Watch);
     let events = server.watch().await;
     for text in ["one", "two", "three"] {
         events.send(Bytes::from(text)).await.unwrap();
@@ -204,21 +206,21 @@ async fn every_frame_goes_out_at_once_and_the_watch_is_logged_when_it_begins(#[c
 #[tokio::test]
 async fn a_client_that_goes_away_takes_its_request_along(#[case] version: Version, #[case] path: &str) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, version);
-    let request = get(&gate, path);
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, version);
+    let request = get(&interceptor, path);
     let asking = tokio::spawn(async move { client.request(request).await.unwrap().into_body().collect().await });
     let events = server.watch().await;
     if path != "/never" {
         // The answer has begun.
-        soon(gate.log().beyond(0)).await;
+        soon(interceptor.log().beyond(0)).await;
     }
     assert!(!events.is_closed());
     asking.abort();
     soon(events.closed()).await;
     if path == "/never" {
-        soon(gate.log().beyond(0)).await;
-        assert_eq!(gate.log().drain().remove(0).status, None);
+        soon(interceptor.log().beyond(0)).await;
+        assert_eq!(interceptor.log().drain().remove(0).status, None);
     }
 }
 
@@ -228,16 +230,16 @@ async fn a_client_that_goes_away_takes_its_request_along(#[case] version: Versio
 #[tokio::test]
 async fn a_server_that_goes_away_breaks_the_watch_and_then_answers_502(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, version);
-    let mut body = soon(client.request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, version);
+    let mut body = soon(client.request(get(&interceptor, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
     let events = server.watch().await;
     events.send(Bytes::from_static(b"one")).await.unwrap();
     assert!(frame(&mut body).await.is_some());
     server.task.abort();
     assert!(soon(body.frame()).await.unwrap().is_err(), "a cut watch must not look like a finished one");
 
-    let response = soon(client.request(get(&gate, "/api/v1/pods/p"))).await.unwrap();
+    let response = soon(client.request(get(&interceptor, "/api/v1/pods/p"))).await.unwrap();
     assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
     assert_eq!(response.headers()["content-type"], "application/json");
     let status: serde_json::Value = serde_json::from_slice(&response.collect().await.unwrap().to_bytes()).unwrap();
@@ -251,9 +253,9 @@ async fn a_server_that_goes_away_breaks_the_watch_and_then_answers_502(#[case] v
 #[tokio::test]
 async fn a_watch_that_nobody_reads_stops_nothing_else(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let (reader, idler) = (client(&gate, version), client(&gate, version));
-    let _unread = soon(idler.request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let (reader, idler) = (client(&interceptor, version), client(&interceptor, version));
+    let _unread = soon(idler.request(get(&interceptor, "/api/v1/pods?watch=true"))).await.unwrap();
     let events = server.watch().await;
     // More than any window of the ordinary size holds.
     let pouring = tokio::spawn(async move {
@@ -264,19 +266,19 @@ async fn a_watch_that_nobody_reads_stops_nothing_else(#[case] version: Version) 
         }
     });
     clock::pause(Duration::from_millis(200)).await;
-    let response = soon(reader.request(get(&gate, "/echo"))).await.unwrap();
+    let response = soon(reader.request(get(&interceptor, "/echo"))).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     pouring.abort();
 }
 
 #[tokio::test]
-async fn dropping_the_gate_ends_what_passes_through_it() {
+async fn dropping_the_interceptor_ends_what_passes_through_it() {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, Version::HTTP_2);
-    let mut body = soon(client.request(get(&gate, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, Version::HTTP_2);
+    let mut body = soon(client.request(get(&interceptor, "/api/v1/pods?watch=true"))).await.unwrap().into_body();
     let events = server.watch().await;
-    drop(gate);
+    drop(interceptor);
     soon(events.closed()).await;
     assert!(soon(body.frame()).await.unwrap().is_err());
 }

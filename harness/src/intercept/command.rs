@@ -1,6 +1,6 @@
-//! What the gate can be told to do, as plain data, and which request it is done to. Pure.
+//! What the interceptor can be told to do, as plain data, and which request it is done to. Pure.
 //!
-//! A command names a namespace, always: the subject looks after the canary by the same requests, and whatever
+//! A command names a namespace, always: the subject looks after the probe by the same requests, and whatever
 //! touches those would break settling. Which of several equal requests is meant is said by a number: `nth` counts
 //! those that *succeeded*, because refusals and conflicts are not the same from run to run.
 
@@ -40,7 +40,7 @@ pub struct Pattern {
 pub enum Act {
     /// It waits until somebody lets it go.
     Hold(Side),
-    /// The gate answers in the server's place.
+    /// The interceptor answers in the server's place.
     Refuse(Refusal),
     /// The server acts, and its answer is lost.
     Drop,
@@ -164,9 +164,9 @@ impl Refusal {
                      your changes to the latest version and try again"
                 ),
             ),
-            Self::Invalid => ("Invalid", format!("{whole} \"{name}\" is invalid: refused by lockstep's gate")),
+            Self::Invalid => ("Invalid", format!("{whole} \"{name}\" is invalid: refused by lockstep's interceptor")),
             Self::TooMany => ("TooManyRequests", "the server has received too many requests".to_owned()),
-            Self::Internal => ("InternalError", "Internal error occurred: lockstep's gate".to_owned()),
+            Self::Internal => ("InternalError", "Internal error occurred: lockstep's interceptor".to_owned()),
             Self::Unavailable => ("ServiceUnavailable", "the server is currently unable to handle it".to_owned()),
         };
         let mut details = json!({"name": name, "group": group, "kind": resource});
@@ -249,7 +249,7 @@ mod tests {
     #[case::read(Method::GET, "ns/replicasets/web-1", false)]
     #[case::status(Method::PUT, "ns/replicasets/web-1/status", false)]
     #[case::other_kind(Method::PUT, "ns/deployments/web", false)]
-    #[case::the_canary(Method::PUT, "canary/replicasets/web-1", false)]
+    #[case::the_probe(Method::PUT, "probe/replicasets/web-1", false)]
     fn a_pattern_means_writes_of_its_namespace(#[case] method: Method, #[case] path: &str, #[case] expected: bool) {
         let route = route(&method, &format!("/apis/apps/v1/namespaces/{path}"));
         assert_eq!(pattern().matches(&route), expected);

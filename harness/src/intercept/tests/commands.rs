@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::gate::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
+use crate::intercept::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 
 const UPDATE: &str = "/apis/apps/v1/namespaces/ns/replicasets/web-1";
 const WATCH: &str = "/apis/apps/v1/replicasets?watch=true";
@@ -21,8 +21,8 @@ fn watching(nth: u32, act: WatchAct) -> WatchCommand {
     WatchCommand { namespace: "ns".to_owned(), resource: "replicasets".to_owned(), nth, act }
 }
 
-fn update(gate: &Gate, path: &str) -> Request<Full<Bytes>> {
-    put(&format!("{}{path}", gate.url()))
+fn update(interceptor: &Interceptor, path: &str) -> Request<Full<Bytes>> {
+    put(&format!("{}{path}", interceptor.url()))
 }
 
 pub(super) fn put(url: &str) -> Request<Full<Bytes>> {
@@ -41,28 +41,28 @@ fn event(namespace: &str, name: &str) -> Bytes {
 #[tokio::test]
 async fn a_held_watch_keeps_its_namespaces_events_and_lets_the_others_pass(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, version);
-    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, version);
+    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
     events.send(event("ns", "before")).await.unwrap();
     assert_eq!(frame(&mut body).await.unwrap(), event("ns", "before"));
 
-    let hold = gate.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
-    let canary = event("canary", "c");
+    let hold = interceptor.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
+    let probe = event("probe", "c");
     // Frames are not events.
-    let (half, other_half) = canary.split_at(20);
+    let (half, other_half) = probe.split_at(20);
     for bytes in [event("ns", "one"), event("ns", "two"), Bytes::copy_from_slice(half)] {
         events.send(bytes).await.unwrap();
     }
     events.send(Bytes::copy_from_slice(other_half)).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), canary);
-    assert_eq!(gate.control().kept("ns"), 2);
+    assert_eq!(frame(&mut body).await.unwrap(), probe);
+    assert_eq!(interceptor.control().kept("ns"), 2);
 
     drop(hold);
     assert_eq!(frame(&mut body).await.unwrap(), event("ns", "one"));
     assert_eq!(frame(&mut body).await.unwrap(), event("ns", "two"));
-    assert_eq!(gate.control().kept("ns"), 0);
+    assert_eq!(interceptor.control().kept("ns"), 0);
     events.send(event("ns", "after")).await.unwrap();
     assert_eq!(frame(&mut body).await.unwrap(), event("ns", "after"));
 }
@@ -73,15 +73,15 @@ async fn a_held_watch_keeps_its_namespaces_events_and_lets_the_others_pass(#[cas
 #[tokio::test]
 async fn a_watch_that_would_go_on_after_a_hold_must_begin_anew(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let hold = gate.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
-    let client = client(&gate, version);
-    let request = get(&gate, "/apis/apps/v1/replicasets?watch=true&resourceVersion=7");
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let hold = interceptor.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
+    let client = client(&interceptor, version);
+    let request = get(&interceptor, "/apis/apps/v1/replicasets?watch=true&resourceVersion=7");
     let asking = tokio::spawn(client.request(request));
-    let mut list = tokio::spawn(client.request(get(&gate, "/apis/apps/v1/replicasets")));
+    let mut list = tokio::spawn(client.request(get(&interceptor, "/apis/apps/v1/replicasets")));
     // A connection may take longer than any pause: what comes when nothing is held any more is let
     // through.
-    arrived(&gate, 2).await;
+    arrived(&interceptor, 2).await;
     assert!(tokio::time::timeout(Duration::from_millis(100), &mut list).await.is_err(), "a list of a held kind waits");
     drop(hold);
     assert_eq!(soon(asking).await.unwrap().unwrap().status(), StatusCode::GONE);
@@ -98,45 +98,45 @@ async fn a_watch_that_would_go_on_after_a_hold_must_begin_anew(#[case] version: 
 #[tokio::test]
 async fn a_watch_that_broke_off_during_a_hold_cannot_go_on_after_it(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, version);
-    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, version);
+    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
-    let hold = gate.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
+    let hold = interceptor.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
     events.send(event("ns", "kept")).await.unwrap();
-    events.send(event("canary", "c")).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), event("canary", "c"));
-    assert_eq!(gate.control().kept("ns"), 1);
+    events.send(event("probe", "c")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event("probe", "c"));
+    assert_eq!(interceptor.control().kept("ns"), 1);
     drop(body);
     soon(events.closed()).await;
     drop(hold);
 
     let on = "/apis/apps/v1/replicasets?watch=true&resourceVersion=7";
-    assert_eq!(soon(client.request(get(&gate, on))).await.unwrap().status(), StatusCode::GONE);
-    assert_eq!(soon(client.request(get(&gate, on))).await.unwrap().status(), StatusCode::OK, "once is enough");
+    assert_eq!(soon(client.request(get(&interceptor, on))).await.unwrap().status(), StatusCode::GONE);
+    assert_eq!(soon(client.request(get(&interceptor, on))).await.unwrap().status(), StatusCode::OK, "once is enough");
     server.watch().await;
 }
 
 #[tokio::test]
 async fn events_lag_come_twice_and_end() {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, Version::HTTP_2);
-    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, Version::HTTP_2);
+    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
 
     let lag = Duration::from_secs(2);
-    let lagging = gate.control().arm_watch(watching(1, WatchAct::Lag(lag))).unwrap();
+    let lagging = interceptor.control().arm_watch(watching(1, WatchAct::Lag(lag))).unwrap();
     let since = clock::instant();
     // In one frame: between two, a busy machine may let more time pass than the lag.
-    let both = [event("ns", "late"), event("canary", "c")].concat();
+    let both = [event("ns", "late"), event("probe", "c")].concat();
     events.send(both.into()).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), event("canary", "c"));
+    assert_eq!(frame(&mut body).await.unwrap(), event("probe", "c"));
     assert_eq!(frame(&mut body).await.unwrap(), event("ns", "late"));
     assert!(since.elapsed() >= lag);
     drop(lagging);
 
-    let twice = gate.control().arm_watch(watching(2, WatchAct::Repeat)).unwrap();
+    let twice = interceptor.control().arm_watch(watching(2, WatchAct::Repeat)).unwrap();
     for name in ["one", "two", "three"] {
         events.send(event("ns", name)).await.unwrap();
     }
@@ -145,7 +145,7 @@ async fn events_lag_come_twice_and_end() {
     }
     drop(twice);
 
-    let _last = gate.control().arm_watch(watching(1, WatchAct::Expire)).unwrap();
+    let _last = interceptor.control().arm_watch(watching(1, WatchAct::Expire)).unwrap();
     events.send(event("ns", "last")).await.unwrap();
     assert_eq!(frame(&mut body).await.unwrap(), event("ns", "last"));
     let error: Value = serde_json::from_slice(&frame(&mut body).await.unwrap()).unwrap();
@@ -159,13 +159,13 @@ async fn events_lag_come_twice_and_end() {
 #[tokio::test]
 async fn a_held_request_shows_its_body_and_waits(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let mut armed = gate.control().arm(command(Act::Hold(Side::Before)));
-    let asking = tokio::spawn(client(&gate, version).request(update(&gate, UPDATE)));
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let mut armed = interceptor.control().arm(command(Act::Hold(Side::Before)));
+    let asking = tokio::spawn(client(&interceptor, version).request(update(&interceptor, UPDATE)));
     let met = soon(armed.met()).await;
     assert_eq!((met.route.name.as_str(), met.side(), met.status), ("web-1", Side::Before, None));
     assert_eq!(met.body, r#"{"spec":{"replicas":4}}"#);
-    assert_eq!(gate.log().under_way("ns"), 1);
+    assert_eq!(interceptor.log().under_way("ns"), 1);
     assert!(server.watches.try_recv().is_err(), "the server has not seen it");
     met.pass();
     server.watch().await;
@@ -178,19 +178,23 @@ async fn a_held_request_shows_its_body_and_waits(#[case] version: Version) {
 #[tokio::test]
 async fn an_answer_is_lost_after_the_server_has_acted(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, version);
-    let mut armed = gate.control().arm(command(Act::Drop));
-    assert!(soon(client.request(update(&gate, UPDATE))).await.is_err());
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, version);
+    let mut armed = interceptor.control().arm(command(Act::Drop));
+    assert!(soon(client.request(update(&interceptor, UPDATE))).await.is_err());
     server.watch().await;
     assert_eq!(soon(armed.met()).await.status, Some(200));
-    assert_eq!(soon(client.request(update(&gate, UPDATE))).await.unwrap().status(), StatusCode::OK, "once is once");
+    assert_eq!(
+        soon(client.request(update(&interceptor, UPDATE))).await.unwrap().status(),
+        StatusCode::OK,
+        "once is once"
+    );
     server.watch().await;
-    assert_eq!(gate.log().drain().iter().map(|request| request.status).collect::<Vec<_>>()[0], Some(200));
+    assert_eq!(interceptor.log().drain().iter().map(|request| request.status).collect::<Vec<_>>()[0], Some(200));
 
     drop(armed);
-    let mut killed = gate.control().arm(command(Act::Hold(Side::After)));
-    let asking = tokio::spawn(client.request(update(&gate, UPDATE)));
+    let mut killed = interceptor.control().arm(command(Act::Hold(Side::After)));
+    let asking = tokio::spawn(client.request(update(&interceptor, UPDATE)));
     soon(killed.met()).await.cut();
     assert!(soon(asking).await.unwrap().is_err());
 }
@@ -198,12 +202,12 @@ async fn an_answer_is_lost_after_the_server_has_acted(#[case] version: Version) 
 #[tokio::test]
 async fn a_cut_connection_takes_its_watches_along() {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, Version::HTTP_2);
-    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, Version::HTTP_2);
+    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
     let _events = server.watch().await;
-    let _armed = gate.control().arm(command(Act::Cut(Side::Before)));
-    assert!(soon(client.request(update(&gate, UPDATE))).await.is_err());
+    let _armed = interceptor.control().arm(command(Act::Cut(Side::Before)));
+    assert!(soon(client.request(update(&interceptor, UPDATE))).await.is_err());
     assert!(soon(body.frame()).await.unwrap().is_err());
     assert!(server.watches.try_recv().is_err(), "the server has not seen the request");
 }
@@ -212,13 +216,13 @@ async fn a_cut_connection_takes_its_watches_along() {
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]
 #[tokio::test]
-async fn a_refusal_is_a_servers_and_the_canary_is_never_refused(#[case] version: Version) {
+async fn a_refusal_is_a_servers_and_the_probe_is_never_refused(#[case] version: Version) {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let client = client(&gate, version);
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let client = client(&interceptor, version);
     let always = Command { once: false, ..command(Act::Refuse(Refusal::TooMany)) };
-    let mut armed = gate.control().arm(always);
-    let response = soon(client.request(update(&gate, UPDATE))).await.unwrap();
+    let mut armed = interceptor.control().arm(always);
+    let response = soon(client.request(update(&interceptor, UPDATE))).await.unwrap();
     assert_eq!(
         (response.status(), &response.headers()["retry-after"]),
         (StatusCode::TOO_MANY_REQUESTS, &"1".parse().unwrap())
@@ -226,18 +230,18 @@ async fn a_refusal_is_a_servers_and_the_canary_is_never_refused(#[case] version:
     let status: Value = serde_json::from_slice(&response.collect().await.unwrap().to_bytes()).unwrap();
     assert_eq!((&status["kind"], &status["reason"]), (&"Status".into(), &"TooManyRequests".into()));
     assert_eq!(soon(armed.met()).await.route.name, "web-1");
-    let canary = "/apis/apps/v1/namespaces/canary/replicasets/web-1";
-    assert_eq!(soon(client.request(update(&gate, canary))).await.unwrap().status(), StatusCode::OK);
+    let probe = "/apis/apps/v1/namespaces/probe/replicasets/web-1";
+    assert_eq!(soon(client.request(update(&interceptor, probe))).await.unwrap().status(), StatusCode::OK);
     server.watch().await;
 }
 
 #[tokio::test]
 async fn a_request_that_is_late_still_comes() {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
+    let interceptor = Interceptor::start(&server.access).unwrap();
     let since = clock::instant();
-    let _armed = gate.control().arm(command(Act::Delay(Duration::from_millis(60))));
-    let response = soon(client(&gate, Version::HTTP_2).request(update(&gate, UPDATE))).await.unwrap();
+    let _armed = interceptor.control().arm(command(Act::Delay(Duration::from_millis(60))));
+    let response = soon(client(&interceptor, Version::HTTP_2).request(update(&interceptor, UPDATE))).await.unwrap();
     server.watch().await;
     assert_eq!(response.status(), StatusCode::OK);
     assert!(since.elapsed() >= Duration::from_millis(60));
@@ -247,10 +251,10 @@ async fn a_request_that_is_late_still_comes() {
 #[tokio::test]
 async fn a_list_is_as_old_as_it_is_told_to_be() {
     let mut server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    let control = gate.control();
-    let client = client(&gate, Version::HTTP_2);
-    let mut body = soon(client.request(get(&gate, WATCH))).await.unwrap().into_body();
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    let control = interceptor.control();
+    let client = client(&interceptor, Version::HTTP_2);
+    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
     let armed = control.arm_watch(watching(3, WatchAct::Old(2))).unwrap();
     for version in [12, 15, 20] {
@@ -262,8 +266,8 @@ async fn a_list_is_as_old_as_it_is_told_to_be() {
     assert_eq!((control.older("replicasets"), control.older("pods")), (Some(14), None));
     // A watch that would begin with all there is cannot begin in the past: its client lists.
     let anew = "/apis/apps/v1/replicasets?watch=true&sendInitialEvents=true";
-    assert_eq!(soon(client.request(get(&gate, anew))).await.unwrap().status(), StatusCode::UNPROCESSABLE_ENTITY);
-    soon(client.request(get(&gate, "/apis/apps/v1/replicasets?limit=500"))).await.unwrap();
+    assert_eq!(soon(client.request(get(&interceptor, anew))).await.unwrap().status(), StatusCode::UNPROCESSABLE_ENTITY);
+    soon(client.request(get(&interceptor, "/apis/apps/v1/replicasets?limit=500"))).await.unwrap();
     server.watch().await;
     assert_eq!(control.older("replicasets"), None, "one list is old");
     drop(armed);

@@ -1,6 +1,6 @@
 //! A watch towards the subject, as a body: frames as they come, or, while a command is about its kind, event by event.
 //!
-//! A watch is a row of lines, one JSON object each. A cluster-wide watch mixes namespaces, and the canary's events must
+//! A watch is a row of lines, one JSON object each. A cluster-wide watch mixes namespaces, and the probe's events must
 //! travel whatever is held: so events are told apart by their object's namespace. With no command in force frames are not looked into, but for
 //! the byte they end in: a command may come when half an event has passed.
 
@@ -42,8 +42,8 @@ enum End {
     Open,
     /// The server has ended it; what is kept still goes out.
     Server,
-    /// The gate has ended it.
-    Gate,
+    /// The interceptor has ended it.
+    Interceptor,
 }
 
 impl Events {
@@ -58,7 +58,7 @@ impl Events {
             if let Some(bytes) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
-            if self.end == End::Gate {
+            if self.end == End::Interceptor {
                 return Poll::Ready(None);
             }
             if self.kept.is_empty() && self.lines.is_whole() && self.control.leaves_watches_alone() {
@@ -135,7 +135,7 @@ impl Events {
                 EventFate::Twice => self.ready.extend([line.clone(), line]),
                 EventFate::Last => {
                     self.ready.extend([line, forgotten()]);
-                    self.end = End::Gate;
+                    self.end = End::Interceptor;
                     return;
                 }
             }

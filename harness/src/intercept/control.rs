@@ -1,4 +1,4 @@
-//! The gate's commands while they are in force: who waits, who is told, and what a watch may pass on.
+//! The interceptor's commands while they are in force: who waits, who is told, and what a watch may pass on.
 //!
 //! With no command set, a request asks one atomic number and goes on. All else is under one lock that is never held
 //! across a wait.
@@ -17,7 +17,7 @@ use super::command::{Command, Tally, WatchAct, WatchCommand};
 use super::met::{Met, Order};
 use super::{Route, Verb};
 
-/// The commands of one gate; clones share them.
+/// The commands of one interceptor; clones share them.
 #[derive(Debug, Clone)]
 pub struct Control(Arc<Shared>);
 
@@ -40,7 +40,7 @@ struct State {
     wakers: BTreeMap<u64, Waker>,
     /// Events that are kept back, by namespace.
     kept: BTreeMap<String, u64>,
-    /// Open watches that the gate cannot read, by resource.
+    /// Open watches that the interceptor cannot read, by resource.
     opaque: BTreeMap<String, u64>,
     /// Watches that ended while events were kept from them, by resource, and that nobody has made
     /// up for yet.
@@ -124,7 +124,7 @@ impl Control {
         Armed { control: self.clone(), id, met: meetings }
     }
 
-    /// Put a command about a kind's watch in force; `None` where the subject's watch of it is in a form that the gate does not read.
+    /// Put a command about a kind's watch in force; `None` where the subject's watch of it is in a form that the interceptor does not read.
     pub fn arm_watch(&self, command: WatchCommand) -> Option<ArmedWatch> {
         let mut state = self.state();
         if state.opaque.contains_key(&command.resource) {
@@ -231,7 +231,7 @@ impl Control {
         state.watches.values_mut().filter(|slot| slot.command.resource == resource).for_each(|slot| slot.older = None);
     }
 
-    /// A number for a new watch; one that the gate cannot read is noted.
+    /// A number for a new watch; one that the interceptor cannot read is noted.
     pub(super) fn open_watch(&self, resource: &str, readable: bool) -> u64 {
         let mut state = self.state();
         state.next += 1;
@@ -241,7 +241,7 @@ impl Control {
         state.next
     }
 
-    /// A watch that the gate could not read is over.
+    /// A watch that the interceptor could not read is over.
     pub(super) fn close_opaque(&self, resource: &str) {
         let mut state = self.state();
         let left = state.opaque.get(resource).map_or(0, |open| open.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! A request that a command is about, on both sides: the gate, which waits to be told what is to become of it, and whoever gave the
+//! A request that a command is about, on both sides: the interceptor, which waits to be told what is to become of it, and whoever gave the
 //! command.
 
 use hyper::body::Bytes;

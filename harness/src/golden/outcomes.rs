@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ShelfError, Stray, read};
+use super::{GoldenError, Stray, read};
 use crate::timeline::{Blessed, Timeline};
 
 /// What stands before an outcome's number in a file's name.
@@ -21,7 +21,7 @@ pub fn path(base: &Path, number: usize) -> PathBuf {
 ///
 /// # Errors
 /// When one of them is not readable.
-pub(super) fn blessed(base: &Path) -> Result<Option<Blessed>, ShelfError> {
+pub(super) fn blessed(base: &Path) -> Result<Option<Blessed>, GoldenError> {
     let Some(first) = read(base)? else { return Ok(None) };
     let mut others = Vec::new();
     while let Some(other) = read(&path(base, others.len() + 2))? {
@@ -34,10 +34,10 @@ pub(super) fn blessed(base: &Path) -> Result<Option<Blessed>, ShelfError> {
 ///
 /// # Errors
 /// When a file cannot be written or removed.
-pub fn write(base: &Path, blessed: &Blessed) -> Result<(), ShelfError> {
+pub fn write(base: &Path, blessed: &Blessed) -> Result<(), GoldenError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| ShelfError::File { path, source }
+        move |source| GoldenError::File { path, source }
     };
     for (number, outcome) in (1..).zip(blessed.outcomes()) {
         let path = path(base, number);
@@ -48,7 +48,7 @@ pub fn write(base: &Path, blessed: &Blessed) -> Result<(), ShelfError> {
         match std::fs::remove_file(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => break,
-            Err(source) => return Err(ShelfError::File { path, source }),
+            Err(source) => return Err(GoldenError::File { path, source }),
         }
     }
     Ok(())

@@ -1,13 +1,13 @@
-//! What the gate costs: the same requests without it, through it, and through it with a command in force that means none of
+//! What the interceptor costs: the same requests without it, through it, and through it with a command in force that means none of
 //! them. Measures and asserts nothing:
 //!
-//! `cargo test -p lockstep --lib gate_overhead -- --ignored --nocapture --test-threads 1`
+//! `cargo test -p lockstep --lib interceptor_overhead -- --ignored --nocapture --test-threads 1`
 
 use futures::future::join_all;
 
 use super::commands::{command, put};
 use super::*;
-use crate::gate::{Act, Refusal};
+use crate::intercept::{Act, Refusal};
 
 const REQUESTS: usize = 2000;
 const SIDE_BY_SIDE: usize = 16;
@@ -17,13 +17,13 @@ const SIDE_BY_SIDE: usize = 16;
 #[case(Version::HTTP_2)]
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures, and asserts nothing"]
-async fn gate_overhead(#[case] version: Version) {
+async fn interceptor_overhead(#[case] version: Version) {
     let server = Server::start().await;
-    let gate = Gate::start(&server.access).unwrap();
-    measure(version, "no gate", &server.access).await;
-    measure(version, "gate", &gate.access()).await;
-    let _armed = gate.control().arm(command(Act::Refuse(Refusal::Conflict)));
-    measure(version, "gate, a command in force", &gate.access()).await;
+    let interceptor = Interceptor::start(&server.access).unwrap();
+    measure(version, "no interceptor", &server.access).await;
+    measure(version, "interceptor", &interceptor.access()).await;
+    let _armed = interceptor.control().arm(command(Act::Refuse(Refusal::Conflict)));
+    measure(version, "interceptor, a command in force", &interceptor.access()).await;
 }
 
 async fn measure(version: Version, what: &str, access: &Access) {

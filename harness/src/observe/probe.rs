@@ -1,12 +1,12 @@
-//! The canary: a logical clock that stretches with load.
+//! The probe: a logical clock that stretches with load.
 //!
-//! In a namespace of the lab's own stands a Deployment. A flip makes its pod ready or unready and waits until that has travelled
+//! In a namespace of the test environment's own stands a Deployment. A flip makes its pod ready or unready and waits until that has travelled
 //! pod → ReplicaSet status → Deployment status: two legs, the first a ReplicaSet controller's, the second a Deployment controller's.
-//! Which of them is the subject's, and which the lab's, depends on what the subject brings. Watches are ordered per kind, so whatever the
+//! Which of them is the subject's, and which the test environment's, depends on what the subject brings. Watches are ordered per kind, so whatever the
 //! subject was sent before the flip it has been sent by then. Two such rounds in silence proved enough in every one of some four
 //! hundred measured runs; one was not.
 //!
-//! Beside it beats the lab's pulse, which no subject has a part in: a flip that does not travel while the lab answers is whoever's
+//! Beside it beats the test environment's pulse, which no subject has a part in: a flip that does not travel while the test environment answers is whoever's
 //! leg it stopped at.
 //!
 //! Before a subject runs, the same Deployment, and a ReplicaSet without an owner, are the proof that nobody else has the controllers
@@ -27,31 +27,31 @@ use crate::cluster::installation;
 use crate::controllers::{Controller, Controllers};
 use crate::recording::{Blame, Trouble};
 
-const DEPLOYMENT: &str = "canary";
+const DEPLOYMENT: &str = "probe";
 /// The ReplicaSet that must stay without pods while no subject runs.
 const BARE: &str = "bare";
 
 /// See the module.
-pub struct Canary {
+pub struct Probe {
     client: kube::Client,
     world: Arc<World>,
-    brought: Controllers,
+    under_test: Controllers,
     pulse: Pulse,
-    /// Since when a subject has had the canary's Deployment before it, and with it a reason for its
+    /// Since when a subject has had the probe's Deployment before it, and with it a reason for its
     /// first Event.
     asked: OnceLock<Instant>,
     pace: Pace,
-    /// The namespace that the canary lives in.
+    /// The namespace that the probe lives in.
     pub namespace: String,
 }
 
 /// How far a flip got before its time was up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The lab does not answer.
+    /// The test environment does not answer.
     Nowhere,
-    /// The lab answers, and the flip did not arrive.
-    Lab,
+    /// The test environment answers, and the flip did not arrive.
+    Environment,
     /// Through both legs.
     Subject,
 }
@@ -76,67 +76,67 @@ struct Sight {
     pod: Option<bool>,
 }
 
-impl Canary {
-    /// Make the canary and prove the lab: its half answers, and while no subject runs the Deployment stays without ReplicaSets,
+impl Probe {
+    /// Make the probe and prove the test environment: its half answers, and while no subject runs the Deployment stays without ReplicaSets,
     /// or the ReplicaSet without pods, for as long as there is reason to doubt that.
     ///
     /// # Errors
-    /// When the lab does not answer within the budget, or somebody's controller is on that the subject brings.
+    /// When the test environment does not answer within the budget, or somebody's controller is on that the subject brings.
     pub async fn prove(
         client: &kube::Client,
         world: &Arc<World>,
         namespace: &str,
-        brought: &Controllers,
+        under_test: &Controllers,
         budget: Duration,
         doubt: Duration,
     ) -> Result<Self, ObserveError> {
         world.follow(namespace);
-        let pulse = Pulse::new(client, world, namespace, brought);
+        let pulse = Pulse::new(client, world, namespace, under_test);
         let (client, world, namespace) = (client.clone(), Arc::clone(world), namespace.to_owned());
-        let (brought, asked, pace) = (brought.clone(), OnceLock::new(), Pace::default());
-        let canary = Self { client, world, brought, pulse, asked, pace, namespace };
-        let made = make_namespace(&canary.client, &canary.namespace, Some(installation())).await;
-        made.map_err(|e| ObserveError::Canary(Box::new(e)))?;
-        canary.create(Kind::Deployment, DEPLOYMENT).await?;
-        if canary.brought.has(Controller::ReplicaSet) {
-            canary.create(Kind::ReplicaSet, BARE).await?;
+        let (under_test, asked, pace) = (under_test.clone(), OnceLock::new(), Pace::default());
+        let probe = Self { client, world, under_test, pulse, asked, pace, namespace };
+        let made = make_namespace(&probe.client, &probe.namespace, Some(installation())).await;
+        made.map_err(|e| ObserveError::Probe(Box::new(e)))?;
+        probe.create(Kind::Deployment, DEPLOYMENT).await?;
+        if probe.under_test.has(Controller::ReplicaSet) {
+            probe.create(Kind::ReplicaSet, BARE).await?;
         }
-        canary.pulse.start().await?;
+        probe.pulse.start().await?;
         let since = clock::instant();
         for _ in 0..2 {
-            if !canary.pulse.beat(budget).await {
+            if !probe.pulse.beat(budget).await {
                 return Err(ObserveError::Proof(format!(
-                    "the lab's {} did not answer within {budget:?}: is a kube-controller-manager running on this cluster?",
-                    canary.pulse.whose()
+                    "the test environment's {} did not answer within {budget:?}: is a kube-controller-manager running on this cluster?",
+                    probe.pulse.whose()
                 )));
             }
         }
         // A stock controller that has just been started needs a moment to find its feet.
-        canary.world.until(doubt.saturating_sub(since.elapsed()), || canary.somebody_elses().is_some()).await;
-        if let Some(why) = canary.world.gap() {
+        probe.world.until(doubt.saturating_sub(since.elapsed()), || probe.somebody_elses().is_some()).await;
+        if let Some(why) = probe.world.gap() {
             return Err(ObserveError::Proof(why));
         }
-        match canary.somebody_elses() {
+        match probe.somebody_elses() {
             Some((controller, what)) => Err(ObserveError::Proof(format!(
                 "a {} is already on: it {what} before any subject ran; start kube-controller-manager with \
                  --controllers=*,-{controller}",
                 controller.title(),
             ))),
-            None => Ok(canary),
+            None => Ok(probe),
         }
     }
 
     /// What a controller that only the subject may bring has done, if there is one.
     fn somebody_elses(&self) -> Option<(Controller, String)> {
-        if let (true, Some(rs)) = (self.brought.has(Controller::Deployment), self.replica_set()) {
-            return Some((Controller::Deployment, format!("made ReplicaSet {} for the canary", rs.name)));
+        if let (true, Some(rs)) = (self.under_test.has(Controller::Deployment), self.replica_set()) {
+            return Some((Controller::Deployment, format!("made ReplicaSet {} for the probe", rs.name)));
         }
         let bare = self.world.get(Kind::ReplicaSet, &self.namespace, BARE)?;
         let pod = pod_of(&self.world, &self.namespace, bare.text("/metadata/uid"));
-        pod.map(|pod| (Controller::ReplicaSet, format!("made pod {} for the canary", pod.name)))
+        pod.map(|pod| (Controller::ReplicaSet, format!("made pod {} for the probe", pod.name)))
     }
 
-    /// Wait until the subject has taken the canary's Deployment up; false if it did not within the budget.
+    /// Wait until the subject has taken the probe's Deployment up; false if it did not within the budget.
     pub async fn taken_up(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> bool {
         self.asked.get_or_init(clock::instant);
         self.world
@@ -147,17 +147,17 @@ impl Canary {
             && !exited()
     }
 
-    /// Flip the pod's readiness and see how far that gets; no further than the lab once the subject has ended.
+    /// Flip the pod's readiness and see how far that gets; no further than the test environment once the subject has ended.
     pub async fn flip(&self, budget: Duration, exited: &(dyn Fn() -> bool + Sync)) -> Reach {
         self.world.until(budget, || exited() || self.pod().is_some() && self.deployment().is_some()).await;
         let (Some(pod), Some(deployment)) = (self.pod(), self.deployment()) else {
-            return self.reach_of_lab(Duration::from_secs(5)).await;
+            return self.reach_of_environment(Duration::from_secs(5)).await;
         };
         let since = clock::instant();
         // Away from what the far end says now: only then does an arrival prove a journey.
         let ready = deployment.int(READY) == 0;
         if set_ready(&self.client, &self.namespace, &pod.name, ready).await.is_err() {
-            return self.reach_of_lab(Duration::from_secs(5)).await;
+            return self.reach_of_environment(Duration::from_secs(5)).await;
         }
         let wanted = i64::from(ready);
         let travelled = |object: Option<Object>| object.is_some_and(|o| o.int(READY) == wanted);
@@ -166,7 +166,7 @@ impl Canary {
             self.pace.took(since.elapsed());
             Reach::Subject
         } else {
-            self.reach_of_lab(Duration::from_secs(5)).await
+            self.reach_of_environment(Duration::from_secs(5)).await
         }
     }
 
@@ -175,7 +175,7 @@ impl Canary {
         self.pace.silence()
     }
 
-    /// What is wrong about the canary when a flip did not travel although the lab answers, and whose leg that is.
+    /// What is wrong about the probe when a flip did not travel although the test environment answers, and whose leg that is.
     pub fn discrepancy(&self) -> Trouble {
         let sight = Sight {
             deployment: self.deployment().map(|it| it.int(READY)),
@@ -183,25 +183,25 @@ impl Canary {
             pod: self.pod().map(|pod| pod.ready()),
         };
         let (controller, what) = sight.stopped_at();
-        let why = format!("deployment/canary, in a namespace of its own, {what}");
+        let why = format!("deployment/probe, in a namespace of its own, {what}");
         Trouble { blame: self.whose(controller), why }
     }
 
-    /// Whether the lab's half alone answers; for telling whose fault a silence is.
-    pub async fn reach_of_lab(&self, budget: Duration) -> Reach {
-        if self.pulse.beat(budget).await { Reach::Lab } else { Reach::Nowhere }
+    /// Whether the test environment's controllers alone answers; for telling whose fault a silence is.
+    pub async fn reach_of_environment(&self, budget: Duration) -> Reach {
+        if self.pulse.beat(budget).await { Reach::Environment } else { Reach::Nowhere }
     }
 
-    /// What to say of a lab that does not answer.
-    pub fn dead_lab(&self) -> String {
-        format!("the lab's {} no longer answers", self.pulse.whose())
+    /// What to say of a test environment that does not answer.
+    pub fn dead_environment(&self) -> String {
+        format!("the test environment's {} no longer answers", self.pulse.whose())
     }
 
-    /// Make an event of the canary's own be published by each controller, and wait for them: events are written in order, so all
+    /// Make an event of the probe's own be published by each controller, and wait for them: events are written in order, so all
     /// earlier ones are there then. A new Deployment each time, because clients throttle events per object. What is wrong, if they
     /// do not come within the budget.
     ///
-    /// The canary itself is a reason for a first Event. A controller that has published none since
+    /// The probe itself is a reason for a first Event. A controller that has published none since
     /// it was started, for as long as the budget, is taken for one that never does, and is not
     /// waited for again until it publishes one.
     pub async fn await_event(
@@ -210,13 +210,14 @@ impl Canary {
         budget: Duration,
         exited: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), Trouble> {
-        let lab = |why: String| Trouble { blame: Blame::Lab, why };
+        let environment = |why: String| Trouble { blame: Blame::Environment, why };
         let missing = self.missing_event(&format!("event-{number}"), budget, exited).await;
-        let Some(Missing { controller, what, silent }) = missing.map_err(|error| lab(error.to_string()))? else {
+        let Some(Missing { controller, what, silent }) = missing.map_err(|error| environment(error.to_string()))?
+        else {
             return Ok(());
         };
-        if self.reach_of_lab(Duration::from_secs(5)).await == Reach::Nowhere {
-            return Err(lab(self.dead_lab()));
+        if self.reach_of_environment(Duration::from_secs(5)).await == Reach::Nowhere {
+            return Err(environment(self.dead_environment()));
         }
         let why = match silent {
             true => format!("published no Event {what}, nor any other in {budget:?} since it was started"),
@@ -224,7 +225,7 @@ impl Canary {
         };
         Err(match self.whose(controller) {
             Blame::Subject => Trouble { blame: Blame::Subject, why },
-            Blame::Lab => lab(format!("the lab's {} {why}", controller.title())),
+            Blame::Environment => environment(format!("the test environment's {} {why}", controller.title())),
         })
     }
 
@@ -250,7 +251,7 @@ impl Canary {
                 let of_set = &|found: &str| found.starts_with(&prefix);
                 of(Controller::ReplicaSet, "about making a new ReplicaSet's pod", of_set)
             };
-            deployment.or_else(|| self.brought.has(Controller::ReplicaSet).then(sets).flatten())
+            deployment.or_else(|| self.under_test.has(Controller::ReplicaSet).then(sets).flatten())
         };
         if missing().is_some_and(|missing| missing.silent && asked.elapsed() >= budget) {
             return Ok(missing());
@@ -268,7 +269,7 @@ impl Canary {
     }
 
     fn whose(&self, controller: Controller) -> Blame {
-        if self.brought.has(controller) { Blame::Subject } else { Blame::Lab }
+        if self.under_test.has(controller) { Blame::Subject } else { Blame::Environment }
     }
 
     fn deployment(&self) -> Option<Object> {
@@ -344,52 +345,52 @@ mod tests {
         assert!(what.contains(words), "{what}");
     }
 
-    /// A canary of a subject that has just been started, on a server that says yes to everything.
-    fn asking() -> Canary {
+    /// A probe of a subject that has just been started, on a server that says yes to everything.
+    fn asking() -> Probe {
         let yes = tower::service_fn(async |_: hyper::Request<kube::client::Body>| {
             let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}});
             Ok::<_, std::convert::Infallible>(hyper::Response::new(object.to_string().into_bytes().into()))
         });
-        let client = kube::Client::new::<_, kube::client::Body, _>(yes, "canary");
-        let (world, brought) = (Arc::new(World::default()), Controllers::from_iter([Controller::Deployment]));
-        world.follow("canary");
-        let pulse = Pulse::new(&client, &world, "canary", &brought);
-        let (asked, pace, namespace) = (OnceLock::new(), Pace::default(), "canary".to_owned());
-        let canary = Canary { client, world, brought, pulse, asked, pace, namespace };
-        canary.asked.get_or_init(clock::instant);
-        canary
+        let client = kube::Client::new::<_, kube::client::Body, _>(yes, "probe");
+        let (world, under_test) = (Arc::new(World::default()), Controllers::from_iter([Controller::Deployment]));
+        world.follow("probe");
+        let pulse = Pulse::new(&client, &world, "probe", &under_test);
+        let (asked, pace, namespace) = (OnceLock::new(), Pace::default(), "probe".to_owned());
+        let probe = Probe { client, world, under_test, pulse, asked, pace, namespace };
+        probe.asked.get_or_init(clock::instant);
+        probe
     }
 
-    async fn waited(canary: &Canary, name: &str) -> (Option<bool>, Duration) {
+    async fn waited(probe: &Probe, name: &str) -> (Option<bool>, Duration) {
         let (since, budget) = (clock::instant(), Duration::from_secs(20));
-        let missing = canary.missing_event(name, budget, &|| false).await.unwrap();
+        let missing = probe.missing_event(name, budget, &|| false).await.unwrap();
         (missing.map(|missing| missing.silent), since.elapsed())
     }
 
-    fn publish(canary: &Canary, name: &str) {
-        let event = json!({"metadata": {"name": name, "namespace": "canary", "resourceVersion": "1"},
+    fn publish(probe: &Probe, name: &str) {
+        let event = json!({"metadata": {"name": name, "namespace": "probe", "resourceVersion": "1"},
             "involvedObject": {"kind": "Deployment", "name": name}});
-        canary.world.deliver(Kind::Event, crate::recording::Change::Added, event);
+        probe.world.deliver(Kind::Event, crate::recording::Change::Added, event);
     }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_publishes_no_events_is_waited_for_once() {
-        let canary = asking();
+        let probe = asking();
         clock::pause(Duration::from_secs(15)).await;
-        let (silent, took) = waited(&canary, "event-0").await;
+        let (silent, took) = waited(&probe, "event-0").await;
         assert!(silent == Some(true) && took >= Duration::from_secs(5), "{silent:?} {took:?}");
-        assert!(took < Duration::from_secs(6), "the canary asked 15 s before: {took:?}");
-        assert_eq!(waited(&canary, "event-1").await, (Some(true), Duration::ZERO));
+        assert!(took < Duration::from_secs(6), "the probe asked 15 s before: {took:?}");
+        assert_eq!(waited(&probe, "event-1").await, (Some(true), Duration::ZERO));
         // It does publish them, if late: from now on it is waited for.
-        publish(&canary, "canary");
-        let (silent, took) = waited(&canary, "event-2").await;
+        publish(&probe, "probe");
+        let (silent, took) = waited(&probe, "event-2").await;
         assert!(silent == Some(false) && took >= Duration::from_secs(20), "{silent:?} {took:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_event_ends_the_wait_for_it() {
-        let canary = asking();
-        publish(&canary, "event-0");
-        assert_eq!(waited(&canary, "event-0").await.0, None);
+        let probe = asking();
+        publish(&probe, "event-0");
+        assert_eq!(waited(&probe, "event-0").await.0, None);
     }
 }

@@ -27,15 +27,15 @@ use crate::timeline::{Blessed, Timeline, TimelineError, digest_of_case};
 use crate::verdict;
 use crate::versions::{self, Minor};
 
-/// Blessed timelines by controller and server.
+/// Golden timelines by controller and server.
 #[derive(Debug, Clone, Default)]
-pub struct Shelf {
+pub struct GoldenTimelines {
     all: BTreeMap<Label, Blessed>,
 }
 
 /// Why a timeline cannot be had from its file.
 #[derive(Debug, thiserror::Error)]
-pub enum ShelfError {
+pub enum GoldenError {
     /// It is not a timeline.
     #[error("{}: {source}; bless it again", path.display())]
     Timeline {
@@ -54,24 +54,24 @@ pub enum ShelfError {
     },
 }
 
-impl Shelf {
+impl GoldenTimelines {
     /// All timelines of the case in this file.
     ///
     /// # Errors
     /// When one of them is not readable.
-    pub fn beside(case: &Path) -> Result<Self, ShelfError> {
-        let mut shelf = Self::default();
+    pub fn beside(case: &Path) -> Result<Self, GoldenError> {
+        let mut golden = Self::default();
         let stem = case.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = case.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let failed = |source| ShelfError::File { path: folder.to_owned(), source };
+        let failed = |source| GoldenError::File { path: folder.to_owned(), source };
         for entry in folder.read_dir().map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some((_, label)) = Label::parse(&name).filter(|(case, _)| *case == stem) {
-                shelf.all.extend(outcomes::blessed(&path)?.map(|blessed| (label, blessed)));
+                golden.all.extend(outcomes::blessed(&path)?.map(|blessed| (label, blessed)));
             }
         }
-        Ok(shelf)
+        Ok(golden)
     }
 
     /// What holds on a server, given as it calls itself: `kube-apiserver v1.33.13`.
@@ -81,22 +81,22 @@ impl Shelf {
 
     /// What the subject of a recording is held to: upstream's controllers to what they did themselves, everybody else to the default,
     /// or to upstream of the version `like`.
-    pub fn held_to(&self, header: &Header, like: Option<Minor>) -> Cow<'_, Self> {
+    pub fn applicable_to(&self, header: &Header, like: Option<Minor>) -> Cow<'_, Self> {
         let is_upstream = matches!(header.subject.name.split(':').next(), Some("upstream"));
         let own = Minor::of(&header.subject.version).filter(|_| is_upstream);
         match like.or(own).filter(|minor| !minor.is_default()) {
-            Some(minor) => Cow::Owned(self.by(minor, &header.brought)),
+            Some(minor) => Cow::Owned(self.by(minor, &header.under_test)),
             None => Cow::Borrowed(self),
         }
     }
 
     /// What controllers of another minor are held to: their own timelines where there are some, else the default ones as they tell them.
     #[must_use]
-    pub fn by(&self, minor: Minor, brought: &Controllers) -> Self {
+    pub fn by(&self, minor: Minor, under_test: &Controllers) -> Self {
         let own = |label: &Label| self.all.get(&Label { by: Some(minor), ..*label }).cloned();
         let mut all = BTreeMap::new();
         for (label, blessed) in self.all.iter().filter(|(label, _)| label.by.is_none()) {
-            let told = || blessed.map(|outcome| versions::as_told_by(outcome, minor, brought));
+            let told = || blessed.map(|outcome| versions::as_told_by(outcome, minor, under_test));
             // Recorded on the default server, it says more of these controllers than any other server's does.
             let theirs = own(label).or_else(|| own(&Label::default())).unwrap_or_else(told);
             all.insert(*label, theirs);
@@ -107,13 +107,13 @@ impl Shelf {
     /// What stands in for a timeline of its own of these controllers on this server; `None` where theirs is the default itself, or
     /// where that is not blessed yet.
     pub fn instead_of(&self, header: &Header) -> Option<Blessed> {
-        self.default_as(Label::of(&header.subject.version, &header.cluster.version), &header.brought)
+        self.default_as(Label::of(&header.subject.version, &header.cluster.version), &header.under_test)
     }
 
-    fn default_as(&self, label: Label, brought: &Controllers) -> Option<Blessed> {
+    fn default_as(&self, label: Label, under_test: &Controllers) -> Option<Blessed> {
         let default = self.all.get(&Label::default()).filter(|_| label != Label::default())?.clone();
         Some(match label.by {
-            Some(minor) => default.map(|outcome| versions::as_told_by(outcome, minor, brought)),
+            Some(minor) => default.map(|outcome| versions::as_told_by(outcome, minor, under_test)),
             None => default,
         })
     }
@@ -217,27 +217,28 @@ impl fmt::Display for Stray {
 ///
 /// # Errors
 /// When a file or folder cannot be read.
-pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, ShelfError> {
+pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, GoldenError> {
     let mut strays = Vec::new();
     for case in cases {
-        let text = std::fs::read(case).map_err(|source| ShelfError::File { path: case.clone(), source })?;
+        let text = std::fs::read(case).map_err(|source| GoldenError::File { path: case.clone(), source })?;
         let text = String::from_utf8_lossy(&text);
         let digest = digest_of_case(&text);
         let several = case::rules("", &text).is_ok_and(|(_, expectation)| expectation == Expectation::Outcomes);
-        match Shelf::beside(case) {
-            Err(ShelfError::Timeline { path, source }) => strays.push(Stray::Unreadable(path, source.to_string())),
+        match GoldenTimelines::beside(case) {
+            Err(GoldenError::Timeline { path, source }) => strays.push(Stray::Unreadable(path, source.to_string())),
             Err(error) => return Err(error),
-            Ok(shelf) if shelf.is_empty() => strays.push(Stray::Unblessed(case.clone())),
-            Ok(shelf) => {
-                let brought = case::load(case).map(|case| case.controllers).unwrap_or_default();
-                for (label, blessed) in &shelf.all {
+            Ok(golden) if golden.is_empty() => strays.push(Stray::Unblessed(case.clone())),
+            Ok(golden) => {
+                let under_test = case::load(case).map(|case| case.controllers).unwrap_or_default();
+                for (label, blessed) in &golden.all {
                     let base = label.beside(case);
                     let files = || outcomes::files(&base, blessed);
                     let stale = files().filter(|(_, it)| it.case.as_ref().is_some_and(|then| *then != digest));
                     let stale: Vec<_> = stale.map(|(path, _)| Stray::Stale(path, case.clone())).collect();
                     let is_fresh = stale.is_empty();
                     strays.extend(stale);
-                    if is_fresh && shelf.default_as(*label, &brought).is_some_and(|already| is_said(&already, blessed))
+                    if is_fresh
+                        && golden.default_as(*label, &under_test).is_some_and(|already| is_said(&already, blessed))
                     {
                         strays.push(Stray::Superfluous(base.clone(), Label::default().beside(case)));
                     }
@@ -254,10 +255,10 @@ pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, ShelfError> {
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn orphans(folder: &Path) -> Result<Vec<Stray>, ShelfError> {
+pub fn orphans(folder: &Path) -> Result<Vec<Stray>, GoldenError> {
     let mut strays = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-        let entry = entry.map_err(|error| ShelfError::File { path: folder.to_owned(), source: error.into() })?;
+        let entry = entry.map_err(|error| GoldenError::File { path: folder.to_owned(), source: error.into() })?;
         let path = entry.into_path();
         let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
         match extension.as_str() {
@@ -276,14 +277,14 @@ fn has_case(timeline: &Path) -> bool {
     Label::parse(&name).is_some_and(|(case, _)| EXTENSIONS.into_iter().any(|extension| is_case(case, extension)))
 }
 
-fn read(path: &Path) -> Result<Option<Timeline>, ShelfError> {
+fn read(path: &Path) -> Result<Option<Timeline>, GoldenError> {
     match std::fs::read_to_string(path) {
         Ok(text) => {
             let read = Timeline::parse(&text).map(|timeline| Some(timeline.plain()));
-            read.map_err(|source| ShelfError::Timeline { path: path.to_owned(), source })
+            read.map_err(|source| GoldenError::Timeline { path: path.to_owned(), source })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(ShelfError::File { path: path.to_owned(), source }),
+        Err(source) => Err(GoldenError::File { path: path.to_owned(), source }),
     }
 }
 
@@ -299,12 +300,12 @@ mod tests {
     fn a_servers_own_timeline_goes_first() {
         let folder = tempfile::tempdir().unwrap();
         let case = folder.path().join("a.yaml");
-        assert!(Shelf::beside(&case).unwrap().is_empty());
+        assert!(GoldenTimelines::beside(&case).unwrap().is_empty());
         std::fs::write(path(&case, "", "kube-apiserver v1.36.3"), ONE).unwrap();
         std::fs::write(path(&case, "", "kube-apiserver v1.33.13"), ONE.replace("app:1", "app:0")).unwrap();
         std::fs::write(folder.path().join("another.on-v1.33.timeline"), "none of this case's").unwrap();
-        let shelf = Shelf::beside(&case).unwrap();
-        let image = |server: &str| shelf.for_server(server).unwrap().first().steps[0].label.contains("image=app:0");
+        let golden = GoldenTimelines::beside(&case).unwrap();
+        let image = |server: &str| golden.for_server(server).unwrap().first().steps[0].label.contains("image=app:0");
         assert!(image("kube-apiserver v1.33.1, real pods"));
         assert!(!image("kube-apiserver v1.36.3") && !image("kube-apiserver v1.35.0"));
     }
@@ -326,11 +327,11 @@ mod tests {
         std::fs::write(path(&case, now, here), ONE).unwrap();
         std::fs::write(path(&case, now, there), ONE.replace("app:1", "app:0")).unwrap();
         std::fs::write(path(&case, old, here), ONE.replace("app:1", "app:15")).unwrap();
-        let shelf = Shelf::beside(&case).unwrap();
-        assert_eq!(shelf.minors().collect::<Vec<_>>(), [Minor::new(15)]);
+        let golden = GoldenTimelines::beside(&case).unwrap();
+        assert_eq!(golden.minors().collect::<Vec<_>>(), [Minor::new(15)]);
         let held = |name, version, server, like: Option<u32>| {
             let timeline =
-                shelf.held_to(&header(name, version, server), like.map(Minor::new)).for_server(server).cloned();
+                golden.applicable_to(&header(name, version, server), like.map(Minor::new)).for_server(server).cloned();
             let timeline = timeline.unwrap().first().to_string();
             let image = timeline.split("image=").nth(1).unwrap().split([' ', ';']).next().unwrap().to_owned();
             (image, timeline.contains("to 3 from 0") || timeline.contains("rs1 to 3\""))
@@ -424,8 +425,8 @@ mod tests {
             let timeline = blessed.first();
             let from = timeline.provenance.as_ref().unwrap();
             assert_eq!(Label::of(&from.controller, &from.server), label, "{name}");
-            let brought = case::load(&case).unwrap().controllers;
-            let already = Shelf::beside(&case).unwrap().default_as(label, &brought).unwrap();
+            let under_test = case::load(&case).unwrap().controllers;
+            let already = GoldenTimelines::beside(&case).unwrap().default_as(label, &under_test).unwrap();
             assert_eq!(already.first().case, timeline.case, "{name} is of another version of its case");
             assert!(!is_said(&already, &blessed), "{name} says what the default one says");
             by.extend(label.by);
@@ -438,7 +439,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let case = folder.path().join("a.yaml");
         std::fs::write(case.with_extension("on-v1.33.timeline"), "nonsense").unwrap();
-        let error = Shelf::beside(&case).unwrap_err().to_string();
+        let error = GoldenTimelines::beside(&case).unwrap_err().to_string();
         assert!(error.contains("a.on-v1.33.timeline") && error.contains("bless it again"), "{error}");
     }
 }

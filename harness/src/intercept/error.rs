@@ -1,21 +1,21 @@
 use std::net::IpAddr;
 
-/// Why there is no gate.
+/// Why there is no interceptor.
 #[derive(Debug, thiserror::Error)]
-pub enum GateError {
-    /// The gate has nowhere to listen.
-    #[error("the gate cannot listen on {host}: {source}")]
+pub enum InterceptorError {
+    /// The interceptor has nowhere to listen.
+    #[error("the interceptor cannot listen on {host}: {source}")]
     Listen {
         /// The address.
         host: IpAddr,
         /// What the system says.
         source: std::io::Error,
     },
-    /// The gate has no certificate of its own.
-    #[error("the gate's certificate: {0}")]
+    /// The interceptor has no certificate of its own.
+    #[error("the interceptor's certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// The TLS library refuses a certificate or a key.
-    #[error("the gate's TLS: {0}")]
+    #[error("the interceptor's TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The cluster's CA is not a PEM certificate.
     #[error("the cluster's CA is no certificate: {0}")]

@@ -1,7 +1,7 @@
-//! The gate: the only way from a controller under test to the API server.
+//! The interceptor: the only way from a controller under test to the API server.
 //!
 //! A small TLS reverse proxy on loopback, in this process; for a subject that runs as pods, on the address at which their node
-//! reaches this machine. The subject gets a kubeconfig that names the gate and the gate's own authority, or its pods the like of it; the gate passes on everything and writes down who asked for what
+//! reaches this machine. The subject gets a kubeconfig that names the interceptor and the interceptor's own authority, or its pods the like of it; the interceptor passes on everything and writes down who asked for what
 //! and what came back. It therefore knows, in any language and on any cluster, which writes are the
 //! subject's.
 //!
@@ -25,7 +25,7 @@
 //! subject. Every request comes through one function, `Passage::pass`, which has four moments:
 //!
 //! 1. *arrived*: the request is understood ([`Route`]) and nobody has seen it. Here it is held, delayed, refused with an
-//!    answer of the gate's own, or cut off. A hold is in place **before** the request goes to the server (measured: after
+//!    answer of the interceptor's own, or cut off. A hold is in place **before** the request goes to the server (measured: after
 //!    it, the event overtakes).
 //! 2. *answered*: the server has acted and its status is known, the subject knows nothing. Here the
 //!    answer is withheld or lost, and the subject killed between its write and the answer.
@@ -34,7 +34,7 @@
 //! 4. *finished*: the body is through or somebody went away. The log has the request then; a watch it has
 //!    since the moment *answered*, as it ends only when its client does.
 //!
-//! Commands are about one namespace, the case's, always; the canary passes whatever is held. A hold works on a kind, not on a
+//! Commands are about one namespace, the case's, always; the probe passes whatever is held. A hold works on a kind, not on a
 //! connection: a list or a new watch of a held kind waits until the hold ends, and a watch that would go on where one
 //! with held events broke off is told that its place is forgotten. A GET of one object is no cache and passes.
 //!
@@ -57,8 +57,8 @@ mod tests;
 
 pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 pub use control::{Armed, ArmedWatch, Control};
-pub use error::GateError;
+pub use error::InterceptorError;
 pub use kube_apiserver_sim::{Route, Verb};
-pub use log::{Connections, GateLog, GateRequest};
+pub use log::{Connections, InterceptedRequest, InterceptorLog};
 pub use met::Met;
-pub use server::Gate;
+pub use server::Interceptor;

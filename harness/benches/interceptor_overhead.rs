@@ -1,8 +1,8 @@
-//! What the gate costs on a whole case: the same case on one control plane, with upstream's controller through the gate and past it, by
+//! What the interceptor costs on a whole case: the same case on one control plane, with upstream's controller through the interceptor and past it, by
 //! turns. It measures, and judges only that the runs came to their end.
 //!
 //! ```text
-//! LOCKSTEP_BIN=… cargo bench --package lockstep --bench gate_overhead
+//! LOCKSTEP_BIN=… cargo bench --package lockstep --bench interceptor_overhead
 //! ```
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use lockstep::case;
 use lockstep::cluster::{self, DEFAULT_VERSION, Plan};
 use lockstep::recording::Entry;
-use lockstep::runner::{Lab, Seat, SeatOptions};
+use lockstep::runner::{Environment, Session, SessionOptions};
 use lockstep::{clock, supervise};
 
 const CASE: &str = "../cases/rolling/quarter-on-ten.yaml";
@@ -31,9 +31,9 @@ fn both() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let without = "deployment".parse()?;
-        let lab = Lab::open(cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?).await?;
-        let measured = measure(&lab).await;
-        lab.close().await;
+        let environment = Environment::open(cluster::boot(&Plan::new(DEFAULT_VERSION).without(without)).await?).await?;
+        let measured = measure(&environment).await;
+        environment.close().await;
         measured
     })
 }
@@ -45,23 +45,24 @@ struct Side {
     plays: Vec<u64>,
     /// Milliseconds that each settling took: from the step to the proof that nothing more will happen.
     settlings: Vec<u64>,
-    /// Requests that were seen, if there was a gate to see them.
+    /// Requests that were seen, if there was an interceptor to see them.
     requests: usize,
 }
 
-async fn measure(lab: &Lab) -> Result<(), Box<dyn std::error::Error>> {
+async fn measure(environment: &Environment) -> Result<(), Box<dyn std::error::Error>> {
     let case = case::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
     let spec = "upstream".parse().map_err(|error| format!("{error}"))?;
     let mut sides = [Side::default(), Side::default()];
     for round in 0..ROUNDS {
         let first = usize::from(round % 2 == 1);
         for which in [first, 1 - first] {
-            let options = SeatOptions { budget: BUDGET, past_the_gate: which == 1, ..SeatOptions::default() };
-            let seat = Seat::take(lab, &spec, &options).await?;
-            seat.play(&case).await;
+            let options =
+                SessionOptions { budget: BUDGET, bypass_interceptor: which == 1, ..SessionOptions::default() };
+            let session = Session::take(environment, &spec, &options).await?;
+            session.play(&case).await;
             for _ in 0..PLAYS {
                 let began = clock::instant();
-                let recording = seat.play(&case).await;
+                let recording = session.play(&case).await;
                 sides[which].plays.push(clock::millis_since(began));
                 if !recording.end.as_ref().is_some_and(|end| end.completed) {
                     return Err("a play did not come to its end".into());
@@ -74,12 +75,12 @@ async fn measure(lab: &Lab) -> Result<(), Box<dyn std::error::Error>> {
                     }
                 }
             }
-            seat.leave().await;
+            session.leave().await;
         }
     }
-    let [gate, none] = &mut sides;
-    let each = gate.requests / gate.plays.len();
-    for (title, side) in [("no gate", &mut *none), ("gate", &mut *gate)] {
+    let [interceptor, none] = &mut sides;
+    let each = interceptor.requests / interceptor.plays.len();
+    for (title, side) in [("no interceptor", &mut *none), ("interceptor", &mut *interceptor)] {
         let (half, most) = (at(&mut side.plays, 50), at(&mut side.plays, 99));
         let (settled, slowest) = (at(&mut side.settlings, 50), at(&mut side.settlings, 99));
         let rate = u64::try_from(each)? * 1000 / half.max(1);
@@ -88,8 +89,8 @@ async fn measure(lab: &Lab) -> Result<(), Box<dyn std::error::Error>> {
             side.plays.len()
         );
     }
-    let (with, without) = (at(&mut gate.plays, 50), at(&mut none.plays, 50));
-    eprintln!("with the gate a play takes {}% of what it takes without", with * 100 / without.max(1));
+    let (with, without) = (at(&mut interceptor.plays, 50), at(&mut none.plays, 50));
+    eprintln!("with the interceptor a play takes {}% of what it takes without", with * 100 / without.max(1));
     Ok(())
 }
 

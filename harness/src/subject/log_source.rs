@@ -20,7 +20,7 @@ const LONGEST: usize = 300;
 
 /// Where a subject's output is: from its start on, or from a certain moment on.
 #[derive(Clone)]
-pub struct Voice(Source);
+pub struct LogSource(Source);
 
 #[derive(Clone)]
 enum Source {
@@ -37,7 +37,7 @@ enum Source {
     Said(String),
 }
 
-impl Voice {
+impl LogSource {
     /// What a program whose output begins at a place in this file has printed at its start, and from now on.
     pub(super) fn of_file(path: &Path, begin: u64) -> Self {
         let from = path.metadata().map_or(0, |file| file.len());
@@ -50,7 +50,7 @@ impl Voice {
     }
 
     /// What it said at its start and has said since, or the end of that; empty if that cannot be had.
-    pub async fn said(&self) -> String {
+    pub async fn read(&self) -> String {
         match &self.0 {
             Source::File { path, begin, from } => {
                 head(path, *begin, *from).unwrap_or_default() + &tail(path, *from).unwrap_or_default()
@@ -80,11 +80,11 @@ impl Voice {
 
     /// What it has said until now; what it says later does not belong to it.
     pub async fn until_now(&self) -> Self {
-        Self(Source::Said(self.said().await))
+        Self(Source::Said(self.read().await))
     }
 }
 
-impl std::fmt::Debug for Voice {
+impl std::fmt::Debug for LogSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Voice").finish_non_exhaustive()
     }
@@ -140,13 +140,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output.log");
         std::fs::write(&path, "before\n").unwrap();
-        let voice = Voice::of_file(&path, 7);
-        assert_eq!(voice.said().await, "");
+        let log_source = LogSource::of_file(&path, 7);
+        assert_eq!(log_source.read().await, "");
         std::fs::write(&path, "before\nafter\n").unwrap();
-        assert_eq!(voice.said().await, "after\n");
-        let until_now = voice.until_now().await;
+        assert_eq!(log_source.read().await, "after\n");
+        let until_now = log_source.until_now().await;
         std::fs::write(&path, "before\nafter\nlater\n").unwrap();
-        assert_eq!([until_now.said().await, voice.said().await], ["after\n", "after\nlater\n"]);
+        assert_eq!([until_now.read().await, log_source.read().await], ["after\n", "after\nlater\n"]);
     }
 
     #[test]
@@ -157,17 +157,17 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_no_file_has_said_nothing() {
-        assert_eq!(Voice::of_file(Path::new("/nowhere/output.log"), 0).said().await, "");
+        assert_eq!(LogSource::of_file(Path::new("/nowhere/output.log"), 0).read().await, "");
     }
 
     #[tokio::test]
     async fn of_much_the_end_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("output.log");
-        let voice = Voice::of_file(&path, 0);
+        let log_source = LogSource::of_file(&path, 0);
         let line = "x".repeat(1023) + "\n";
         std::fs::write(&path, line.repeat(5 << 10) + "last").unwrap();
-        let said = voice.said().await;
+        let said = log_source.read().await;
         assert_eq!(said.len() as u64, MOST);
         assert!(said.ends_with("last"));
     }
@@ -179,14 +179,14 @@ mod tests {
         let path = folder.path().join("output.log");
         let lines = |count: usize| (0..count).map(|line| format!("line {line}\n")).collect::<String>();
         std::fs::write(&path, format!("an earlier run's\n{}", lines(20))).unwrap();
-        let voice = Voice::of_file(&path, 17);
-        assert_eq!(voice.said().await, lines(20));
+        let log_source = LogSource::of_file(&path, 17);
+        assert_eq!(log_source.read().await, lines(20));
         std::fs::write(&path, format!("an earlier run's\n{}{}", lines(20), "now\n\n")).unwrap();
-        assert_eq!(voice.said().await, lines(20) + "now\n\n");
-        let last = voice.last_lines().await;
+        assert_eq!(log_source.read().await, lines(20) + "now\n\n");
+        let last = log_source.last_lines().await;
         assert_eq!((last.len(), last.first().unwrap().as_str(), last.last().unwrap().as_str()), (10, "line 11", "now"));
         let much = "x".repeat(usize::try_from(HEAD).unwrap());
         std::fs::write(&path, format!("{much}left out\n")).unwrap();
-        assert_eq!(Voice::of_file(&path, 0).said().await, format!("{much}\n{BREAK}\n"));
+        assert_eq!(LogSource::of_file(&path, 0).read().await, format!("{much}\n{BREAK}\n"));
     }
 }

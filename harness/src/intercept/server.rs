@@ -1,4 +1,4 @@
-//! The gate's own side: sockets, TLS, and a task for each connection.
+//! The interceptor's own side: sockets, TLS, and a task for each connection.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::body;
 use super::passage::{Outgoing, Passage, Upstream};
-use super::{Control, GateError, GateLog};
+use super::{Control, InterceptorError, InterceptorLog};
 use crate::clock;
 use crate::cluster::{Access, Authority, Credential, kubeconfig};
 
@@ -34,49 +34,49 @@ const STREAM_WINDOW: u32 = 16 << 20;
 
 /// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its way.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Interceptor {
     /// `None`: it listens nowhere, and the subject is handed a client.
     inside: Option<Arc<Passage>>,
     address: SocketAddr,
     url: String,
     ca_pem: String,
     token: String,
-    log: GateLog,
+    log: InterceptorLog,
     control: Control,
     task: Option<AbortHandle>,
 }
 
-impl Gate {
-    /// Open a gate to this cluster, on a free port of loopback. To be called inside of a tokio runtime, which it lives on.
+impl Interceptor {
+    /// Open an interceptor to this cluster, on a free port of loopback. To be called inside of a tokio runtime, which it lives on.
     ///
     /// # Errors
-    /// See [`GateError`].
-    pub fn start(access: &Access) -> Result<Self, GateError> {
+    /// See [`InterceptorError`].
+    pub fn start(access: &Access) -> Result<Self, InterceptorError> {
         Self::start_at(access, Ipv4Addr::LOCALHOST.into())
     }
 
     /// The same on another address of this machine's, for a subject that cannot reach loopback. Whoever reaches it needs a token of
-    /// his own: the gate has none to give.
+    /// his own: the interceptor has none to give.
     ///
     /// # Errors
-    /// See [`GateError`].
-    pub fn start_at(access: &Access, host: IpAddr) -> Result<Self, GateError> {
-        let (log, control) = (GateLog::new(), Control::new());
+    /// See [`InterceptorError`].
+    pub fn start_at(access: &Access, host: IpAddr) -> Result<Self, InterceptorError> {
+        let (log, control) = (InterceptorLog::new(), Control::new());
         let (server, base) = target(access)?;
         let upstream = Upstream::Wire { server, base, client: Box::new(upstream(access)?) };
         let passage = Arc::new(Passage { upstream, log: log.clone(), control: control.clone() });
-        let own = Authority::new("lockstep gate", clock::now())?.speaking_for(&[host.to_string()]);
+        let own = Authority::new("lockstep interceptor", clock::now())?.speaking_for(&[host.to_string()]);
         let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
-        let (listener, address) = listen(host).map_err(|source| GateError::Listen { host, source })?;
+        let (listener, address) = listen(host).map_err(|source| InterceptorError::Listen { host, source })?;
         let url = format!("https://{address}");
         let task = Some(tokio::spawn(accept(listener, tls, passage)).abort_handle());
         let token = access.subject_token.clone();
         Ok(Self { inside: None, address, url, ca_pem: own.pem(), token, log, control, task })
     }
 
-    /// A gate to a cluster in this process, on no socket: [`Gate::client`] is the way through.
+    /// An interceptor to a cluster in this process, on no socket: [`Interceptor::client`] is the way through.
     pub fn inside(server: ApiServer) -> Self {
-        let (log, control) = (GateLog::new(), Control::new());
+        let (log, control) = (InterceptorLog::new(), Control::new());
         let upstream = Upstream::Inside(server);
         let passage = Arc::new(Passage { upstream, log: log.clone(), control: control.clone() });
         let address = SocketAddr::from(([0, 0, 0, 0], 0));
@@ -93,7 +93,7 @@ impl Gate {
         }
     }
 
-    /// The subject's client, where the gate is in this process with it.
+    /// The subject's client, where the interceptor is in this process with it.
     pub fn client(&self) -> Option<kube::Client> {
         self.inside.clone().map(super::inside::client)
     }
@@ -113,12 +113,12 @@ impl Gate {
         &self.url
     }
 
-    /// A kubeconfig file, YAML, that leads the subject through this gate.
+    /// A kubeconfig file, YAML, that leads the subject through this interceptor.
     pub fn kubeconfig(&self) -> String {
         kubeconfig(&self.url, &self.ca_pem, &self.token)
     }
 
-    /// How to reach the cluster through this gate; the admin's credential is not in it.
+    /// How to reach the cluster through this interceptor; the admin's credential is not in it.
     pub fn access(&self) -> Access {
         Access {
             server: self.url.clone(),
@@ -130,7 +130,7 @@ impl Gate {
     }
 
     /// What passed.
-    pub fn log(&self) -> &GateLog {
+    pub fn log(&self) -> &InterceptorLog {
         &self.log
     }
 
@@ -140,7 +140,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for Interceptor {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -166,7 +166,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, passage: Arc<Passage>) 
                 }
                 // Out of file descriptors, mostly: others will be closed meanwhile.
                 Err(error) => {
-                    tracing::warn!(%error, "the gate cannot take a connection");
+                    tracing::warn!(%error, "the interceptor cannot take a connection");
                     clock::pause(std::time::Duration::from_millis(50)).await;
                 }
             },
@@ -195,7 +195,7 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
     tokio::select! {
         ended = server.serve_connection(TokioIo::new(stream), service) => {
             if let Err(error) = ended {
-                tracing::debug!(error, "a connection through the gate ended early");
+                tracing::debug!(error, "a connection through the interceptor ended early");
             }
         }
         () = cut.notified() => {}
@@ -203,20 +203,20 @@ async fn serve(socket: TcpStream, tls: TlsAcceptor, passage: Arc<Passage>) {
 }
 
 /// Where the server listens, and what its paths begin with.
-fn target(access: &Access) -> Result<(hyper::http::uri::Authority, String), GateError> {
+fn target(access: &Access) -> Result<(hyper::http::uri::Authority, String), InterceptorError> {
     let uri = access.server.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
     let found = uri.and_then(|uri| Some((uri.authority().cloned()?, uri.path().trim_end_matches('/').to_owned())));
-    found.ok_or_else(|| GateError::Address(access.server.clone()))
+    found.ok_or_else(|| InterceptorError::Address(access.server.clone()))
 }
 
 /// A client without time-outs that trusts this cluster's CAs alone.
-fn upstream(access: &Access) -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>, GateError> {
+fn upstream(access: &Access) -> Result<Client<HttpsConnector<HttpConnector>, Outgoing>, InterceptorError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     let mut tls = HttpsConnectorBuilder::new().with_tls_config(client_config(access)?).https_only();
     if let Some(name) = &access.server_name {
-        let fixed = ServerName::try_from(name.clone()).map_err(|_| GateError::Address(name.clone()))?;
+        let fixed = ServerName::try_from(name.clone()).map_err(|_| InterceptorError::Address(name.clone()))?;
         tls = tls.with_server_name_resolver(FixedServerNameResolver::new(fixed));
     }
     Ok(Client::builder(TokioExecutor::new())
@@ -225,10 +225,10 @@ fn upstream(access: &Access) -> Result<Client<HttpsConnector<HttpConnector>, Out
         .build(tls.enable_all_versions().wrap_connector(tcp)))
 }
 
-pub(super) fn client_config(access: &Access) -> Result<ClientConfig, GateError> {
+pub(super) fn client_config(access: &Access) -> Result<ClientConfig, InterceptorError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(access.ca_pem.as_bytes()) {
-        roots.add(certificate.map_err(|error| GateError::Ca(error.to_string()))?)?;
+        roots.add(certificate.map_err(|error| InterceptorError::Ca(error.to_string()))?)?;
     }
     Ok(ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
@@ -236,8 +236,8 @@ pub(super) fn client_config(access: &Access) -> Result<ClientConfig, GateError> 
         .with_no_client_auth())
 }
 
-pub(super) fn server_config(own: &Authority) -> Result<ServerConfig, GateError> {
-    Ok(own.server("lockstep gate")?.server_config()?)
+pub(super) fn server_config(own: &Authority) -> Result<ServerConfig, InterceptorError> {
+    Ok(own.server("lockstep interceptor")?.server_config()?)
 }
 
 fn provider() -> Arc<CryptoProvider> {

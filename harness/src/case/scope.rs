@@ -11,9 +11,9 @@ use super::tree::{Kind, Node};
 /// Kinds that a controller can have something to do with.
 const WORKLOADS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"];
 
-/// The cast of one case.
+/// The scope of one case.
 #[derive(Debug, Default)]
-pub(super) struct Cast {
+pub(super) struct Scope {
     /// Every Deployment that some step makes.
     deployments: BTreeSet<String>,
     /// Every ReplicaSet that some step makes.
@@ -32,12 +32,12 @@ pub(super) struct Cast {
     pub(super) retemplated: bool,
 }
 
-impl Cast {
+impl Scope {
     /// Look through all steps for the objects that they make.
     pub(super) fn of(lists: &[Option<&Node>]) -> Self {
-        let mut cast = Self::default();
-        lists.iter().flatten().for_each(|list| cast.look_through(list));
-        cast
+        let mut scope = Self::default();
+        lists.iter().flatten().for_each(|list| scope.look_through(list));
+        scope
     }
 
     fn look_through(&mut self, list: &Node) {

@@ -19,7 +19,7 @@ use super::answer::Answer;
 use super::body::{Stream, stream};
 use super::command::{Act, Refusal, Side, status_body};
 use super::control::Control;
-use super::log::{GateLog, Ticket};
+use super::log::{InterceptorLog, Ticket};
 use super::met::Fate;
 use super::refusal;
 use super::{Route, Verb};
@@ -46,7 +46,7 @@ pub(super) enum Upstream {
 
 /// The request gets no answer: in HTTP/1.1 its connection ends, in HTTP/2 its stream.
 #[derive(Debug, thiserror::Error)]
-#[error("cut off by lockstep's gate")]
+#[error("cut off by lockstep's interceptor")]
 pub(super) struct Cut;
 
 /// What every connection of the subject's shares.
@@ -55,7 +55,7 @@ pub(super) struct Passage {
     /// The way to the server.
     pub(super) upstream: Upstream,
     /// What is written down.
-    pub(super) log: GateLog,
+    pub(super) log: InterceptorLog,
     /// What is done to some of it.
     pub(super) control: Control,
 }
@@ -234,7 +234,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// 502, in the form in which the API server itself reports errors.
 fn unreachable_server(error: &dyn std::error::Error, ticket: Ticket) -> Response<Answer> {
     let code = StatusCode::BAD_GATEWAY;
-    let message = format!("lockstep's gate cannot reach the API server: {}", chain(error));
+    let message = format!("lockstep's interceptor cannot reach the API server: {}", chain(error));
     words(code, &status_body("ServiceUnavailable", &message, code, None), ticket)
 }
 
@@ -247,7 +247,7 @@ fn refuse(refusal: Refusal, route: &Route, ticket: Ticket) -> Response<Answer> {
     response
 }
 
-/// The gate's own answer.
+/// The interceptor's own answer.
 fn words(code: StatusCode, status: &Value, mut ticket: Ticket) -> Response<Answer> {
     ticket.answered(code.as_u16());
     if let Some(message) = refusal::message_of(status) {

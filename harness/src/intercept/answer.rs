@@ -11,7 +11,7 @@ use super::events::Events;
 use super::log::Ticket;
 use super::refusal::Refusal;
 
-/// The body of an answer: the server's, frame by frame, or the gate's own words. The request is finished when it is dropped.
+/// The body of an answer: the server's, frame by frame, or the interceptor's own words. The request is finished when it is dropped.
 #[derive(Debug)]
 pub(super) struct Answer {
     content: Content,
@@ -23,7 +23,7 @@ pub(super) struct Answer {
 enum Content {
     Stream(Stream),
     Watch(Box<Events>),
-    /// A watch in a form that the gate does not read.
+    /// A watch in a form that the interceptor does not read.
     Opaque {
         body: Stream,
         _until_it_ends: Opaque,
@@ -49,7 +49,7 @@ impl Answer {
         Self { content, refusal: None, ticket }
     }
 
-    /// What the gate itself says.
+    /// What the interceptor itself says.
     pub(super) fn words(text: String, ticket: Ticket) -> Self {
         Self { content: Content::Words(Some(text.into())), refusal: None, ticket }
     }

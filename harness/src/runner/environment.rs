@@ -9,7 +9,7 @@ use crate::cluster::kind::{self, Images};
 use crate::cluster::{Cluster, ClusterError};
 use crate::controllers::Controllers;
 use crate::driver::nodes::Nodes;
-use crate::gate::GateError;
+use crate::intercept::InterceptorError;
 use crate::observe::namespace::remove_leftovers;
 use crate::observe::{self, ObserveError, Watches, World};
 use crate::outcome::Cause;
@@ -18,7 +18,7 @@ use crate::subject::SubjectError;
 use crate::supervise::{SuperviseError, Supervisor};
 
 /// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
-pub struct Lab {
+pub struct Environment {
     pub(super) cluster: Cluster,
     pub(super) client: kube::Client,
     pub(super) world: Arc<World>,
@@ -32,18 +32,18 @@ pub struct Lab {
     _temporary: Option<TempDir>,
 }
 
-/// Why a lab could not be set up. Unless it is the subject's own absence, all of it is the lab's: inconclusive.
+/// Why a test environment could not be set up. Unless it is the subject's own absence, all of it is the test environment's: inconclusive.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub enum EnvironmentError {
     /// The cluster.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// The watches, the canary or the proof.
+    /// The watches, the probe or the proof.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// The gate.
+    /// The interceptor.
     #[error(transparent)]
-    Gate(#[from] GateError),
+    Interceptor(#[from] InterceptorError),
     /// The subject could not be started.
     #[error(transparent)]
     Subject(#[from] SubjectError),
@@ -61,12 +61,12 @@ pub enum LabError {
     Folder(#[from] std::io::Error),
 }
 
-impl Lab {
+impl Environment {
     /// Watch a cluster.
     ///
     /// # Errors
     /// When it cannot be listed.
-    pub async fn open(cluster: Cluster) -> Result<Self, LabError> {
+    pub async fn open(cluster: Cluster) -> Result<Self, EnvironmentError> {
         let client = cluster.client().await?;
         let world = Arc::new(World::default());
         let watches = observe::open(&client, &world).await?;
@@ -87,7 +87,7 @@ impl Lab {
     }
 
     /// What its cluster leaves to the subject.
-    pub fn brought(&self) -> &Controllers {
+    pub fn under_test(&self) -> &Controllers {
         &self.cluster.without
     }
 

@@ -1,7 +1,7 @@
-//! The laws that hold at every frame of every case, one small function each.
+//! The invariants that hold at every frame of every case, one small function each.
 //!
-//! A law is judged where somebody other than the driver wrote. What a user's operation itself breaks is excused until the
-//! next settling; what upstream's own recording breaks stands in the blessed timeline, and is no finding there.
+//! An invariant is judged where somebody other than the driver wrote. What a user's operation itself breaks is excused until the
+//! next settling; what upstream's own recording breaks stands in the golden timeline, and is no finding there.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::bounds::Bounds;
 use super::checkpoint::paused;
-use super::model::{Breach, Law};
+use super::model::{Breach, Invariant};
 use super::names::Names;
 use super::object;
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
@@ -23,11 +23,11 @@ pub(super) struct Frame<'a> {
     pub(super) names: &'a Names,
 }
 
-/// What the laws must remember between frames.
+/// What the invariants must remember between frames.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     /// Bounds that a user's operation broke, by Deployment, until the next settling.
-    excused: BTreeSet<(String, Law)>,
+    excused: BTreeSet<(String, Invariant)>,
     /// Deployments that were paused when the step began.
     paused: BTreeSet<String>,
     /// Whether the step is a user's.
@@ -47,46 +47,47 @@ impl Watch {
     }
 
     /// A version by the driver: remember the bounds that it broke. `held` are those broken before it.
-    pub(super) fn driver(&mut self, before: &BTreeSet<(String, Law)>, world: &World<'_>) {
+    pub(super) fn driver(&mut self, before: &BTreeSet<(String, Invariant)>, world: &World<'_>) {
         if self.user {
             self.excused.extend(broken(world).difference(before).cloned());
         }
     }
 
-    /// A version by somebody else: the laws that it breaks.
+    /// A version by somebody else: the invariants that it breaks.
     pub(super) fn judge(&self, frame: &Frame<'_>) -> Vec<Breach> {
-        let excused = |law| {
+        let excused = |invariant| {
             let deployment = frame.world.deployment_of(&frame.version.object).map(object::name);
-            deployment.is_some_and(|name| self.excused.contains(&(name.to_owned(), law)))
+            deployment.is_some_and(|name| self.excused.contains(&(name.to_owned(), invariant)))
         };
-        let laws: [(Law, Option<String>); 6] = [
-            (Law::Surge, surge(frame)),
-            (Law::Availability, availability(frame)),
-            (Law::OneTemplate, one_template(frame)),
-            (Law::Revision, revision(frame)),
-            (Law::Ownership, ownership(frame)),
-            (Law::Paused, while_paused(frame, &self.paused)),
+        let invariants: [(Invariant, Option<String>); 6] = [
+            (Invariant::Surge, surge(frame)),
+            (Invariant::Availability, availability(frame)),
+            (Invariant::OneTemplate, one_template(frame)),
+            (Invariant::Revision, revision(frame)),
+            (Invariant::Ownership, ownership(frame)),
+            (Invariant::Paused, while_paused(frame, &self.paused)),
         ];
-        laws.into_iter()
-            .filter(|(law, _)| !excused(*law))
-            .filter_map(|(law, detail)| Some(Breach { law, detail: detail? }))
+        invariants
+            .into_iter()
+            .filter(|(invariant, _)| !excused(*invariant))
+            .filter_map(|(invariant, detail)| Some(Breach { invariant, detail: detail? }))
             .collect()
     }
 }
 
 /// The bounds that are broken in this world, by Deployment.
-pub(super) fn broken(world: &World<'_>) -> BTreeSet<(String, Law)> {
+pub(super) fn broken(world: &World<'_>) -> BTreeSet<(String, Invariant)> {
     let mut broken = BTreeSet::new();
     for deployment in world.all(DEPLOYMENT) {
         let bounds = Bounds::of(deployment);
         let sets: Vec<&Value> = world.controlled(REPLICA_SET, deployment).collect();
         let name = object::name(deployment).to_owned();
         if sets.iter().map(|set| i64::from(object::replicas(set))).sum::<i64>() > bounds.most {
-            broken.insert((name.clone(), Law::Surge));
+            broken.insert((name.clone(), Invariant::Surge));
         }
         let available: i64 = sets.iter().map(|set| kept(set, object::replicas(set))).sum();
         if bounds.least.is_some_and(|least| available < least) {
-            broken.insert((name, Law::Availability));
+            broken.insert((name, Invariant::Availability));
         }
     }
     broken
@@ -191,7 +192,10 @@ pub(super) fn silence(recording: &Recording) -> Option<Breach> {
     })?;
     let Request { verb, resource, subresource, .. } = written;
     let slash = if subresource.is_empty() { "" } else { "/" };
-    Some(Breach { law: Law::Silence, detail: format!("{verb} {resource}{slash}{subresource} after the last step") })
+    Some(Breach {
+        invariant: Invariant::Silence,
+        detail: format!("{verb} {resource}{slash}{subresource} after the last step"),
+    })
 }
 
 /// Whether a request changed something that counts.
@@ -201,7 +205,7 @@ pub(super) fn is_write(request: &Request) -> bool {
         && request.resource != "events"
 }
 
-/// Whether a version is of a kind that the laws look at, and by the driver.
+/// Whether a version is of a kind that the invariants look at, and by the driver.
 pub(super) fn by_driver(version: &Version) -> bool {
     version.by == Writer::Driver && [DEPLOYMENT, REPLICA_SET].contains(&version.kind.as_str())
 }

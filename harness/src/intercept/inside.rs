@@ -1,4 +1,4 @@
-//! The gate as a layer of a client in this process: no sockets, the same way through.
+//! The interceptor as a layer of a client in this process: no sockets, the same way through.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use super::body::stream;
 use super::passage::Passage;
 
-/// A client all of whose requests go through the gate.
+/// A client all of whose requests go through the interceptor.
 pub(super) fn client(passage: Arc<Passage>) -> kube::Client {
     // There is no connection to cut: whoever asked gets an error, as when one ends.
     let connection = Arc::new(Notify::new());

@@ -1,4 +1,4 @@
-//! What passed the gate.
+//! What passed the interceptor.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use kube_apiserver_sim::notify::Notifier;
 use super::{Route, Verb};
 use crate::clock;
 
-/// One request that passed the gate.
+/// One request that passed the interceptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GateRequest {
-    /// In order of arrival at the gate, from 1.
+pub struct InterceptedRequest {
+    /// In order of arrival at the interceptor, from 1.
     pub seq: u64,
     /// When it arrived.
     pub started: Instant,
@@ -45,7 +45,7 @@ pub struct GateRequest {
     pub user_agent: String,
 }
 
-impl GateRequest {
+impl InterceptedRequest {
     /// Whether the server would not have it from this client: 401 or 403. It need not be for want of rights: in a namespace that
     /// goes, or that is full, nobody may create anything.
     pub fn is_refused(&self) -> bool {
@@ -54,7 +54,7 @@ impl GateRequest {
 }
 
 /// `update deployments/status`, and where: what was asked, without the object's name.
-impl fmt::Display for GateRequest {
+impl fmt::Display for InterceptedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.resource.is_empty() { &self.path } else { &self.resource };
         let slash = if self.subresource.is_empty() { "" } else { "/" };
@@ -63,9 +63,9 @@ impl fmt::Display for GateRequest {
     }
 }
 
-/// The log of a gate; clones share it.
+/// The log of an interceptor; clones share it.
 #[derive(Debug, Clone)]
-pub struct GateLog(Arc<Shared>);
+pub struct InterceptorLog(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -76,7 +76,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     arrived: u64,
-    waiting: Vec<GateRequest>,
+    waiting: Vec<InterceptedRequest>,
     counts: BTreeMap<Verb, u64>,
     /// Requests that the server refused, by what was asked.
     refused: BTreeMap<String, u64>,
@@ -96,13 +96,13 @@ pub struct Connections {
     pub why: Option<String>,
 }
 
-impl GateLog {
+impl InterceptorLog {
     pub(super) fn new() -> Self {
         Self(Arc::new(Shared { state: Mutex::default(), finished: Notifier::default() }))
     }
 
     /// Take what was finished since the last time: in order of completion, watches when their answer began.
-    pub fn drain(&self) -> Vec<GateRequest> {
+    pub fn drain(&self) -> Vec<InterceptedRequest> {
         std::mem::take(&mut self.state().waiting)
     }
 
@@ -165,7 +165,7 @@ impl GateLog {
         }
         Ticket {
             log: self.clone(),
-            request: Some(GateRequest {
+            request: Some(InterceptedRequest {
                 seq: state.arrived,
                 started: clock::instant(),
                 took: Duration::ZERO,
@@ -183,7 +183,7 @@ impl GateLog {
         }
     }
 
-    fn finish(&self, mut request: GateRequest) {
+    fn finish(&self, mut request: InterceptedRequest) {
         request.took = request.started.elapsed();
         {
             let mut state = self.state();
@@ -216,8 +216,8 @@ fn is_awaited(verb: Verb, resource: &str) -> bool {
 /// A request on its way. It is in the log when this is dropped, however the request ends.
 #[derive(Debug)]
 pub(super) struct Ticket {
-    log: GateLog,
-    request: Option<GateRequest>,
+    log: InterceptorLog,
+    request: Option<InterceptedRequest>,
 }
 
 impl Ticket {
@@ -268,7 +268,7 @@ mod tests {
 
     #[tokio::test]
     async fn requests_are_logged_as_they_finish_and_watches_as_they_begin() {
-        let log = GateLog::new();
+        let log = InterceptorLog::new();
         let first = log.open(&get("/api/v1/pods"));
         let mut watch = log.open(&get("/api/v1/pods?watch=true"));
         assert!(log.drain().is_empty());
@@ -286,7 +286,7 @@ mod tests {
     }
     #[tokio::test]
     async fn what_the_server_refuses_is_counted() {
-        let log = GateLog::new();
+        let log = InterceptorLog::new();
         for (path, status) in [
             ("/api/v1/pods?watch=true", 403),
             ("/apis/apps/v1/namespaces/a/deployments/web/status", 403),
