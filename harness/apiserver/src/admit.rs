@@ -41,8 +41,10 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
 pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     if kind.kind == "Pod" {
         for name in ["priority", "preemptionPolicy"] {
-            if new["spec"][name].is_null() {
-                new["spec"][name] = old["spec"][name].clone();
+            if let Some(was) = old["spec"].get(name)
+                && new["spec"][name].is_null()
+            {
+                new["spec"][name] = was.clone();
             }
         }
         tolerations(new);

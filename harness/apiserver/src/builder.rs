@@ -1,11 +1,13 @@
 //! How a server is configured before it starts.
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::clock::{Clock, Start};
 use crate::latency::{Latency, LatencyModel};
 use crate::server::Server;
 use crate::service::ApiServer;
+use crate::stored::{Entry, StoredError};
 
 /// When the controllers that run in every cluster act.
 ///
@@ -35,6 +37,7 @@ pub struct Builder {
     latency: Latency,
     controllers: Controllers,
     start: Start,
+    objects: Vec<Entry>,
 }
 
 impl Builder {
@@ -77,12 +80,27 @@ impl Builder {
         self
     }
 
+    /// Starts with these objects too, exactly as they are: with their resourceVersions, UIDs, status
+    /// and times, as if they had been read from etcd. They are not validated and get no defaults.
+    /// What is absent of UID, creation time and resourceVersion is made up, see
+    /// [`ApiServer::put_stored`]. Watches and lists from before the latest of their versions are
+    /// refused with 410.
+    ///
+    /// # Errors
+    /// When a kind is not served, or an object lacks a name or namespace or cannot be decoded.
+    pub fn objects(mut self, objects: impl IntoIterator<Item = Value>) -> Result<Self, StoredError> {
+        for object in objects {
+            self.objects.push(Entry::read(object)?);
+        }
+        Ok(self)
+    }
+
     /// Starts the server, with the namespaces `default`, `kube-system`, `kube-public` and
     /// `kube-node-lease`. Where tokio's clock is paused, call this within its runtime.
     #[must_use]
     pub fn build(self) -> ApiServer {
         let clock = Clock::starting(self.start);
-        let server = Server::new(self.seed, clock.now());
+        let server = Server::new(self.seed, clock.now(), self.objects);
         ApiServer::start(server, LatencyModel::new(self.latency, self.seed), self.controllers, clock)
     }
 }

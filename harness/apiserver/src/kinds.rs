@@ -1,5 +1,7 @@
 //! The kinds that are served, and their paths.
 
+use crate::stored::StoredError;
+
 /// One kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kind {
@@ -72,6 +74,12 @@ impl Kind {
 /// The kind of a path's group and plural.
 pub(super) fn served(group: &str, plural: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.group == group && kind.plural == plural)
+}
+
+/// The kind of a resource as kubectl takes it: `deployments` or `deployments.apps`.
+pub(super) fn of_resource(name: &str) -> Result<&'static Kind, StoredError> {
+    let found = KINDS.iter().find(|kind| kind.plural == name || kind.resource() == name);
+    found.ok_or_else(|| StoredError::UnknownResource(name.to_owned()))
 }
 
 /// The kind of a reference's apiVersion and kind.

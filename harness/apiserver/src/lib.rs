@@ -43,6 +43,14 @@
 //! never starts, unless the test or the controller that it tests does it. What runs is listed at
 //! [`Controllers`].
 //!
+//! # What a test steers
+//!
+//! * [`Builder::objects`] and [`ApiServer::put_stored`] store objects exactly as they are, and
+//!   [`ApiServer::stored`] reads what is stored, without a request.
+//! * [`ApiServer::on_request`] sees each request, and can refuse, delay or lose it.
+//! * [`ApiServer::watches`] pauses, resumes and ends watches, and sends bookmarks.
+//! * [`ApiServer::forget`] makes versions too old to watch from.
+//!
 //! # Features
 //!
 //! * `kube`: [`ApiServer::client`]. Without it use [`tower::Service`](tower_service::Service),
@@ -61,9 +69,10 @@
 //! ```
 //!
 //! The server proper is a function without side effects: the time comes in with each request and
-//! random numbers from a seed. Only `service` and `response` wait, for as long as `latency` says;
-//! only `clock` reads the time, and only `listen` opens sockets. The table of types is printed
-//! from upstream's declarations by `scripts/api-types` of the repository.
+//! random numbers from a seed. Only `service`, `hook` and `response` wait, for as long as `latency`
+//! or a test says; only `clock` reads the time, and only `listen` opens sockets. A test steers by
+//! `hook`, `watches` and `stored`. The table of types is printed from upstream's declarations by
+//! `scripts/api-types` of the repository.
 
 mod admit;
 mod api;
@@ -76,6 +85,7 @@ mod defaults;
 mod discovery;
 mod dry;
 mod field;
+mod hook;
 mod jsonpatch;
 mod kinds;
 mod labels;
@@ -95,19 +105,24 @@ mod select;
 mod server;
 mod service;
 mod store;
+mod stored;
 mod syntax;
 #[cfg(test)]
 mod tests;
 mod transcript;
 mod validate;
 mod watch;
+mod watches;
 mod write;
 
 pub use builder::{Builder, Controllers};
 pub use discovery::VERSION;
+pub use hook::{Disconnected, Reaction};
 pub use latency::Latency;
 #[cfg(feature = "listen")]
 pub use listen::{Listen, Listening, UNSUPPORTED_PATH};
 pub use response::ResponseBody;
 pub use route::{Route, Verb};
 pub use service::ApiServer;
+pub use stored::{Stored, StoredError};
+pub use watches::Watches;

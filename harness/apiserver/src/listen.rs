@@ -3,7 +3,6 @@
 //! It serves HTTP/1.1 and HTTP/2, plain or over TLS, in real time. With tokens, a request needs
 //! one of them as its bearer token; all tokens have all rights. Bodies are JSON.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::clock;
+use crate::hook::Disconnected;
 use crate::response::ResponseBody;
 use crate::service::ApiServer;
 
@@ -122,17 +122,17 @@ struct Door {
 }
 
 impl Door {
-    async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, Disconnected> {
         let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if !self.tokens.is_empty() && !self.tokens.iter().any(|known| known == given) {
             let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                 "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
-            return whole(StatusCode::UNAUTHORIZED, &status);
+            return Ok(whole(StatusCode::UNAUTHORIZED, &status));
         }
         if request.uri().path() == UNSUPPORTED_PATH {
-            return whole(StatusCode::OK, &json!(self.server.unsupported()));
+            return Ok(whole(StatusCode::OK, &json!(self.server.unsupported())));
         }
-        self.server.handle(request).await
+        self.server.receive(request).await
     }
 }
 
@@ -179,7 +179,7 @@ async fn serve(socket: TcpStream, tls: Option<TlsAcceptor>, door: Arc<Door>) {
 async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Arc<Door>) {
     let service = service_fn(move |request: Request<Incoming>| {
         let door = Arc::clone(&door);
-        async move { Ok::<_, Infallible>(door.answer(request).await) }
+        async move { door.answer(request).await }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http2().max_concurrent_streams(None);

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::notify::Listener;
 use crate::service::ApiServer;
 use crate::watch::Order;
+use crate::watches::Signals;
 
 /// The body of an answer. It does not fail.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ pub(crate) struct Watch {
     /// While the next events lag.
     late: Option<Pin<Box<Sleep>>>,
     woken: Pin<Box<dyn Future<Output = Listener> + Send>>,
+    /// The test's signals that it has followed.
+    followed: Signals,
 }
 
 impl Watch {
@@ -65,16 +68,37 @@ impl Watch {
         let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
         let waiting = std::mem::take(&mut order.first).into();
         let woken = wait(server.shared.written.listen());
-        Self { server, order, waiting, ends, late: None, woken }
+        let followed = server.signals(order.kind);
+        Self { server, order, waiting, ends, late: None, woken, followed }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            if let Some(event) = self.waiting.pop_front() {
+            let signals = self.server.signals(self.order.kind);
+            if signals.ends != self.followed.ends {
+                return Poll::Ready(None);
+            }
+            if signals.paused.is_none() {
+                self.followed.paused = None;
+            }
+            // One that began while watches were paused holds back its first events too.
+            let holds = self.followed.paused.is_some();
+            if !holds && let Some(event) = self.waiting.pop_front() {
                 return Poll::Ready(Some(event));
             }
-            if self.order.gone {
+            if !holds && self.order.gone {
                 return Poll::Ready(None);
+            }
+            if let Some(until) = signals.paused {
+                let unseen = if holds { Vec::new() } else { self.server.unseen(&mut self.order, until) };
+                self.waiting.extend(unseen);
+                if holds || self.waiting.is_empty() {
+                    match self.woken.as_mut().poll(cx) {
+                        Poll::Ready(listener) => self.woken = wait(listener),
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
+                continue;
             }
             if let Some(ends) = &mut self.ends
                 && ends.as_mut().poll(cx).is_ready()
@@ -92,10 +116,16 @@ impl Watch {
                     Poll::Pending => return Poll::Pending,
                 }
             }
-            let unseen = self.server.unseen(&mut self.order);
+            let unseen = self.server.unseen(&mut self.order, u64::MAX);
             if !unseen.is_empty() {
                 self.waiting.extend(unseen);
                 continue;
+            }
+            if signals.bookmarks != self.followed.bookmarks {
+                self.followed.bookmarks = signals.bookmarks;
+                if self.order.bookmarks && self.order.kind.has_bookmarks() {
+                    return Poll::Ready(Some(self.order.bookmark(false)));
+                }
             }
             match self.woken.as_mut().poll(cx) {
                 Poll::Ready(listener) => {

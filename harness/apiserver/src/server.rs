@@ -12,6 +12,7 @@ use super::chance::Chance;
 use super::kinds::{Kind, served};
 use super::problem::{Outcome, Problem};
 use super::store::{Key, Object, Store};
+use super::stored::Entry;
 use super::watch::Order;
 use super::{discovery, options};
 use crate::route::{Route, Verb};
@@ -79,8 +80,8 @@ pub(super) struct Ask<'a> {
 }
 
 impl Server {
-    /// A cluster with its initial namespaces.
-    pub(super) fn new(seed: u64, now: Timestamp) -> Self {
+    /// A cluster with these objects and its initial namespaces.
+    pub(super) fn new(seed: u64, now: Timestamp, mut objects: Vec<Entry>) -> Self {
         let mut server = Self {
             store: Store::default(),
             chance: Chance::new(seed),
@@ -90,6 +91,14 @@ impl Server {
             dry: false,
             not_before: BTreeMap::new(),
         };
+        // In the order of their versions, so that each keeps its own.
+        objects.sort_by_key(|entry| entry.version.unwrap_or(u64::MAX));
+        for entry in objects {
+            server.restore(entry, now);
+        }
+        // What was before is not known.
+        server.store.forget(server.store.version());
+        // A namespace that is among the objects stays as it is.
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             let body = json!({"metadata": {"name": name}}).to_string();
             let call = Call {

@@ -1,7 +1,6 @@
 //! The server as a tower service: takes a request, waits as the latency model says, answers.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,18 +11,19 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Request, Response, StatusCode};
 use http_body::Body;
-use http_body_util::BodyExt;
 use jiff::Timestamp;
 use tower_service::Service;
 
 use crate::builder::{Builder, Controllers};
 use crate::clock::{self, Clock};
+use crate::hook::{Disconnected, Hooked, whole};
 use crate::latency::LatencyModel;
 use crate::notify::Notifier;
 use crate::response::{ResponseBody, Watch};
 use crate::server::{Answer, Call, JSON, Server};
 use crate::transcript::Transcript;
 use crate::watch::{BEGINS, Order};
+use crate::watches::Steering;
 
 /// A Kubernetes API server in this process. Clones share one state.
 #[derive(Clone)]
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     controllers: Controllers,
     latency: Mutex<LatencyModel>,
     transcript: Mutex<Transcript>,
+    pub(crate) hooked: Hooked,
+    pub(crate) steering: Mutex<Steering>,
     clock: Clock,
     /// Notified of every write.
     pub(crate) written: Notifier,
@@ -66,6 +68,8 @@ impl ApiServer {
             controllers,
             latency: Mutex::new(latency),
             transcript: Mutex::default(),
+            hooked: Hooked::default(),
+            steering: Mutex::default(),
             clock,
             written: Notifier::default(),
         };
@@ -124,25 +128,21 @@ impl ApiServer {
     }
 
     /// Answers one request. The answer of a watch is a body that does not end before the watch.
-    /// A request body that ends with an error is taken for empty.
+    /// A request body that ends with an error is taken for empty. [`ApiServer::on_request`] does not
+    /// apply.
     pub async fn handle<B: Body>(&self, request: Request<B>) -> Response<ResponseBody> {
-        let (parts, body) = request.into_parts();
-        let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        let header = |name: HeaderName| {
-            parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
-        };
-        let call = Call {
-            path: parts.uri.path().to_owned(),
-            query: query(parts.uri.query().unwrap_or_default()),
-            content_type: header(CONTENT_TYPE),
-            accept: header(ACCEPT),
-            method: parts.method,
-            body,
-        };
+        let request = whole(request).await;
         // The answer takes time too, so watches mostly deliver a write before its answer arrives.
         let (there, back) = self.trips();
         clock::sleep(there).await;
-        let now = self.shared.clock.now();
+        let answer = self.act(request);
+        clock::sleep(back).await;
+        self.reply(answer)
+    }
+
+    /// Does what a request asks, at once.
+    pub(crate) fn act(&self, request: Request<Bytes>) -> Answer {
+        let (call, now) = (call(request), self.now());
         let (answer, wrote) = {
             let mut server = self.server();
             let before = server.store.version();
@@ -154,18 +154,31 @@ impl ApiServer {
             Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
         }
         if wrote {
-            match self.shared.controllers {
-                Controllers::Off => {}
-                Controllers::Immediate => self.settle_controllers(),
-                Controllers::Background => self.server().run_urgent_controllers(),
-            }
-            self.shared.written.notify();
+            self.wrote();
         }
-        clock::sleep(back).await;
-        self.reply(answer)
+        answer
     }
 
-    fn trips(&self) -> (Duration, Duration) {
+    /// Lets controllers and watches know of a write.
+    pub(crate) fn wrote(&self) {
+        match self.shared.controllers {
+            Controllers::Off => {}
+            Controllers::Immediate => self.settle_controllers(),
+            Controllers::Background => self.server().run_urgent_controllers(),
+        }
+        self.shared.written.notify();
+    }
+
+    /// Adds an answer of the hook to the transcript.
+    pub(crate) fn note_instead(&self, request: &Request<Bytes>, answer: &Response<Bytes>) {
+        self.note(&call(request.clone()), self.now(), answer.status(), answer.body());
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    pub(crate) fn trips(&self) -> (Duration, Duration) {
         let mut latency = locked(&self.shared.latency);
         (latency.trip(), latency.trip())
     }
@@ -208,7 +221,7 @@ impl ApiServer {
 
     /// Lets the controllers do one thing; whether there was one to do.
     fn step_controllers(&self) -> bool {
-        let did = self.server().step_controllers(self.shared.clock.now());
+        let did = self.server().step_controllers(self.now());
         if did {
             self.shared.written.notify();
         }
@@ -217,12 +230,12 @@ impl ApiServer {
 
     /// Lets the controllers do all that is due.
     fn settle_controllers(&self) {
-        let now = self.shared.clock.now();
+        let now = self.now();
         let mut server = self.server();
         while server.step_controllers(now) {}
     }
 
-    fn reply(&self, answer: Answer) -> Response<ResponseBody> {
+    pub(crate) fn reply(&self, answer: Answer) -> Response<ResponseBody> {
         let (code, body, warnings, form) = match answer {
             Answer::Whole { code, body, warnings, form } => (code, ResponseBody::whole(body), warnings, form),
             Answer::Watch(order) => (BEGINS, ResponseBody::watch(Watch::open(self.clone(), order)), Vec::new(), JSON),
@@ -239,12 +252,12 @@ impl ApiServer {
         response
     }
 
-    /// The events that a watch has not delivered yet.
-    pub(crate) fn unseen(&self, order: &mut Order) -> Vec<Bytes> {
-        self.server().unseen(order)
+    /// The events up to a version that a watch has not delivered yet.
+    pub(crate) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Bytes> {
+        self.server().unseen(order, until)
     }
 
-    fn server(&self) -> MutexGuard<'_, Server> {
+    pub(crate) fn server(&self) -> MutexGuard<'_, Server> {
         locked(&self.shared.server)
     }
 }
@@ -256,16 +269,16 @@ where
     B::Error: Send,
 {
     type Response = Response<ResponseBody>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
+    type Error = Disconnected;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Disconnected>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Disconnected>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let server = self.clone();
-        Box::pin(async move { Ok(server.handle(request).await) })
+        Box::pin(async move { server.receive(request).await })
     }
 }
 
@@ -275,9 +288,24 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// No code panics while it holds such a lock, so the value is intact.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Only a test's hook can panic while such a lock is held, and it is called again all the same.
+pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A request, as the server reads it.
+fn call(request: Request<Bytes>) -> Call {
+    let (parts, body) = request.into_parts();
+    let header =
+        |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    Call {
+        path: parts.uri.path().to_owned(),
+        query: query(parts.uri.query().unwrap_or_default()),
+        content_type: header(CONTENT_TYPE),
+        accept: header(ACCEPT),
+        method: parts.method,
+        body,
+    }
 }
 
 /// The parameters, decoded.

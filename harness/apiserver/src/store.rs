@@ -174,9 +174,25 @@ impl Store {
         if let Some(before) = before.as_ref().filter(|before| same(&before.body, &body)) {
             return Arc::clone(before);
         }
+        self.record(kind, key, before, body)
+    }
+
+    /// Creates or replaces an object even if it is equal, at this version if it is later than all
+    /// others.
+    pub(super) fn restore(&mut self, kind: &'static Kind, key: Key, body: Value, version: Option<u64>) -> Arc<Object> {
+        self.version = self.version.max(version.unwrap_or(0).saturating_sub(1));
+        let before = self.objects.get(&key).cloned();
+        self.record(kind, key, before, body)
+    }
+
+    fn record(&mut self, kind: &'static Kind, key: Key, before: Option<Arc<Object>>, body: Value) -> Arc<Object> {
         self.version += 1;
         let after = Object::new(kind, body, self.version);
-        if before.is_none() {
+        // A restored object may have another UID than the one before.
+        if let Some(before) = before.as_ref().filter(|before| before.meta("uid") != after.meta("uid")) {
+            self.uids.remove(before.meta("uid"));
+        }
+        if before.as_ref().is_none_or(|before| before.meta("uid") != after.meta("uid")) {
             self.uids.insert(after.meta("uid").to_owned());
         }
         self.objects.insert(key.clone(), Arc::clone(&after));

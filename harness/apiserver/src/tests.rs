@@ -24,7 +24,7 @@ struct World {
 
 fn world() -> World {
     let now = Timestamp::from_second(1_767_571_200).unwrap();
-    let mut server = Server::new(1, now);
+    let mut server = Server::new(1, now, Vec::new());
     while server.step_controllers(now) {}
     World { server, now }
 }
@@ -267,12 +267,12 @@ fn a_watch_goes_on_where_it_was_and_shows_what_it_selects() {
     for label in ["1", "2"] {
         world.ask(Method::PATCH, &format!("{PODS}/a"), &json!({"metadata": {"labels": {"x": label}}}));
     }
-    let unseen = world.server.unseen(&mut watch);
+    let unseen = world.server.unseen(&mut watch, u64::MAX);
     let seen: Vec<Value> = unseen.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
     let shown: Vec<_> =
         seen.iter().map(|event| (&event["type"], &event["object"]["metadata"]["labels"]["x"])).collect();
     assert_eq!(shown, [(&json!("ADDED"), &json!("1")), (&json!("DELETED"), &json!("1"))]);
-    assert!(world.server.unseen(&mut watch).is_empty());
+    assert!(world.server.unseen(&mut watch, u64::MAX).is_empty());
 }
 
 #[test]

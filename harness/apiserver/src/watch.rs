@@ -68,13 +68,16 @@ impl Server {
         Ok(Answer::Watch(order))
     }
 
-    /// The events that a watch has not delivered yet; they count as delivered afterwards.
-    pub(super) fn unseen(&self, order: &mut Order) -> Vec<Bytes> {
+    /// The events up to a version that a watch has not delivered yet; they count as delivered
+    /// afterwards.
+    pub(super) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Bytes> {
         if order.gone {
             return Vec::new();
         }
-        let shown = self.store.since(order.version).iter().filter_map(|change| order.shows(change)).collect();
-        order.version = self.store.version();
+        let until = until.min(self.store.version());
+        let changes = self.store.since(order.version).iter().take_while(|change| change.version <= until);
+        let shown = changes.filter_map(|change| order.shows(change)).collect();
+        order.version = order.version.max(until);
         shown
     }
 }

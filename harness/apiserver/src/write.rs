@@ -325,7 +325,7 @@ pub(super) fn registry(kind: &Kind, key: &Key) -> String {
 }
 
 /// Removes apiVersion and kind, and fields that are not stored.
-fn untyped(mut body: Value) -> Value {
+pub(super) fn untyped(mut body: Value) -> Value {
     if let Value::Object(fields) = &mut body {
         fields.remove("kind");
         fields.remove("apiVersion");

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ListParams};
 use kube::{Client, Config};
-use kube_apiserver_sim::{ApiServer, Listen, Listening, UNSUPPORTED_PATH, VERSION};
+use kube_apiserver_sim::{ApiServer, Listen, Listening, Reaction, UNSUPPORTED_PATH, VERSION};
 
 fn client(listening: &Listening, token: Option<&str>) -> Client {
     let mut config = Config::new(listening.url().parse().expect("a URL"));
@@ -45,6 +45,22 @@ async fn unsupported_requests_can_be_read_over_http() {
     let recorded: Vec<String> = client.request(get(UNSUPPORTED_PATH)).await.unwrap();
     assert_eq!(recorded, server.unsupported());
     assert_eq!(recorded, ["GET /openapi/v2: kube-apiserver-sim does not support the path /openapi/v2"]);
+}
+
+/// A hook applies to clients over HTTP too.
+#[tokio::test]
+async fn a_hook_can_refuse_and_break_connections() {
+    let server = ApiServer::new();
+    let listening = server.listen(Listen::loopback()).unwrap();
+    let client = client(&listening, None);
+    server.on_request(|_| Reaction::failure(http::StatusCode::FORBIDDEN, "Forbidden", "not you"));
+    let refused = client.apiserver_version().await;
+    assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 403), "{refused:?}");
+    server.on_request(|_| Reaction::Disconnect);
+    let broken = client.apiserver_version().await;
+    assert!(!matches!(&broken, Ok(_) | Err(kube::Error::Api(_))), "{broken:?}");
+    server.on_request(|_| Reaction::Pass);
+    client.apiserver_version().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
-//! The example in README.md is the one that is compiled and run.
+//! The examples in README.md are the ones that are compiled and run.
 
 #[test]
-fn the_readme_shows_the_example() {
+fn the_readme_shows_the_examples() {
     let readme = include_str!("../README.md");
-    let example = include_str!("../examples/virtual_time.rs");
-    let (_, rest) = readme.split_once("```rust\n").unwrap();
-    let (shown, _) = rest.split_once("```\n").unwrap();
-    let (_, code) = example.split_once("\n\n").unwrap();
-    let (code, _) = code.split_once("\n#[test]\n").unwrap();
-    assert_eq!(shown, code);
+    let examples = [include_str!("../examples/virtual_time.rs"), include_str!("../examples/failures.rs")];
+    let shown = readme.split("```rust\n").skip(1).map(|rest| rest.split_once("```\n").unwrap().0);
+    let code = examples.iter().map(|example| {
+        let (_, code) = example.split_once("\n\n").unwrap();
+        code.split_once("\n#[test]\n").unwrap().0
+    });
+    assert_eq!(shown.collect::<Vec<_>>(), code.collect::<Vec<_>>());
 }
