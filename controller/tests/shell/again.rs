@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use rollout_controller::{Clock, Settings, plan, run_with};
 
-use crate::server::{Server, failure};
+use crate::requests::failure;
+use crate::server::Server;
 use crate::{deployment, pass, start};
 
 /// Fifteen retries take 164 s, and then upstream has dropped the Deployment: it would have no ReplicaSet until somebody changes it.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_outlasts_the_retries_is_got_over() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     server.interfere(|verb, _| (verb == "POST replicasets").then(|| failure(403, "Forbidden", "denied by a webhook")));
     start(&server).await;
     let tries = || server.verbs().iter().filter(|verb| *verb == "POST replicasets").count();
@@ -29,7 +30,7 @@ async fn a_refusal_that_outlasts_the_retries_is_got_over() {
 #[tokio::test(start_paused = true)]
 async fn everything_is_looked_at_again() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let settings = Settings { clock, resync_period: Some(Duration::from_secs(3600)), ..Settings::default() };
     let looks = Arc::new(AtomicUsize::new(0));

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use kube_apiserver_sim::Listen;
 use rollout_controller::connect::{self, ProxyRules};
 use rollout_controller::{Metrics, RunError, check};
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ async fn ask(kubeconfig: &Path, environment: &[(&str, &str)]) -> Result<(), RunE
 #[tokio::test]
 async fn goes_through_the_proxy_that_the_environment_names() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let at = proxy.to(server.listen().await).await;
+    let at = proxy.to(server.listen(Listen::loopback())).await;
     let path = kubeconfig("proxied", &json!({"server": "http://api.invalid:8080"}), &json!({}));
     ask(&path, &[("HTTP_PROXY", &format!("http://u:p%40ss@{at}"))]).await.unwrap();
     let asked = proxy.asked();
@@ -113,7 +114,7 @@ async fn tls(to: u16) -> (u16, PathBuf) {
 #[tokio::test]
 async fn tls_goes_through_the_tunnel() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let (port, certificate) = tls(server.listen().await).await;
+    let (port, certificate) = tls(server.listen(Listen::loopback())).await;
     let at = proxy.to(port).await;
     let cluster = json!({"server": "https://api.invalid", "certificate-authority": certificate});
     let path = kubeconfig("tunnelled", &cluster, &json!({}));
@@ -125,7 +126,7 @@ async fn tls_goes_through_the_tunnel() {
 #[tokio::test]
 async fn goes_straight_to_its_own_machine() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let port = server.listen().await;
+    let port = server.listen(Listen::loopback());
     let at = proxy.to(port).await;
     let path = kubeconfig("straight", &json!({"server": format!("http://127.0.0.1:{port}")}), &json!({}));
     ask(&path, &[("HTTP_PROXY", &at), ("HTTPS_PROXY", &at)]).await.unwrap();
@@ -136,7 +137,7 @@ async fn goes_straight_to_its_own_machine() {
 #[tokio::test]
 async fn goes_through_the_proxy_that_the_kubeconfig_names() {
     let (server, proxy) = (Server::default(), Proxy::default());
-    let port = server.listen().await;
+    let port = server.listen(Listen::loopback());
     let at = proxy.to(port).await;
     let cluster = json!({"server": format!("http://127.0.0.1:{port}"), "proxy-url": format!("http://{at}")});
     ask(&kubeconfig("own-proxy", &cluster, &json!({})), &[("NO_PROXY", "*")]).await.unwrap();
@@ -147,32 +148,32 @@ async fn goes_through_the_proxy_that_the_kubeconfig_names() {
 #[tokio::test]
 async fn a_refused_token_is_read_anew() {
     let server = Server::default();
-    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen().await)});
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(Listen::loopback()))});
     let token = file("rotated.token", "one");
     let path = kubeconfig("rotated", &cluster, &json!({"tokenFile": token}));
-    server.ask_for("one");
+    server.requests().token = Some("one");
     let config = connect::config(Some(&path), &ProxyRules::default()).await.unwrap();
     let client = connect::client(&config, &Metrics::default()).unwrap();
     check(&client).await.unwrap();
 
-    server.ask_for("two");
+    server.requests().token = Some("two");
     std::fs::write(&token, "two").unwrap();
     check(&client).await.unwrap();
-    assert_eq!(server.refused(), ["Bearer one"]);
+    assert_eq!(server.requests().refused, ["Bearer one"]);
     check(&client).await.unwrap();
-    assert_eq!(server.refused(), ["Bearer one"], "the new one is kept");
+    assert_eq!(server.requests().refused, ["Bearer one"], "the new one is kept");
 
-    server.ask_for("three");
+    server.requests().token = Some("three");
     let error = check(&client).await.unwrap_err();
     assert!(matches!(error, RunError::Refused { .. }), "{error}");
-    assert_eq!(server.refused(), ["Bearer one", "Bearer two"], "asked once, since there is no other token");
+    assert_eq!(server.requests().refused, ["Bearer one", "Bearer two"], "asked once, since there is no other token");
 }
 
 /// An exec plugin is run again although its token expires years later.
 #[tokio::test]
 async fn a_refused_token_is_asked_for_anew() {
     let server = Server::default();
-    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen().await)});
+    let cluster = json!({"server": format!("http://127.0.0.1:{}", server.listen(Listen::loopback()))});
     let token = file("exec.token", "one");
     let script = format!(
         r#"printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"%s","expirationTimestamp":"2099-01-01T00:00:00Z"}}}}' "$(cat {})""#,
@@ -182,13 +183,13 @@ async fn a_refused_token_is_asked_for_anew() {
         "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
         "command": "sh", "args": ["-c", script],
     });
-    server.ask_for("one");
+    server.requests().token = Some("one");
     let path = kubeconfig("exec", &cluster, &json!({"exec": exec}));
     let config = connect::config(Some(&path), &ProxyRules::default()).await.unwrap();
     let client = connect::client(&config, &Metrics::default()).unwrap();
     check(&client).await.unwrap();
-    server.ask_for("two");
+    server.requests().token = Some("two");
     std::fs::write(&token, "two").unwrap();
     check(&client).await.unwrap();
-    assert_eq!(server.refused(), ["Bearer one"]);
+    assert_eq!(server.requests().refused, ["Bearer one"]);
 }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::server::{Server, failure};
+use crate::objects::lease;
+use crate::requests::failure;
+use crate::server::Server;
 use crate::{deployment, pass};
 
 const LEASE: &str = "leases/rollout-controller";
@@ -63,13 +65,14 @@ fn made(server: &Server) -> usize {
 #[tokio::test(start_paused = true)]
 async fn one_of_two_acts() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let (first, second) = two(&server).await;
     seconds(60.0).await;
     assert!(first.leads() && !second.leads());
     assert_eq!((holder(&server).as_str(), made(&server)), ("first", 1));
     assert_eq!(server.get(LEASE)["spec"]["leaseTransitions"], 0);
-    assert_eq!(server.get(LEASE)["spec"]["acquireTime"], "2026-01-01T00:00:00.000000Z");
+    // After discovery, the lists and a look at the lease: each takes two milliseconds.
+    assert_eq!(server.get(LEASE)["spec"]["acquireTime"], "2026-01-01T00:00:00.006000Z");
     let renewals = server.verbs().iter().filter(|verb| verb.starts_with("PUT leases/")).count();
     assert!((29..=31).contains(&renewals), "every two seconds, not {renewals} times");
 }
@@ -82,7 +85,7 @@ async fn another_takes_over_when_the_lease_has_run_out() {
     seconds(60.0).await;
     first.task.abort();
     let lists = server.reads().len();
-    server.put("deployments", deployment());
+    server.put(deployment());
     seconds(12.9).await;
     assert_eq!(
         (holder(&server).as_str(), made(&server)),
@@ -100,15 +103,16 @@ async fn another_takes_over_when_the_lease_has_run_out() {
 async fn one_that_is_stopped_finishes_and_gives_the_lease_back() {
     let server = Server::default();
     let (first, second) = two(&server).await;
-    server.put("deployments", deployment());
+    server.put(deployment());
     seconds(0.01).await;
     first.stop.send(()).unwrap();
     first.task.await.unwrap().unwrap();
     let (verb, lease) = server.writes().pop().unwrap();
     assert_eq!(verb, format!("PUT {LEASE}"), "after all other writes");
+    // Two milliseconds after it was stopped: it has looked at the lease once more.
     let given_back = json!({
         "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 0,
-        "acquireTime": "2026-01-01T00:00:02.010000Z", "renewTime": "2026-01-01T00:00:02.010000Z",
+        "acquireTime": "2026-01-01T00:00:02.012000Z", "renewTime": "2026-01-01T00:00:02.012000Z",
     });
     assert_eq!(lease["spec"], given_back);
     assert!(!server.all("events").is_empty(), "what was to be told has been told");
@@ -132,11 +136,11 @@ async fn one_that_stands_by_stops_without_a_word() {
 #[tokio::test(start_paused = true)]
 async fn one_that_may_have_won_gives_back_too() {
     let server = Server::default();
-    server.hang("POST leases");
+    server.requests().hangs = Some("POST leases");
     let replica = Replica::start(&server, "me");
     seconds(1.0).await;
     let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 15});
-    server.put("leases", json!({"metadata": {"name": "rollout-controller"}, "spec": spec}));
+    server.put(lease(&spec));
     replica.stop.send(()).unwrap();
     replica.task.await.unwrap().unwrap();
     assert_eq!(holder(&server), "");
@@ -146,7 +150,7 @@ async fn one_that_may_have_won_gives_back_too() {
 #[tokio::test(start_paused = true)]
 async fn one_that_cannot_renew_ends() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let (first, second) = two(&server).await;
     server.interfere(|verb, _| verb.contains("leases").then(|| failure(500, "InternalError", "no")));
     seconds(9.9).await;
@@ -157,7 +161,7 @@ async fn one_that_cannot_renew_ends() {
     assert!(error.to_string().starts_with("leaderelection lost: lease default/rollout-controller: "), "{error}");
     assert!(!second.leads());
     let before = server.verbs();
-    server.put("deployments", {
+    server.put({
         let mut web = server.get("deployments/web");
         web["spec"]["replicas"] = 9.into();
         web
@@ -187,7 +191,7 @@ async fn one_whose_lease_was_taken_ends_at_once() {
     let (first, _second) = two(&server).await;
     let mut lease = server.get(LEASE);
     lease["spec"]["holderIdentity"] = "usurper".into();
-    server.put("leases", lease);
+    server.put(lease);
     seconds(2.1).await;
     let error = first.task.await.unwrap().unwrap_err();
     assert!(error.to_string().contains("usurper has taken it"), "{error}");
@@ -200,7 +204,9 @@ async fn a_lease_is_alive_when_it_is_first_seen() {
     let server = Server::default();
     let spec =
         json!({"holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "1999-01-01T00:00:00.000000Z"});
-    server.put("leases", json!({"metadata": {"name": "rollout-controller", "labels": {"kept": "yes"}}, "spec": spec}));
+    let mut kept = lease(&spec);
+    kept["metadata"]["labels"] = json!({"kept": "yes"});
+    server.put(kept);
     let replica = Replica::start(&server, "me");
     seconds(14.9).await;
     assert!(!replica.leads());
@@ -213,11 +219,11 @@ async fn a_lease_is_alive_when_it_is_first_seen() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_may_be_empty_or_go() {
     let server = Server::default();
-    server.put("leases", json!({"metadata": {"name": "rollout-controller"}}));
+    server.put(lease(&json!({})));
     let replica = Replica::start(&server, "me");
     seconds(0.1).await;
     assert!(replica.leads());
-    server.remove(LEASE);
+    server.api.stored("leases").unwrap().remove("default", "rollout-controller").unwrap();
     seconds(60.0).await;
     assert!(replica.leads());
     assert_eq!(holder(&server), "me");
@@ -227,12 +233,12 @@ async fn a_lease_may_be_empty_or_go() {
 #[tokio::test(start_paused = true)]
 async fn one_that_sees_nothing_does_not_stand() {
     let server = Server::default();
-    server.refuse_lists(true);
+    server.requests().refuses_lists = true;
     let replica = Replica::start(&server, "blind");
     seconds(30.0).await;
     assert!(!replica.leads());
     assert_eq!(server.get(LEASE), Value::Null);
-    server.refuse_lists(false);
+    server.requests().refuses_lists = false;
     seconds(31.0).await;
     assert!(replica.leads());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rollout_controller::{Clock, Metrics, Process, Settings, serve};
 
 use crate::server::Server;
-use crate::{deployment, pass};
+use crate::{deployment, end_watches, pass};
 
 fn settings() -> Settings {
     Settings { clock: Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap()), ..Settings::default() }
@@ -25,14 +25,14 @@ async fn where_nothing_can_be_watched_lists_go_on() {
     let process = Process { metrics: metrics.clone(), ..Process::default() };
     tokio::spawn(serve(server.client(), settings(), process, std::future::pending()));
     pass(Duration::from_secs(1)).await;
-    server.forbid_watch("deployments");
-    server.cut_watches(None);
+    server.requests().rights.0.retain(|(_, of, verb, _)| of != "deployments" || verb != "watch");
+    end_watches(&server);
     pass(Duration::from_secs(120)).await;
     assert_eq!(value(&metrics, "failures_total", "resource=\"replicasets\",verb=\"watch\""), 0.0);
     let failures = value(&metrics, "failures_total", "resource=\"deployments\",verb=\"watch\"");
     assert!((8.0..=20.0).contains(&failures), "{failures} failures in two minutes");
 
-    server.put("deployments", deployment());
+    server.put(deployment());
     let lists = |server: &Server| server.reads().iter().filter(|read| *read == "LIST deployments").count();
     let before = lists(&server);
     pass(Duration::from_secs(35)).await;
@@ -51,7 +51,7 @@ async fn the_times_of_the_last_list_and_event_are_shown() {
     let since = |name: &str| value(&metrics, name, "resource=\"deployments\"") - start;
     assert!((0.0..1.0).contains(&since("last_list_timestamp_seconds")));
     assert_eq!(since("last_event_timestamp_seconds"), -start, "nothing has come yet");
-    server.put("deployments", deployment());
+    server.put(deployment());
     pass(Duration::from_secs(10)).await;
     assert!((10.0..12.0).contains(&since("last_event_timestamp_seconds")));
     assert!((0.0..1.0).contains(&since("last_list_timestamp_seconds")));
@@ -65,7 +65,12 @@ async fn a_watch_that_shows_nothing_for_its_time_is_begun_anew() {
     tokio::spawn(serve(server.client(), settings(), Process::default(), std::future::pending()));
     let watches = |kind: &str| server.reads().iter().filter(|read| **read == format!("WATCH {kind}")).count();
     pass(Duration::from_secs(60)).await;
-    server.bookmark("deployments");
+    server.api.watches("deployments").unwrap().send_bookmarks();
+    pass(Duration::from_millis(1)).await;
+    // From here on nothing arrives, not even the end of a watch whose time is up.
+    for resource in ["deployments", "pods"] {
+        server.api.watches(resource).unwrap().pause();
+    }
     pass(Duration::from_secs(89)).await;
     assert_eq!((watches("deployments"), watches("pods")), (1, 1));
     pass(Duration::from_secs(2)).await;

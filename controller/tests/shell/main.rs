@@ -6,9 +6,11 @@ mod connect;
 mod deploy;
 mod election;
 mod informers;
+mod objects;
 mod process;
 mod program;
 mod replica_sets;
+mod requests;
 mod restart_program;
 mod restarts;
 mod rights;
@@ -19,36 +21,12 @@ mod silence;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use objects::{deployment, orphan, template};
+use requests::failure;
 use rollout_controller::{Clock, Minor, Settings, pod_template_hash, run};
 use serde_json::{Value, json};
-use server::{Server, failure};
+use server::Server;
 use tokio::task::JoinHandle;
-
-/// A Deployment of three.
-fn deployment() -> Value {
-    json!({
-        "metadata": {"name": "web", "uid": "d", "generation": 1},
-        "spec": {
-            "replicas": 3,
-            "progressDeadlineSeconds": 60,
-            "selector": {"matchLabels": {"app": "web"}},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}},
-            "template": template("app:1"),
-        },
-    })
-}
-
-fn template(image: &str) -> Value {
-    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}]}})
-}
-
-fn orphan() -> Value {
-    json!({
-        "metadata": {"name": "orphan", "uid": "o", "generation": 1, "labels": {"app": "web"}},
-        "spec": {"replicas": 0, "template": template("app:0")},
-        "status": {"observedGeneration": 1},
-    })
-}
 
 /// Starts the controller and lets it come to rest.
 async fn start(server: &Server) -> JoinHandle<()> {
@@ -65,6 +43,13 @@ async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
+/// Ends the watches of what a Deployment controller looks at.
+fn end_watches(server: &Server) {
+    for resource in ["deployments", "replicasets", "pods"] {
+        server.api.watches(resource).unwrap().end();
+    }
+}
+
 fn events(server: &Server) -> Vec<String> {
     let text = |event: &Value| format!("{} {}", event["reason"].as_str().unwrap(), event["message"].as_str().unwrap());
     server.all("events").iter().map(text).collect()
@@ -73,7 +58,7 @@ fn events(server: &Server) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn makes_a_replica_set_and_says_so() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
     let rs = server.all("replicasets").remove(0);
     let name = rs["metadata"]["name"].as_str().unwrap();
@@ -95,7 +80,7 @@ async fn makes_a_replica_set_and_says_so() {
 #[tokio::test(start_paused = true)]
 async fn a_conflict_is_tried_again_quietly() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
     let refused = Arc::new(Mutex::new(3));
     server.interfere(move |verb, _| {
@@ -107,7 +92,7 @@ async fn a_conflict_is_tried_again_quietly() {
     let before = server.verbs().len();
     let mut web = server.get("deployments/web");
     web["spec"]["replicas"] = 5.into();
-    server.put("deployments", web);
+    server.put(web);
     pass(Duration::from_secs(1)).await;
     let tries = server.verbs()[before..].iter().filter(|verb| verb.starts_with("PUT replicasets/")).count();
     assert_eq!(tries, 4);
@@ -123,7 +108,7 @@ async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
     let mut before = deployment();
     let complete = json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"});
     before["status"] = json!({"conditions": [complete]});
-    server.put("deployments", before);
+    server.put(before);
     let refused = Arc::new(Mutex::new(false));
     server.interfere(move |verb, _| {
         let mut refused = refused.lock().unwrap();
@@ -146,24 +131,24 @@ async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
 async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
     for image in ["app:2", "app:3"] {
         let server = Server::default();
-        server.put("deployments", deployment());
+        server.put(deployment());
         start(&server).await;
         let mut rs = server.all("replicasets").remove(0);
         rs["status"] = json!({"replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "observedGeneration": 1});
-        server.put("replicasets", rs.clone());
+        server.put(rs.clone());
         pass(Duration::from_secs(1)).await;
 
         let mut web = server.get("deployments/web");
         web["spec"]["template"] = template("app:2");
         web["metadata"]["generation"] = 2.into();
-        server.put("deployments", web.clone());
-        server.hold("deployments");
+        server.put(web.clone());
+        server.api.watches("deployments").unwrap().pause();
         web["spec"]["template"] = template(image);
         web["spec"]["replicas"] = 6.into();
         web["metadata"]["generation"] = 3.into();
-        server.put("deployments", web);
+        server.put(web);
         pass(Duration::from_secs(1)).await;
-        server.release("deployments");
+        server.api.watches("deployments").unwrap().resume();
         pass(Duration::from_secs(1)).await;
 
         let writes = server.writes();
@@ -183,18 +168,18 @@ async fn what_changes_while_a_new_replica_set_is_told_of_counts_at_once() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_decided_before_its_own_writes_are_seen() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
     let mut rs = server.all("replicasets").remove(0);
     rs["status"] = json!({"replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "observedGeneration": 1});
-    server.put("replicasets", rs);
+    server.put(rs);
     pass(Duration::from_secs(1)).await;
 
-    server.hold("replicasets");
+    server.api.watches("replicasets").unwrap().pause();
     let mut web = server.get("deployments/web");
     web["spec"]["template"] = template("app:2");
     web["metadata"]["generation"] = 2.into();
-    server.put("deployments", web);
+    server.put(web);
     pass(Duration::from_secs(1)).await;
     let creations = || server.verbs().iter().filter(|verb| *verb == "POST replicasets").count();
     assert_eq!(creations(), 2);
@@ -202,11 +187,11 @@ async fn nothing_is_decided_before_its_own_writes_are_seen() {
     // It is woken, and still knows of one ReplicaSet only.
     let mut web = server.get("deployments/web");
     web["metadata"]["labels"] = json!({"touched": "yes"});
-    server.put("deployments", web);
+    server.put(web);
     pass(Duration::from_secs(1)).await;
     assert_eq!(server.verbs()[before..], [] as [&str; 0]);
 
-    server.release("replicasets");
+    server.api.watches("replicasets").unwrap().resume();
     pass(Duration::from_secs(1)).await;
     let sizes: Vec<_> = server.all("replicasets").iter().map(|rs| rs["spec"]["replicas"].clone()).collect();
     assert!(sizes.contains(&json!(2)), "{sizes:?}");
@@ -216,10 +201,11 @@ async fn nothing_is_decided_before_its_own_writes_are_seen() {
 #[tokio::test(start_paused = true)]
 async fn a_taken_name_counts_as_a_collision() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let name = format!("web-{}", pod_template_hash(&template("app:1"), None, Minor::default()));
-    let foreign = json!({"metadata": {"name": name}, "spec": {"replicas": 1, "template": template("app:1")}});
-    server.put("replicasets", foreign);
+    let mut foreign = objects::replica_set(&name, "foreign", 1, "app:1");
+    foreign["metadata"]["labels"] = json!({"app": "foreign"});
+    server.put(foreign);
     start(&server).await;
     assert_eq!(server.get("deployments/web")["status"]["collisionCount"], 1);
     let names: Vec<_> = server.all("replicasets").iter().map(|rs| rs["metadata"]["name"].clone()).collect();
@@ -232,7 +218,7 @@ async fn a_taken_name_counts_as_a_collision() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_replica_set_is_told_and_tried_sixteen_times() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     server.interfere(|verb, _| (verb == "POST replicasets").then(|| failure(403, "Forbidden", "exceeded quota")));
     start(&server).await;
     pass(Duration::from_secs(1000)).await;
@@ -250,7 +236,7 @@ async fn a_refused_replica_set_is_told_and_tried_sixteen_times() {
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_away_is_left_alone() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     server.interfere(|verb, _| {
         let (code, mut body) = failure(403, "Forbidden", "because it is being terminated");
         body["details"] = json!({"causes": [{"reason": "NamespaceTerminating"}]});
@@ -265,8 +251,8 @@ async fn a_namespace_that_goes_away_is_left_alone() {
 #[tokio::test(start_paused = true)]
 async fn adopts_after_a_live_look() {
     let server = Server::default();
-    server.put("deployments", deployment());
-    server.put("replicasets", orphan());
+    server.put(deployment());
+    server.put(orphan());
     start(&server).await;
     let (verb, patch) = server.writes().remove(0);
     assert_eq!(verb, "PATCH replicasets/orphan");
@@ -284,8 +270,8 @@ async fn adopts_after_a_live_look() {
 #[tokio::test(start_paused = true)]
 async fn adopts_nothing_for_a_deployment_that_is_going() {
     let server = Server::default();
-    server.put("deployments", deployment());
-    server.put("replicasets", orphan());
+    server.put(deployment());
+    server.put(orphan());
     server.interfere(|verb, _| {
         let mut going = deployment();
         going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
@@ -298,12 +284,12 @@ async fn adopts_nothing_for_a_deployment_that_is_going() {
 #[tokio::test(start_paused = true)]
 async fn releases_what_matches_no_more() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
     let mut rs = server.all("replicasets").remove(0);
     let before = server.writes().len();
     rs["metadata"]["labels"] = json!({"app": "other"});
-    server.put("replicasets", rs.clone());
+    server.put(rs.clone());
     pass(Duration::from_secs(1)).await;
     let (verb, patch) = server.writes().remove(before);
     assert_eq!(verb, format!("PATCH replicasets/{}", rs["metadata"]["name"].as_str().unwrap()));
@@ -318,18 +304,18 @@ async fn releases_what_matches_no_more() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_reduction_does_not_keep_the_status_back() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
     let mut rs = server.all("replicasets").remove(0);
     rs["status"] = json!({"replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "observedGeneration": 1});
-    server.put("replicasets", rs.clone());
+    server.put(rs.clone());
     pass(Duration::from_secs(1)).await;
     let old = format!("PUT replicasets/{}", rs["metadata"]["name"].as_str().unwrap());
     server.interfere(move |verb, _| (verb == old).then(|| failure(500, "InternalError", "no")));
     let mut web = server.get("deployments/web");
     web["spec"]["template"] = template("app:2");
     web["metadata"]["generation"] = 2.into();
-    server.put("deployments", web);
+    server.put(web);
     pass(Duration::from_secs(1)).await;
     assert_eq!(server.get("deployments/web")["status"]["observedGeneration"], 2);
     assert!(!events(&server).iter().any(|event| event.contains("Scaled down")));
@@ -338,7 +324,7 @@ async fn a_failed_reduction_does_not_keep_the_status_back() {
 #[tokio::test(start_paused = true)]
 async fn a_deadline_passes_in_virtual_time() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
     let progressing = |server: &Server| {
         let conditions = server.get("deployments/web")["status"]["conditions"].clone();
@@ -355,12 +341,12 @@ async fn a_deadline_passes_in_virtual_time() {
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_watch_starts_over() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
-    let (_, status) = failure(410, "Expired", "too old resource version");
-    server.cut_watches(Some(&json!({"type": "ERROR", "object": status})));
     let name = server.all("replicasets")[0]["metadata"]["name"].as_str().unwrap().to_owned();
-    server.remove(&format!("replicasets/{name}"));
+    end_watches(&server);
+    server.api.stored("replicasets").unwrap().remove("default", &name).unwrap();
+    server.api.forget(server.api.resource_version());
     pass(Duration::from_secs(2)).await;
     let lists = server.reads().iter().filter(|read| *read == "LIST replicasets").count();
     assert_eq!(lists, 2);
@@ -371,14 +357,14 @@ async fn a_forgotten_watch_starts_over() {
 #[tokio::test(start_paused = true)]
 async fn a_cut_watch_goes_on() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     start(&server).await;
-    server.cut_watches(None);
+    end_watches(&server);
     pass(Duration::from_secs(1)).await;
     assert_eq!(server.reads().iter().filter(|read| read.starts_with("LIST")).count(), 3);
     let mut web = server.get("deployments/web");
     web["spec"]["replicas"] = 4.into();
-    server.put("deployments", web);
+    server.put(web);
     pass(Duration::from_secs(1)).await;
     assert_eq!(server.all("replicasets")[0]["spec"]["replicas"], 4);
 }
@@ -389,7 +375,7 @@ async fn nothing_outlives_the_run() {
     let server = Server::default();
     start(&server).await.abort();
     pass(Duration::from_millis(10)).await;
-    server.put("deployments", deployment());
+    server.put(deployment());
     pass(Duration::from_secs(400)).await;
     assert!(server.writes().is_empty());
     assert_eq!(server.reads().len(), 6, "three lists, three watches, and then none");
@@ -399,7 +385,7 @@ async fn nothing_outlives_the_run() {
 #[tokio::test(start_paused = true)]
 async fn stops_when_asked_to() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let shutdown = pass(Duration::from_millis(50));
     run(server.client(), Settings::default(), shutdown).await.unwrap();
     assert_eq!(events(&server).len(), 1);

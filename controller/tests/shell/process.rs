@@ -34,8 +34,8 @@ async fn until(at: std::net::SocketAddr, request: &str, expected: &str) -> Strin
 #[tokio::test]
 async fn answers_metrics_and_probes() {
     let server = Server::default();
-    server.refuse_lists(true);
-    server.put("deployments", deployment());
+    server.requests().refuses_lists = true;
+    server.put(deployment());
     let at = "127.0.0.1:0".parse().unwrap();
     let mut endpoints = Endpoint::open(at, "0".parse().unwrap()).await.unwrap();
     endpoints.extend(Endpoint::open("0".parse().unwrap(), at).await.unwrap());
@@ -53,7 +53,7 @@ async fn answers_metrics_and_probes() {
         let answer = get(probes, &format!("GET {probe}")).await;
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nok"), "{answer}");
     }
-    server.refuse_lists(false);
+    server.requests().refuses_lists = false;
     let answer = until(probes, "GET /readyz", "HTTP/1.1 200 ").await;
     assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
 
@@ -103,14 +103,14 @@ async fn connections_that_say_nothing_keep_nobody_out() {
 #[tokio::test(start_paused = true)]
 async fn waits_until_it_is_let_in() {
     let server = Server::default();
-    server.put("deployments", deployment());
-    server.ask_for("another's");
+    server.put(deployment());
+    server.requests().token = Some("another's");
     let task = tokio::spawn(serve(server.client(), Settings::default(), Process::default(), std::future::pending()));
     pass(Duration::from_secs(120)).await;
     assert!(!task.is_finished());
-    let asked = server.refused().len();
+    let asked = server.requests().refused.len();
     assert!((10..=20).contains(&asked), "asked {asked} times in two minutes");
-    server.let_in();
+    server.requests().token = None;
     pass(Duration::from_secs(11)).await;
     assert_eq!(server.all("replicasets").len(), 1);
 }
@@ -118,7 +118,7 @@ async fn waits_until_it_is_let_in() {
 #[tokio::test(start_paused = true)]
 async fn stops_at_once_while_it_waits() {
     let server = Server::default();
-    server.ask_for("another's");
+    server.requests().token = Some("another's");
     let ends = serve(server.client(), Settings::default(), Process::default(), pass(Duration::from_secs(4)));
     timeout(Duration::from_secs(5), ends).await.expect("it goes on waiting").unwrap();
 }
@@ -127,7 +127,7 @@ async fn stops_at_once_while_it_waits() {
 #[tokio::test]
 async fn answers_probes_while_it_waits() {
     let server = Server::default();
-    server.ask_for("another's");
+    server.requests().token = Some("another's");
     let at = "127.0.0.1:0".parse().unwrap();
     let endpoints = Endpoint::open(at, at).await.unwrap();
     let (at, _) = endpoints[0].at().unwrap();
@@ -135,7 +135,7 @@ async fn answers_probes_while_it_waits() {
     let task = tokio::spawn(serve(server.client(), Settings::default(), process, std::future::pending()));
     assert!(get(at, "GET /livez").await.starts_with("HTTP/1.1 200 "));
     assert!(get(at, "GET /readyz").await.starts_with("HTTP/1.1 500 "));
-    server.let_in();
+    server.requests().token = None;
     until(at, "GET /readyz", "HTTP/1.1 200 ").await;
     task.abort();
 }
@@ -165,7 +165,7 @@ async fn keeps_to_its_limit(#[case] rate_limit: Option<RateLimit>, #[case] expec
     for name in ["a", "b", "c", "d", "e"] {
         web["metadata"]["name"] = name.into();
         web["metadata"]["uid"] = name.into();
-        server.put("deployments", web.clone());
+        server.put(web.clone());
     }
     let settings = Settings { rate_limit, ..Settings::default() };
     let client = server.client();
@@ -182,7 +182,7 @@ async fn keeps_to_its_limit(#[case] rate_limit: Option<RateLimit>, #[case] expec
 #[tokio::test(start_paused = true)]
 async fn keeps_to_its_namespace() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let settings = Settings { namespace: Some("default".to_owned()), ..Settings::default() };
     run(server.client(), settings, pass(Duration::from_secs(1))).await.unwrap();
     assert_eq!(server.all("replicasets").len(), 1);
@@ -197,7 +197,7 @@ async fn keeps_to_its_namespace() {
 #[tokio::test(start_paused = true)]
 async fn counts_its_work() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let metrics = Metrics::default();
     let process = Process { metrics: metrics.clone(), ..Process::default() };
     serve(server.client(), Settings::default(), process, pass(Duration::from_secs(1))).await.unwrap();

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::server::{Server, failure};
+use crate::requests::failure;
+use crate::server::Server;
 use crate::{deployment, pass};
 
 const LEASE: &str = "leases/rollout-controller";
 
 /// Starts the program and lets it win the lease.
 async fn start(server: &Server, test: &str) -> Child {
-    let path = server.kubeconfig(test).await;
+    let path = server.kubeconfig(test);
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
     program.args(["--logging-format=json", "--leader-elect-resource-namespace=default"]);
     program.args(["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s"]);
@@ -52,7 +53,7 @@ async fn ended(mut child: Child) -> (Option<i32>, Vec<Value>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn terminated_it_gives_the_lease_back_and_succeeds() {
     let server = Server::default();
-    server.put("deployments", deployment());
+    server.put(deployment());
     let child = start(&server, "terminated").await;
     until(|| !server.all("replicasets").is_empty()).await;
     assert!(holder(&server).contains('_'), "a host and something of its own");
@@ -69,8 +70,8 @@ async fn terminated_it_gives_the_lease_back_and_succeeds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn terminated_twice_it_ends_at_once() {
     let server = Server::default();
-    server.hang("POST replicasets");
-    server.put("deployments", deployment());
+    server.requests().hangs = Some("POST replicasets");
+    server.put(deployment());
     let mut child = start(&server, "twice").await;
     until(|| server.paths().iter().any(|path| path.starts_with("POST ") && path.ends_with("replicasets"))).await;
     terminate(&child);

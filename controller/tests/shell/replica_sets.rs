@@ -8,27 +8,15 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::server::{Server, failure};
+use crate::objects::{self, pod};
+use crate::requests::failure;
+use crate::rights::Rights;
+use crate::server::Server;
 use crate::{deployment, events, pass, template};
 
 /// A ReplicaSet `web` of so many.
 fn replica_set(replicas: i32) -> Value {
-    json!({
-        "metadata": {"name": "web", "uid": "rs", "generation": 1, "labels": {"app": "web"}},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template("app:1")},
-    })
-}
-
-/// A pod that is ready, and owned by `web` if that is said.
-fn pod(name: &str, owned: bool) -> Value {
-    let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": true});
-    let owners = if owned { json!([owner]) } else { json!([]) };
-    let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    json!({
-        "metadata": {"name": name, "uid": name, "labels": {"app": "web"}, "ownerReferences": owners},
-        "spec": {"nodeName": "n"},
-        "status": {"phase": "Running", "conditions": [ready]},
-    })
+    objects::replica_set("web", "rs", replicas, "app:1")
 }
 
 fn settings(controllers: &[ControllerName]) -> Settings {
@@ -49,7 +37,7 @@ fn scale(server: &Server, replicas: i32) {
     let mut rs = server.get("replicasets/web");
     rs["spec"]["replicas"] = replicas.into();
     rs["metadata"]["generation"] = (rs["metadata"]["generation"].as_i64().unwrap() + 1).into();
-    server.put("replicasets", rs);
+    server.put(rs);
 }
 
 fn names(server: &Server) -> Vec<String> {
@@ -66,8 +54,8 @@ fn status(server: &Server) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn makes_pods_and_says_so() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(3));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(3));
     start(&server).await;
     assert_eq!(names(&server).len(), 3);
     let (verb, made) = server.writes().remove(0);
@@ -97,13 +85,13 @@ async fn makes_pods_and_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn takes_pods_down_and_says_so() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(2));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(2));
     for name in ["a", "b", "c"] {
         let mut pod = pod(name, true);
         pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] =
             json!(if name == "b" { "-1" } else { "007" });
-        server.put("pods", pod);
+        server.put(pod);
     }
     start(&server).await;
     assert_eq!(names(&server), ["a", "c"]);
@@ -117,13 +105,14 @@ async fn takes_pods_down_and_says_so() {
 /// A pod on its way out counts no more: its successor is made at once, and it is told of.
 #[tokio::test(start_paused = true)]
 async fn does_not_wait_for_pods_to_go() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1));
-    server.put("pods", pod("a", true));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1));
+    server.put(pod("a", true));
     start(&server).await;
     let mut going = server.get("pods/a");
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:01:00Z".into();
-    server.put("pods", going);
+    going["metadata"]["deletionGracePeriodSeconds"] = 60.into();
+    server.put(going);
     pass(Duration::from_secs(1)).await;
     assert_eq!((names(&server).len(), count(&server, "POST pods")), (2, 1));
     assert_eq!((&status(&server)["replicas"], &status(&server)["terminatingReplicas"]), (&json!(1), &json!(1)));
@@ -141,8 +130,8 @@ async fn a_refused_pod_is_told_and_tried_again(
     #[case] reason: &'static str,
     #[case] message: &'static str,
 ) {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(100));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(100));
     server.interfere(move |verb, _| (verb == "POST pods").then(|| failure(code, reason, message)));
     start(&server).await;
     // 5, 10, 20, 40 ms: the fifth try is at 75 ms.
@@ -165,8 +154,8 @@ async fn a_refused_pod_is_told_and_tried_again(
 /// The first batch goes well and part of the third does not: the rest is not tried, and what is missing is made up for.
 #[tokio::test(start_paused = true)]
 async fn a_failure_in_a_batch_ends_the_batches() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(100));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(100));
     let mut calls = 0;
     server.interfere(move |verb, _| {
         calls += i32::from(verb == "POST pods");
@@ -189,8 +178,8 @@ async fn a_failure_in_a_batch_ends_the_batches() {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_away_is_no_failure() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(3));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(3));
     server.interfere(|verb, _| {
         let (code, mut body) = failure(403, "Forbidden", "because it is being terminated");
         body["details"] = json!({"causes": [{"reason": "NamespaceTerminating"}]});
@@ -209,10 +198,10 @@ async fn a_namespace_that_goes_away_is_no_failure() {
 #[case::not_allowed(403, "Forbidden", Some("FailedDelete"))]
 #[tokio::test(start_paused = true)]
 async fn a_refused_deletion(#[case] code: u16, #[case] reason: &'static str, #[case] told: Option<&str>) {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1));
-    server.put("pods", pod("a", true));
-    server.put("pods", pod("b", true));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1));
+    server.put(pod("a", true));
+    server.put(pod("b", true));
     server.interfere(move |verb, _| verb.starts_with("DELETE pods").then(|| failure(code, reason, "not so")));
     start(&server).await;
     let condition = &status(&server)["conditions"][0];
@@ -234,14 +223,14 @@ async fn a_refused_deletion(#[case] code: u16, #[case] reason: &'static str, #[c
 /// The server says that pods are made, and no watch ever shows them: for five minutes nothing is made in their place.
 #[tokio::test(start_paused = true)]
 async fn what_never_shows_is_expected_for_five_minutes() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(3));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(3));
     server.interfere(|verb, _| (verb == "POST pods").then(|| (201, json!({"metadata": {"name": "lost"}}))));
     start(&server).await;
     assert_eq!(count(&server, "POST pods"), 3);
     let look = async |seconds| {
         pass(Duration::from_secs(seconds)).await;
-        server.put("replicasets", server.get("replicasets/web"));
+        server.put(server.get("replicasets/web"));
         pass(Duration::from_millis(10)).await;
         count(&server, "POST pods")
     };
@@ -253,9 +242,9 @@ async fn what_never_shows_is_expected_for_five_minutes() {
 /// TestAdoption: after a live look, and no look is taken where there is nobody to adopt.
 #[tokio::test(start_paused = true)]
 async fn adopts_after_a_live_look() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1));
-    server.put("pods", pod("orphan", false));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1));
+    server.put(pod("orphan", false));
     start(&server).await;
     let (verb, patch) = server.writes().remove(0);
     assert_eq!(verb, "PATCH pods/orphan");
@@ -273,9 +262,9 @@ async fn adopts_after_a_live_look() {
 #[case::made_anew(json!({"metadata": {"uid": "another"}}))]
 #[tokio::test(start_paused = true)]
 async fn adopts_nothing_for_one_that_is_going(#[case] live: Value) {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1));
-    server.put("pods", pod("orphan", false));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1));
+    server.put(pod("orphan", false));
     server.interfere(move |verb, _| (verb == "GET replicasets/web").then(|| (200, live.clone())));
     start(&server).await;
     assert!(server.writes().is_empty());
@@ -284,9 +273,9 @@ async fn adopts_nothing_for_one_that_is_going(#[case] live: Value) {
 /// One that was gone before it was adopted does not count: another is made in the same sync.
 #[tokio::test(start_paused = true)]
 async fn an_orphan_that_is_gone_is_made_up_for() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1));
-    server.put("pods", pod("orphan", false));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1));
+    server.put(pod("orphan", false));
     server.interfere(|verb, _| (verb == "PATCH pods/orphan").then(|| failure(404, "NotFound", "gone")));
     start(&server).await;
     assert_eq!(server.verbs()[..2], ["PATCH pods/orphan", "POST pods"]);
@@ -295,9 +284,9 @@ async fn an_orphan_that_is_gone_is_made_up_for() {
 /// TestPatchPodFails: nothing else is done in that sync, and it is tried again.
 #[tokio::test(start_paused = true)]
 async fn a_failed_adoption_ends_the_sync() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(2));
-    server.put("pods", pod("orphan", false));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(2));
+    server.put(pod("orphan", false));
     server.interfere(|verb, _| (verb == "PATCH pods/orphan").then(|| failure(500, "InternalError", "no")));
     start(&server).await;
     assert_eq!(server.verbs(), ["PATCH pods/orphan"; 5]);
@@ -310,11 +299,11 @@ async fn a_failed_adoption_ends_the_sync() {
 #[case::not_ours(Some(422))]
 #[tokio::test(start_paused = true)]
 async fn releases_what_matches_no_more(#[case] refused: Option<u16>) {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1));
     let mut stray = pod("stray", true);
     stray["metadata"]["labels"] = json!({"app": "other"});
-    server.put("pods", stray);
+    server.put(stray);
     server.interfere(move |verb, _| {
         let reason = if refused == Some(404) { "NotFound" } else { "Invalid" };
         (verb == "PATCH pods/stray").then(|| refused.map(|code| failure(code, reason, "no"))).flatten()
@@ -329,13 +318,13 @@ async fn releases_what_matches_no_more(#[case] refused: Option<u16>) {
 /// Available at the exact moment, and not a look before it.
 #[tokio::test(start_paused = true)]
 async fn a_pod_becomes_available_at_the_exact_moment() {
-    let server = Server::for_replica_sets();
+    let server = Server::granting(Rights::of_replica_sets());
     let mut rs = replica_set(1);
     rs["spec"]["minReadySeconds"] = 10.into();
-    server.put("replicasets", rs);
+    server.put(rs);
     let mut ready = pod("a", true);
     ready["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T00:00:05Z".into();
-    server.put("pods", ready);
+    server.put(ready);
     start(&server).await;
     assert_eq!(status(&server)["readyReplicas"], 1);
     pass(Duration::from_millis(14_890)).await;
@@ -352,8 +341,8 @@ async fn a_pod_becomes_available_at_the_exact_moment() {
 #[case::twice(2, 4)]
 #[tokio::test(start_paused = true)]
 async fn a_status_is_written_once_more(#[case] refused: i32, #[case] puts: usize) {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(0));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(0));
     let left = Mutex::new(refused);
     server.interfere(move |verb, _| {
         let mut left = left.lock().unwrap();
@@ -371,29 +360,29 @@ async fn a_status_is_written_once_more(#[case] refused: i32, #[case] puts: usize
 /// Its own last write has not come back yet: it does not look, and counts that; then it looks.
 #[tokio::test(start_paused = true)]
 async fn does_not_look_at_caches_that_are_behind_its_own_writes() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1));
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1));
     let (client, settings) = (server.client(), settings(&[ControllerName::ReplicaSet]));
     let metrics = Metrics::default();
     let process = Process { metrics: metrics.clone(), ..Process::default() };
     tokio::spawn(serve(client, settings, process, std::future::pending()));
     pass(Duration::from_millis(100)).await;
-    server.hold("replicasets");
+    server.api.watches("replicasets").unwrap().pause();
     let name = names(&server).remove(0);
-    let mut ready = pod(&name, true);
-    ready["metadata"]["uid"] = server.get(&format!("pods/{name}"))["metadata"]["uid"].clone();
-    server.put("pods", ready.clone());
+    let mut ready = server.get(&format!("pods/{name}"));
+    ready["status"]["conditions"] = pod(&name, true)["status"]["conditions"].clone();
+    server.put(ready.clone());
     pass(Duration::from_millis(100)).await;
     assert_eq!(status(&server)["readyReplicas"], 1, "what it has seen is as new as what it wrote");
     ready["status"]["conditions"][0]["status"] = "False".into();
-    server.put("pods", ready);
+    server.put(ready);
     pass(Duration::from_secs(10)).await;
     assert_eq!(status(&server)["readyReplicas"], 1, "the status that it wrote has not come back");
     let skips = "replicaset_controller_stale_sync_skips_total{group=\"apps\",resource=\"replicasets\"} ";
     let text = metrics.text();
     let skips: u32 = text.lines().find_map(|line| line.strip_prefix(skips)).unwrap().parse().unwrap();
     assert!(skips > 5, "{skips}");
-    server.release("replicasets");
+    server.api.watches("replicasets").unwrap().resume();
     pass(Duration::from_secs(20)).await;
     assert_eq!(status(&server)["readyReplicas"], Value::Null);
     let text = metrics.text();
@@ -406,13 +395,13 @@ async fn does_not_look_at_caches_that_are_behind_its_own_writes() {
 /// More than five hundred are made in two goes, the second when the first have shown.
 #[tokio::test(start_paused = true)]
 async fn bursts_are_of_five_hundred() {
-    let server = Server::for_replica_sets();
-    server.put("replicasets", replica_set(1200));
-    server.hold("pods");
+    let server = Server::granting(Rights::of_replica_sets());
+    server.put(replica_set(1200));
+    server.api.watches("pods").unwrap().pause();
     start(&server).await;
     pass(Duration::from_secs(10)).await;
     assert_eq!(count(&server, "POST pods"), 500);
-    server.release("pods");
+    server.api.watches("pods").unwrap().resume();
     pass(Duration::from_secs(60)).await;
     assert_eq!((count(&server, "POST pods"), &status(&server)["replicas"]), (1200, &json!(1200)));
 }
@@ -420,18 +409,18 @@ async fn bursts_are_of_five_hundred() {
 /// Both controllers in one process: a Deployment gets pods, rolls out as they become ready, and goes.
 #[tokio::test(start_paused = true)]
 async fn both_roll_a_deployment_out() {
-    let server = Server::for_both();
-    server.put("deployments", deployment());
+    let server = Server::granting(Rights::of_both());
+    server.put(deployment());
     let (client, settings) = (server.client(), settings(&ControllerName::ALL));
     tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
     let ready_all = async || {
         pass(Duration::from_secs(1)).await;
         for mut pod in server.all("pods") {
-            pod["status"] = json!({
-                "phase": "Running",
-                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-            });
-            server.put("pods", pod);
+            pod["spec"]["nodeName"] = "n".into();
+            pod["status"]["phase"] = "Running".into();
+            pod["status"]["conditions"] =
+                json!([{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+            server.put(pod);
         }
         pass(Duration::from_secs(1)).await;
     };
@@ -440,7 +429,7 @@ async fn both_roll_a_deployment_out() {
     let mut web = server.get("deployments/web");
     web["spec"]["template"] = template("app:2");
     web["metadata"]["generation"] = 2.into();
-    server.put("deployments", web);
+    server.put(web);
     for _ in 0..4 {
         ready_all().await;
     }

@@ -10,29 +10,24 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::pass;
-use crate::restarts::fill;
+use crate::restarts::{self, fill, secret, workload};
+use crate::rights::Rights;
 use crate::server::Server;
 
 /// Bytes of each config's value: 1,000 of them are ten megabytes.
 const SIZE: usize = 10_000;
 
 fn config(name: &str, value: &str) -> Value {
-    json!({"metadata": {"name": name}, "data": {"k": value.repeat(SIZE)}})
-}
-
-fn workload(name: &str, config: &str) -> Value {
-    let containers = json!([{"name": "c", "envFrom": [{"configMapRef": {"name": config}}]}]);
-    json!({
-        "metadata": {"name": name, "uid": name, "annotations": {"com.xing.deployment-restart": "enabled"}},
-        "spec": {"replicas": 1, "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers}}},
-    })
+    let mut config = restarts::config(name, "");
+    config["data"] = json!({"k": value.repeat(SIZE)});
+    config
 }
 
 /// Starts it as xing's would be; returns where it answers metrics, too.
 async fn start(server: &Server) -> (Child, u16) {
     // Bound and let go of, so that nobody is there.
     let metrics = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let path = server.kubeconfig("restarts").await;
+    let path = server.kubeconfig("restarts");
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
     program.arg("config-restart").arg(format!("--metrics-bind-address=127.0.0.1:{metrics}"));
     program.args(["--kube-api-qps=-1"]).env("RESTART_GRACE_PERIOD", "1").env("RESTART_CHECK_PERIOD", "100");
@@ -68,7 +63,7 @@ fn value(text: &str, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::disallowed_methods, reason = "this is about real time")]
 async fn a_thousand_configs_and_two_hundred_workloads() {
-    let server = Server::for_restarts();
+    let server = Server::granting(Rights::of_restarts());
     fill(&server, config, workload);
     let began = Instant::now();
     let (mut child, port) = start(&server).await;
@@ -78,7 +73,7 @@ async fn a_thousand_configs_and_two_hundred_workloads() {
     assert_eq!(value(&text, "deployment_restart_controller_configs_total"), "1000");
 
     let changed = Instant::now();
-    server.put("configmaps", config("c0", "2"));
+    server.put(config("c0", "2"));
     let text = until(port, "deployment_restart_controller_deployment_restarts_total 50").await;
     let restarted = changed.elapsed();
     pass(Duration::from_millis(1500)).await;
@@ -109,7 +104,7 @@ async fn logs_until(server: &Server, name: &str, arguments: &[&str], done: impl 
     let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
     program.args(["config-restart", "--metrics-bind-address=0"]).args(arguments);
     program.env("RESTART_GRACE_PERIOD", "1").env("RESTART_CHECK_PERIOD", "100").env("RUST_LOG", "trace");
-    program.env("KUBECONFIG", server.kubeconfig(name).await).stderr(std::fs::File::create(&log).unwrap());
+    program.env("KUBECONFIG", server.kubeconfig(name)).stderr(std::fs::File::create(&log).unwrap());
     let mut child = program.spawn().unwrap();
     let read = || std::fs::read_to_string(&log).unwrap();
     for _ in 0..3000 {
@@ -127,7 +122,7 @@ async fn logs_until(server: &Server, name: &str, arguments: &[&str], done: impl 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_key_it_says_so_at_start() {
-    let server = Server::for_restarts();
+    let server = Server::granting(Rights::of_restarts());
     let text = logs_until(&server, "no-key", &[], |text| text.contains("Started.") && text.contains("no key")).await;
     let warning = text.lines().find(|line| line.contains("no key")).unwrap();
     assert!(warning.contains("WARN"), "{warning}");
@@ -141,13 +136,12 @@ async fn without_a_key_it_says_so_at_start() {
 /// With everything logged that can be: neither the key, nor what a Secret holds, nor its checksum.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_log_has_the_key_or_a_secret() {
-    let server = Server::for_restarts();
-    let secret = |pin: &str| json!({"metadata": {"name": "s"}, "data": {"pin": pin}});
+    let server = Server::granting(Rights::of_restarts());
     let from = json!([{"secretRef": {"name": "s"}}]);
     let mut web = workload("web", "c");
     web["spec"]["template"]["spec"]["containers"][0]["envFrom"] = from;
-    server.put("secrets", secret("NDkzODE3"));
-    server.put("deployments", web);
+    server.put(secret("NDkzODE3"));
+    server.put(web);
     let key = "68747470733a2f2f676f6c642e6578616d706c652f7265643f626c7565";
     let keys = folder("one-key");
     std::fs::write(keys.join("key"), format!("{key}-and-some-more")).unwrap();
@@ -162,7 +156,7 @@ async fn no_log_has_the_key_or_a_secret() {
         let now = annotation();
         if now.contains("hmac-sha256:") && first.get().is_none() {
             first.set(now.clone()).unwrap();
-            server.put("secrets", secret("MDAwMDAx"));
+            server.put(secret("MDAwMDAx"));
         }
         first.get().is_some_and(|first| *first != now) && text.contains("restart=true")
     })

@@ -11,24 +11,44 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::server::{Server, failure};
+use crate::objects::{deployment_of, object, pod_spec};
+use crate::requests::failure;
+use crate::rights::Rights;
+use crate::server::Server;
 use crate::{events, pass};
 
 const ENABLED: &str = "com.xing.deployment-restart";
 const CHECKSUMS: &str = "com.xing.deployment-restart.applied-config-checksums";
 
-fn config(name: &str, value: &str) -> Value {
-    json!({"metadata": {"name": name}, "data": {"colour": value}})
+pub(crate) fn config(name: &str, value: &str) -> Value {
+    let mut config = object("v1", "ConfigMap", name);
+    config["data"] = json!({"colour": value});
+    config
 }
 
-fn workload(name: &str, config: &str) -> Value {
-    let from = json!([{"configMapRef": {"name": config}}]);
-    let template =
-        json!({"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "envFrom": from}]}});
-    json!({
-        "metadata": {"name": name, "uid": name, "annotations": {ENABLED: "enabled"}},
-        "spec": {"replicas": 1, "template": template},
-    })
+/// A Secret `s` with this value.
+pub(crate) fn secret(pin: &str) -> Value {
+    let mut secret = object("v1", "Secret", "s");
+    secret["type"] = "Opaque".into();
+    secret["data"] = json!({"pin": pin});
+    secret
+}
+
+/// A workload that uses a ConfigMap.
+pub(crate) fn workload(name: &str, config: &str) -> Value {
+    let spec = pod_spec(&json!({"envFrom": [{"configMapRef": {"name": config}}]}));
+    let template = json!({"metadata": {"labels": {"app": name}}, "spec": spec});
+    let mut workload = deployment_of(name, 1, &template);
+    workload["metadata"]["annotations"] = json!({ENABLED: "enabled"});
+    workload
+}
+
+/// The same, and it mounts the Secret `s`.
+pub(crate) fn mounts(name: &str) -> Value {
+    let mut workload = workload(name, "c");
+    workload["spec"]["template"]["spec"]["volumes"] =
+        json!([{"name": "v", "secret": {"secretName": "s", "defaultMode": 0o644}}]);
+    workload
 }
 
 fn settings(restart: RestartSettings) -> Settings {
@@ -84,15 +104,15 @@ fn numbers(metrics: &Metrics) -> Vec<f64> {
 /// Scenarios 2, 9, 68, 69 and 72.
 #[tokio::test(start_paused = true)]
 async fn one_patch_one_event_and_the_metrics() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "very-secret-red"));
-    server.put("deployments", workload("web", "c"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "very-secret-red"));
+    server.put(workload("web", "c"));
     let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
     assert_eq!(server.verbs(), ["PATCH deployments/web"]);
     assert_eq!(numbers(&metrics), [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
     assert_eq!(events(&server), [""; 0], "nothing is said of what is only remembered");
 
-    server.put("configmaps", config("c", "very-secret-blue"));
+    server.put(config("c", "very-secret-blue"));
     pass(Duration::from_secs(1)).await;
     assert_eq!(numbers(&metrics)[5], 1.0);
     pass(Duration::from_secs(10)).await;
@@ -114,14 +134,14 @@ async fn one_patch_one_event_and_the_metrics() {
 /// Scenario 68 in xing's profile: the same numbers.
 #[tokio::test(start_paused = true)]
 async fn xings_metrics() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "1"));
-    server.put("deployments", workload("web", "c"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
+    server.put(workload("web", "c"));
     let (_task, metrics) = start(&server, profile(Profile::Xing)).await;
     assert_eq!(numbers(&metrics), [1.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0]);
     pass(Duration::from_secs(10)).await;
     assert_eq!(numbers(&metrics)[..6], [1.0, 1.0, 1.0, 0.0, 2.0, 0.0]);
-    server.put("configmaps", config("c", "2"));
+    server.put(config("c", "2"));
     pass(Duration::from_secs(10)).await;
     assert_eq!(numbers(&metrics)[..6], [1.0, 1.0, 2.0, 1.0, 3.0, 0.0]);
     assert_eq!(events(&server), [""; 0], "it tells nobody");
@@ -131,9 +151,9 @@ async fn xings_metrics() {
 #[tokio::test(start_paused = true)]
 async fn an_error_ends_xings_profile_and_not_the_safe_one() {
     for of in [Profile::Xing, Profile::Safe] {
-        let server = Server::for_restarts();
-        server.put("configmaps", config("c", "1"));
-        server.put("deployments", workload("web", "c"));
+        let server = Server::granting(Rights::of_restarts());
+        server.put(config("c", "1"));
+        server.put(workload("web", "c"));
         let (task, metrics) = start(&server, profile(of)).await;
         pass(Duration::from_secs(10)).await;
         let left = Arc::new(Mutex::new(2));
@@ -143,7 +163,7 @@ async fn an_error_ends_xings_profile_and_not_the_safe_one() {
             *left -= i32::from(hit);
             hit.then(|| failure(500, "InternalError", "admission says no"))
         });
-        server.put("configmaps", config("c", "2"));
+        server.put(config("c", "2"));
         pass(Duration::from_millis(5600)).await;
         if of == Profile::Safe {
             pass(Duration::from_secs(5)).await;
@@ -161,10 +181,10 @@ async fn an_error_ends_xings_profile_and_not_the_safe_one() {
 /// Scenario 60.
 #[tokio::test(start_paused = true)]
 async fn an_error_that_is_to_be_ignored_ends_nobody() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "1"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
     for name in ["a", "b"] {
-        server.put("deployments", workload(name, "c"));
+        server.put(workload(name, "c"));
     }
     let restart = RestartSettings { ignored_errors: vec!["says no".to_owned()], ..profile(Profile::Xing) };
     let (task, metrics) = start(&server, restart).await;
@@ -172,7 +192,7 @@ async fn an_error_that_is_to_be_ignored_ends_nobody() {
     server.interfere(|verb, _| {
         (verb == "PATCH deployments/a").then(|| failure(500, "InternalError", "admission says no"))
     });
-    server.put("configmaps", config("c", "2"));
+    server.put(config("c", "2"));
     pass(Duration::from_secs(10)).await;
     assert!(!task.is_finished());
     assert_eq!(numbers(&metrics)[2..4], [4.0, 1.0], "an attempt counts as an update there, and no restart does");
@@ -182,15 +202,15 @@ async fn an_error_that_is_to_be_ignored_ends_nobody() {
 #[tokio::test(start_paused = true)]
 async fn an_orderly_end() {
     for refuses in [false, true] {
-        let server = Server::for_restarts();
-        server.put("deployments", workload("web", "c"));
+        let server = Server::granting(Rights::of_restarts());
+        server.put(workload("web", "c"));
         let (stop, stopped) = oneshot::channel::<()>();
         let (client, settings) = (server.client(), settings(profile(Profile::Xing)));
         let task = tokio::spawn(run(client, settings, async { stopped.await.unwrap() }));
         pass(Duration::from_secs(1)).await;
-        server.put("configmaps", config("c", "1"));
+        server.put(config("c", "1"));
         pass(Duration::from_secs(1)).await;
-        server.put("configmaps", config("c", "2"));
+        server.put(config("c", "2"));
         pass(Duration::from_millis(100)).await;
         server.interfere(move |_, _| refuses.then(|| failure(500, "InternalError", "no")));
         stop.send(()).unwrap();
@@ -213,11 +233,11 @@ fn triggers(server: &Server, workload: &str) -> Vec<Value> {
 /// Scenario 58: whoever takes over in the middle of the grace period misses nothing, and restarts once.
 #[tokio::test(start_paused = true)]
 async fn another_leader_takes_over() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "1"));
-    server.put("deployments", workload("web", "c"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
+    server.put(workload("web", "c"));
     let (task, _) = start(&server, profile(Profile::Safe)).await;
-    server.put("configmaps", config("c", "2"));
+    server.put(config("c", "2"));
     pass(Duration::from_secs(2)).await;
     assert_eq!(triggers(&server, "deployments/web"), Vec::<Value>::new());
     task.abort();
@@ -229,12 +249,12 @@ async fn another_leader_takes_over() {
 /// Scenario 58: two at once write the same, so the workload is rolled out once.
 #[tokio::test(start_paused = true)]
 async fn two_leaders_write_the_same() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "1"));
-    server.put("deployments", workload("web", "c"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
+    server.put(workload("web", "c"));
     let (_one, _) = start(&server, profile(Profile::Safe)).await;
     let (_two, _) = start(&server, profile(Profile::Safe)).await;
-    server.put("configmaps", config("c", "2"));
+    server.put(config("c", "2"));
     pass(Duration::from_secs(30)).await;
     let written = triggers(&server, "deployments/web");
     assert!(!written.is_empty() && written.iter().all(|trigger| *trigger == written[0]), "{written:?}");
@@ -243,17 +263,16 @@ async fn two_leaders_write_the_same() {
 /// Bad input: Secrets may not be read, and what does not use them goes on.
 #[tokio::test(start_paused = true)]
 async fn forbidden_secrets_hold_nobody_up() {
-    let server = Server::for_restarts();
-    server.forbid("secrets");
-    server.put("configmaps", config("c", "1"));
-    server.put("deployments", workload("web", "c"));
-    let mut other = workload("other", "c");
-    other["spec"]["template"]["spec"]["volumes"] = json!([{"secret": {"secretName": "s"}}]);
+    let server = Server::granting(Rights::of_restarts());
+    server.requests().rights.0.retain(|(_, of, ..)| of != "secrets");
+    server.put(config("c", "1"));
+    server.put(workload("web", "c"));
+    let mut other = mounts("other");
     let remembered = r#""secret/default/s":"hmac-sha256:ec8c24c5:0000000000000000""#;
     other["metadata"]["annotations"][CHECKSUMS] = format!("{{{remembered}}}").into();
-    server.put("deployments", other);
+    server.put(other);
     let (task, metrics) = start(&server, profile(Profile::Safe)).await;
-    server.put("configmaps", config("c", "2"));
+    server.put(config("c", "2"));
     pass(Duration::from_secs(10)).await;
     assert_eq!(numbers(&metrics)[3], 2.0);
     let kept = server.get("deployments/other")["metadata"]["annotations"][CHECKSUMS].as_str().unwrap().to_owned();
@@ -262,22 +281,15 @@ async fn forbidden_secrets_hold_nobody_up() {
     assert!(!task.is_finished());
 }
 
-/// A workload that mounts a Secret.
-fn mounts(secret: &str) -> Value {
-    let mut web = workload("web", "c");
-    web["spec"]["template"]["spec"]["volumes"] = json!([{"secret": {"secretName": secret}}]);
-    web
-}
-
 /// No write, event or metric has it, save the one annotation, and there it is keyed.
 #[tokio::test(start_paused = true)]
 async fn the_checksum_of_a_secret_is_in_the_annotation_alone() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "1"));
-    server.put("secrets", json!({"metadata": {"name": "s"}, "data": {"pin": "NDkzODE3"}}));
-    server.put("deployments", mounts("s"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
+    server.put(secret("NDkzODE3"));
+    server.put(mounts("web"));
     let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
-    server.put("secrets", json!({"metadata": {"name": "s"}, "data": {"pin": "MDAwMDAx"}}));
+    server.put(secret("MDAwMDAx"));
     pass(Duration::from_secs(10)).await;
     assert_eq!(events(&server), ["ConfigRestart Restarting: Secret s changed (key pin)"]);
     let mut written = server.writes();
@@ -303,13 +315,13 @@ async fn the_checksum_of_a_secret_is_in_the_annotation_alone() {
 /// What is not followed is not read either.
 #[tokio::test(start_paused = true)]
 async fn no_secret_is_read_without_a_key() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "1"));
-    server.put("secrets", json!({"metadata": {"name": "s"}, "data": {"pin": "NDkzODE3"}}));
-    server.put("deployments", mounts("s"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
+    server.put(secret("NDkzODE3"));
+    server.put(mounts("web"));
     let restart = RestartSettings { secrets: SecretChecksums::None, ..profile(Profile::Safe) };
     let (_task, metrics) = start(&server, restart).await;
-    server.put("configmaps", config("c", "2"));
+    server.put(config("c", "2"));
     pass(Duration::from_secs(10)).await;
     assert_eq!(numbers(&metrics)[..4], [1.0, 1.0, 2.0, 1.0]);
     assert!(!server.paths().iter().any(|path| path.contains("secrets")), "{:?}", server.paths());
@@ -320,23 +332,23 @@ async fn no_secret_is_read_without_a_key() {
 /// Puts 1,000 configs there, and 200 workloads, of which 50 share the first config.
 pub(crate) fn fill(server: &Server, config: fn(&str, &str) -> Value, workload: fn(&str, &str) -> Value) {
     for n in 0..1000 {
-        server.put("configmaps", config(&format!("c{n}"), "1"));
+        server.put(config(&format!("c{n}"), "1"));
     }
     for n in 0..200 {
         let used = if n < 50 { "c0".to_owned() } else { format!("c{n}") };
-        server.put("deployments", workload(&format!("w{n}"), &used));
+        server.put(workload(&format!("w{n}"), &used));
     }
 }
 
 /// Scenario 74: 1,000 configs, 200 workloads, one config that 50 of them share.
 #[tokio::test(start_paused = true)]
 async fn a_config_that_fifty_share_costs_fifty_patches() {
-    let server = Server::for_restarts();
+    let server = Server::granting(Rights::of_restarts());
     fill(&server, config, workload);
     let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
     pass(Duration::from_secs(5)).await;
     assert_eq!(server.verbs().len(), 200, "each is remembered once");
-    server.put("configmaps", config("c0", "2"));
+    server.put(config("c0", "2"));
     pass(Duration::from_secs(30)).await;
     assert_eq!(server.verbs().len(), 250);
     assert_eq!(numbers(&metrics)[..4], [1000.0, 200.0, 250.0, 50.0]);
@@ -346,10 +358,10 @@ async fn a_config_that_fifty_share_costs_fifty_patches() {
 /// The limit on requests makes it slower, and nothing else.
 #[tokio::test(start_paused = true)]
 async fn a_limit_on_requests_only_delays() {
-    let server = Server::for_restarts();
-    server.put("configmaps", config("c", "1"));
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "1"));
     for n in 0..20 {
-        server.put("deployments", workload(&format!("w{n}"), "c"));
+        server.put(workload(&format!("w{n}"), "c"));
     }
     let limited = Settings { rate_limit: Some(RateLimit { qps: 5.0, burst: 1 }), ..settings(profile(Profile::Safe)) };
     let (client, task) = (server.client(), std::future::pending());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kube_apiserver_sim::Route;
 use serde_yaml::Value;
 
 const ROLES: [&str; 2] =
@@ -35,6 +36,13 @@ impl Default for Rights {
 }
 
 impl Rights {
+    /// Those of a process with both controllers.
+    pub(crate) fn of_both() -> Self {
+        let mut rights = Self::default();
+        rights.0.extend(Self::of_replica_sets().0);
+        rights
+    }
+
     /// Those that the component for the ReplicaSet controller gives, and no other.
     pub(crate) fn of_replica_sets() -> Self {
         Self::given_by(&[REPLICA_SET_ROLE])
@@ -82,26 +90,10 @@ fn rights(rule: &Value) -> Vec<Right> {
 
 impl Rights {
     /// Whether a request is allowed.
-    pub(crate) fn allow(&self, method: &str, path: &str, watch: bool) -> bool {
-        let (group, path) = match path.strip_prefix("/api/v1/") {
-            Some(path) => ("", path),
-            None => path.strip_prefix("/apis/").unwrap().split_once('/').unwrap(),
-        };
-        let path = path.trim_start_matches("v1/").trim_start_matches("namespaces/default/");
-        let mut parts = path.split('/');
-        let (kind, name, sub) = (parts.next().unwrap(), parts.next().unwrap_or_default(), parts.next());
-        let resource = sub.map_or_else(|| kind.to_owned(), |sub| format!("{kind}/{sub}"));
-        let verb = match method {
-            "GET" if watch => "watch",
-            "GET" if name.is_empty() => "list",
-            "GET" => "get",
-            "POST" => "create",
-            "PUT" => "update",
-            "PATCH" => "patch",
-            "DELETE" => "delete",
-            other => panic!("{other} is no verb"),
-        };
-        let right = |name: &str| (group.to_owned(), resource.clone(), verb.to_owned(), name.to_owned());
+    pub(crate) fn allow(&self, request: &Route) -> bool {
+        let Route { verb, group, resource, subresource, name, .. } = request;
+        let resource = format!("{resource}/{subresource}").trim_end_matches('/').to_owned();
+        let right = |name: &str| (group.clone(), resource.clone(), verb.to_string(), name.to_owned());
         self.0.contains(&right("")) || self.0.contains(&right(name))
     }
 }

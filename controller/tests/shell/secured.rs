@@ -14,7 +14,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::server::{Answer, Server, failure};
+use crate::requests::{Answer, failure};
+use crate::rights::Rights;
+use crate::server::Server;
 
 /// A controller with secured metrics, and a client that trusts its certificate.
 struct Secured {
@@ -33,7 +35,7 @@ impl Drop for Secured {
 
 async fn start(test: &str) -> Secured {
     let server = Server::default();
-    server.grant_reviews();
+    server.requests().rights.0.extend(Rights::of_metrics_auth().0);
     server.interfere(review);
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("secured-{test}"));

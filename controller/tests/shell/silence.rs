@@ -1,14 +1,19 @@
 //! Connections that fall silent without being closed, in real time, over real sockets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Version;
 use kube::Config;
+use kube_apiserver_sim::Listen;
 use rollout_controller::connect::{Bounds, Protocol, client_within};
 use rollout_controller::{Election, Metrics, Process, Settings, serve};
 use rstest::rstest;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use crate::server::Server;
 use crate::{deployment, pass};
@@ -57,6 +62,18 @@ impl Proxy {
     }
 }
 
+/// TLS, where HTTP/2 can be spoken, and the certificate to be trusted, DER.
+fn tls() -> (Listen, Vec<u8>) {
+    let issued = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(issued.signing_key.serialize_der());
+    let authority = issued.cert.der().to_vec();
+    let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let tls = tls.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let mut tls = tls.with_single_cert(vec![issued.cert.into()], key.into()).unwrap();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    (Listen::loopback().tls(tls), authority)
+}
+
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if holds() {
@@ -74,7 +91,8 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_connection_is_found(#[case] scheme: &str, #[case] spoken: Version) {
     let server = Server::default();
-    let (port, authority) = if scheme == "https" { server.listen_tls().await } else { (server.listen().await, vec![]) };
+    let (how, authority) = if scheme == "https" { tls() } else { (Listen::loopback(), vec![]) };
+    let port = server.listen(how);
     let proxy = Proxy::start(port).await;
     let mut config = Config::new(format!("{scheme}://127.0.0.1:{}", proxy.port).parse().unwrap());
     config.root_cert = Some(vec![authority]).filter(|_| scheme == "https");
@@ -85,10 +103,11 @@ async fn a_silent_connection_is_found(#[case] scheme: &str, #[case] spoken: Vers
         ..Process::default()
     };
     let task = tokio::spawn(serve(client(Protocol::Any), Settings::default(), process, std::future::pending()));
-    server.put("deployments", deployment());
+    server.put(deployment());
     until("it works", || server.all("replicasets").len() == 1).await;
     until("it watches", || server.reads().iter().filter(|read| read.starts_with("WATCH")).count() >= 3).await;
-    assert!(server.versions().contains(&spoken), "{:?}", server.versions());
+    let versions = server.requests().versions.clone();
+    assert!(versions.contains(&spoken), "{versions:?}");
 
     proxy.freeze();
     let renewed = || server.get(LEASE)["spec"]["renewTime"].clone();
@@ -96,7 +115,7 @@ async fn a_silent_connection_is_found(#[case] scheme: &str, #[case] spoken: Vers
     let mut other = deployment();
     other["metadata"]["name"] = "other".into();
     other["metadata"]["uid"] = "other".into();
-    server.put("deployments", other);
+    server.put(other);
     until("the watch is begun anew", || server.all("replicasets").len() == 2).await;
     until("the lease is renewed", || renewed() != before).await;
     assert!(!task.is_finished(), "it has kept its lease");
