@@ -1,31 +1,58 @@
-//! A Deployment controller and a ReplicaSet controller that equal kube-controller-manager's, decision for decision, and one that
-//! restarts workloads whose ConfigMaps and Secrets have changed.
+//! A Deployment controller and a ReplicaSet controller that equal kube-controller-manager's,
+//! decision for decision, and one that restarts workloads whose ConfigMaps and Secrets have
+//! changed.
 //!
 //! ```text
 //!              watches                 keys                  Observed              Plan
 //!  API server ────────► cache ─triggers────► queue ─workers─► observe ─► plan ─► apply ────► API server
-//!              (runtime)                                       (deployment, replicaset) │      writes
-//!                                                                                       └► events
+//!              (runtime) (api)          (runtime)           (deployment, replicaset) │      writes
+//!                                                                                    └► events
 //! ```
 //!
-//! The middle is the point: [`plan`] is a pure function from what the caches hold, the time, and the settings, to a list of
-//! actions as plain data. Every rule of a roll-out is in there (`deployment/`), over views of the API's JSON that lose no field
-//! (`model/`); every rule about pods, the order in which they die above all, is in `replicaset/` in the same way. Left and right
-//! of them is a shell (`runtime/`) that knows no rule. [`Settings::controllers`] says which of them run. These two share the
-//! watches and the cache; each has a queue, a limit to its requests, and events of its own, and neither knows of the other. The third
-//! ([`restart`]) is of the same shape, with watches and a view of its own: of configs it keeps checksums, never a value.
+//! The middle is the point: [`plan`] is a pure function from what the caches hold, the time, and
+//! the settings, to a list of actions as plain data. Left and right of the rules is a shell that
+//! knows none. [`Settings::controllers`] says which controllers run. The first two share the
+//! watches and the cache; each has a queue, a limit to its requests and events of its own, and
+//! neither knows of the other. The third ([`restart`]) is of the same shape, with watches and a
+//! view of its own: of configs it keeps checksums, never a value.
 //!
-//! Like upstream's, the Deployment controller does not wait to read its own writes. A cache may lag; every write carries the
-//! resourceVersion that the decision was made on, the server refuses it if that is the past, and the Deployment is looked at
-//! again. Pods have no such guard: the ReplicaSet controller waits until it has seen what it wrote and made.
+//! Like upstream's, the Deployment controller does not wait to read its own writes. A cache may
+//! lag; every write carries the resourceVersion that the decision was made on, the server refuses
+//! it if that is the past, and the Deployment is looked at again. Pods have no such guard: the
+//! ReplicaSet controller waits until it has seen what it wrote and made.
 //!
-//! Arrows: `model ◄ deployment, replicaset, restart ◄ runtime ◄ process ◄ main`; `metrics` counts for all of them, time enters only
-//! through `clock`, and `connect` makes the client that `main` hands in.
+//! The rooms, the lowest layer first. A room imports from layers below its own, and the files of a
+//! room do not import each other in circles; `harness/tests/layers.rs` reads the imports and says
+//! so.
 //!
-//! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments: `examples/mutant.rs` makes
-//! controllers that are wrong on purpose that way, and `mutants/` makes many more, by one changed rule each. [`serve`] is for a process of its own in a cluster: one leader among replicas, metrics and probes
-//! (`process/`).
+//! ```text
+//!  clock | model ◄ hash ◄ metrics | settings ◄ api | connect ◄ deployment | replicaset | restart ◄ runtime ◄ process
+//! ```
+//!
+//! - `clock`: gives the time and sleeps, for all others; knows nothing of what is waited for.
+//! - [`model`]: the API's JSON comes in, views that lose no field go out; knows no client, no time.
+//! - `hash`: a pod template comes in, its pod-template-hash goes out; knows no ReplicaSet.
+//! - `metrics`: counts come in, Prometheus' text goes out; knows no controller, and decides
+//!   nothing.
+//! - `settings`: an operator's choices, as plain data; does not know what they lead to.
+//! - `api`: requests, objects that watches have shown, and events come in; answers, look-ups and
+//!   writes go out; knows no controller and no rule.
+//! - [`connect`]: a kubeconfig and the environment come in, a client goes out; does not know what
+//!   is requested through it.
+//! - [`deployment`], [`replicaset`], [`restart`]: what was seen comes in, a plan as plain data goes
+//!   out and is carried out through `api`; no room knows the other two, a queue or a watch.
+//! - `runtime`: a list of controllers comes in; it watches, queues, starts and ends for them; knows
+//!   no rule.
+//! - `process`: a client and settings come in, one leader among replicas with metrics and probes
+//!   goes out; does not know what the controllers do.
+//!
+//! Run it with [`run`], or with [`run_with`] to put another planner in the middle for Deployments:
+//! `examples/mutant.rs` makes controllers that are wrong on purpose that way, and `mutants/` makes
+//! many more, by one changed rule each. [`serve`] is for a process of its own in a cluster. The
+//! program (`main.rs`) has its flags in files beside this one: `flags` and `restart_flags` for its
+//! two commands, above `launch`, which both lead to, `checksum_key` and `serving_flags`.
 
+mod api;
 mod clock;
 pub mod connect;
 pub mod deployment;
@@ -41,22 +68,21 @@ mod settings;
 use std::future::Future;
 use std::sync::Arc;
 
+use api::ApiServer;
 pub use clock::Clock;
-pub use deployment::{Observed, Plan, plan};
+pub use deployment::{Observed, Plan, Planner, plan};
 pub use hash::{Minor, MinorError, pod_template_hash};
-use jiff::Timestamp;
 use kube::Client;
 pub use metrics::{CountRequests, CountedRequests, Metrics};
 pub use process::{
     Address, BindError, Election, ElectionError, Endpoint, Pages, Process, ProcessError, Tls, TlsError, serve,
 };
-pub use restart::{Budget, ChecksumKeyError, ChecksumKeys, Profile, RestartSettings, SecretChecksums, Window};
 pub use runtime::RunError;
-use runtime::{ApiServer, Controller, run_controller};
-pub use settings::{Compatibility, ControllerName, MIN_RESYNC_PERIOD, RateLimit, Settings, UnknownController};
-
-/// What decides; [`plan`], unless a test wants a wrong one.
-pub type Planner = Arc<dyn Fn(&Observed, Timestamp, &Settings) -> Plan + Send + Sync>;
+use runtime::{Controllers, run_controllers};
+pub use settings::{
+    Budget, ChecksumKeyError, ChecksumKeys, Compatibility, ControllerName, MIN_RESYNC_PERIOD, Profile, RateLimit,
+    RestartSettings, SecretChecksums, Settings, UnknownController, Window,
+};
 
 /// Runs the controller until `shutdown` completes.
 ///
@@ -80,8 +106,8 @@ pub async fn run_with(
     planner: Planner,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let (controller, reports) = Controller::new(&client, settings, planner, Metrics::default());
-    run_controller(controller, reports, std::future::ready(()), shutdown).await
+    let (controllers, reports) = Controllers::new(&client, settings, &planner, Metrics::default());
+    run_controllers(controllers, reports, std::future::ready(()), shutdown).await
 }
 
 /// Takes a first look at an API server: whether it answers, and serves what this controller needs.

@@ -19,9 +19,10 @@
 //!   twice a minute, from where it was; that is the price of a server without HTTP/2.
 //! * To make a connection takes ten seconds at most, those for a proxy and for TLS included.
 //!
-//! What answers and yet says nothing is bounded where it is asked: `runtime/api.rs` for requests, `runtime/reflector.rs` for watches.
-//! The lease has connections of its own ([`Protocol::Http1`]): a request that is given up closes its connection, so the next try has
-//! a new one, before the lease is lost; and no long list is in its way.
+//! What answers and yet says nothing is bounded where it is asked: `api/server.rs` for requests,
+//! `runtime/reflector.rs` for watches. The lease has connections of its own ([`Protocol::Http1`]):
+//! a request that is given up closes its connection, so the next try has a new one, before the
+//! lease is lost; and no long list is in its way.
 //!
 //! Borders: this module does not know what is requested, and retries nothing, with one exception: a
 //! request rejected with 401 is sent once more if the credentials have changed.

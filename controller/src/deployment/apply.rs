@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::create::{Taken, plan_after_conflict, plan_after_refusal, restate_creation};
 use super::plan::{Action, Claim, NewReplicaSet, Observed, OnError, Plan, StatusChange, Step};
 use super::{ApplyError, PlanError, body};
+use crate::api::{ApiServer, Recorder, RequestError, Resource};
 use crate::model::{Deployment, Meta, ReplicaSet};
-use crate::runtime::{ApiServer, Recorder, RequestError, Resource};
 use crate::settings::Settings;
 
 /// What carrying out needs besides the plan.

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::api::RequestError;
 use crate::model::ModelError;
 
 /// Why a Deployment cannot be planned further.
@@ -71,4 +72,18 @@ pub enum ApplyError {
     /// The plan itself ends in an error.
     #[error(transparent)]
     Plan(#[from] PlanError),
+}
+
+impl From<RequestError> for ApplyError {
+    fn from(error: RequestError) -> Self {
+        let conflict = error.is_conflict();
+        if error.is_namespace_terminating() {
+            return Self::NamespaceTerminating;
+        }
+        match error {
+            RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
+            RequestError::Server { what, source } => Self::Request { what, source },
+            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { what, seconds },
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Takes from the caches what one sync looks at: no request, no waiting.
 
 use super::plan::Observed;
+use crate::api::{Cache, Key};
 use crate::model::Pod;
-use crate::runtime::{Cache, Key};
 
 /// One Deployment with its surroundings; `None` if the cache knows it no more.
 pub(crate) fn observe(cache: &Cache, key: &Key) -> Option<Observed> {

@@ -13,7 +13,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::PlanError;
-use super::sync::{End, Sync};
 use crate::model::{Deployment, DeploymentStatus, Pod, ReplicaSet};
 pub use crate::model::{Event, EventKind};
 use crate::settings::Settings;
@@ -157,15 +156,5 @@ impl Plan {
     }
 }
 
-/// Decides what one sync does about a Deployment.
-///
-/// Pure: the same three arguments give the same plan. `now` dates new conditions and measures the progress deadline.
-pub fn plan(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
-    let mut sync = Sync::new(observed, now, settings);
-    let end = sync.run();
-    let mut plan = sync.into_plan();
-    if let Err(End::Failed(error)) = end {
-        plan.failure = Some(error);
-    }
-    plan
-}
+/// What decides: [`plan`](super::plan), unless a test wants one that is wrong.
+pub type Planner = Arc<dyn Fn(&Observed, Timestamp, &Settings) -> Plan + Send + Sync>;

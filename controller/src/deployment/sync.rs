@@ -1,9 +1,9 @@
-//! One sync under construction: the order of its rules, and what they share.
+//! One sync under construction: what its rules share.
 //!
-//! [`Sync`] holds a working copy of the Deployment, changed as upstream changes its own in memory, and the plan so far. It knows
-//! which cached objects the plan has already written, so that the plan ends where upstream's next write would meet a conflict.
-//!
-//! Cases: `pause/in-mid-rollout`, `deadline/exceeded`.
+//! [`Sync`] holds a working copy of the Deployment, changed as upstream changes its own in memory,
+//! and the plan so far. It knows which cached objects the plan has already written, so that the
+//! plan ends where upstream's next write would meet a conflict. The order of the rules is in
+//! `decide.rs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,8 @@ pub(super) struct Sync<'a> {
     pub(super) plan: Plan,
     deployment_written: bool,
     written: BTreeSet<String>,
-    on_error: OnError,
+    /// What the failure of the next action means.
+    pub(super) on_error: OnError,
 }
 
 impl<'a> Sync<'a> {
@@ -60,54 +61,6 @@ impl<'a> Sync<'a> {
 
     pub(super) fn into_plan(self) -> Plan {
         self.plan
-    }
-
-    /// The order of upstream's `syncDeployment`.
-    pub(super) fn run(&mut self) -> Flow<()> {
-        if self.selects_all() {
-            return self.refuse_to_select_all();
-        }
-        let owned = self.claim()?;
-        if self.deployment.meta.is_deleting() {
-            let sets = self.find_sets(&owned, false)?;
-            return self.write_counts(&sets);
-        }
-        self.note_pause()?;
-        if self.deployment.spec.paused {
-            return self.scale_and_report(&owned);
-        }
-        if let Some(revision) = self.rollback_request() {
-            return self.roll_back(&owned, revision);
-        }
-        if self.is_scaling_event(&owned)? {
-            return self.scale_and_report(&owned);
-        }
-        let strategy = &self.deployment.spec.strategy;
-        if strategy.is_recreate() {
-            self.roll_out_recreate(&owned)
-        } else if strategy.is_rolling() {
-            self.roll_out_rolling(&owned)
-        } else {
-            Err(PlanError::Strategy(strategy.kind.clone()).into())
-        }
-    }
-
-    fn selects_all(&self) -> bool {
-        self.deployment.spec.selector.as_ref().is_some_and(|selector| selector.is_empty())
-    }
-
-    /// API validation lets no such Deployment in; a cluster older than the rule may hold one
-    /// (upstream: TestDontSyncDeploymentsWithEmptyPodSelector).
-    fn refuse_to_select_all(&mut self) -> Flow<()> {
-        let message = "This deployment is selecting all pods. A non-empty selector is required.";
-        self.event(EventKind::Warning, names::event::SELECTING_ALL, message.to_owned());
-        let generation = self.deployment.meta.generation;
-        if self.deployment.status.observed_generation < generation {
-            self.deployment.status.observed_generation = generation;
-            self.on_error = OnError::Ignore;
-            self.write_status(self.deployment.status.clone())?;
-        }
-        Ok(())
     }
 
     /// Does `part` with its failures forgiven: the rest of it is left out, the sync goes on.

@@ -17,6 +17,9 @@
 //! not know out, and take two templates that differ only there for one; here they stay two. Nothing but the name depends on
 //! which of the two hashes it is: ReplicaSets are found by their template, and a name that is taken is a collision like any
 //! other.
+//!
+//! A template, a count of collisions and a minor come in; a hash goes out. Borders: no ReplicaSet,
+//! no settings, no client.
 
 mod dump;
 mod fnv;

@@ -5,12 +5,14 @@
 //! Only what has no such name has one of its own, `rollout_controller_*`. A [`Metrics`] is a value, not a global: two
 //! controllers in one process do not count into each other.
 //!
-//! Borders: nothing in here decides anything or does requests; what is expensive to know is only looked up when read.
+//! Counts and moments come in, text goes out. Borders: nothing in here knows a controller, decides
+//! anything or does requests. A controller defines the metrics that it alone has ([`Shown`]); what
+//! is expensive to know is only looked up when read.
 
 mod informers;
 mod queue;
 mod requests;
-mod restarts;
+mod shown;
 mod usage;
 
 use std::fmt;
@@ -30,7 +32,7 @@ pub(crate) use queue::{Load, Loaded, QueueMetrics};
 use queue::{QueueFamilies, QueueName};
 use requests::RequestFamilies;
 pub use requests::{CountRequests, CountedRequests};
-pub(crate) use restarts::RestartNumbers;
+pub(crate) use shown::Shown;
 
 /// Everything that this process counts; clones count into the same.
 #[derive(Clone)]
@@ -39,9 +41,9 @@ pub struct Metrics(Arc<Families>);
 struct Families {
     registry: Registry,
     queues: QueueFamilies,
-    requests: RequestFamilies,
+    requests: Arc<RequestFamilies>,
     informers: InformerFamilies,
-    restarts: Arc<restarts::Restarts>,
+    shown: Arc<shown::AllShown>,
     syncs: Family<SyncLabels, Counter>,
     stale_skips: Family<KindLabels, Counter>,
     leading: Family<LeaseLabels, Gauge>,
@@ -86,10 +88,10 @@ impl Metrics {
         registry.register("rollout_controller_build", "What this program is", Info::new(build.to_vec()));
         registry.register_collector(Box::new(usage::Usage));
         let queues = QueueFamilies::register(&mut registry);
-        let requests = RequestFamilies::register(host, &mut registry);
+        let requests = Arc::new(RequestFamilies::register(host, &mut registry));
         let informers = InformerFamilies::register(&mut registry);
-        let restarts = Arc::new(restarts::Restarts::default());
-        registry.register_collector(Box::new(restarts.clone()));
+        let shown = Arc::new(shown::AllShown::default());
+        registry.register_collector(Box::new(shown.clone()));
         let (syncs, leading, slow_renewals) = (Family::default(), Family::default(), Family::default());
         let help = "Looks at one object, by controller and by what became of them";
         registry.register("rollout_controller_syncs", help, Family::clone(&syncs));
@@ -105,7 +107,7 @@ impl Metrics {
             queues,
             requests,
             informers,
-            restarts,
+            shown,
             syncs,
             stale_skips,
             leading,
@@ -122,7 +124,7 @@ impl Metrics {
 
     /// A layer for a client that counts what passes through it.
     pub fn requests(&self) -> CountRequests {
-        CountRequests::new(self.clone())
+        CountRequests::new(self.0.requests.clone())
     }
 
     /// Counts for the queue of one controller.
@@ -140,9 +142,9 @@ impl Metrics {
         self.0.queues.show_load(QueueName { name: controller }, queue);
     }
 
-    /// Shows the numbers of restarts for as long as somebody restarts.
-    pub(crate) fn show_restarts(&self, of: &Arc<impl RestartNumbers>) {
-        self.0.restarts.show(of);
+    /// Shows metrics that one controller has besides, for as long as it lives.
+    pub(crate) fn show(&self, controller: &'static str, shown: &Arc<impl Shown>) {
+        self.0.shown.show(controller, shown);
     }
 
     /// How long a request waited for its turn under this process's own limit.

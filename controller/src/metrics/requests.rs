@@ -1,6 +1,7 @@
 //! Metrics of the requests to the API server, under client-go's names, and the layer around a client that feeds them.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,7 +13,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tower::{Layer, Service};
 
-use super::Metrics;
 use crate::clock;
 
 /// Upper bounds in seconds, client-go's.
@@ -34,6 +34,7 @@ struct Asked {
 type Histograms = Family<Asked, Histogram, fn() -> Histogram>;
 
 /// The metrics of all requests.
+#[derive(Debug)]
 pub(super) struct RequestFamilies {
     host: String,
     answers: Family<Answered, Counter>,
@@ -78,15 +79,15 @@ fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-/// A layer that counts the requests of a client; see [`Metrics::requests`].
+/// A layer that counts the requests of a client; see [`crate::Metrics::requests`].
 #[derive(Debug, Clone)]
 pub struct CountRequests {
-    metrics: Metrics,
+    families: Arc<RequestFamilies>,
 }
 
 impl CountRequests {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        Self { metrics }
+    pub(super) fn new(families: Arc<RequestFamilies>) -> Self {
+        Self { families }
     }
 }
 
@@ -94,14 +95,14 @@ impl<S> Layer<S> for CountRequests {
     type Service = CountedRequests<S>;
 
     fn layer(&self, inner: S) -> CountedRequests<S> {
-        CountedRequests { metrics: self.metrics.clone(), inner }
+        CountedRequests { families: self.families.clone(), inner }
     }
 }
 
 /// A service whose requests are counted.
 #[derive(Debug, Clone)]
 pub struct CountedRequests<S> {
-    metrics: Metrics,
+    families: Arc<RequestFamilies>,
     inner: S,
 }
 
@@ -119,7 +120,7 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        let (metrics, method, start) = (self.metrics.clone(), request.method().clone(), clock::instant());
+        let (families, method, start) = (self.families.clone(), request.method().clone(), clock::instant());
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let uri = request.uri().clone();
         let answer = self.inner.call(request);
@@ -128,7 +129,7 @@ where
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             tracing::debug!(%method, %uri, code, "Answered.");
             let took = (!is_watch).then(|| clock::instant() - start);
-            metrics.0.requests.counted(method.as_str(), code, took);
+            families.counted(method.as_str(), code, took);
             answer
         })
     }
@@ -141,6 +142,7 @@ mod tests {
     use tower::{ServiceExt, service_fn};
 
     use super::*;
+    use crate::metrics::Metrics;
 
     #[tokio::test]
     async fn counts_what_passes() {

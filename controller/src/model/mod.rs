@@ -4,7 +4,8 @@
 //! out once, into plain structs; everything else (above all the pod template) stays raw, so that a field from a newer server
 //! survives each write and takes part in each comparison.
 //!
-//! Borders: no client, no async, no clock. Whatever needs "now" is told.
+//! JSON comes in; views, and JSON that lost no field, go out. Borders: no client, no async, no
+//! clock. Whatever needs "now" is told.
 
 mod condition;
 mod deployment;

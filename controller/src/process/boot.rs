@@ -10,8 +10,9 @@
 use std::error::Error;
 use std::time::Duration;
 
+use crate::api::ApiServer;
 use crate::clock;
-use crate::runtime::{ApiServer, RunError, check};
+use crate::runtime::{RunError, check};
 
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);

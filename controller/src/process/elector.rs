@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::record::{Decision, Memory, Record, decide, released};
 use super::{Election, ElectionError, ProcessError};
+use crate::api::{ApiServer, RequestError, Resource};
 use crate::clock::{self, Clock};
 use crate::metrics::Metrics;
-use crate::runtime::{ApiServer, RequestError, Resource};
 
 /// How long after its lease has run out a leader that neither renews nor ends counts as stuck, as in kube-controller-manager.
 const STUCK: Duration = Duration::from_secs(20);

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::elector::Seat;
 use crate::clock;
-use crate::runtime::Controller;
+use crate::runtime::Controllers;
 
 /// Answers probes; clones are the same.
 #[derive(Clone)]
 pub(super) struct Health {
-    controller: Arc<Controller>,
+    controllers: Arc<Controllers>,
     seat: Option<Seat>,
 }
 
@@ -22,8 +22,8 @@ pub(super) struct Health {
 type Check = (&'static str, Result<(), String>);
 
 impl Health {
-    pub(super) fn new(controller: Arc<Controller>, seat: Option<Seat>) -> Self {
-        Self { controller, seat }
+    pub(super) fn new(controllers: Arc<Controllers>, seat: Option<Seat>) -> Self {
+        Self { controllers, seat }
     }
 
     /// Whether it is well, and the words for it.
@@ -33,12 +33,12 @@ impl Health {
 
     /// Whether it is ready, and the words for it.
     pub(super) fn ready(&self) -> (bool, String) {
-        let lists = self.controller.is_synced().then_some(()).ok_or("the first lists are not complete yet".to_owned());
+        let lists = self.controllers.is_synced().then_some(()).ok_or("the first lists are not complete yet".to_owned());
         summary("readyz", &[self.leader_election(), ("caches-synced", lists), self.informers()])
     }
 
     fn informers(&self) -> Check {
-        let complaints = self.controller.complaints();
+        let complaints = self.controllers.complaints();
         ("informers", if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) })
     }
 
@@ -75,8 +75,9 @@ mod tests {
     use kube::client::Body;
 
     use super::*;
+    use crate::deployment::{Planner, plan};
     use crate::metrics::Metrics;
-    use crate::runtime::run_controller;
+    use crate::runtime::run_controllers;
     use crate::settings::Settings;
 
     /// A server without objects; it refuses every watch as soon as it is told to.
@@ -106,11 +107,12 @@ mod tests {
         let answers = refuses.clone();
         let client = Client::new(tower::service_fn(move |request| answer(request, answers.clone())), "default");
         let settings = Settings::default();
-        let (controller, reports) = Controller::new(&client, settings, Arc::new(crate::plan), Metrics::default());
-        let health = Health::new(controller.clone(), None);
+        let planner: Planner = Arc::new(plan);
+        let (controllers, reports) = Controllers::new(&client, settings, &planner, Metrics::default());
+        let health = Health::new(controllers.clone(), None);
         let (is_ready, text) = health.ready();
         assert!(!is_ready && text.contains("[-]caches-synced failed"), "{text}");
-        tokio::spawn(run_controller(controller, reports, pending::<()>(), pending::<()>()));
+        tokio::spawn(run_controllers(controllers, reports, pending::<()>(), pending::<()>()));
         clock::sleep(Duration::from_secs(100)).await;
         assert_eq!(health.ready(), (true, "ok".to_owned()));
 

@@ -11,7 +11,9 @@
 //! is told by a Lease, with client-go's semantics, so that the two kinds of controllers can be run side by side and be read
 //! with the same eyes. [`Election`] and `record.rs` are the rules, without a clock or a client; `elector.rs` carries them out.
 //!
-//! Borders: nothing in here knows what the controller does, and the controller does not know that it is one of many.
+//! A client, settings and endpoints come in; a run of the controllers that ends in order goes out.
+//! Borders: nothing in here knows what the controllers do, and they do not know that this process
+//! is one of many.
 
 mod access;
 mod address;
@@ -40,8 +42,10 @@ pub use tls::Tls;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::api::ApiServer;
+use crate::deployment::{Planner, plan};
 use crate::metrics::Metrics;
-use crate::runtime::{ApiServer, Controller, run_controller};
+use crate::runtime::{Controllers, run_controllers};
 use crate::settings::Settings;
 
 /// What a process has besides the controller's settings.
@@ -88,8 +92,9 @@ pub async fn serve(
         }
         None => None,
     };
-    let (controller, reports) = Controller::new(&client, settings, Arc::new(crate::plan), metrics.clone());
-    let health = Health::new(controller.clone(), elector.as_ref().map(Elector::seat));
+    let planner: Planner = Arc::new(plan);
+    let (controllers, reports) = Controllers::new(&client, settings, &planner, metrics.clone());
+    let health = Health::new(controllers.clone(), elector.as_ref().map(Elector::seat));
     let mut servers = JoinSet::new();
     let sources = Sources { metrics, health, access: Access::new(client.clone()) };
     for endpoint in endpoints {
@@ -102,7 +107,7 @@ pub async fn serve(
         reached = boot::reach(&api) => reached?,
     }
     let Some(mut elector) = elector else {
-        return Ok(run_controller(controller, reports, std::future::ready(()), shutdown).await?);
+        return Ok(run_controllers(controllers, reports, std::future::ready(()), shutdown).await?);
     };
     let (won, leave) = oneshot::channel::<()>();
     let leave = async {
@@ -112,7 +117,7 @@ pub async fn serve(
     };
     let campaign = async {
         // One that cannot see must not stand in the way of one that can.
-        controller.synced().await;
+        controllers.synced().await;
         elector.win().await;
         let _ = won.send(());
         elector.keep().await
@@ -120,7 +125,7 @@ pub async fn serve(
     let ended = tokio::select! {
         biased;
         lost = campaign => return Err(lost),
-        ended = run_controller(controller.clone(), reports, leave, shutdown) => ended,
+        ended = run_controllers(controllers.clone(), reports, leave, shutdown) => ended,
     };
     elector.release().await;
     Ok(ended?)

@@ -11,11 +11,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::burst::{all_at_once, slow_start};
-use super::plan::{Claim, Observed, Plan, Report, Work, plan, report};
+use super::decide::{plan, report};
+use super::plan::{Claim, Observed, Plan, Report, Work};
 use super::{ApplyError, Memory, availability, body};
+use crate::api::{ApiServer, Key, Recorder, RequestError, Resource};
 use crate::clock;
 use crate::model::{Event, EventKind, Meta, ReplicaSet, names};
-use crate::runtime::{ApiServer, Key, Recorder, RequestError, Resource};
 use crate::settings::Settings;
 
 /// What carrying out needs besides the plan.

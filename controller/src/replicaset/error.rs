@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::api::RequestError;
 use crate::model::ModelError;
 
 /// Why a sync did not come to its end. The ReplicaSet is looked at again after a while.
@@ -54,4 +55,15 @@ pub enum ApplyError {
     /// What the API server answered cannot be read.
     #[error(transparent)]
     Model(#[from] ModelError),
+}
+
+impl From<RequestError> for ApplyError {
+    fn from(error: RequestError) -> Self {
+        let conflict = error.is_conflict();
+        match error {
+            RequestError::Server { what, .. } if conflict => Self::OutOfDate { what },
+            RequestError::Server { what, source } => Self::Request { what, source },
+            RequestError::NoAnswer { what, seconds } => Self::NoAnswer { what, seconds },
+        }
+    }
 }

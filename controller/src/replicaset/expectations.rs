@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::runtime::Key;
+use crate::api::Key;
 
 /// How long anything is expected.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);

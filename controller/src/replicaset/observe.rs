@@ -1,8 +1,8 @@
 //! Takes from the caches what one sync looks at: no request, no waiting.
 
 use super::plan::Observed;
+use crate::api::{Cache, Key};
 use crate::model::Pod;
-use crate::runtime::{Cache, Key};
 
 /// One ReplicaSet with its surroundings; `None` if the cache does not have it. `outstanding` is the UID of the one of this name whose
 /// expectations are not met.

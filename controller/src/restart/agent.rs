@@ -12,13 +12,14 @@ use jiff::Timestamp;
 
 use super::changes::Changes;
 use super::config::Config;
+use super::decide::plan;
 use super::memory::Memory;
-use super::plan::{Observed, Plan, Wait, Write, plan};
+use super::plan::{Observed, Plan, Wait, Write};
 use super::references::{ConfigKind, ConfigName};
-use super::settings::{Profile, RestartSettings};
 use super::view::View;
 use super::window::Moment;
 use super::workload::{Workload, WorkloadName};
+use crate::settings::{Profile, RestartSettings};
 
 /// First wait after a write that failed, and the longest; in between twice as long each time.
 const FIRST_WAIT: Duration = Duration::from_millis(200);

@@ -6,11 +6,11 @@ use thiserror::Error;
 
 use super::agent::{Action, Outcome, Work};
 use super::plan::Write;
-use super::settings::{Profile, RestartSettings};
 use super::workload::{Workload, WorkloadKind};
 use super::{body, explain};
+use crate::api::{ApiServer, RequestError, Resource};
 use crate::model::{Event, Meta, ModelError};
-use crate::runtime::{ApiServer, RequestError, Resource};
+use crate::settings::{Profile, RestartSettings};
 
 /// What carrying out needs besides the work.
 #[derive(Clone, Copy)]

@@ -9,20 +9,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// A budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
-    /// Restarts within the period; 0: no limit.
-    pub restarts: u32,
-    /// The period.
-    pub period: Duration,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { restarts: 10, period: Duration::from_secs(3600) }
-    }
-}
+use crate::settings::Budget;
 
 impl Budget {
     /// The restarts that still count, one at `now` included.

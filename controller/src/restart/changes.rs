@@ -9,8 +9,9 @@ use super::plan::{Linked, Observed};
 use super::references::ConfigName;
 use super::state::Applied;
 use super::view::View;
-use super::window::{Moment, Window};
+use super::window::Moment;
 use super::workload::{Workload, WorkloadName};
+use crate::settings::Window;
 
 /// What can change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,69 +13,23 @@
 //!
 //! Checksums are compared with `==`: nobody sends one to be checked, and both sides stand in an annotation.
 //!
-//! Borders: nothing in here reads a file or makes a random number. The key is never shown, only its id.
+//! Borders: the keys themselves are `settings/checksum_keys.rs`; in here nothing sees more of one
+//! than its id and its MACs.
 //!
 //! Cases: `config-restart/secret-keyed`, `config-restart/secret-adopted-from-unkeyed`,
 //! `config-restart/secret-changed-and-adopted-from-unkeyed`, `config-restart/secret-key-unknown`.
 
-use std::fmt;
-use std::sync::Arc;
-
-use ring::hmac;
-use thiserror::Error;
-
 use super::references::{ConfigKind, ConfigName};
 use super::state::ABSENT;
 use super::workload::Workload;
+use crate::settings::{ChecksumKey, ChecksumKeys};
 
 /// Opens every keyed checksum.
 const SCHEME: &str = "hmac-sha256:";
 /// What is covered besides the parts: one key makes ids and checksums, and neither is taken for the other.
-const ID: &str = "rollout-controller config-restart key id";
 const CHECKSUM: &str = "rollout-controller config-restart secret checksum";
-/// A key has at least as many bytes.
-const SHORTEST: usize = 32;
-/// Bytes of a key's id, and of a checksum.
-const ID_BYTES: usize = 4;
+/// Bytes of a checksum.
 const MAC_BYTES: usize = 16;
-
-/// Whether Secrets restart workloads, and how their checksums are made.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum SecretChecksums {
-    /// They do not: only ConfigMaps restart workloads, and no Secret is read.
-    #[default]
-    None,
-    /// Keyed; the safe profile knows no others.
-    Keyed(ChecksumKeys),
-    /// Plain, as xing's controller makes them; xing's profile knows no others. Whoever may read workloads can
-    /// find out what a Secret holds if it can be guessed.
-    Unkeyed,
-}
-
-/// The key that is in use, and the one that was before it.
-#[derive(Clone)]
-pub struct ChecksumKeys {
-    current: Arc<Key>,
-    previous: Option<Arc<Key>>,
-}
-
-struct Key {
-    key: hmac::Key,
-    id: String,
-}
-
-/// Why something cannot be a key.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ChecksumKeyError {
-    /// It can be guessed.
-    #[error("{which} has {bytes} bytes; at least {SHORTEST} random ones are needed: `openssl rand 32` makes them")]
-    TooShort {
-        /// Which of the two.
-        which: &'static str,
-        /// How many it has.
-        bytes: usize,
-    },
-}
 
 /// How a checksum in an annotation was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,28 +43,14 @@ pub(super) enum Made {
 }
 
 impl ChecksumKeys {
-    /// Reads keys.
-    ///
-    /// # Errors
-    /// If one is too short to be random.
-    pub fn new(current: &[u8], previous: Option<&[u8]>) -> Result<Self, ChecksumKeyError> {
-        let previous = previous.map(|previous| Key::new("the previous key", previous)).transpose()?.map(Arc::new);
-        Ok(Self { current: Arc::new(Key::new("the key", current)?), previous })
-    }
-
-    /// The id of the key in use.
-    pub fn id(&self) -> &str {
-        &self.current.id
-    }
-
     /// The keyed checksum of what has this plain one.
     pub(super) fn checksum(&self, of: &ConfigName, plain: &str) -> String {
-        self.current.checksum(of, plain)
+        checksum(&self.current, of, plain)
     }
 
     /// The same with the previous key.
     pub(super) fn previous(&self, of: &ConfigName, plain: &str) -> Option<String> {
-        self.previous.as_ref().map(|key| key.checksum(of, plain))
+        self.previous.as_ref().map(|key| checksum(key, of, plain))
     }
 
     /// Reads a workload's checksums: plain ones of Secrets become keyed, and those of unknown keys are noted.
@@ -152,51 +92,7 @@ pub(super) fn named(text: &str) -> Option<ConfigName> {
     Some(ConfigName { kind, namespace: namespace.to_owned(), name: name.to_owned() })
 }
 
-impl Key {
-    fn new(which: &'static str, bytes: &[u8]) -> Result<Self, ChecksumKeyError> {
-        if bytes.len() < SHORTEST {
-            return Err(ChecksumKeyError::TooShort { which, bytes: bytes.len() });
-        }
-        let key = hmac::Key::new(hmac::HMAC_SHA256, bytes);
-        let id = hex(&mac(&key, &[ID])[..ID_BYTES]);
-        Ok(Self { key, id })
-    }
-
-    fn checksum(&self, of: &ConfigName, plain: &str) -> String {
-        let mac = mac(&self.key, &[CHECKSUM, of.kind.as_str(), &of.namespace, &of.name, plain]);
-        format!("{SCHEME}{}:{}", self.id, hex(&mac[..MAC_BYTES]))
-    }
+fn checksum(key: &ChecksumKey, of: &ConfigName, plain: &str) -> String {
+    let mac = key.mac(&[CHECKSUM, of.kind.as_str(), &of.namespace, &of.name, plain], MAC_BYTES);
+    format!("{SCHEME}{}:{mac}", key.id)
 }
-
-/// Over each part with its length, so that none runs into the next.
-fn mac(key: &hmac::Key, parts: &[&str]) -> [u8; 32] {
-    let mut context = hmac::Context::with_key(key);
-    for part in parts {
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part.as_bytes());
-    }
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(context.sign().as_ref());
-    bytes
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-impl fmt::Debug for ChecksumKeys {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let previous = self.previous.as_ref().map(|key| &key.id);
-        to.debug_struct("ChecksumKeys").field("id", &self.current.id).field("previous", &previous).finish()
-    }
-}
-
-/// By their ids, which are no secret.
-impl PartialEq for ChecksumKeys {
-    fn eq(&self, other: &Self) -> bool {
-        let ids = |keys: &Self| (keys.current.id.clone(), keys.previous.as_ref().map(|key| key.id.clone()));
-        ids(self) == ids(other)
-    }
-}
-
-impl Eq for ChecksumKeys {}

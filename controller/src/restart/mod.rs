@@ -17,8 +17,11 @@
 //! Numbers of scenarios in comments and tests, such as 26 or X2, are those of the catalogue of behaviours that this follows; the cases
 //! of `cases/config-restart` carry them, too.
 //!
-//! Borders: only `apply` talks to the API server. Values of ConfigMaps and Secrets end in `config.rs`, where they are hashed on arrival; a Secret's
-//! hash stays in memory, and only what `keyed.rs` makes of it with a key is written.
+//! What was seen of configs and workloads comes in, each with its moment; `Work` goes out, and
+//! through `apply` requests and events. Borders: only `apply` talks to the API server, and nothing
+//! in here knows a watch, a task, or another controller. Values of ConfigMaps and Secrets end in
+//! `config.rs`, where they are hashed on arrival; a Secret's hash stays in memory, and only what
+//! `keyed.rs` makes of it with a key is written.
 
 mod agent;
 mod apply;
@@ -27,10 +30,12 @@ mod budget;
 mod changes;
 mod checksum;
 mod config;
+mod decide;
 mod evidence;
 mod explain;
 mod keyed;
 mod memory;
+mod metrics;
 mod plan;
 mod references;
 mod safe;
@@ -44,13 +49,14 @@ mod window;
 mod workload;
 mod xing;
 
-pub(crate) use agent::{Action, Agent, Numbers, Outcome, Work};
+pub(crate) use agent::{Agent, Work};
 pub(crate) use apply::{ApplyError, Tools, apply};
-pub use budget::Budget;
 pub(crate) use config::{Config, Described};
-pub use keyed::{ChecksumKeyError, ChecksumKeys, SecretChecksums};
-pub use plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write, plan};
+pub use decide::plan;
+pub(crate) use metrics::Counts;
+pub use plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write};
 pub use references::{ConfigKind, ConfigName, References, Use, references};
-pub use settings::{Profile, RestartSettings};
-pub use window::{Moment, Window};
+pub use window::Moment;
 pub use workload::{Held, Workload, WorkloadKind, WorkloadName};
+
+pub use crate::settings::{Budget, ChecksumKeyError, ChecksumKeys, Profile, RestartSettings, SecretChecksums, Window};

@@ -7,11 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::references::{ConfigName, Use};
-use super::settings::{Profile, RestartSettings};
 use super::state::Applied;
 use super::window::Moment;
 use super::workload::{Held, Workload};
-use super::{safe, xing};
 
 /// One workload that has opted in, and the configs that it is linked to.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,12 +123,4 @@ pub enum Wait {
     Window(Moment),
     /// The budget is spent for so long.
     Budget(Duration),
-}
-
-/// Decides about one workload. Pure: the same arguments give the same plan.
-pub fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettings) -> Plan {
-    match settings.profile {
-        Profile::Xing => xing::plan(observed, now),
-        Profile::Safe => safe::plan(observed, now, settings),
-    }
 }

@@ -13,10 +13,10 @@ use jiff::Timestamp;
 
 use super::plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write};
 use super::references::{ConfigKind, ConfigName};
-use super::settings::RestartSettings;
 use super::state::{ABSENT, Applied};
 use super::trigger::derived;
 use super::workload::Workload;
+use crate::settings::RestartSettings;
 
 /// What is to become of one config of a workload.
 #[derive(Debug, PartialEq, Eq)]

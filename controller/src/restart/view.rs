@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use super::checksum::Digest;
 use super::config::Config;
-use super::keyed::SecretChecksums;
 use super::references::{ConfigKind, ConfigName, Use};
-use super::settings::{Profile, RestartSettings};
 use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::{plan, safe};
+use crate::settings::{Profile, RestartSettings, SecretChecksums};
 
 /// Everything that is known.
 #[derive(Debug)]

@@ -8,29 +8,10 @@
 
 use std::time::Duration;
 
+use crate::settings::Window;
+
 /// A moment, as the time since the controller began.
 pub type Moment = Duration;
-
-/// How long to wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// xing's RESTART_CHECK_PERIOD.
-    pub check_period: Duration,
-    /// xing's RESTART_GRACE_PERIOD.
-    pub grace_period: Duration,
-    /// How long a sliding window slides.
-    pub longest: Duration,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Self {
-            check_period: Duration::from_millis(500),
-            grace_period: Duration::from_secs(5),
-            longest: Duration::from_secs(60),
-        }
-    }
-}
 
 impl Window {
     /// The tick at which a change that was first seen then is processed.

@@ -5,17 +5,10 @@ use std::sync::Arc;
 use allocation_counter::measure;
 use serde_json::{Value, json};
 
-use super::api::List;
-use super::triggers::Change;
 use super::wire::{Raw, Wire};
-use super::{Cache, Key};
+use crate::api::{Cache, Change, Key, List};
 use crate::model::{Deployment, Pod, ReplicaSet, names};
 use crate::replicaset::observe;
-use crate::settings::ControllerName;
-
-fn cache() -> Cache {
-    Cache::new(&[ControllerName::Deployment].into())
-}
 
 fn template(index: usize, image: &str) -> Value {
     let env: Vec<_> = (0..60)
@@ -69,7 +62,7 @@ fn kept(act: impl FnOnce()) -> usize {
 
 #[test]
 fn an_object_takes_little_more_room_than_its_text() {
-    let mut cache = cache();
+    let mut cache = Cache::default();
     let mut raw = deployment(0, "app:1");
     let text = raw.to_string();
     raw["metadata"].as_object_mut().unwrap().remove("managedFields");
@@ -99,7 +92,7 @@ fn an_object_takes_little_more_room_than_its_text() {
 
 #[test]
 fn equal_templates_are_one_and_go_with_the_last_that_has_them() {
-    let mut cache = cache();
+    let mut cache = Cache::default();
     take::<Raw<Deployment>>(&mut cache, &deployment(0, "app:1").to_string());
     for hash in ["a", "b"] {
         take::<Raw<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", hash).to_string());
@@ -128,7 +121,7 @@ fn equal_templates_are_one_and_go_with_the_last_that_has_them() {
 
 #[test]
 fn what_is_kept_is_what_came_but_for_the_field_managers() {
-    let mut cache = cache();
+    let mut cache = Cache::default();
     let mut raw = deployment(0, "app:1");
     take::<Raw<Deployment>>(&mut cache, &raw.to_string());
     raw["metadata"].as_object_mut().unwrap().remove("managedFields");
@@ -148,7 +141,7 @@ fn a_page_of_a_list_is_never_in_memory_as_parsed_json() {
 
 #[test]
 fn a_pod_takes_little_whatever_it_holds() {
-    let mut cache = cache();
+    let mut cache = Cache::default();
     let mut pod = json!({
         "metadata": {
             "namespace": "namespace", "name": "service-0-6b7f8c9d5-x2x4z", "uid": "0b7c9a6e-0f3e-4c55-9d3e-2f1f6f8a7b11",
@@ -172,7 +165,7 @@ fn a_pod_takes_little_whatever_it_holds() {
 /// See [`crate::replicaset::Memory`]: an expectation binds the ReplicaSet that it was made for, not the next one of that name.
 #[test]
 fn only_the_replica_set_that_still_expects_something_waits() {
-    let mut cache = Cache::new(&[ControllerName::ReplicaSet].into());
+    let mut cache = Cache::default();
     take::<Raw<ReplicaSet>>(&mut cache, &replica_set(0, "app:1", "new").to_string());
     let key = Key::new("ns", "service-0-new");
     let may_manage = |outstanding| observe(&cache, &key, outstanding).unwrap().may_manage;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{RequestError, Resource};
+use crate::api::{RequestError, Resource};
 use crate::clock::{self, Clock};
 use crate::metrics::{InformerMetrics, Metrics};
 

@@ -1,4 +1,5 @@
-//! What one controller has for itself: its queue, its requests under a limit of its own, its events.
+//! What one controller with a queue has for itself: the queue, its requests under a limit of its
+//! own, its events.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -6,19 +7,19 @@ use std::time::Duration;
 
 use kube::Client;
 
-use super::events::Reports;
 use super::queue::{LONGEST_WAIT, Queue, Retries};
-use super::{ApiServer, Key, Recorder};
-use crate::metrics::{Metrics, Synced};
-use crate::settings::{ControllerName, Settings};
+use super::shared::Shared;
+use crate::api::{ApiServer, Key, Recorder, Reports, Source};
+use crate::metrics::Synced;
+use crate::settings::ControllerName;
 
-/// One controller's own.
+/// One controller's own, and what it shares.
 pub(super) struct Lane {
     name: ControllerName,
     pub(super) api: ApiServer,
     pub(super) queue: Arc<Queue>,
     pub(super) recorder: Recorder,
-    metrics: Metrics,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// What became of one look at one object.
@@ -32,16 +33,20 @@ pub(super) enum Looked<E> {
 }
 
 impl Lane {
-    pub(super) fn new(name: ControllerName, client: Client, settings: &Settings, metrics: &Metrics) -> (Self, Reports) {
-        let (recorder, reports) = Recorder::new(name, settings.clock);
-        let retries = match name {
-            ControllerName::Deployment => Retries::DEPLOYMENT,
-            ControllerName::ReplicaSet | ControllerName::ConfigRestart => Retries::REPLICA_SET,
-        };
+    /// One for the controller of this name, which retries and reports as these say.
+    pub(super) fn new(
+        name: ControllerName,
+        retries: Retries,
+        source: Source,
+        client: &Client,
+        shared: &Arc<Shared>,
+    ) -> (Self, Reports) {
+        let Shared { metrics, settings, .. } = shared.as_ref();
+        let (recorder, reports) = Recorder::new(source, settings.clock);
         let queue = Arc::new(Queue::new(metrics.queue(name.as_str()), retries));
         metrics.show_load(name.as_str(), &queue);
-        let api = ApiServer::chosen(client, settings, metrics);
-        (Self { name, api, queue, recorder, metrics: metrics.clone() }, reports)
+        let api = ApiServer::chosen(client.clone(), settings, metrics);
+        (Self { name, api, queue, recorder, shared: shared.clone() }, reports)
     }
 
     /// Takes note of what became of a look, and hands the key back.
@@ -63,7 +68,7 @@ impl Lane {
                 self.try_again(key, &error, Synced::Error)
             }
         };
-        self.metrics.synced(self.name.as_str(), result);
+        self.shared.metrics.synced(self.name.as_str(), result);
         self.queue.done(key);
     }
 

@@ -1,40 +1,46 @@
-//! The shell around the rules: what watches, queues, and talks to the API server.
+//! The shell around the rules: what watches, queues, starts and ends.
 //!
-//! Watches feed the [`Cache`], whose changes say which objects to look at; each controller's [`queue`] hands those to its workers,
-//! never one to two of them; a worker observes, plans and applies. Events go through tasks of their own, in order, and hold
-//! nothing up. The controllers share the watches and the cache, and nothing else.
+//! ```text
+//!                         ┌──────────────► Cache
+//!  watches ─────────► Controllers            ▲
+//!  (reflector, wire)      │ each change, to  │ observe
+//!                         ▼ each in turn     │
+//!                   dyn Controller ─┬─ Queued ─► queue ─► look: Deployments | ReplicaSets
+//!                                   └─ Restarts: watches and a view of its own
+//! ```
 //!
-//! Borders: nothing in here knows a rule of a roll-out. What could be pure is: the cache with its triggers, and the correlation
-//! of events.
+//! [`Controllers`] runs a list of objects that implement `Controller` (`controller.rs`), and knows
+//! nothing else of them: whom they look after, what they need in the cache that they share, what
+//! they watch besides. Only `chosen.rs` names them all. A controller whose work is a queue of keys
+//! is a `Keyed` (`queued.rs`), which says what wakes it and how it looks at one object; its queue
+//! hands a key to one worker and never to two. The controllers share the watches and the cache, and
+//! nothing else.
+//!
+//! Comes in: settings, a client, and the rules' observe, plan, apply and triggers. Goes out: a run
+//! that ends in order. Borders: nothing in here knows a rule of a rollout, or that there is more
+//! than one process; requests and the cache are `api`'s.
 
-mod api;
-mod cache;
 #[cfg(test)]
 mod cache_test;
-mod consistency;
-#[cfg(test)]
-mod consistency_test;
-mod correlate;
+mod check;
+mod chosen;
+mod controller;
+mod controllers;
 mod deployments;
 mod error;
-mod events;
 mod informer;
 mod lane;
 mod queue;
+mod queued;
 mod reflector;
 mod replica_sets;
 mod restart_wire;
 mod restarts;
-mod templates;
-mod throttle;
-mod triggers;
+mod run;
+mod shared;
 mod wire;
-mod worker;
 
-pub(crate) use api::{ApiServer, Resource};
-pub(crate) use cache::{Cache, Key};
-pub(crate) use consistency::Writes;
-pub(crate) use error::RequestError;
+pub(crate) use check::check;
+pub(crate) use controllers::Controllers;
 pub use error::RunError;
-pub(crate) use events::Recorder;
-pub(crate) use worker::{Controller, check, run_controller};
+pub(crate) use run::run_controllers;

@@ -17,8 +17,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Key;
-use super::throttle::Bucket;
+use crate::api::{Bucket, Key};
 use crate::clock;
 use crate::metrics::{Load, Loaded, QueueMetrics};
 use crate::settings::RateLimit;

@@ -22,7 +22,7 @@ use kube::api::WatchEvent;
 
 use super::informer::{Informer, Informers, SHORT, Verb};
 use super::wire::Wire;
-use super::{ApiServer, Key, RequestError, Resource};
+use crate::api::{ApiServer, Key, RequestError, Resource};
 use crate::clock;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::wire::Wire;
-use super::{Key, Resource};
+use crate::api::{Key, Resource};
 use crate::model::ModelError;
 use crate::restart::{Config, ConfigKind, ConfigName, Described, Workload, WorkloadKind, WorkloadName};
 

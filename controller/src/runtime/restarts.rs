@@ -5,27 +5,27 @@
 //! the other, as there).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
+use prometheus_client::encoding::DescriptorEncoder;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::events::{Reports, Source};
+use super::controller::{Controller, Listed, Task};
 use super::informer::Informers;
 use super::reflector::{Sink, reflect};
 use super::restart_wire::{ConfigMap, DaemonSet, Deployment, Secret, Seen, StatefulSet};
-use super::{ApiServer, Recorder, RequestError, Resource};
+use super::shared::Shared;
+use super::wire::Wire;
+use crate::api::{ApiServer, Key, Recorder, Reports, RequestError, Resource, Source};
 use crate::clock::{self, Clock};
-use crate::metrics::{Metrics, RestartNumbers};
-use crate::restart::{
-    Agent, ApplyError, ConfigKind, Numbers, Outcome, Profile, RestartSettings, SecretChecksums, Tools, Work,
-    WorkloadKind, apply,
-};
-use crate::settings::Settings;
+use crate::metrics::Shown;
+use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Tools, Work, WorkloadKind, apply};
+use crate::settings::{ControllerName, Profile, RestartSettings, SecretChecksums};
 
 /// Writes at the same time.
 const WRITES: usize = 16;
@@ -47,11 +47,9 @@ pub(super) struct Restarts {
     /// Kinds that could not be listed for lack of rights.
     refused: Mutex<BTreeSet<Resource>>,
     /// Kinds of which nobody need wait for a first list any more.
-    waived: Mutex<BTreeMap<Resource, Box<dyn FnOnce() + Send>>>,
+    waived: Mutex<BTreeMap<Resource, Listed>>,
     fatal: Mutex<Option<String>>,
-    updates: AtomicU64,
-    restarts: AtomicU64,
-    deferred: AtomicU64,
+    counts: Counts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,20 +60,23 @@ enum Phase {
 }
 
 impl Restarts {
-    pub(super) fn new(client: &Client, settings: &Settings, metrics: &Metrics) -> (Arc<Self>, Vec<Reports>) {
+    pub(super) fn new(client: &Client, shared: &Shared) -> (Arc<Self>, Vec<(ApiServer, Reports)>) {
+        let Shared { settings, metrics, .. } = shared;
+        let api = ApiServer::chosen(client.clone(), settings, metrics);
         let (mut recorders, mut all_reports) = (BTreeMap::new(), Vec::new());
         for kind in WorkloadKind::ALL {
             let source = Source { component: COMPONENT, kind: kind.as_str() };
-            let (recorder, reports) = Recorder::of(source, settings.clock);
+            let (recorder, reports) = Recorder::new(source, settings.clock);
             recorders.insert(kind, recorder);
-            all_reports.push(reports);
+            all_reports.push((api.clone(), reports));
         }
+        let name = ControllerName::ConfigRestart.as_str();
         let restarts = Arc::new(Self {
-            api: ApiServer::chosen(client.clone(), settings, metrics),
+            api,
             settings: settings.restart.clone(),
             clock: settings.clock,
             began: clock::instant(),
-            informers: Informers::new("config-restart", settings.clock, metrics),
+            informers: Informers::new(name, settings.clock, metrics),
             agent: Mutex::new(Agent::new(settings.restart.clone())),
             said: Mutex::default(),
             news: Notify::new(),
@@ -84,21 +85,10 @@ impl Restarts {
             refused: Mutex::default(),
             waived: Mutex::default(),
             fatal: Mutex::default(),
-            updates: AtomicU64::new(0),
-            restarts: AtomicU64::new(0),
-            deferred: AtomicU64::new(0),
+            counts: Counts::default(),
         });
-        metrics.show_restarts(&restarts);
+        metrics.show(name, &restarts);
         (restarts, all_reports)
-    }
-
-    pub(super) fn events_api(&self) -> ApiServer {
-        self.api.clone()
-    }
-
-    /// Kinds that are watched.
-    pub(super) fn watched(&self) -> usize {
-        3 + usize::from(self.settings.follows(ConfigKind::Secret)) + usize::from(self.knows_daemon_sets())
     }
 
     /// xing's controller does not.
@@ -106,28 +96,12 @@ impl Restarts {
         self.settings.profile != Profile::Xing
     }
 
-    /// Starts the watches; `seen` makes what each calls when its first list is complete.
-    pub(super) fn watch<F: FnOnce() + Send + 'static>(
-        self: &Arc<Self>,
-        tasks: &mut JoinSet<()>,
-        seen: &impl Fn() -> F,
-    ) {
-        self.say_of_secrets();
-        // A kind that may not be listed holds nobody up; were it to be listed later, that counts no more.
-        let once = |resource| {
-            lock(&self.waived).insert(resource, Box::new(seen()));
-            let this = self.clone();
-            move || this.waive(resource)
-        };
-        tasks.spawn(reflect::<ConfigMap, _>(self.clone(), once(Resource::ConfigMaps)));
-        if self.settings.follows(ConfigKind::Secret) {
-            tasks.spawn(reflect::<Secret, _>(self.clone(), once(Resource::Secrets)));
-        }
-        tasks.spawn(reflect::<Deployment, _>(self.clone(), once(Resource::Deployments)));
-        tasks.spawn(reflect::<StatefulSet, _>(self.clone(), once(Resource::StatefulSets)));
-        if self.knows_daemon_sets() {
-            tasks.spawn(reflect::<DaemonSet, _>(self.clone(), once(Resource::DaemonSets)));
-        }
+    /// A watch of one kind. One that may not be listed holds nothing up; were it to be listed
+    /// later, that counts no more.
+    fn watch<W: Wire<Change = Seen>>(self: &Arc<Self>, listed: Listed) -> Task {
+        lock(&self.waived).insert(W::RESOURCE, listed);
+        let this = self.clone();
+        Box::pin(reflect::<W, _>(self.clone(), move || this.waive(W::RESOURCE)))
     }
 
     /// Says at start whether Secrets restart workloads, and what is to be done where they do not.
@@ -153,28 +127,6 @@ impl Restarts {
         }
     }
 
-    /// From now on it acts.
-    pub(super) fn begin(&self) {
-        self.phase.send_replace(Phase::Acts);
-    }
-
-    /// It looks at all workloads again.
-    pub(super) fn look_again(&self) {
-        self.agent().look_again(self.moment());
-        self.news.notify_one();
-    }
-
-    /// It is to end; [`Restarts::work`] returns when what must be written has been.
-    pub(super) fn end(&self) {
-        self.phase.send_replace(Phase::Ends);
-    }
-
-    /// Takes no more events; returns why it ended, if it did so by itself.
-    pub(super) fn close(&self) -> Option<String> {
-        self.recorders.values().for_each(Recorder::close);
-        lock(&self.fatal).take()
-    }
-
     fn moment(&self) -> Duration {
         clock::instant().saturating_duration_since(self.began)
     }
@@ -184,7 +136,7 @@ impl Restarts {
     }
 
     /// Decides and carries out until the end, or until an error that xing's profile ends over.
-    pub(super) async fn work(self: Arc<Self>) {
+    async fn work(self: Arc<Self>) {
         let mut phase = self.phase.subscribe();
         let begun = phase.wait_for(|phase| *phase != Phase::Looks).await.is_ok_and(|phase| *phase == Phase::Acts);
         let mut writes = JoinSet::new();
@@ -233,32 +185,65 @@ impl Restarts {
         let tell = |kind, about: &_, event: &_| self.recorders[&kind].record(about, event);
         let tools = Tools { api: &self.api, tell: &tell, settings: &self.settings };
         let (outcome, error) = apply(tools, work).await;
-        self.count(work, outcome.as_ref());
+        self.counts.count(work, outcome.as_ref(), &self.settings);
         if let Some(outcome) = outcome {
             self.agent().finished(&work.observed, outcome, self.moment());
             self.news.notify_one();
         }
         error
     }
+}
 
-    fn count(&self, work: &Work, outcome: Option<&Outcome>) {
-        let crate::restart::Action::Write(write) = &work.action else { return };
-        let is_done = matches!(outcome, Some(Outcome::Written(_)));
-        // xing's counts attempts (X7).
-        if is_done || (self.settings.profile == Profile::Xing && !self.settings.dry_run) {
-            self.updates.fetch_add(1, Ordering::Relaxed);
+impl Controller for Restarts {
+    fn watched(&self) -> usize {
+        3 + usize::from(self.settings.follows(ConfigKind::Secret)) + usize::from(self.knows_daemon_sets())
+    }
+
+    fn background(self: Arc<Self>, listed: &dyn Fn() -> Listed) -> Vec<Task> {
+        self.say_of_secrets();
+        let mut tasks = vec![self.watch::<ConfigMap>(listed())];
+        if self.settings.follows(ConfigKind::Secret) {
+            tasks.push(self.watch::<Secret>(listed()));
         }
-        if let (true, Some(restart)) = (is_done, &write.restart) {
-            let counter = if restart.held.is_some() { &self.deferred } else { &self.restarts };
-            counter.fetch_add(1, Ordering::Relaxed);
+        tasks.extend([self.watch::<Deployment>(listed()), self.watch::<StatefulSet>(listed())]);
+        if self.knows_daemon_sets() {
+            tasks.push(self.watch::<DaemonSet>(listed()));
         }
+        tasks
+    }
+
+    fn workers(self: Arc<Self>) -> Vec<Task> {
+        vec![Box::pin(self.work())]
+    }
+
+    fn complaints(&self, now: Instant) -> Vec<String> {
+        self.informers.complaints(now)
+    }
+
+    fn begin(&self, _all: Vec<Key>) {
+        self.phase.send_replace(Phase::Acts);
+    }
+
+    fn look_again(&self, _all: Vec<Key>) {
+        self.agent().look_again(self.moment());
+        self.news.notify_one();
+    }
+
+    fn end(&self) {
+        self.phase.send_replace(Phase::Ends);
+    }
+
+    fn close(&self) -> Option<String> {
+        self.recorders.values().for_each(Recorder::close);
+        lock(&self.fatal).take()
     }
 }
 
-impl RestartNumbers for Restarts {
-    fn numbers(&self) -> (Numbers, [u64; 3], usize) {
-        let counts = [&self.updates, &self.restarts, &self.deferred].map(|count| count.load(Ordering::Relaxed));
-        (self.agent().numbers(), counts, lock(&self.refused).len())
+impl Shown for Restarts {
+    fn encode(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let numbers = self.agent().numbers();
+        let refused = lock(&self.refused).len();
+        self.counts.encode(to, &numbers, refused)
     }
 }
 

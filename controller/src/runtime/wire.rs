@@ -10,8 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::triggers::Change;
-use super::{Key, Resource};
+use crate::api::{Change, Key, Resource};
 use crate::model::{Deployment, ModelError, Pod, ReplicaSet, TraitedPod};
 
 /// One kind of object, as it comes over the wire.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::api::Key;
 use crate::clock::instant;
 use crate::replicaset::expectations::Expectations;
-use crate::runtime::Key;
 
 fn key(name: &str) -> Key {
     Key::new("ns", name)

@@ -5,7 +5,8 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::json;
 
-use super::super::{Action, Numbers, Outcome, Profile};
+use super::super::Profile;
+use super::super::agent::{Action, Numbers, Outcome};
 use super::world::{C, WEB, World, deployment, env_from};
 use crate::model::names::restart as names;
 

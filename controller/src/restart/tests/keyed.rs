@@ -3,8 +3,10 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::keyed::{ChecksumKeyError, ChecksumKeys, Made, SecretChecksums};
-use super::super::{Budget, ConfigKind, ConfigName, Profile, RestartSettings};
+use super::super::keyed::Made;
+use super::super::{
+    Budget, ChecksumKeyError, ChecksumKeys, ConfigKind, ConfigName, Profile, RestartSettings, SecretChecksums,
+};
 use super::world::{ONE, TWO, WEB, World, deployment, keyed};
 use crate::model::names::restart as names;
 

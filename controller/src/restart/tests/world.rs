@@ -8,13 +8,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::agent::{Action, Outcome};
 use super::super::body;
 use super::super::config::Described;
 use super::super::plan::Restart;
 use super::super::workload::Workload;
 use super::super::{
-    Action, Agent, Budget, ChecksumKeys, ConfigKind, ConfigName, Outcome, Profile, RestartSettings, SecretChecksums,
-    WorkloadKind, WorkloadName,
+    Agent, Budget, ChecksumKeys, ConfigKind, ConfigName, Profile, RestartSettings, SecretChecksums, WorkloadKind,
+    WorkloadName,
 };
 use crate::model::names::restart as names;
 

@@ -5,29 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Resource;
+use super::change::{Change, Changed};
+use super::key::Key;
+use super::resource::Resource;
 use super::templates::Templates;
 use crate::model::{Deployment, Pod, ReplicaSet};
-use crate::settings::ControllerName;
-
-/// Namespace and name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
-impl Key {
-    pub(crate) fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-}
-
-impl std::fmt::Display for Key {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(to, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// All that is known.
 #[derive(Debug, Default)]
@@ -43,34 +25,27 @@ pub(crate) struct Cache {
     templates: Templates,
     /// How far each watch has come.
     versions: BTreeMap<Resource, String>,
-    /// Who is to be woken.
-    pub(super) controllers: BTreeSet<ControllerName>,
 }
 
 impl Cache {
     /// How many different templates it holds.
     #[cfg(test)]
-    pub(super) fn templates(&self) -> usize {
+    pub(crate) fn templates(&self) -> usize {
         self.templates.len()
-    }
-
-    /// An empty cache that wakes these controllers.
-    pub(crate) fn new(controllers: &BTreeSet<ControllerName>) -> Self {
-        Self { controllers: controllers.clone(), ..Self::default() }
     }
 
     pub(crate) fn deployment(&self, key: &Key) -> Option<Arc<Deployment>> {
         self.deployments.get(key).cloned()
     }
 
-    /// All objects of one controller that there are, by namespace and name.
-    pub(crate) fn keys(&self, controller: ControllerName) -> Vec<Key> {
-        match controller {
-            ControllerName::Deployment => self.deployments.keys().cloned().collect(),
-            ControllerName::ReplicaSet => self.replica_sets.keys().cloned().collect(),
-            // It has a view of its own.
-            ControllerName::ConfigRestart => Vec::new(),
-        }
+    /// All Deployments, by namespace and name.
+    pub(crate) fn deployment_keys(&self) -> Vec<Key> {
+        self.deployments.keys().cloned().collect()
+    }
+
+    /// All ReplicaSets, by namespace and name.
+    pub(crate) fn replica_set_keys(&self) -> Vec<Key> {
+        self.replica_sets.keys().cloned().collect()
     }
 
     /// The version that a watch has come to; empty before its first list is complete.
@@ -79,7 +54,7 @@ impl Cache {
     }
 
     /// A watch has come to a version. It never falls: something on the way may let one event pass another.
-    pub(super) fn reached(&mut self, resource: Resource, version: &str) {
+    pub(crate) fn reached(&mut self, resource: Resource, version: &str) {
         let before = self.version(resource).parse::<u64>().ok();
         if before.is_some_and(|before| version.parse::<u64>().is_ok_and(|now| now < before)) {
             return;
@@ -88,7 +63,7 @@ impl Cache {
     }
 
     /// A kind was listed at a version, which may be older than what was known; then so is what is known now.
-    pub(super) fn listed(&mut self, resource: Resource, version: &str) {
+    pub(crate) fn listed(&mut self, resource: Resource, version: &str) {
         self.versions.entry(resource).or_default().replace_range(.., version);
     }
 
@@ -134,8 +109,28 @@ impl Cache {
         self.pods.range(from..).map(|(_, pod)| pod).take_while(move |pod| pod.namespace == namespace)
     }
 
+    /// Takes a change in; returns it with what was there before.
+    pub(crate) fn take(&mut self, change: Change) -> Changed {
+        match change {
+            Change::Deployment(key, now) => {
+                self.put_deployment(&key, now);
+                Changed::Deployment { key }
+            }
+            Change::ReplicaSet(key, now) => {
+                let before = self.put_replica_set(&key, now);
+                // Not what came: its template may be one that is there already.
+                let now = self.replica_set(&key);
+                Changed::ReplicaSet { key, before, now }
+            }
+            Change::Pod(key, now) => {
+                let before = self.put_pod(&key, now.clone());
+                Changed::Pod { key, before, now }
+            }
+        }
+    }
+
     /// Puts in what a watch showed, or takes out what it showed gone; returns what was there before.
-    pub(super) fn put_deployment(&mut self, key: &Key, now: Option<Arc<Deployment>>) -> Option<Arc<Deployment>> {
+    fn put_deployment(&mut self, key: &Key, now: Option<Arc<Deployment>>) -> Option<Arc<Deployment>> {
         let before = match now {
             Some(mut deployment) => {
                 self.templates.join(Arc::make_mut(&mut deployment).template_mut());
@@ -150,7 +145,7 @@ impl Cache {
     }
 
     /// The same for a ReplicaSet.
-    pub(super) fn put_replica_set(&mut self, key: &Key, now: Option<Arc<ReplicaSet>>) -> Option<Arc<ReplicaSet>> {
+    fn put_replica_set(&mut self, key: &Key, now: Option<Arc<ReplicaSet>>) -> Option<Arc<ReplicaSet>> {
         let new_owner = now.as_deref().map(owner_of);
         if let Some(owner) = &new_owner {
             self.by_owner.entry(owner.clone()).or_default().insert(key.name.clone());
@@ -173,7 +168,7 @@ impl Cache {
     }
 
     /// The same for a pod.
-    pub(super) fn put_pod(&mut self, key: &Key, now: Option<Arc<Pod>>) -> Option<Arc<Pod>> {
+    fn put_pod(&mut self, key: &Key, now: Option<Arc<Pod>>) -> Option<Arc<Pod>> {
         let owner = |pod: &Pod| {
             let uid = pod.controller.as_ref().map_or(String::new(), |owner| owner.uid.clone());
             (key.namespace.clone(), uid)

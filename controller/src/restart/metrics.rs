@@ -1,36 +1,44 @@
 //! Metrics of restarts: xing's seven under their names and with their meaning, and five more.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use crate::restart::Numbers;
+use super::agent::{Action, Numbers, Outcome, Work};
+use crate::settings::{Profile, RestartSettings};
 
-/// Something that can tell its numbers: those of the controller; writes, restarts and restarts deferred so far; kinds that it may not
-/// list.
-pub(crate) trait RestartNumbers: Send + Sync + 'static {
-    fn numbers(&self) -> (Numbers, [u64; 3], usize);
+/// What was written so far.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    updates: AtomicU64,
+    restarts: AtomicU64,
+    deferred: AtomicU64,
 }
 
-/// Asks whoever restarts when somebody reads; shows nothing where nobody does.
-#[derive(Default)]
-pub(super) struct Restarts(Mutex<Option<Weak<dyn RestartNumbers>>>);
-
-impl Restarts {
-    pub(super) fn show(&self, of: &Arc<impl RestartNumbers>) {
-        let of: Weak<dyn RestartNumbers> = Arc::downgrade(&(of.clone() as Arc<dyn RestartNumbers>));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(of);
+impl Counts {
+    /// Counts what became of one piece of work.
+    pub(crate) fn count(&self, work: &Work, outcome: Option<&Outcome>, settings: &RestartSettings) {
+        let Action::Write(write) = &work.action else { return };
+        let is_done = matches!(outcome, Some(Outcome::Written(_)));
+        // xing's counts attempts (X7).
+        if is_done || (settings.profile == Profile::Xing && !settings.dry_run) {
+            self.updates.fetch_add(1, Ordering::Relaxed);
+        }
+        if let (true, Some(restart)) = (is_done, &write.restart) {
+            let counter = if restart.held.is_some() { &self.deferred } else { &self.restarts };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     }
-}
 
-impl Collector for Restarts {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let of = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade);
-        let Some(of) = of else { return Ok(()) };
-        let (numbers, [updates, restarts, deferred], refused) = of.numbers();
+    /// Writes all metrics; `refused` is how many kinds may not be listed.
+    ///
+    /// # Errors
+    /// If the encoder fails.
+    pub(crate) fn encode(&self, encoder: &mut DescriptorEncoder<'_>, numbers: &Numbers, refused: usize) -> fmt::Result {
+        let [updates, restarts, deferred] =
+            [&self.updates, &self.restarts, &self.deferred].map(|count| count.load(Ordering::Relaxed));
         let counters = [
             ("deployment_restart_controller_resource_versions", "Versions of resources seen.", numbers.versions),
             ("deployment_restart_controller_deployment_annotation_updates", "Writes of checksums.", updates),
@@ -68,11 +76,5 @@ impl Collector for Restarts {
             encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Debug for Restarts {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("Restarts").finish_non_exhaustive()
     }
 }

@@ -48,7 +48,7 @@ impl Throttle {
 
 /// A bucket of tokens; each request takes one, on credit if there is none.
 #[derive(Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     limit: RateLimit,
     /// Below zero: so many requests are waiting.
     tokens: f64,
@@ -56,12 +56,12 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    pub(super) fn new(limit: RateLimit, now: Instant) -> Self {
+    pub(crate) fn new(limit: RateLimit, now: Instant) -> Self {
         Self { limit, tokens: f64::from(limit.burst), as_of: now }
     }
 
     /// Takes a token; returns how long it takes until it is there.
-    pub(super) fn take(&mut self, now: Instant) -> Duration {
+    pub(crate) fn take(&mut self, now: Instant) -> Duration {
         let earned = now.saturating_duration_since(self.as_of).as_secs_f64() * self.limit.qps;
         self.tokens = (self.tokens + earned).min(f64::from(self.limit.burst)) - 1.0;
         self.as_of = self.as_of.max(now);

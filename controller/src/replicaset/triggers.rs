@@ -1,16 +1,42 @@
 //! Which ReplicaSets a change wakes, and what it tells of the pods that they expect.
 //!
-//! Upstream: the event handlers of replica_set.go. Ownership by UID decides; labels only where nobody owns. A pod whose deletion
-//! was asked for counts as gone from that moment on, so its successor is made at once.
+//! Upstream: the event handlers of replica_set.go. Ownership by UID decides; labels only where
+//! nobody owns. A pod whose deletion was asked for counts as gone from that moment on, so its
+//! successor is made at once. Pure: a change and the cache that it went into come in, and the keys
+//! to look at come out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Wake;
+use crate::api::{Cache, Changed, Key};
 use crate::model::{OwnerReference, Pod, ReplicaSet};
-use crate::runtime::{Cache, Key};
+
+/// Why a ReplicaSet is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// Something about it has changed.
+    Changed(Key),
+    /// It is to be looked at after a while.
+    After(Key, Duration),
+    /// A pod of it has appeared.
+    PodCame(Key),
+    /// A pod of it, the second key, is on its way out, or gone.
+    PodWent(Key, Key),
+    /// It is gone, with its UID: nothing is expected of it any more.
+    Gone(Key, String),
+}
+
+/// ReplicaSets that a change wakes.
+pub(crate) fn woken(cache: &Cache, change: &Changed) -> Vec<Wake> {
+    match change {
+        Changed::Deployment { .. } => Vec::new(),
+        Changed::ReplicaSet { key, before, now } => woken_by_itself(key, before.as_deref(), now.as_deref()),
+        Changed::Pod { key, before, now } => woken_by_pod(cache, key, before.as_deref(), now.as_deref()),
+    }
+}
 
 /// Every change of a ReplicaSet wakes it, one that says nothing new included (upstream: `addRS`, `updateRS`, `deleteRS`).
-pub(super) fn woken_by_itself(key: Key, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Wake> {
+fn woken_by_itself(key: &Key, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Wake> {
     let mut woken = Vec::new();
     // One made anew under the name, between two looks, starts afresh.
     if let Some(before) = before
@@ -18,102 +44,98 @@ pub(super) fn woken_by_itself(key: Key, before: Option<&ReplicaSet>, now: Option
     {
         woken.push(Wake::Gone(key.clone(), before.meta.uid.clone()));
     }
-    woken.push(Wake::Changed(key));
+    woken.push(Wake::Changed(key.clone()));
     woken
 }
 
-impl Cache {
-    /// ReplicaSets that a change of a pod wakes.
-    pub(super) fn woken_by_pod(&self, key: &Key, before: Option<&Pod>, now: Option<&Pod>) -> Vec<Wake> {
-        match (before, now) {
-            (None, None) => Vec::new(),
-            (Some(before), None) => self.went(key, before).into_iter().collect(),
-            // It may be on its way out when it is first seen, and then nobody has waited for it.
-            (None, Some(now)) if now.traits().deleting => self.went(key, now).into_iter().collect(),
-            (None, Some(now)) => match &now.controller {
-                Some(owner) => {
-                    self.managing(&key.namespace, owner).map(|(key, _)| Wake::PodCame(key)).into_iter().collect()
-                }
-                None => self.selecting(now),
-            },
-            (Some(before), Some(now)) => self.woken_by_changed_pod(key, before, now),
-        }
-    }
-
-    /// Upstream: `updatePod`.
-    fn woken_by_changed_pod(&self, key: &Key, before: &Pod, now: &Pod) -> Vec<Wake> {
-        let mut woken = Vec::new();
-        if before.resource_version == now.resource_version {
-            return woken;
-        }
-        let labels_changed = before.traits().labels != now.traits().labels;
-        if now.traits().deleting {
-            woken.extend(self.went(key, now));
-            if labels_changed {
-                woken.extend(self.went(key, before));
+/// ReplicaSets that a change of a pod wakes.
+fn woken_by_pod(cache: &Cache, key: &Key, before: Option<&Pod>, now: Option<&Pod>) -> Vec<Wake> {
+    match (before, now) {
+        (None, None) => Vec::new(),
+        (Some(before), None) => went(cache, key, before).into_iter().collect(),
+        // It may be on its way out when it is first seen, and then nobody has waited for it.
+        (None, Some(now)) if now.traits().deleting => went(cache, key, now).into_iter().collect(),
+        (None, Some(now)) => match &now.controller {
+            Some(owner) => {
+                managing(cache, &key.namespace, owner).map(|(key, _)| Wake::PodCame(key)).into_iter().collect()
             }
-            return woken;
-        }
-        let owner_changed = before.controller != now.controller;
-        if owner_changed && let Some(owner) = &before.controller {
-            woken.extend(self.managing(&key.namespace, owner).map(|(key, _)| Wake::Changed(key)));
-        }
-        if let Some(owner) = &now.controller {
-            let Some((key, rs)) = self.managing(&key.namespace, owner) else { return woken };
-            let becomes_ready = !before.traits().ready && now.traits().ready;
-            let wait = u64::try_from(rs.spec.min_ready_seconds).unwrap_or(0);
-            let later = (becomes_ready && wait > 0).then(|| Wake::After(key.clone(), Duration::from_secs(wait)));
-            woken.push(Wake::Changed(key));
-            woken.extend(later);
-            return woken;
-        }
-        if labels_changed || owner_changed {
-            woken.extend(self.selecting(now));
-        }
-        woken
+            None => selecting(cache, now),
+        },
+        (Some(before), Some(now)) => woken_by_changed_pod(cache, key, before, now),
     }
+}
 
-    /// That a pod goes concerns only its owner.
-    fn went(&self, pod: &Key, was: &Pod) -> Option<Wake> {
-        let owner = was.controller.as_ref()?;
-        self.managing(&pod.namespace, owner).map(|(key, _)| Wake::PodWent(key, pod.clone()))
+/// Upstream: `updatePod`.
+fn woken_by_changed_pod(cache: &Cache, key: &Key, before: &Pod, now: &Pod) -> Vec<Wake> {
+    let mut woken = Vec::new();
+    if before.resource_version == now.resource_version {
+        return woken;
     }
-
-    /// The ReplicaSet that an owner reference means, if it is still the same one (upstream: `resolveControllerRef`).
-    fn managing(&self, namespace: &str, owner: &OwnerReference) -> Option<(Key, std::sync::Arc<ReplicaSet>)> {
-        if owner.kind != "ReplicaSet" {
-            return None;
+    let labels_changed = before.traits().labels != now.traits().labels;
+    if now.traits().deleting {
+        woken.extend(went(cache, key, now));
+        if labels_changed {
+            woken.extend(went(cache, key, before));
         }
-        let key = Key::new(namespace, &owner.name);
-        self.replica_set(&key).filter(|rs| rs.meta.uid == owner.uid).map(|rs| (key, rs))
+        return woken;
     }
+    let owner_changed = before.controller != now.controller;
+    if owner_changed && let Some(owner) = &before.controller {
+        woken.extend(managing(cache, &key.namespace, owner).map(|(key, _)| Wake::Changed(key)));
+    }
+    if let Some(owner) = &now.controller {
+        let Some((key, rs)) = managing(cache, &key.namespace, owner) else { return woken };
+        let becomes_ready = !before.traits().ready && now.traits().ready;
+        let wait = u64::try_from(rs.spec.min_ready_seconds).unwrap_or(0);
+        let later = (becomes_ready && wait > 0).then(|| Wake::After(key.clone(), Duration::from_secs(wait)));
+        woken.push(Wake::Changed(key));
+        woken.extend(later);
+        return woken;
+    }
+    if labels_changed || owner_changed {
+        woken.extend(selecting(cache, now));
+    }
+    woken
+}
 
-    /// ReplicaSets that could adopt a pod; an empty or invalid selector selects nothing here (upstream: `GetPodReplicaSets`).
-    fn selecting(&self, pod: &Pod) -> Vec<Wake> {
-        let labels = &pod.traits().labels;
-        if labels.is_empty() {
-            return Vec::new();
-        }
-        self.replica_sets_in(&pod.namespace)
-            .filter(|rs| rs.spec.selector.as_ref().is_some_and(|selector| !selector.is_empty()))
-            .filter(|rs| rs.selects(labels).unwrap_or(false))
-            .map(|rs| Wake::Changed(Key::new(&rs.meta.namespace, &rs.meta.name)))
-            .collect()
+/// That a pod goes concerns only its owner.
+fn went(cache: &Cache, pod: &Key, was: &Pod) -> Option<Wake> {
+    let owner = was.controller.as_ref()?;
+    managing(cache, &pod.namespace, owner).map(|(key, _)| Wake::PodWent(key, pod.clone()))
+}
+
+/// The ReplicaSet that an owner reference means, if it is still the same one (upstream: `resolveControllerRef`).
+fn managing(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<(Key, Arc<ReplicaSet>)> {
+    if owner.kind != "ReplicaSet" {
+        return None;
     }
+    let key = Key::new(namespace, &owner.name);
+    cache.replica_set(&key).filter(|rs| rs.meta.uid == owner.uid).map(|rs| (key, rs))
+}
+
+/// ReplicaSets that could adopt a pod; an empty or invalid selector selects nothing here (upstream: `GetPodReplicaSets`).
+fn selecting(cache: &Cache, pod: &Pod) -> Vec<Wake> {
+    let labels = &pod.traits().labels;
+    if labels.is_empty() {
+        return Vec::new();
+    }
+    cache
+        .replica_sets_in(&pod.namespace)
+        .filter(|rs| rs.spec.selector.as_ref().is_some_and(|selector| !selector.is_empty()))
+        .filter(|rs| rs.selects(labels).unwrap_or(false))
+        .map(|rs| Wake::Changed(Key::new(&rs.meta.namespace, &rs.meta.name)))
+        .collect()
 }
 
 /// replica_set_test.go: which ReplicaSets are queued, and what is observed.
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::super::Change;
     use super::*;
+    use crate::api::Change;
     use crate::model::TraitedPod;
-    use crate::settings::ControllerName;
 
     fn key(name: &str) -> Key {
         Key::new("ns", name)
@@ -133,7 +155,7 @@ mod tests {
 
     /// ReplicaSets `a` and `b` select the same pods; `c` selects others.
     fn cache() -> Cache {
-        let mut cache = Cache::new(&[ControllerName::ReplicaSet].into());
+        let mut cache = Cache::default();
         for (name, app) in [("a", "x"), ("b", "x"), ("c", "y")] {
             assert_eq!(woken(&mut cache, replica_set(name, name, app)), [changed(name)]);
         }
@@ -141,9 +163,8 @@ mod tests {
     }
 
     fn woken(cache: &mut Cache, change: Change) -> Vec<Wake> {
-        let woken = cache.take(change);
-        assert!(woken.deployments.is_empty(), "that controller does not run");
-        woken.replica_sets
+        let changed = cache.take(change);
+        super::woken(cache, &changed)
     }
 
     fn owner(name: &str) -> Value {

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::correlate::{Correlated, Correlator, Report};
-use super::{ApiServer, Resource};
+use super::error::RequestError;
+use super::resource::Resource;
+use super::server::ApiServer;
 use crate::clock::{self, Clock};
 use crate::model::{Event, Meta};
-use crate::settings::ControllerName;
 
 /// Events that wait for the task; more are lost.
 const QUEUED: usize = 1000;
@@ -45,29 +46,14 @@ pub(crate) struct Reports {
 
 /// Who tells, and about what kind of object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source {
-    pub(super) component: &'static str,
-    pub(super) kind: &'static str,
-}
-
-impl From<ControllerName> for Source {
-    fn from(controller: ControllerName) -> Self {
-        match controller {
-            ControllerName::Deployment => Self { component: "deployment-controller", kind: "Deployment" },
-            ControllerName::ReplicaSet => Self { component: "replicaset-controller", kind: "ReplicaSet" },
-            // The first of its kinds; see `Recorder::of`.
-            ControllerName::ConfigRestart => Self { component: "config-restart-controller", kind: "Deployment" },
-        }
-    }
+pub(crate) struct Source {
+    pub(crate) component: &'static str,
+    pub(crate) kind: &'static str,
 }
 
 impl Recorder {
-    pub(crate) fn new(controller: ControllerName, clock: Clock) -> (Self, Reports) {
-        Self::of(controller.into(), clock)
-    }
-
-    /// One for a kind of object that a controller has besides its own.
-    pub(super) fn of(source: Source, clock: Clock) -> (Self, Reports) {
+    /// One for a kind of object; what it takes comes out of the other end.
+    pub(crate) fn new(source: Source, clock: Clock) -> (Self, Reports) {
         let (sender, reports) = mpsc::channel(QUEUED);
         let state = Mutex::new(State { sender: Some(sender), last: 0 });
         (Self { source, clock, state }, Reports { source, reports })
@@ -131,7 +117,7 @@ pub(crate) async fn write_events(api: ApiServer, Reports { source, mut reports }
     }
 }
 
-async fn write(api: &ApiServer, source: Source, event: &Correlated) -> Result<(), super::RequestError> {
+async fn write(api: &ApiServer, source: Source, event: &Correlated) -> Result<(), RequestError> {
     let (namespace, name) = (&event.report.about.0, &event.report.name);
     if event.count > 1 {
         let patch = json!({

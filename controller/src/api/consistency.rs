@@ -8,7 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Key, Resource};
+use super::key::Key;
+use super::resource::Resource;
 
 /// What was last written for each object of one controller.
 #[derive(Debug, Default)]

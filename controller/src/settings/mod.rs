@@ -1,14 +1,23 @@
-//! What an operator can choose.
+//! What an operator can choose: plain data with its defaults, for all rooms alike.
+//!
+//! Choices come in, by field; the rooms read them. Borders: nothing in here says what a choice
+//! leads to. That is for the room whose rules are chosen: `settings.rs`, `window.rs`, `budget.rs`
+//! and `keyed.rs` of `restart/` add to the types of restarts what they mean.
+
+mod checksum_keys;
+mod restart;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
+pub(crate) use checksum_keys::ChecksumKey;
+pub use checksum_keys::{ChecksumKeyError, ChecksumKeys, SecretChecksums};
+pub use restart::{Budget, Profile, RestartSettings, Window};
 use thiserror::Error;
 
 use crate::clock::Clock;
 use crate::hash::Minor;
-use crate::restart::RestartSettings;
 
 /// Upstream's default of `--min-resync-period`.
 pub const MIN_RESYNC_PERIOD: Duration = Duration::from_secs(12 * 60 * 60);

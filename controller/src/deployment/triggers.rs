@@ -1,74 +1,85 @@
 //! Which Deployments a change wakes.
 //!
-//! Upstream: the event handlers of deployment_controller.go. Ownership by UID decides; labels only where nobody owns.
+//! Upstream: the event handlers of deployment_controller.go. Ownership by UID decides; labels only
+//! where nobody owns. Pure: a change and the cache that it went into come in, and the keys to look
+//! at come out.
 
+use crate::api::{Cache, Changed, Key};
 use crate::model::{Deployment, OwnerReference, Pod, ReplicaSet};
-use crate::runtime::{Cache, Key};
 
-impl Cache {
-    /// Deployments that a change of a ReplicaSet wakes.
-    pub(super) fn woken_by_replica_set(&self, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Key> {
-        let Some(rs) = now.or(before) else { return Vec::new() };
-        let namespace = rs.meta.namespace.as_str();
-        let owner = rs.meta.controller();
-        let old_owner = before.and_then(|before| before.meta.controller());
-        let owner_changed = before.is_some() && owner != old_owner;
-        let mut woken = Vec::new();
-        if let (Some(before), Some(now)) = (before, now) {
-            if before.meta.resource_version == now.meta.resource_version {
-                return woken;
-            }
-            if owner_changed {
-                woken.extend(old_owner.and_then(|owner| self.owner(namespace, owner)));
-            }
-        }
-        if let Some(owner) = owner {
-            woken.extend(self.owner(namespace, owner));
+/// Deployments that a change wakes.
+pub(crate) fn woken(cache: &Cache, change: &Changed) -> Vec<Key> {
+    match change {
+        Changed::Deployment { key } => vec![key.clone()],
+        Changed::ReplicaSet { before, now, .. } => woken_by_replica_set(cache, before.as_deref(), now.as_deref()),
+        Changed::Pod { before: Some(pod), now: None, .. } => woken_by_deleted_pod(cache, pod).into_iter().collect(),
+        Changed::Pod { .. } => Vec::new(),
+    }
+}
+
+/// Deployments that a change of a ReplicaSet wakes.
+fn woken_by_replica_set(cache: &Cache, before: Option<&ReplicaSet>, now: Option<&ReplicaSet>) -> Vec<Key> {
+    let Some(rs) = now.or(before) else { return Vec::new() };
+    let namespace = rs.meta.namespace.as_str();
+    let owner = rs.meta.controller();
+    let old_owner = before.and_then(|before| before.meta.controller());
+    let owner_changed = before.is_some() && owner != old_owner;
+    let mut woken = Vec::new();
+    if let (Some(before), Some(now)) = (before, now) {
+        if before.meta.resource_version == now.meta.resource_version {
             return woken;
         }
-        // Nobody's: whoever could adopt it, if that is news. One that is going or gone is of no interest.
-        let news = match (before, now) {
-            (_, None) => false,
-            (None, Some(now)) => !now.meta.is_deleting(),
-            (Some(before), Some(now)) => owner_changed || before.meta.labels != now.meta.labels,
-        };
-        if news {
-            woken.extend(self.matching(rs));
+        if owner_changed {
+            woken.extend(old_owner.and_then(|owner| managing(cache, namespace, owner)));
         }
-        woken
     }
+    if let Some(owner) = owner {
+        woken.extend(managing(cache, namespace, owner));
+        return woken;
+    }
+    // Nobody's: whoever could adopt it, if that is news. One that is going or gone is of no interest.
+    let news = match (before, now) {
+        (_, None) => false,
+        (None, Some(now)) => !now.meta.is_deleting(),
+        (Some(before), Some(now)) => owner_changed || before.meta.labels != now.meta.labels,
+    };
+    if news {
+        woken.extend(matching(cache, rs));
+    }
+    woken
+}
 
-    /// A Recreate Deployment waits for its last pod to be gone; only that one wakes it (pods that have ended but are still there
-    /// hold the wake-up back, issue 128798).
-    pub(super) fn woken_by_deleted_pod(&self, pod: &Pod) -> Option<Key> {
-        let owner = pod.controller.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
-        let rs = self.replica_set(&Key::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;
-        let key = self.owner(&pod.namespace, rs.meta.controller()?)?;
-        let deployment = self.deployment(&key).filter(|deployment| deployment.spec.strategy.is_recreate())?;
-        let mut owned = self.owned_by(&key.namespace, &deployment.meta.uid);
-        owned.retain(|rs| selects(&deployment, rs));
-        let alone = owned.iter().all(|rs| self.pods_of(&key.namespace, &rs.meta.uid).next().is_none());
-        alone.then_some(key)
-    }
+/// A Recreate Deployment waits for its last pod to be gone; only that one wakes it (pods that have ended but are still there
+/// hold the wake-up back, issue 128798).
+fn woken_by_deleted_pod(cache: &Cache, pod: &Pod) -> Option<Key> {
+    let owner = pod.controller.as_ref().filter(|owner| owner.kind == "ReplicaSet")?;
+    let rs = cache.replica_set(&Key::new(&pod.namespace, &owner.name)).filter(|rs| rs.meta.uid == owner.uid)?;
+    let key = managing(cache, &pod.namespace, rs.meta.controller()?)?;
+    let deployment = cache.deployment(&key).filter(|deployment| deployment.spec.strategy.is_recreate())?;
+    let mut owned = cache.owned_by(&key.namespace, &deployment.meta.uid);
+    owned.retain(|rs| selects(&deployment, rs));
+    let alone = owned.iter().all(|rs| cache.pods_of(&key.namespace, &rs.meta.uid).next().is_none());
+    alone.then_some(key)
+}
 
-    /// The Deployment that an owner reference means, if it is still the same one.
-    fn owner(&self, namespace: &str, owner: &OwnerReference) -> Option<Key> {
-        if owner.kind != "Deployment" {
-            return None;
-        }
-        let key = Key::new(namespace, &owner.name);
-        self.deployment(&key).filter(|deployment| deployment.meta.uid == owner.uid).map(|_| key)
+/// The Deployment that an owner reference means, if it is still the same one.
+fn managing(cache: &Cache, namespace: &str, owner: &OwnerReference) -> Option<Key> {
+    if owner.kind != "Deployment" {
+        return None;
     }
+    let key = Key::new(namespace, &owner.name);
+    cache.deployment(&key).filter(|deployment| deployment.meta.uid == owner.uid).map(|_| key)
+}
 
-    fn matching(&self, rs: &ReplicaSet) -> Vec<Key> {
-        if rs.meta.labels.is_empty() {
-            return Vec::new();
-        }
-        self.deployments_in(&rs.meta.namespace)
-            .filter(|deployment| selects(deployment, rs))
-            .map(|deployment| Key::new(&deployment.meta.namespace, &deployment.meta.name))
-            .collect()
+fn matching(cache: &Cache, rs: &ReplicaSet) -> Vec<Key> {
+    if rs.meta.labels.is_empty() {
+        return Vec::new();
     }
+    cache
+        .deployments_in(&rs.meta.namespace)
+        .filter(|deployment| selects(deployment, rs))
+        .map(|deployment| Key::new(&deployment.meta.namespace, &deployment.meta.name))
+        .collect()
 }
 
 /// An empty or invalid selector selects nothing.
@@ -84,14 +95,12 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::Change;
     use super::*;
-    use crate::settings::Settings;
+    use crate::api::Change;
 
     fn woken(cache: &mut Cache, change: Change) -> Vec<Key> {
-        let woken = cache.take(change);
-        assert!(woken.replica_sets.is_empty(), "that controller does not run");
-        woken.deployments
+        let changed = cache.take(change);
+        super::woken(cache, &changed)
     }
 
     fn key(name: &str) -> Key {
@@ -128,7 +137,7 @@ mod tests {
 
     /// Deployments `a` and `b` select the same pods; `c` selects others.
     fn cache() -> Cache {
-        let mut cache = Cache::new(&Settings::default().controllers);
+        let mut cache = Cache::default();
         for (name, app, strategy) in [("a", "x", "Recreate"), ("b", "x", "RollingUpdate"), ("c", "y", "RollingUpdate")]
         {
             assert_eq!(woken(&mut cache, deployment(name, app, strategy)), [key(name)]);

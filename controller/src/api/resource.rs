@@ -1,0 +1,66 @@
+//! The kinds of objects that requests are about, and where the API server has them.
+
+use kube::core::Request;
+
+/// What this controller reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Resource {
+    Deployments,
+    ReplicaSets,
+    Pods,
+    Events,
+    Leases,
+    StatefulSets,
+    DaemonSets,
+    ConfigMaps,
+    Secrets,
+}
+
+impl Resource {
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            Self::Deployments => "deployments",
+            Self::ReplicaSets => "replicasets",
+            Self::Pods => "pods",
+            Self::Events => "events",
+            Self::Leases => "leases",
+            Self::StatefulSets => "statefulsets",
+            Self::DaemonSets => "daemonsets",
+            Self::ConfigMaps => "configmaps",
+            Self::Secrets => "secrets",
+        }
+    }
+
+    /// The API group, empty for the first one.
+    pub(crate) fn api_group(self) -> &'static str {
+        match self {
+            Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "apps",
+            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets => "",
+            Self::Leases => "coordination.k8s.io",
+        }
+    }
+
+    fn group(self) -> &'static str {
+        match self {
+            Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "/apis/apps/v1",
+            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets => "/api/v1",
+            Self::Leases => "/apis/coordination.k8s.io/v1",
+        }
+    }
+
+    /// How many stand in one page of a list, and so in memory as text at once: whoever has a pod template can take 20 kB.
+    pub(super) fn page(self) -> u32 {
+        match self {
+            Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => 100,
+            _ => 500,
+        }
+    }
+
+    pub(super) fn everywhere(self) -> Request {
+        Request::new(format!("{}/{}", self.group(), self.plural()))
+    }
+
+    pub(super) fn within(self, namespace: &str) -> Request {
+        Request::new(format!("{}/namespaces/{namespace}/{}", self.group(), self.plural()))
+    }
+}
