@@ -22,7 +22,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use rollout_controller::{ChecksumKeys, SecretChecksums};
 use serde_json::{Value, json};
 
-use crate::flags::namespace;
+use crate::launch::namespace;
 
 /// The Secret, and what it holds.
 const NAME: &str = "config-restart-key";

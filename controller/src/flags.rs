@@ -15,25 +15,9 @@ use rollout_controller::{
 };
 
 use crate::checksum_key::{KeyFlags, NewKey};
+use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
 use crate::restart_flags::{self, RestartFlags};
-use crate::serving_flags::{Secure, ServingFlags};
-
-/// Where the lease is looked for unless told otherwise.
-pub(crate) const LEASE_NAMESPACE: &str = "kube-system";
-
-/// How a process is to run, whichever of the commands said so.
-#[derive(Debug)]
-pub(crate) struct Launch {
-    pub(crate) kubeconfig: Option<PathBuf>,
-    pub(crate) metrics: Address,
-    pub(crate) probes: Address,
-    pub(crate) secure: Option<Secure>,
-    pub(crate) format: LoggingFormat,
-    /// Which logs to write, unless the environment says.
-    pub(crate) filter: &'static str,
-    pub(crate) settings: Settings,
-    pub(crate) election: Option<Election>,
-}
+use crate::serving_flags::ServingFlags;
 
 /// Something else than rolling out.
 #[derive(Debug, Subcommand)]
@@ -142,15 +126,6 @@ enum Behaviour {
     Fixed,
 }
 
-/// How logs are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LoggingFormat {
-    /// Lines for people
-    Text,
-    /// One JSON object a line
-    Json,
-}
-
 impl Flags {
     /// Ends the program over flags that make no sense together, as over those that make none alone.
     pub(crate) fn refuse(error: &anyhow::Error) -> ! {
@@ -250,20 +225,6 @@ fn controllers(words: &[String]) -> anyhow::Result<BTreeSet<ControllerName>> {
     let chosen: BTreeSet<_> = ControllerName::ALL.into_iter().filter(runs).collect();
     ensure!(!chosen.is_empty(), "no controller is left to run");
     Ok(chosen)
-}
-
-/// A duration as Go writes it: `15s`, `1m30s`, `500ms`.
-pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
-    let duration: jiff::SignedDuration = text.parse().with_context(|| "write it as 15s, 1m30s or 500ms".to_owned())?;
-    ensure!(!duration.is_negative(), "it must not be below zero");
-    Ok(duration.unsigned_abs())
-}
-
-/// A name that fits into a path; what it means is the server's to say.
-pub(crate) fn namespace(text: &str) -> anyhow::Result<String> {
-    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    ensure!(!text.is_empty() && text.len() < 64 && text.bytes().all(is_fine), "that is no name of a namespace");
-    Ok(text.to_owned())
 }
 
 #[cfg(test)]

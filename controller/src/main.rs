@@ -5,6 +5,7 @@
 
 mod checksum_key;
 mod flags;
+mod launch;
 mod restart_flags;
 mod serving_flags;
 
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use flags::{Flags, Launch, LoggingFormat};
+use flags::Flags;
+use launch::{Launch, LoggingFormat};
 use rollout_controller::connect::{self, Bounds, Protocol, ProxyRules};
 use rollout_controller::{Endpoint, Metrics, Process, Tls, serve};
 use serving_flags::Secure;

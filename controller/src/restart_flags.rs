@@ -13,7 +13,7 @@ use rollout_controller::{
 };
 
 use crate::checksum_key::KeyFlags;
-use crate::flags::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
+use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
 use crate::serving_flags::ServingFlags;
 
 /// What `--version` says, as xing's controller does: name, version, system.
