@@ -1,0 +1,326 @@
+//! Reads what a Rust file imports: `use` declarations, and paths in expressions and types that
+//! begin with `crate`, `self`, `super` or a module that the file declares. Comments, strings and
+//! everything under `#[cfg(test)]` are left out.
+//!
+//! A reader of tokens, not a parser: what a macro writes is not seen, and a path of another crate
+//! is of no interest.
+
+use std::collections::BTreeSet;
+
+/// What one file has to say about modules.
+#[derive(Debug, Default)]
+pub(crate) struct Imports {
+    pub(crate) all: Vec<Import>,
+    /// Modules that it declares under `#[cfg(test)]`.
+    pub(crate) tests: BTreeSet<String>,
+}
+
+/// One import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Import {
+    pub(crate) line: usize,
+    /// From the root of the crate.
+    pub(crate) path: Vec<String>,
+    /// The name under which a `use` makes it known here; `None`: a path in an expression, or a
+    /// glob.
+    pub(crate) name: Option<String>,
+    /// Whether that is for others.
+    pub(crate) is_public: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    /// `::`
+    Path,
+    Sign(char),
+}
+
+/// Reads the file that is the module of this path.
+pub(crate) fn imports(module: &[String], text: &str) -> Imports {
+    let mut tests = BTreeSet::new();
+    let tokens = without_tests(&tokens(text), &mut tests);
+    let mut reader =
+        Reader { tokens: &tokens, at: 0, module: module.to_vec(), children: children(&tokens), found: Vec::new() };
+    reader.read();
+    Imports { all: reader.found, tests }
+}
+
+/// The tokens, each with its line.
+fn tokens(text: &str) -> Vec<(Token, usize)> {
+    let signs: Vec<char> = text.chars().collect();
+    let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
+    let (mut tokens, mut at, mut line) = (Vec::new(), 0, 1);
+    let next = |at: usize| signs.get(at).copied().unwrap_or('\0');
+    while at < signs.len() {
+        let start = at;
+        match (signs[at], next(at + 1)) {
+            ('/', '/') => at += signs[at..].iter().take_while(|sign| **sign != '\n').count(),
+            ('/', '*') => at = end_of_comment(&signs, at),
+            ('"', _) => at = end_of_string(&signs, at + 1, '"'),
+            ('\'', '\\') => at = end_of_string(&signs, at + 1, '\''),
+            ('\'', _) if next(at + 2) == '\'' => at += 3,
+            // A lifetime.
+            ('\'', _) => at += 1 + signs[at + 1..].iter().take_while(|sign| is_word(**sign)).count(),
+            (':', ':') => {
+                tokens.push((Token::Path, line));
+                at += 2;
+            }
+            (sign, _) if is_word(sign) => {
+                at += signs[at..].iter().take_while(|sign| is_word(**sign)).count();
+                let word: String = signs[start..at].iter().collect();
+                let hashes = signs[at..].iter().take_while(|sign| **sign == '#').count();
+                if word.ends_with('r') && word.len() <= 2 && next(at + hashes) == '"' {
+                    at = end_of_raw_string(&signs, at + hashes + 1, hashes);
+                } else if word == "r" && hashes == 1 {
+                    // A raw identifier: the word follows.
+                    at += 1;
+                } else {
+                    tokens.push((Token::Word(word), line));
+                }
+            }
+            (sign, _) => {
+                if !sign.is_whitespace() {
+                    tokens.push((Token::Sign(sign), line));
+                }
+                at += 1;
+            }
+        }
+        line += signs[start..at.min(signs.len())].iter().filter(|sign| **sign == '\n').count();
+    }
+    tokens
+}
+
+fn end_of_comment(signs: &[char], mut at: usize) -> usize {
+    let mut depth = 0;
+    while at < signs.len() {
+        match signs[at..] {
+            ['/', '*', ..] => (depth, at) = (depth + 1, at + 2),
+            ['*', '/', ..] => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+fn end_of_string(signs: &[char], mut at: usize, end: char) -> usize {
+    while at < signs.len() && signs[at] != end {
+        at += if signs[at] == '\\' { 2 } else { 1 };
+    }
+    at + 1
+}
+
+fn end_of_raw_string(signs: &[char], mut at: usize, hashes: usize) -> usize {
+    let ends =
+        |at: usize| signs[at] == '"' && signs[at + 1..].iter().take(hashes).filter(|s| **s == '#').count() == hashes;
+    while at < signs.len() && !ends(at) {
+        at += 1;
+    }
+    at + 1 + hashes
+}
+
+/// The tokens without items, fields and statements under `#[cfg(test)]`; modules among these are
+/// noted by name.
+fn without_tests(tokens: &[(Token, usize)], tests: &mut BTreeSet<String>) -> Vec<(Token, usize)> {
+    let (mut kept, mut at) = (Vec::new(), 0);
+    while at < tokens.len() {
+        if !is_sign(tokens, at, '#') || !is_sign(tokens, at + 1, '[') {
+            kept.push(tokens[at].clone());
+            at += 1;
+            continue;
+        }
+        let end = end_of_group(tokens, at + 1);
+        let words: Vec<&str> = (at..end).filter_map(|at| word(tokens, at)).collect();
+        if !matches!(words[..], ["cfg", "test"] | ["cfg", "all", "test", ..]) {
+            kept.extend_from_slice(&tokens[at..end]);
+            at = end;
+            continue;
+        }
+        at = end;
+        while is_sign(tokens, at, '#') {
+            at = end_of_group(tokens, at + 1);
+        }
+        let end = end_of_item(tokens, at);
+        let declared = (at..end).find(|at| word(tokens, *at) == Some("mod")).and_then(|at| word(tokens, at + 1));
+        tests.extend(declared.map(ToOwned::to_owned));
+        at = end;
+    }
+    kept
+}
+
+fn word(tokens: &[(Token, usize)], at: usize) -> Option<&str> {
+    match tokens.get(at) {
+        Some((Token::Word(word), _)) => Some(word),
+        _ => None,
+    }
+}
+
+fn is_sign(tokens: &[(Token, usize)], at: usize, sign: char) -> bool {
+    tokens.get(at).is_some_and(|(token, _)| *token == Token::Sign(sign))
+}
+
+/// Behind the bracket that closes the one here.
+fn end_of_group(tokens: &[(Token, usize)], mut at: usize) -> usize {
+    let mut depth = 0;
+    while at < tokens.len() {
+        match tokens[at].0 {
+            Token::Sign('(' | '[' | '{') => depth += 1,
+            Token::Sign(')' | ']' | '}') => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+/// Behind an item or statement (`;` or its block), or a field or arm (`,`).
+fn end_of_item(tokens: &[(Token, usize)], mut at: usize) -> usize {
+    const ITEMS: [&str; 15] = [
+        "pub", "fn", "mod", "use", "impl", "struct", "enum", "const", "static", "type", "trait", "async", "unsafe",
+        "extern", "let",
+    ];
+    let is_item = word(tokens, at).is_some_and(|word| ITEMS.contains(&word));
+    while at < tokens.len() {
+        match tokens[at].0 {
+            Token::Sign(';') => return at + 1,
+            Token::Sign(',') if !is_item => return at + 1,
+            Token::Sign('{') => return end_of_group(tokens, at),
+            Token::Sign('(' | '[') => at = end_of_group(tokens, at),
+            // What it stands in ends.
+            Token::Sign(')' | ']' | '}') => return at,
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// Modules that the file declares.
+fn children(tokens: &[(Token, usize)]) -> BTreeSet<String> {
+    let declared = |at: &usize| word(tokens, *at) == Some("mod") && is_sign(tokens, at + 2, ';');
+    (0..tokens.len()).filter(declared).filter_map(|at| word(tokens, at + 1)).map(ToOwned::to_owned).collect()
+}
+
+struct Reader<'a> {
+    tokens: &'a [(Token, usize)],
+    at: usize,
+    /// Where the reader is: the file's module, and modules written out in it.
+    module: Vec<String>,
+    children: BTreeSet<String>,
+    found: Vec<Import>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) {
+        // How deep each module began that is written out in the file.
+        let (mut depth, mut inner) = (0, Vec::new());
+        while self.at < self.tokens.len() {
+            let follows_path = self.at > 0 && self.tokens[self.at - 1].0 == Token::Path;
+            match &self.tokens[self.at].0 {
+                Token::Sign('{') => depth += 1,
+                Token::Sign('}') => {
+                    depth -= 1;
+                    if inner.last() == Some(&depth) {
+                        inner.pop();
+                        self.module.pop();
+                    }
+                }
+                Token::Word(word) if word == "mod" && is_sign(self.tokens, self.at + 2, '{') => {
+                    inner.push(depth);
+                    self.module.extend(self::word(self.tokens, self.at + 1).map(ToOwned::to_owned));
+                }
+                Token::Word(word) if word == "use" => {
+                    let is_public = self.is_public();
+                    self.at += 1;
+                    self.tree(&[], is_public, true);
+                    continue;
+                }
+                Token::Word(_) if !follows_path && self.tokens.get(self.at + 1).is_some_and(|t| t.0 == Token::Path) => {
+                    self.tree(&[], false, false);
+                    continue;
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Whether the `use` here is for others.
+    fn is_public(&self) -> bool {
+        self.at > 0 && (word(self.tokens, self.at - 1) == Some("pub") || is_sign(self.tokens, self.at - 1, ')'))
+    }
+
+    /// Reads one path from here on; in a `use`, the tree that it may be.
+    fn tree(&mut self, before: &[String], is_public: bool, is_use: bool) {
+        let mut path = before.to_vec();
+        let line = self.tokens.get(self.at).map_or(0, |(_, line)| *line);
+        if self.tokens.get(self.at).is_some_and(|t| t.0 == Token::Path) {
+            // `::name`: another crate's.
+            self.at += 1;
+        }
+        loop {
+            match self.tokens.get(self.at).map(|(token, _)| token) {
+                Some(Token::Word(word)) => path.push(word.clone()),
+                Some(Token::Sign('*')) if is_use => {
+                    self.at += 1;
+                    return self.add(line, path, None, is_public);
+                }
+                Some(Token::Sign('{')) if is_use => return self.group(&path, is_public),
+                // `path::<T>`.
+                _ => return self.add(line, path, None, is_public),
+            }
+            self.at += 1;
+            if self.tokens.get(self.at).is_none_or(|t| t.0 != Token::Path) {
+                break;
+            }
+            self.at += 1;
+        }
+        if !is_use {
+            return self.add(line, path, None, false);
+        }
+        if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
+            path.pop();
+        }
+        let mut name = path.last().cloned();
+        if word(self.tokens, self.at) == Some("as") {
+            name = word(self.tokens, self.at + 1).map(ToOwned::to_owned);
+            self.at += 2;
+        }
+        self.add(line, path, name, is_public);
+    }
+
+    fn group(&mut self, path: &[String], is_public: bool) {
+        self.at += 1;
+        while self.at < self.tokens.len() && !is_sign(self.tokens, self.at, '}') {
+            if is_sign(self.tokens, self.at, ',') {
+                self.at += 1;
+            } else {
+                self.tree(path, is_public, true);
+            }
+        }
+        self.at += 1;
+    }
+
+    /// Adds an import, if it is of this crate.
+    fn add(&mut self, line: usize, path: Vec<String>, name: Option<String>, is_public: bool) {
+        let mut from = match path.first().map(String::as_str) {
+            Some("crate") => Vec::new(),
+            Some("self" | "super") => self.module.clone(),
+            Some(child) if self.children.contains(child) => self.module.clone(),
+            _ => return,
+        };
+        for part in path {
+            match part.as_str() {
+                "crate" | "self" => {}
+                "super" => drop(from.pop()),
+                _ => from.push(part),
+            }
+        }
+        self.found.push(Import { line, path: from, name, is_public });
+    }
+}
