@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockstep::case::{self, Case};
@@ -25,8 +26,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;
-    let cases =
-        case::find(&[PathBuf::from("cases")])?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let cases = case::find(&[PathBuf::from("cases")])?
+        .iter()
+        .map(|path| case::load(path).map(Arc::new))
+        .collect::<Result<Vec<_>, _>>()?;
     let goldens =
         cases.iter().map(|case| GoldenTimelines::beside(Path::new(&case.path))).collect::<Result<Vec<_>, _>>()?;
     let spec: Spec = "ours".parse()?;
@@ -57,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// How long one play took, and how long its judgement.
 fn once(
-    case: &Case,
+    case: &Arc<Case>,
     golden: &GoldenTimelines,
     spec: &Spec,
 ) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
@@ -66,7 +69,7 @@ fn once(
     let recording = simulated(case, spec, &simulation)?;
     let played = began.elapsed();
     let began = clock::instant();
-    let judgement = verdict::judge_blessed(&recording, golden.for_server(&recording.header.cluster.version));
+    let judgement = verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version));
     let judged = began.elapsed();
     if judgement.verdict != Verdict::Conformant {
         return Err(format!("{} is {}, so its time says nothing", case.name, judgement.verdict.name()).into());

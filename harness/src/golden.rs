@@ -23,14 +23,14 @@ use crate::case::EXTENSIONS;
 use crate::controllers::Controllers;
 use crate::recording::Header;
 use crate::rules::Expectation;
-use crate::timeline::{Blessed, Timeline, TimelineError, digest_of_case};
+use crate::timeline::{Golden, Timeline, TimelineError, digest_of_case};
 use crate::verdict;
 use crate::versions::{self, Minor};
 
 /// Golden timelines by controller and server.
 #[derive(Debug, Clone, Default)]
 pub struct GoldenTimelines {
-    all: BTreeMap<Label, Blessed>,
+    all: BTreeMap<Label, Golden>,
 }
 
 /// Why a timeline cannot be had from its file.
@@ -75,7 +75,7 @@ impl GoldenTimelines {
     }
 
     /// What holds on a server, given as it calls itself: `kube-apiserver v1.33.13`.
-    pub fn for_server(&self, server: &str) -> Option<&Blessed> {
+    pub fn for_server(&self, server: &str) -> Option<&Golden> {
         self.all.get(&Label::of("", server)).or_else(|| self.all.get(&Label::default()))
     }
 
@@ -106,11 +106,11 @@ impl GoldenTimelines {
 
     /// What stands in for a timeline of its own of these controllers on this server; `None` where theirs is the default itself, or
     /// where that is not blessed yet.
-    pub fn instead_of(&self, header: &Header) -> Option<Blessed> {
+    pub fn instead_of(&self, header: &Header) -> Option<Golden> {
         self.default_as(Label::of(&header.subject.version, &header.cluster.version), &header.under_test)
     }
 
-    fn default_as(&self, label: Label, under_test: &Controllers) -> Option<Blessed> {
+    fn default_as(&self, label: Label, under_test: &Controllers) -> Option<Golden> {
         let default = self.all.get(&Label::default()).filter(|_| label != Label::default())?.clone();
         Some(match label.by {
             Some(minor) => default.map(|outcome| versions::as_told_by(outcome, minor, under_test)),
@@ -135,7 +135,7 @@ pub fn path(case: &Path, controller: &str, server: &str) -> PathBuf {
 }
 
 /// Whether each of these outcomes is one of those already: nobody judged by it would be judged otherwise by them.
-pub fn is_said(already: &Blessed, blessed: &Blessed) -> bool {
+pub fn is_said(already: &Golden, blessed: &Golden) -> bool {
     blessed.outcomes().all(|outcome| already.outcomes().any(|already| says_the_same(already, outcome)))
 }
 
@@ -223,13 +223,14 @@ pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, GoldenError> {
         let text = std::fs::read(case).map_err(|source| GoldenError::File { path: case.clone(), source })?;
         let text = String::from_utf8_lossy(&text);
         let digest = digest_of_case(&text);
-        let several = case::rules("", &text).is_ok_and(|(_, expectation)| expectation == Expectation::Outcomes);
+        let read = case::load(case).ok();
+        let several = read.as_ref().is_some_and(|read| read.expectation == Expectation::Outcomes);
         match GoldenTimelines::beside(case) {
             Err(GoldenError::Timeline { path, source }) => strays.push(Stray::Unreadable(path, source.to_string())),
             Err(error) => return Err(error),
             Ok(golden) if golden.is_empty() => strays.push(Stray::Unblessed(case.clone())),
             Ok(golden) => {
-                let under_test = case::load(case).map(|case| case.controllers).unwrap_or_default();
+                let under_test = read.as_ref().map(|read| read.controllers.clone()).unwrap_or_default();
                 for (label, blessed) in &golden.all {
                     let base = label.beside(case);
                     let files = || outcomes::files(&base, blessed);

@@ -426,6 +426,6 @@ mod tests {
         let mut text = Vec::new();
         recording.write(&mut text).unwrap();
         let error = Recording::read(text.as_slice()).unwrap_err();
-        assert_eq!(error.to_string(), "recording has format 99, this build reads 2; record it again");
+        assert_eq!(error.to_string(), "recording has format 99, this build reads 3; record it again");
     }
 }

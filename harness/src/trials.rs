@@ -218,7 +218,7 @@ impl CaseTrial {
         if blessed.is_none() && self.case.expectation.is_blessed() {
             return Err(format!("{} has no timeline: bless it first", self.case.path));
         }
-        let judgement = verdict::judge_blessed(recording, blessed);
+        let judgement = verdict::judge(&self.case, recording, blessed);
         let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
         let again = Again { program: "cargo lockstep".to_owned(), repeat, seed: None };
         if judgement.outcome() == Outcome::Unblessed {

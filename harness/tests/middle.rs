@@ -5,10 +5,11 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use lockstep::case;
+use lockstep::case::{self, Case};
 use lockstep::clock;
 use lockstep::cluster::{self, shared};
 use lockstep::report;
@@ -66,9 +67,9 @@ fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), S
     let given = "  - deployment: {name: web, replicas: 3, image: \"app:1\"}\n  - ready: {pods: all}";
     let step = step.replace("app:2", "\"app:2\"").replace("rs1 3 -> 7", "\"rs1 3 -> 7\"");
     let text = format!("description: x\ngiven:\n{given}\nsteps:\n  - {step}\n");
-    let case = case::parse("middle/x.yaml", "middle/x", &text).map_err(|error| error.to_string())?;
+    let case = Arc::new(case::parse("middle/x.yaml", "middle/x", &text).map_err(|error| error.to_string())?);
     // What shows that the step itself can be made.
-    let mut plain = case.clone();
+    let mut plain = Case::clone(&case);
     plain.steps.iter_mut().for_each(|step| (step.during, step.fault) = (None, None));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())?;
@@ -85,7 +86,7 @@ fn plays(spec: &Spec, step: &str, verdict: Verdict, words: &str) -> Result<(), S
         Ok::<_, EnvironmentError>((plain, recording, took))
     });
     let (plain, recording, took) = played.map_err(|error| error.to_string())?;
-    let judgement = verdict::judge_live(&recording, &plain);
+    let judgement = verdict::judge_live(&case, &recording, &plain);
     let said =
         format!("{}\n{}", report::headline(&judgement), report::failure(&judgement, &report::Again::default(), false));
     if judgement.verdict != verdict || !said.contains(words) || !said.contains("middle/x.yaml:6") {

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::TryStreamExt;
@@ -95,12 +96,12 @@ async fn ask_too_much(client: &kube::Client) -> Checked {
 }
 
 /// A small case.
-fn small() -> Result<Case, Box<dyn std::error::Error>> {
+fn small() -> Result<Arc<Case>, Box<dyn std::error::Error>> {
     let steps = "  - set: {image: \"app:2\"}\n  - ready: {pods: all}";
     let text = format!(
         "description: x\ngiven:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\n  - ready: {{pods: all}}\nsteps:\n{steps}\n"
     );
-    Ok(case::parse("served/x.yaml", "served/x", &text)?)
+    Ok(Arc::new(case::parse("served/x.yaml", "served/x", &text)?))
 }
 
 /// Each session has a server and a subject of its own: two cases run at once, and a third waits for one of them.
@@ -119,7 +120,7 @@ async fn side_by_side() -> Checked {
         let case = small()?;
         let (first, second) = futures::join!(one.play(&case, None), two.play(&case, None));
         for recording in [first?, second?] {
-            let judgement = verdict::judge_live(&recording, &recording);
+            let judgement = verdict::judge_live(&case, &recording, &recording);
             assert_eq!(
                 judgement.verdict,
                 Verdict::Conformant,
@@ -149,10 +150,10 @@ async fn in_python() -> Checked {
     let session = Session::take(&environment, &spec, &options).await?;
     for name in ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous"] {
         let path = root.join("../cases").join(name).with_extension("yaml");
-        let case = case::load(&path)?;
+        let case = Arc::new(case::load(&path)?);
         let recording = session.play(&case).await;
         let golden = GoldenTimelines::beside(&path)?;
-        let judgement = verdict::judge_blessed(&recording, golden.for_server(&recording.header.cluster.version));
+        let judgement = verdict::judge(&case, &recording, golden.for_server(&recording.header.cluster.version));
         assert_eq!(
             judgement.verdict,
             Verdict::Conformant,
@@ -179,7 +180,7 @@ async fn played(too_much: bool) -> Checked {
     session.leave().await;
     environment.close().await;
     // Judged by what it did itself: it has to come to rest, and the server must have known everything.
-    let judgement = verdict::judge_live(&recording, &recording);
+    let judgement = verdict::judge_live(&case, &recording, &recording);
     let wanted = if too_much { Verdict::Inconclusive } else { Verdict::Conformant };
     assert_eq!(judgement.verdict, wanted, "{}", report::failure(&judgement, &report::Again::default(), false));
     Ok(())

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -76,13 +77,13 @@ fn options() -> SessionOptions {
 /// Play the case and judge it against what is blessed.
 async fn judged(environment: &Environment, spec: &Spec) -> Result<Judgement, EnvironmentError> {
     let path = cases().join(CASE).with_extension("yaml");
-    let case = case::load(&path).expect("the case is good");
+    let case = Arc::new(case::load(&path).expect("the case is good"));
     let blessed = std::fs::read_to_string(path.with_extension("timeline")).expect("the case is blessed");
     let blessed = Timeline::parse(&blessed).expect("the timeline is good");
     let session = Session::take(environment, spec, &options()).await?;
     let recording = session.play(&case).await;
     session.leave().await;
-    Ok(verdict::judge(&recording, Some(&blessed)))
+    Ok(verdict::judge(&case, &recording, Some(&blessed.into())))
 }
 
 fn expect(judgement: &Judgement, verdict: Verdict, words: &str) -> Result<(), String> {
@@ -165,6 +166,7 @@ fn dead_environment() -> Result<(), String> {
         let environment = Environment::open(cluster).await?;
         let spec = Spec::Upstream(None);
         let case = case::load(&cases().join(CASE).with_extension("yaml")).expect("the case is good");
+        let case = Arc::new(case);
         let session = Session::take(&environment, &spec, &options()).await?;
         let kill = async {
             tokio::time::timeout(Duration::from_millis(900), std::future::pending::<()>()).await.ok();
@@ -173,7 +175,7 @@ fn dead_environment() -> Result<(), String> {
         let (recording, ()) = tokio::join!(session.play(&case), kill);
         session.leave().await;
         environment.close().await;
-        Ok(verdict::judge(&recording, None))
+        Ok(verdict::judge(&case, &recording, None))
     })?;
     expect(&judgement, Verdict::Inconclusive, "no longer answers")
 }

@@ -11,6 +11,7 @@ use super::step::Reader;
 use super::tree::{Kind, Node};
 use crate::controllers::{Controller, Controllers};
 use crate::plain;
+use crate::recording::Header;
 use crate::rules::Expectation;
 
 /// The fields of a case.
@@ -56,6 +57,14 @@ pub fn parse_bytes(path: &str, name: &str, bytes: &[u8]) -> Result<Case, CaseErr
             Err(bad(&String::from_utf8_lossy(bytes), at, "this is not UTF-8", &hint))
         }
     }
+}
+
+/// The case that was recorded, from the recording's header.
+///
+/// # Errors
+/// The recording is of a case that this build cannot read.
+pub fn recorded(header: &Header) -> Result<Case, CaseError> {
+    parse(&header.path, &header.case, &header.source)
 }
 
 /// Read a case: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.

@@ -40,12 +40,11 @@ mod short;
 mod step;
 mod tree;
 
-pub use file::{parse, parse_bytes};
+pub use file::{parse, parse_bytes, recorded};
 pub(crate) use find::{EXTENSIONS, name};
 pub use find::{find, load, told_apart};
 pub use finding::{CaseError, Findings, Placed};
 pub use model::{Case, RestartOptions, RestartProfile};
-pub(crate) use ruled::rules;
 pub use schema::schema;
 pub(crate) use secret::{masked, redact, redacted};
 

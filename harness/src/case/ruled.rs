@@ -4,28 +4,11 @@
 
 use std::ops::Range;
 
-use super::finding::{CaseError, Report};
+use super::finding::Report;
 use super::nearest::did_you_mean;
 use super::read::{self, Fields};
 use super::tree::Node;
 use crate::rules::{Expectation, Expression, Rule, When};
-
-/// The rules of a case file's text and what it is held against, whatever else the text says.
-///
-/// # Errors
-/// The text is no YAML, or a rule is none.
-pub(crate) fn rules(path: &str, text: &str) -> Result<(Vec<Rule>, Expectation), CaseError> {
-    let mut report = Report::default();
-    let root = match Node::parse(text) {
-        Ok(root) => root,
-        Err(malformed) => {
-            report.add_at(malformed.span, malformed.what, malformed.hint);
-            return Err(report.into_error(path, text));
-        }
-    };
-    let read = of(root.get("rules"), root.get("expectation"), text, &mut report);
-    if report.is_empty() { Ok(read) } else { Err(report.into_error(path, text)) }
-}
 
 /// The rules in these nodes; `source` is the whole file.
 pub(super) fn of(

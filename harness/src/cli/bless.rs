@@ -21,7 +21,7 @@ use crate::recording::Recording;
 use crate::report;
 use crate::rules::Expectation;
 use crate::subject::Spec;
-use crate::timeline::{Blessed, Provenance, Timeline};
+use crate::timeline::{Golden, Provenance, Timeline};
 use crate::verdict::{self, Finding, Judgement, Verdict, What};
 use crate::versions::Minor;
 
@@ -45,7 +45,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let (cases, ruled): (Vec<_>, Vec<_>) =
-        arguments.selection.cases()?.into_iter().partition(|case| case.expectation.is_blessed());
+        arguments.selection.cases()?.into_iter().map(Arc::new).partition(|case| case.expectation.is_blessed());
     for case in ruled {
         say!("not blessed  {}: its rules are what is expected, as there is no upstream", case.name);
     }
@@ -75,7 +75,7 @@ async fn recorded(
     arguments: &Arguments,
     spec: &Spec,
     under_test: &Controllers,
-    cases: &[Case],
+    cases: &[Arc<Case>],
 ) -> Result<Vec<Vec<Recording>>, CliError> {
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
@@ -107,9 +107,9 @@ fn plays(case: &Case) -> usize {
 }
 
 /// Bless one case, or say why not.
-fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, CliError> {
+fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcome, CliError> {
     let name = &case.name;
-    let recorded = recordings.iter().map(|recording| verdict::judge(recording, None));
+    let recorded = recordings.iter().map(|recording| verdict::judge(case, recording, None));
     // An invariant that upstream itself breaks is blessed as an exception; a test environment that failed, or a case that upstream cannot go
     // through, is not.
     if let Some(mut bad) = recorded.into_iter().find(stopped) {
@@ -151,7 +151,7 @@ fn one(case: &Case, recordings: &[Recording], check: bool) -> Result<Outcome, Cl
     if golden.instead_of(header).is_some_and(|already| golden::is_said(&already, &timeline.clone().into())) {
         return needless(name, &path, &header.subject.version, check);
     }
-    let before = before.map(Blessed::first);
+    let before = before.map(Golden::first);
     if before == Some(&timeline) {
         say!("as blessed   {name}");
         return Ok(Outcome::Conformant);

@@ -1,5 +1,7 @@
 //! `lockstep compare`: the same cases live on two subjects, and the difference between what they did.
 
+use std::sync::Arc;
+
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::again::Typed;
@@ -91,7 +93,7 @@ async fn played(
     number: u32,
     side: &mut Side,
     player: &Player<'_>,
-    cases: &[Case],
+    cases: &[Arc<Case>],
 ) -> Result<(), CliError> {
     let since = clock::instant();
     let plays = stream::iter(cases).map(async |case| {
@@ -122,7 +124,7 @@ async fn tell(
     arguments: &Arguments,
     typed: &Typed,
     telling: &Telling,
-    cases: &[Case],
+    cases: &[Arc<Case>],
     left: &Side,
     right: &Side,
 ) -> Result<Vec<Outcome>, CliError> {
@@ -133,11 +135,11 @@ async fn tell(
         let held = |side: &Recording| golden.applicable_to(&side.header, None);
         let theirs = held(one);
         let expected = theirs.for_server(&one.header.cluster.version);
-        let first = verdict::judge_blessed(one, expected);
-        let mut second = verdict::judge_live(two, one);
+        let first = verdict::judge(case, one, expected);
+        let mut second = verdict::judge_live(case, two, one);
         // Where upstream does several things, two that do different ones are both right.
         if first.nearest.is_some() {
-            let any = verdict::judge_blessed(two, held(two).for_server(&two.header.cluster.version));
+            let any = verdict::judge(case, two, held(two).for_server(&two.header.cluster.version));
             if any.outcome() == Outcome::Conformant {
                 second = any;
             }

@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -132,7 +133,7 @@ async fn tried(
     typed: &Typed,
     spec: &Spec,
     player: &Player<'_>,
-    cases: &[Case],
+    cases: &[Arc<Case>],
     kinds: &[Kind],
     told: &Told,
 ) -> Result<(), CliError> {
@@ -194,13 +195,13 @@ async fn one(
     arguments: &Arguments,
     again: [String; 2],
     player: &Player<'_>,
-    case: &Case,
+    case: &Arc<Case>,
     kinds: &[Kind],
     since: Instant,
     told: &Told,
 ) -> Result<(), CliError> {
     let plain = without_faults(case);
-    let own = plain != *case;
+    let own = plain != **case;
     let reference = player.play(&plain).await?;
     let writes = faults::writes(&reference);
     let mut of = FaultsOfCase {
@@ -214,7 +215,7 @@ async fn one(
     if own {
         let point = own_point(case);
         let faulted = player.play(case).await?;
-        of.tried.push((point, withstood(&reference, &faulted), Some(case.path.clone())));
+        of.tried.push((point, withstood(case, &reference, &faulted), Some(case.path.clone())));
         told.open(of);
         return Ok(());
     }
@@ -229,9 +230,9 @@ async fn one(
                 "the step's line leaves no place for a fault; write the operation on the line of its dash".to_owned();
             return Ok((point, Withstood::Unknown(why), None));
         };
-        let injected = case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?;
+        let injected = Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?);
         let faulted = player.play(&injected).await?;
-        let result = withstood(&reference, &faulted);
+        let result = withstood(&injected, &reference, &faulted);
         let failed = matches!(result, Withstood::No(_) | Withstood::Unknown(_));
         let file = match &arguments.out {
             Some(folder) if failed => Some(keep(folder, case, &point, &text)?),
@@ -248,13 +249,13 @@ async fn one(
 }
 
 /// A case of config restarts with time at its end, where time costs nothing; one that has faults of its own has the time that it needs.
-fn with_respite(arguments: &Arguments, case: &Case) -> Result<Option<Case>, CliError> {
+fn with_respite(arguments: &Arguments, case: &Case) -> Result<Option<Arc<Case>>, CliError> {
     let free = arguments.place.site.cluster() == SiteName::Sim && case.controllers.has(Controller::ConfigRestart);
     if !free || without_faults(case) != *case {
         return Ok(None);
     }
     let text = faults::respite(case);
-    text.map(|text| case::parse(&case.path, &case.name, &text).map_err(CliError::Case)).transpose()
+    text.map(|text| Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?))).transpose()
 }
 
 /// The case as it would be if nothing went wrong.

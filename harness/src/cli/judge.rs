@@ -1,6 +1,7 @@
 //! `lockstep judge`: stored recordings, judged again. No cluster is touched, so the verdict is the one it had.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use walkdir::WalkDir;
 
@@ -8,7 +9,7 @@ use super::again::Typed;
 use super::like::Like;
 use super::telling::{Play, Reports, Telling};
 use super::{CliError, run};
-use crate::case;
+use crate::case::{self, Case};
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
@@ -41,7 +42,7 @@ pub(super) async fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outc
     let mut outcomes = Vec::new();
     let mut ended = Ok(());
     for path in &found(&arguments.recordings)? {
-        let recording = read(path)?;
+        let (recording, recorded) = read(path)?;
         let case = match &arguments.cases {
             Some(folder) => beside(folder, &recording.header.case),
             None => PathBuf::from(&recording.header.path),
@@ -55,7 +56,7 @@ pub(super) async fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outc
         let golden = GoldenTimelines::beside(&case)?;
         let golden = golden.applicable_to(&recording.header, arguments.like.like);
         let blessed = golden.for_server(&recording.header.cluster.version);
-        let judgement = verdict::judge_blessed(&recording, blessed);
+        let judgement = verdict::judge(&recorded, &recording, blessed);
         let expected = judgement.expected(blessed);
         let flags = typed.flags(&run::NOT_OF_A_PLAY);
         let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&path.display().to_string()));
@@ -114,9 +115,11 @@ fn beside(folder: &Path, case: &str) -> PathBuf {
     files.iter().find(|file| file.is_file()).unwrap_or(yaml).clone()
 }
 
-/// Read a recording from a file.
-fn read(path: &Path) -> Result<Recording, CliError> {
+/// Read a recording from a file, and its case from the recording.
+fn read(path: &Path) -> Result<(Recording, Arc<Case>), CliError> {
     let file = std::fs::File::open(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
-    Recording::read(std::io::BufReader::new(file))
-        .map_err(|source| CliError::Recording { path: path.to_owned(), source })
+    let recording = Recording::read(std::io::BufReader::new(file))
+        .map_err(|source| CliError::Recording { path: path.to_owned(), source })?;
+    let case = case::recorded(&recording.header).map_err(CliError::Case)?;
+    Ok((recording, Arc::new(case)))
 }

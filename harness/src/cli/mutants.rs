@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -71,7 +72,8 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let exceptions = exceptions(arguments)?;
     places::file("--outcomes", arguments.outcomes.as_deref())?;
     let cases = arguments.selection.cases()?;
-    let cases = cases.into_iter().map(|case| Ok((blessed(&case)?, case))).collect::<Result<Vec<_>, CliError>>()?;
+    let cases =
+        cases.into_iter().map(|case| Ok((blessed(&case)?, Arc::new(case)))).collect::<Result<Vec<_>, CliError>>()?;
     let began = clock::instant();
     // A panic is how a wrong controller may end; it is told of as the subject's end.
     let tell = std::panic::take_hook();
@@ -108,7 +110,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 }
 
 /// The outcomes of the right controller, on a thread of its own: that of a command has a runtime already.
-fn right(cases: &[(GoldenTimelines, Case)], arguments: &Arguments) -> Result<Row, CliError> {
+fn right(cases: &[(GoldenTimelines, Arc<Case>)], arguments: &Arguments) -> Result<Row, CliError> {
     let failed = |source| CliError::File { path: arguments.exceptions.clone(), source };
     std::thread::scope(|scope| {
         let playing = player().spawn_scoped(scope, || play(cases, None, false)).map_err(failed)?;
@@ -122,7 +124,11 @@ fn player() -> std::thread::Builder {
 }
 
 /// The outcomes of each mutant, several mutants at a time.
-fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(GoldenTimelines, Case)]) -> Result<Vec<Row>, CliError> {
+fn rows(
+    arguments: &Arguments,
+    mutants: &[Mutant],
+    cases: &[(GoldenTimelines, Arc<Case>)],
+) -> Result<Vec<Row>, CliError> {
     let file = arguments.outcomes.as_ref();
     let failed = |source| CliError::File { path: file.cloned().unwrap_or_default(), source };
     let mut kept = file.map(File::create).transpose().map_err(failed)?;
@@ -161,7 +167,7 @@ fn rows(arguments: &Arguments, mutants: &[Mutant], cases: &[(GoldenTimelines, Ca
 }
 
 /// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the right controller on all of them.
-fn play(cases: &[(GoldenTimelines, Case)], mutant: Option<&Mutant>, quick: bool) -> Row {
+fn play(cases: &[(GoldenTimelines, Arc<Case>)], mutant: Option<&Mutant>, quick: bool) -> Row {
     let mut row = Row::new();
     for (golden, case) in cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.of))) {
         let verdict = match mutant {
@@ -179,13 +185,11 @@ fn play(cases: &[(GoldenTimelines, Case)], mutant: Option<&Mutant>, quick: bool)
     row
 }
 
-fn judged(golden: &GoldenTimelines, case: &Case) -> Verdict {
+fn judged(golden: &GoldenTimelines, case: &Arc<Case>) -> Verdict {
     let interrupt = Interrupt::of_process();
     let simulation = Simulation { interrupt, ..Simulation::new(case.controllers.clone(), BUDGET) };
     match simulated(case, &Spec::Ours, &simulation) {
-        Ok(recording) => {
-            verdict::judge_blessed(&recording, golden.for_server(&recording.header.cluster.version)).verdict
-        }
+        Ok(recording) => verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version)).verdict,
         Err(_) => Verdict::Inconclusive,
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -212,7 +213,7 @@ async fn judged(
     desk: &Desk<'_>,
     spec: &Spec,
     player: &Player<'_>,
-    cases: &[Case],
+    cases: &[Arc<Case>],
     goldens: &[&GoldenTimelines],
 ) -> Result<Vec<Outcome>, CliError> {
     let since = clock::instant();
@@ -261,7 +262,7 @@ async fn tell(
     desk: &Desk<'_>,
     spec: &Spec,
     round: Round,
-    case: &Case,
+    case: &Arc<Case>,
     golden: &GoldenTimelines,
     seen: &Seen<'_>,
     brief: bool,
@@ -276,7 +277,7 @@ async fn tell(
     }
     let golden = golden.applicable_to(&recording.header, arguments.like.like);
     let blessed = golden.for_server(&recording.header.cluster.version);
-    let judgement = verdict::judge_blessed(recording, blessed);
+    let judgement = verdict::judge(case, recording, blessed);
     desk.tally.take(&judgement, blessed, round.seed);
     let expected = judgement.expected(blessed);
     if arguments.output == Output::Human
@@ -316,7 +317,7 @@ impl std::str::FromStr for Seeds {
 /// What upstream did and what the subject did, beside each other.
 fn beside(judgement: &Judgement, blessed: &Timeline) {
     let upstream = match &judgement.blessing {
-        Blessing::Blessed(Some(from)) => format!("upstream, as blessed ({})", from.controller),
+        Blessing::Golden(Some(from)) => format!("upstream, as blessed ({})", from.controller),
         _ => "upstream, as blessed".to_owned(),
     };
     let subject = format!("{} ({})", judgement.subject.name, judgement.subject.version);

@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::golden;
 use crate::outcome::Outcome;
 use crate::report;
-use crate::timeline::{Blessed, Provenance, Timeline};
+use crate::timeline::{Golden, Provenance, Timeline};
 use crate::verdict;
 
 /// How many times as many recordings are made of such a case.
@@ -23,7 +23,7 @@ pub(super) fn bless(
     case: &Case,
     timelines: &[Timeline],
     from: &Provenance,
-    before: Option<&Blessed>,
+    before: Option<&Golden>,
     path: &Path,
     check: bool,
 ) -> Result<Outcome, CliError> {
@@ -60,13 +60,13 @@ pub(super) fn bless(
 }
 
 /// The outcomes found and those known before, the most frequent first.
-fn merged(found: Vec<(Timeline, u32)>, from: &Provenance, before: Option<&Blessed>) -> Blessed {
+fn merged(found: Vec<(Timeline, u32)>, from: &Provenance, before: Option<&Golden>) -> Golden {
     let before = before.filter(|before| found.iter().all(|(outcome, _)| continues(before, outcome, from)));
     let old = before.and_then(|before| before.first().provenance.as_ref());
     let recordings = from.recordings + old.map_or(0, |old| old.recordings);
     let boots = from.boots + old.map_or(0, |old| old.boots);
     let mut all: Vec<(Timeline, u32)> =
-        before.into_iter().flat_map(Blessed::outcomes).map(|it| (it.clone(), seen(it))).collect();
+        before.into_iter().flat_map(Golden::outcomes).map(|it| (it.clone(), seen(it))).collect();
     for (outcome, times) in found {
         match all
             .iter_mut()
@@ -84,17 +84,17 @@ fn merged(found: Vec<(Timeline, u32)>, from: &Provenance, before: Option<&Blesse
         outcome.with_provenance(Provenance { recordings, boots, seen: Some(seen), ..from.clone() })
     });
     let first = all.next().expect("recordings that show anything show one outcome");
-    Blessed::new(first, all.collect())
+    Golden::new(first, all.collect())
 }
 
 /// Whether what was blessed is of the same case, controller and server.
-fn continues(before: &Blessed, outcome: &Timeline, from: &Provenance) -> bool {
+fn continues(before: &Golden, outcome: &Timeline, from: &Provenance) -> bool {
     let same = |old: &Provenance| old.controller == from.controller && old.server == from.server;
     before.outcomes().all(|old| old.case == outcome.case && old.provenance.as_ref().is_some_and(same))
 }
 
 /// The blessed outcome that is the same as this one.
-fn known<'a>(before: Option<&'a Blessed>, outcome: &Timeline) -> Option<&'a Timeline> {
+fn known<'a>(before: Option<&'a Golden>, outcome: &Timeline) -> Option<&'a Timeline> {
     before?.outcomes().find(|known| known.case == outcome.case && verdict::agree(&[bare(known), bare(outcome)]).is_ok())
 }
 
@@ -124,7 +124,7 @@ mod tests {
         Provenance { name, controller: text(controller), server, recordings: 20, seen: None, boots: 2 }
     }
 
-    fn counts(blessed: &Blessed) -> Vec<(u32, u32)> {
+    fn counts(blessed: &Golden) -> Vec<(u32, u32)> {
         blessed.outcomes().map(|it| (seen(it), it.provenance.as_ref().unwrap().recordings)).collect()
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{join_all, select_all, try_join_all};
@@ -72,7 +73,7 @@ pub(super) enum PodsArgument {
 
 impl Place {
     /// Those of the selected cases that are for the subjects; what is left out is said on standard error.
-    pub(super) fn choose(&self, selection: &Selection, specs: &[Spec]) -> Result<Vec<Case>, CliError> {
+    pub(super) fn choose(&self, selection: &Selection, specs: &[Spec]) -> Result<Vec<Arc<Case>>, CliError> {
         let strange = specs.iter().any(Spec::is_strange);
         let default = Controllers::default();
         let suits = Suits {
@@ -86,11 +87,11 @@ impl Place {
             let names: Vec<_> = specs.iter().map(ToString::to_string).collect();
             return Err(CliError::NoneLeft(names.join(" and ")));
         }
-        Ok(cases)
+        Ok(cases.into_iter().map(Arc::new).collect())
     }
 
     /// What cannot be done with these cases and subjects here, before anything runs.
-    pub(super) fn check(&self, cases: &[Case], specs: &[Spec]) -> Result<(), CliError> {
+    pub(super) fn check(&self, cases: &[Arc<Case>], specs: &[Spec]) -> Result<(), CliError> {
         let usage = |why: String| Err(CliError::Usage(why));
         self.site.check()?;
         specs.iter().try_for_each(Spec::check)?;
@@ -161,8 +162,8 @@ impl Place {
     }
 
     /// The cases by what subjects bring to them, each with a test environment of its own; else in their order.
-    pub(super) fn by_environment(&self, cases: Vec<Case>) -> Vec<(Controllers, Vec<Case>)> {
-        let mut environments: BTreeMap<Controllers, Vec<Case>> = BTreeMap::new();
+    pub(super) fn by_environment(&self, cases: Vec<Arc<Case>>) -> Vec<(Controllers, Vec<Arc<Case>>)> {
+        let mut environments: BTreeMap<Controllers, Vec<Arc<Case>>> = BTreeMap::new();
         for case in cases {
             environments.entry(self.under_test(&case).clone()).or_default().push(case);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fingerprint::fingerprint;
 use crate::outcome::Outcome;
-use crate::timeline::Blessed;
+use crate::timeline::Golden;
 use crate::verdict::Judgement;
 
 /// Counts by subject and case, as plays come in.
@@ -35,7 +35,7 @@ struct Count {
 
 impl Tally {
     /// Count a play. Only plays of one seed are to give one timeline.
-    pub(super) fn take(&self, judgement: &Judgement, blessed: Option<&Blessed>, seed: Option<u64>) {
+    pub(super) fn take(&self, judgement: &Judgement, blessed: Option<&Golden>, seed: Option<u64>) {
         let key = (judgement.subject.name.clone(), judgement.case.clone());
         let mut timelines = self.timelines.borrow_mut();
         let timelines = timelines.entry((key.0.clone(), key.1.clone(), seed)).or_default();

@@ -229,7 +229,7 @@ fn evidence(folder: &Path, play: &Play<'_>) -> Result<PathBuf, CliError> {
     });
     let sheet = Sheet { judgement, expected, again, took };
     keep_private(&folder.join("about.json"), &format!("{about:#}\n"))?;
-    keep_private(&folder.join("case.yaml"), &judgement.source)?;
+    keep_private(&folder.join("case.yaml"), &judgement.definition.source)?;
     keep_private(&folder.join("happened.timeline"), &judgement.timeline.to_string())?;
     keep_private(&folder.join("report.txt"), &report::failure(judgement, again, false))?;
     keep_private(&folder.join("page.html"), &page(&judgement.case, &[sheet]))?;

@@ -65,26 +65,18 @@ pub struct Total {
 }
 
 impl Course {
-    /// The course of a timeline; with the case, which says what is allowed, where it can be read.
+    /// The course of a timeline of this case.
     #[must_use]
-    pub fn of(timeline: &Timeline, case: Option<&Case>) -> Self {
-        let allowed = case.map(allowed).unwrap_or_default();
-        let stop = |step: &Step| {
-            let sets: BTreeMap<String, Size> = step
-                .checkpoint
-                .iter()
-                .filter(|state| state.is_replica_set())
-                .map(|state| (state.object.clone(), size(state)))
-                .collect();
-            let deployments = step.checkpoint.iter().filter(|state| !state.is_replica_set());
-            let totals = deployments.map(|state| (state.object.clone(), total(&state.object, &sets))).collect();
-            let index = usize::try_from(step.id.index).unwrap_or(usize::MAX);
-            let steps = case.map(|case| if index == 0 { &case.given } else { &case.steps });
-            let line = steps.and_then(|steps| steps.get(index.saturating_sub(1))).map(|step| step.line);
-            let allowed = allowed.get(index).cloned().unwrap_or_default();
-            Stop { id: step.id, label: step.label.clone(), line, sets, totals, allowed }
-        };
+    pub fn of(timeline: &Timeline, case: &Case) -> Self {
+        let allowed = allowed(case);
+        let stop = |step: &Step| stop(step.id, &step.label, &step.checkpoint, (case, &allowed));
         Self { stops: timeline.steps.iter().map(stop).collect() }
+    }
+
+    /// One step of this case alone, at which these states had settled.
+    #[must_use]
+    pub fn of_states(id: StepId, states: &[State], case: &Case) -> Self {
+        Self { stops: vec![stop(id, "", states, (case, &allowed(case)))] }
     }
 
     /// The stop of this step.
@@ -104,6 +96,18 @@ impl Course {
     pub fn deployments(&self) -> Vec<&str> {
         names(self.stops.iter().flat_map(|stop| stop.totals.keys()))
     }
+}
+
+fn stop(id: StepId, label: &str, states: &[State], (case, allowed): (&Case, &[BTreeMap<String, Allowed>])) -> Stop {
+    let sets: BTreeMap<String, Size> =
+        states.iter().filter(|state| state.is_replica_set()).map(|state| (state.object.clone(), size(state))).collect();
+    let deployments = states.iter().filter(|state| !state.is_replica_set());
+    let totals = deployments.map(|state| (state.object.clone(), total(&state.object, &sets))).collect();
+    let index = usize::try_from(id.index).unwrap_or(usize::MAX);
+    let steps = if index == 0 { &case.given } else { &case.steps };
+    let line = steps.get(index.saturating_sub(1)).map(|step| step.line);
+    let allowed = allowed.get(index).cloned().unwrap_or_default();
+    Stop { id, label: label.to_owned(), line, sets, totals, allowed }
 }
 
 /// Each name once, numbers in them in their order.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{GoldenError, Stray, read};
-use crate::timeline::{Blessed, Timeline};
+use crate::timeline::{Golden, Timeline};
 
 /// What stands before an outcome's number in a file's name.
 const OR: &str = "or-";
@@ -21,20 +21,20 @@ pub fn path(base: &Path, number: usize) -> PathBuf {
 ///
 /// # Errors
 /// When one of them is not readable.
-pub(super) fn blessed(base: &Path) -> Result<Option<Blessed>, GoldenError> {
+pub(super) fn blessed(base: &Path) -> Result<Option<Golden>, GoldenError> {
     let Some(first) = read(base)? else { return Ok(None) };
     let mut others = Vec::new();
     while let Some(other) = read(&path(base, others.len() + 2))? {
         others.push(other);
     }
-    Ok(Some(Blessed::new(first, others)))
+    Ok(Some(Golden::new(first, others)))
 }
 
 /// Put exactly these outcomes beside their case: what there was of others before is removed.
 ///
 /// # Errors
 /// When a file cannot be written or removed.
-pub fn write(base: &Path, blessed: &Blessed) -> Result<(), GoldenError> {
+pub fn write(base: &Path, blessed: &Golden) -> Result<(), GoldenError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| GoldenError::File { path, source }
@@ -86,7 +86,7 @@ pub(super) fn unreachable(path: &Path) -> Option<Stray> {
 }
 
 /// The files of these outcomes and what is in them.
-pub(super) fn files<'a>(base: &'a Path, blessed: &'a Blessed) -> impl Iterator<Item = (PathBuf, &'a Timeline)> {
+pub(super) fn files<'a>(base: &'a Path, blessed: &'a Golden) -> impl Iterator<Item = (PathBuf, &'a Timeline)> {
     (1..).zip(blessed.outcomes()).map(|(number, outcome)| (path(base, number), outcome))
 }
 
@@ -106,11 +106,11 @@ mod tests {
         let base = folder.path().join("a.on-v1.33.timeline");
         assert_eq!(blessed(&base).unwrap(), None);
         let mut all = timelines(&["app:1", "app:2", "app:3"]);
-        let three = Blessed::new(all.remove(0), all);
+        let three = Golden::new(all.remove(0), all);
         write(&base, &three).unwrap();
         assert!(folder.path().join("a.on-v1.33.or-3.timeline").is_file());
         assert_eq!(blessed(&base).unwrap(), Some(three.clone()));
-        let one = Blessed::from(three.outcome(2).clone());
+        let one = Golden::from(three.outcome(2).clone());
         write(&base, &one).unwrap();
         assert_eq!(blessed(&base).unwrap(), Some(one));
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);

@@ -5,14 +5,13 @@ use super::conduct::conduct;
 use super::paint::Paint;
 use super::rows::{Row, in_short, rows, what_differs};
 use super::staircase::staircase;
-use crate::case;
 use crate::course::Course;
 use crate::outcome::{Outcome, Verdict};
 use crate::plain;
 use crate::recording::Blame;
 use crate::rules::Broken;
 use crate::subject::ENDED;
-use crate::timeline::Timeline;
+use crate::timeline::{Line, State};
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
 /// Everything a reader needs to see what went wrong, and the commands that explain the case and run it again.
@@ -65,7 +64,7 @@ pub fn headline(judgement: &Judgement) -> String {
 pub fn outcome(judgement: &Judgement) -> Option<String> {
     let Nearest { number, of } = judgement.nearest?;
     let from = match &judgement.blessing {
-        Blessing::Blessed(from) => from.as_ref(),
+        Blessing::Golden(from) => from.as_ref(),
         _ => None,
     };
     let seen = from.and_then(|from| Some(format!(", upstream's in {} of {}", from.seen?, from.recordings)));
@@ -115,7 +114,12 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
 fn place(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String> {
     let mut out = vec![format!("  {}  {}", paint.strong(&finding.place.to_string()), finding.label)];
     if let Some(line) = finding.line {
-        let text = judgement.source.lines().nth(line - 1).map(|text| format!("  |  {}", plain::line(text.trim_end())));
+        let text = judgement
+            .definition
+            .source
+            .lines()
+            .nth(line - 1)
+            .map(|text| format!("  |  {}", plain::line(text.trim_end())));
         out.push(paint.faint(&format!("  {}:{line}{}", judgement.path, text.unwrap_or_default())));
     }
     out
@@ -138,7 +142,7 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
                 && let Some(step) = judgement.timeline.step(id)
             {
                 out.push(String::new());
-                out.extend(step.lines().into_iter().map(|line| format!("  {line}")));
+                out.extend(step.lines().into_iter().map(|line| format!("  {}", line.indented())));
             }
             out
         }
@@ -179,12 +183,14 @@ fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
     for row in rows(expected.unwrap_or(&none), actual.unwrap_or(&none)) {
         match row {
             Row::Same(line) => out.push(format!("    {line}")),
-            Row::Expected(line) => out.push(minus(line)),
-            Row::Actual(line) => out.push(plus(line)),
+            Row::Expected(line) => out.push(minus(&line)),
+            Row::Actual(line) => out.push(plus(&line)),
             Row::Changed(expected, actual) => {
-                out.push(minus(expected));
-                out.push(plus(actual));
-                out.extend(what_differs(expected, actual).map(|words| paint.strong(&format!("            ^ {words}"))));
+                out.push(minus(&expected));
+                out.push(plus(&actual));
+                out.extend(
+                    what_differs(&expected, &actual).map(|words| paint.strong(&format!("            ^ {words}"))),
+                );
             }
         }
     }
@@ -200,9 +206,9 @@ fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
 /// Who stands behind `-` and `+`.
 fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
     let expected = match &judgement.blessing {
-        Blessing::Blessed(Some(from)) => format!("{} on {}", from.controller, from.server),
+        Blessing::Golden(Some(from)) => format!("{} on {}", from.controller, from.server),
         Blessing::Live(other) => format!("{} ({})", other.name, other.version),
-        Blessing::Blessed(None) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {
+        Blessing::Golden(None) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {
             "the golden timeline".to_owned()
         }
     };
@@ -216,13 +222,12 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
     vec![paint.good(&format!("  - expected: {expected}")), paint.bad(&format!("  + happened: {actual}"))]
 }
 
-/// The bounds, and the staircase of both sides; nothing where the case cannot be read, or no ReplicaSet is there.
+/// The bounds, and the staircase of both sides; nothing where no ReplicaSet is there.
 fn at_rest(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
     let Place::Step(id) = difference.place else { return Vec::new() };
-    let Ok(case) = case::parse(&judgement.path, &judgement.case, &judgement.source) else { return Vec::new() };
-    let course = |lines: &Option<Vec<String>>| {
-        let text = format!("{id}  {}\n{}\n", difference.label, lines.as_ref()?.join("\n"));
-        Some(Course::of(&Timeline::parse(&text).ok()?, Some(&case)))
+    let course = |lines: &Option<Vec<Line>>| {
+        let states: Vec<State> = lines.as_ref()?.iter().filter_map(Line::state).cloned().collect();
+        Some(Course::of_states(id, &states, &judgement.definition))
     };
     let sides = [("expected", course(&difference.expected)), ("happened", course(&difference.actual))];
     let mut out = Vec::new();

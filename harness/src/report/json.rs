@@ -5,7 +5,7 @@ use serde_json::{Value, json as object};
 use super::failure::sentence;
 use crate::plain;
 use crate::recording::Blame;
-use crate::timeline::Refusal;
+use crate::timeline::{Line, Refusal};
 use crate::verdict::{Blessing, Finding, Judgement, Place, What};
 
 /// One line, without the line break. Fields are only ever added.
@@ -41,8 +41,8 @@ pub fn json(judgement: &Judgement) -> String {
 
 fn expectation(blessing: &Blessing) -> Value {
     match blessing {
-        Blessing::Blessed(None) => object!({"kind": "blessed"}),
-        Blessing::Blessed(Some(from)) => object!({
+        Blessing::Golden(None) => object!({"kind": "blessed"}),
+        Blessing::Golden(Some(from)) => object!({
             "kind": "blessed",
             "controller": from.controller,
             "server": from.server,
@@ -68,6 +68,11 @@ fn refusal(refusal: &Refusal) -> Value {
         "message": refusal.message,
         "times": refusal.times,
     })
+}
+
+/// The lines as a timeline prints them.
+fn lines(lines: &Option<Vec<Line>>) -> Option<Vec<String>> {
+    lines.as_ref().map(|lines| lines.iter().map(Line::indented).collect())
 }
 
 fn finding(finding: &Finding) -> Value {
@@ -99,7 +104,7 @@ fn finding(finding: &Finding) -> Value {
         "against": if finding.what.blame() == Blame::Subject { "subject" } else { "environment" },
         "invariant": invariant,
         "message": sentence(&finding.what),
-        "expected": expected,
-        "actual": actual,
+        "expected": lines(expected),
+        "actual": lines(actual),
     })
 }

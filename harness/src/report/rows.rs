@@ -2,29 +2,30 @@
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
+use crate::timeline::Line;
 use crate::verdict::Difference;
 
 /// One row of a diff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Row<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Row {
     /// On both sides.
-    Same(&'a str),
+    Same(String),
     /// About the same object, but not the same.
-    Changed(&'a str, &'a str),
+    Changed(String, String),
     /// Expected only.
-    Expected(&'a str),
+    Expected(String),
     /// There only.
-    Actual(&'a str),
+    Actual(String),
 }
 
 /// The rows of two lists. Changed lines about one object are paired.
-pub(super) fn rows<'a>(expected: &'a [String], actual: &'a [String]) -> Vec<Row<'a>> {
+pub(super) fn rows(expected: &[Line], actual: &[Line]) -> Vec<Row> {
     let mut rows = Vec::new();
     for op in capture_diff_slices(Algorithm::Myers, expected, actual) {
         let (tag, old, new) = op.as_tag_tuple();
         let (old, new) = (&expected[old], &actual[new]);
         match tag {
-            DiffTag::Equal => rows.extend(old.iter().map(|line| Row::Same(line))),
+            DiffTag::Equal => rows.extend(old.iter().map(|line| Row::Same(line.indented()))),
             DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => pair(old, new, &mut rows),
         }
     }
@@ -32,24 +33,29 @@ pub(super) fn rows<'a>(expected: &'a [String], actual: &'a [String]) -> Vec<Row<
 }
 
 /// Pair the lines of a changed stretch by what they are about, keeping the order of both sides.
-fn pair<'a>(old: &'a [String], mut new: &'a [String], rows: &mut Vec<Row<'a>>) {
+fn pair(old: &[Line], mut new: &[Line], rows: &mut Vec<Row>) {
     for line in old {
         if let Some(at) = new.iter().position(|other| about(other) == about(line)) {
-            rows.extend(new[..at].iter().map(|other| Row::Actual(other)));
-            rows.push(Row::Changed(line, &new[at]));
+            rows.extend(new[..at].iter().map(|other| Row::Actual(other.indented())));
+            rows.push(Row::Changed(line.indented(), new[at].indented()));
             new = &new[at + 1..];
         } else {
-            rows.push(Row::Expected(line));
+            rows.push(Row::Expected(line.indented()));
         }
     }
-    rows.extend(new.iter().map(|other| Row::Actual(other)));
+    rows.extend(new.iter().map(|other| Row::Actual(other.indented())));
 }
 
-/// What a line is about: `= rs1`, `rs1`.
-fn about(line: &str) -> (bool, &str) {
-    let line = line.trim();
-    let state = line.strip_prefix("= ");
-    (state.is_some(), state.unwrap_or(line).split(' ').next().unwrap_or_default())
+/// What a line is about, and whether it is a state of it: `= rs1`, `rs1`.
+fn about(line: &Line) -> (bool, &str) {
+    match line {
+        Line::State(state) => (true, &state.object),
+        Line::Decision(decision) => (false, &decision.object),
+        Line::Meeting(_) => (false, "~"),
+        Line::Breach(_) => (false, "!"),
+        Line::Heading(_) => (false, "events"),
+        Line::Event(event) => (false, event.text.split(' ').next().unwrap_or_default()),
+    }
 }
 
 /// A difference in one line: of two long states of one object only the words that differ.
@@ -57,7 +63,8 @@ pub(super) fn in_short(difference: &Difference) -> String {
     let short = || {
         let (expected, actual) = (difference.expected_line()?, difference.actual_line()?);
         let (is_state, name) = about(actual);
-        let words = what_differs(expected, actual).filter(|_| is_state && about(expected) == about(actual))?;
+        let words = what_differs(&expected.to_string(), &actual.to_string());
+        let words = words.filter(|_| is_state && about(expected) == about(actual))?;
         Some(format!("= {name}: {words}"))
     };
     short().unwrap_or_else(|| difference.to_string())
@@ -101,6 +108,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::timeline::Timeline;
     use crate::verdict::Place;
 
     #[rstest]
@@ -121,7 +129,10 @@ mod tests {
         "= rs2 3/3 ready=3 available=3 revision=2 desired=3 max=4 pods=3 instead of = rs1 3/3 ready=3 available=3 revision=1 desired=3 max=4 pods=3"
     )]
     fn of_long_states_only_what_differs(#[case] expected: &str, #[case] actual: &str, #[case] told: &str) {
-        let lines = |line: &str| Some(vec![format!("      {line}")]);
+        let lines = |line: &str| {
+            let timeline = Timeline::parse(&format!("given   x\n      {line}\nevents  none\n")).unwrap();
+            Some(timeline.steps[0].lines())
+        };
         let (expected, actual) = (lines(expected), lines(actual));
         assert_eq!(in_short(&Difference { place: Place::Events, label: String::new(), expected, actual, at: 0 }), told);
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::paint::Paint;
 use super::rows::{Row, rows};
 use super::table::pad;
-use crate::timeline::{Step, StepId, Timeline};
+use crate::timeline::{Line, Step, StepId, Timeline};
 
 /// Fewer columns than this do not hold two timelines.
 const NARROW: usize = 120;
@@ -38,9 +38,8 @@ pub fn side_by_side(left: Side<'_>, right: Side<'_>, width: usize, colour: bool)
         sheet.block(&heading(a), &heading(b), &lines(a), &lines(b));
     }
     let events = |timeline: &Timeline| {
-        let mut lines = timeline.events.lines();
-        let heading = lines.remove(0);
-        (heading, lines)
+        let lines = timeline.events.lines();
+        (timeline.events.heading(), lines.into_iter().skip(1).collect::<Vec<_>>())
     };
     let ((heading_a, a), (heading_b, b)) = (events(left.timeline), events(right.timeline));
     sheet.block(&heading_a, &heading_b, &a, &b);
@@ -81,18 +80,18 @@ impl Sheet {
     }
 
     /// A heading and the lines below it, on both sides.
-    fn block(&mut self, heading_a: &str, heading_b: &str, a: &[String], b: &[String]) {
+    fn block(&mut self, heading_a: &str, heading_b: &str, a: &[Line], b: &[Line]) {
         if heading_a == heading_b {
-            self.row(Row::Same(heading_a), true);
+            self.row(&Row::Same(heading_a.to_owned()), true);
         } else {
-            self.row(Row::Changed(heading_a, heading_b), true);
+            self.row(&Row::Changed(heading_a.to_owned(), heading_b.to_owned()), true);
         }
         for row in rows(a, b) {
-            self.row(row, false);
+            self.row(&row, false);
         }
     }
 
-    fn row(&mut self, row: Row<'_>, heading: bool) {
+    fn row(&mut self, row: &Row, heading: bool) {
         let differs = !matches!(row, Row::Same(_));
         if differs && !self.marked {
             self.marked = true;
@@ -108,7 +107,7 @@ impl Sheet {
         }
     }
 
-    fn sequential_row(&mut self, row: Row<'_>, heading: bool) {
+    fn sequential_row(&mut self, row: &Row, heading: bool) {
         let paint = self.paint;
         let same = |line: &str| if heading { paint.strong(line) } else { line.to_owned() };
         match row {
@@ -122,12 +121,12 @@ impl Sheet {
         }
     }
 
-    fn columns_row(&mut self, row: Row<'_>, wide: usize, heading: bool) {
+    fn columns_row(&mut self, row: &Row, wide: usize, heading: bool) {
         let (left, sign, right) = match row {
-            Row::Same(line) => (line, '│', line),
-            Row::Changed(old, new) => (old, '≠', new),
-            Row::Expected(line) => (line, '<', ""),
-            Row::Actual(line) => ("", '>', line),
+            Row::Same(line) => (line.as_str(), '│', line.as_str()),
+            Row::Changed(old, new) => (old.as_str(), '≠', new.as_str()),
+            Row::Expected(line) => (line.as_str(), '<', ""),
+            Row::Actual(line) => ("", '>', line.as_str()),
         };
         let (left, right) = (wrap(left, wide), wrap(right, wide));
         for at in 0..left.len().max(right.len()) {

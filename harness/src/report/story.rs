@@ -63,7 +63,7 @@ fn steps(out: &mut String, case: &Case) {
 }
 
 fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Paint) {
-    let course = Course::of(timeline, Some(case));
+    let course = Course::of(timeline, case);
     let mut before: Option<&Stop> = None;
     for (step, stop) in timeline.steps.iter().zip(&course.stops) {
         let line = stop.line.map_or_else(String::new, |line| paint.faint(&format!("   {}:{line}", case.path)));

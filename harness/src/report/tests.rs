@@ -11,7 +11,8 @@ use crate::outcome::Outcome;
 use crate::recording::{Blame, Diagnosis, Recording};
 use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
 use crate::timeline::{Provenance, Timeline};
-use crate::verdict::{Judgement, judge};
+use crate::verdict::Judgement;
+use crate::verdict::fixture::judge;
 
 fn again() -> Again {
     let repeat = "lockstep run cases/rolling/x.yaml --subject ours".to_owned();
@@ -69,6 +70,14 @@ fn a_failure_shows_the_first_wrong_step() {
 
       - expected: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3
       + happened: ours (rollout-controller 0.1.0)
+
+      expected, at rest
+        rs1  ██████████░░      12 wanted, 10 available
+        web           │     ┃  12 of at most 15; 10 available, at least 9 must be
+
+      happened, at rest
+        rs1  ██████████░░░     13 wanted, 10 available
+        web           │     ┃  13 of at most 15; 10 available, at least 9 must be
 
       one later step differs as well
 

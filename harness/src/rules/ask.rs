@@ -8,29 +8,44 @@ use cel::{Context, Value as Cel};
 use super::history::History;
 use super::scene::{self, Unasked};
 use super::{Broken, Expression, Rule, When, show};
-use crate::recording::Recording;
-use crate::timeline::{Frame, StepId, frames};
+use crate::timeline::{Frame, Reader, StepId};
 
-/// The rules that do not hold, each with the step where that shows first; `finally` and `eventually` only where the recording is `whole`.
-pub(crate) fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<(StepId, Broken)> {
-    let mut asked: Vec<Asked<'_>> = rules.iter().map(Asked::new).collect();
-    if asked.is_empty() {
-        return Vec::new();
+/// Asks the rules of a case, frame by frame.
+pub(crate) struct Asking<'r> {
+    asked: Vec<Asked<'r>>,
+    history: History,
+    past: Arc<History>,
+    last: StepId,
+}
+
+impl<'r> Asking<'r> {
+    /// These rules.
+    pub(crate) fn of(rules: &'r [Rule]) -> Self {
+        let asked = rules.iter().map(Asked::new).collect();
+        Self { asked, history: History::default(), past: Arc::default(), last: StepId::GIVEN }
     }
-    let mut history = History::default();
-    let mut past = Arc::new(history.clone());
-    let mut last = StepId::GIVEN;
-    frames(recording, |frame| {
-        let grew = history.take(frame);
+
+    /// The rules that do not hold, each with the step where that shows first; `finally` and `eventually` only where the recording is
+    /// `whole`.
+    pub(crate) fn broken(&self, whole: bool) -> Vec<(StepId, Broken)> {
+        self.asked.iter().filter_map(|rule| rule.end(whole, self.last)).collect()
+    }
+}
+
+impl<'a> Reader<'a> for Asking<'_> {
+    fn read(&mut self, frame: &Frame<'_, 'a>) {
+        if self.asked.is_empty() || !frame.is_state() {
+            return;
+        }
+        let grew = self.history.take(frame);
         if grew {
-            past = Arc::new(history.clone());
+            self.past = Arc::new(self.history.clone());
         }
-        last = frame.step;
+        self.last = frame.step;
         if frame.staged {
-            asked.iter_mut().for_each(|rule| rule.ask(frame, &past, grew));
+            self.asked.iter_mut().for_each(|rule| rule.ask(frame, &self.past, grew));
         }
-    });
-    asked.into_iter().filter_map(|rule| rule.end(whole, last)).collect()
+    }
 }
 
 /// A rule, and what came of it so far.
@@ -102,26 +117,26 @@ impl<'r> Asked<'r> {
         self.broken = Some((frame.step, Broken { rule, frame: frame.how(), why, unfit, values }));
     }
 
-    fn end(self, whole: bool, last: StepId) -> Option<(StepId, Broken)> {
+    fn end(&self, whole: bool, last: StepId) -> Option<(StepId, Broken)> {
         let bare = |frame: &str, why: String| {
             let (rule, frame) = (self.rule.clone(), frame.to_owned());
             Some((last, Broken { rule, frame, why, unfit: false, values: Vec::new() }))
         };
         match (&self.expression, self.rule.when) {
             (Err(why), _) => bare("anywhere", format!("it is no rule: {why}")),
-            (Ok(_), When::Always | When::Never) if self.broken.is_some() => self.broken,
+            (Ok(_), When::Always | When::Never) if self.broken.is_some() => self.broken.clone(),
             (Ok(_), _) if !whole => None,
             (Ok(_), _) if !self.asked && self.broken.is_none() => {
                 bare("anywhere", "there was no Deployment to ask it of".to_owned())
             }
-            (Ok(_), When::Eventually) if !self.held => self.broken.map(|(step, broken)| {
+            (Ok(_), When::Eventually) if !self.held => self.broken.clone().map(|(step, broken)| {
                 if broken.unfit {
                     return (step, broken);
                 }
                 let frame = "at any frame".to_owned();
                 (last, Broken { frame, why: "it never came true; at the last frame".to_owned(), ..broken })
             }),
-            (Ok(_), When::Finally) => self.broken,
+            (Ok(_), When::Finally) => self.broken.clone(),
             (Ok(_), _) => None,
         }
     }

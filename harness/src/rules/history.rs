@@ -35,10 +35,10 @@ impl History {
         if let Some(workload) = &restarted {
             *self.restarts.entry(workload.clone()).or_default() += 1;
         }
-        if let Some(decision) = &frame.decision {
+        if let Some(decision) = frame.decision() {
             self.decisions.push(decision.to_string().split_whitespace().map(str::to_owned).collect());
         }
-        appeared || restarted.is_some() || frame.decision.is_some()
+        appeared || restarted.is_some() || frame.decision().is_some()
     }
 
     /// How many decisions hold these words in a row: `rs2 created`, `rs1 10 -> 8`, `revision=2`.

@@ -30,7 +30,7 @@ mod types;
 
 use std::fmt::{Display, Formatter};
 
-pub(crate) use ask::broken;
+pub(crate) use ask::Asking;
 pub(crate) use expression::{Expression, Mistake};
 
 /// One rule of a case.

@@ -1,9 +1,10 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Broken, Expression, Rule, When, broken};
+use super::{Asking, Broken, Expression, Rule, When};
 use crate::recording::{Blame, Recording};
 use crate::timeline::fixture::{Film, complete, deployment, owned_set, ready, revision, scaled, with};
+use crate::timeline::{Names, StepId, replay};
 
 fn web(replicas: i32) -> Value {
     with(&with(&deployment("web", replicas, "app:1"), &revision(1)), &json!({"status": complete(2)}))
@@ -22,6 +23,12 @@ fn film() -> Film {
 
 fn rule(when: When, text: &str) -> Rule {
     Rule { when, text: text.to_owned(), line: 9 }
+}
+
+fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<(StepId, Broken)> {
+    let mut asking = Asking::of(rules);
+    replay(recording, &Names::of(recording), &mut [&mut asking]);
+    asking.broken(whole)
 }
 
 fn first(rules: &[Rule], recording: &Recording) -> Option<Broken> {

@@ -1,13 +1,14 @@
-//! From a recording to its timeline: one pass over the entries.
+//! From a recording to its timeline, frame by frame.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::model::{Action, Decision, Step, StepId, Timeline};
+use super::model::{Action, Decision, Invariant, Step, StepId, Timeline};
 use super::names::Names;
 use super::object;
 use super::order::{self, Made};
+use super::replay::{BeforeVersion, Frame, Reader, replay};
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
 use super::{checkpoint, decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
@@ -19,43 +20,18 @@ impl Timeline {
     #[must_use]
     pub fn from_recording(recording: &Recording) -> Self {
         let names = Names::of(recording);
-        let mut build = Build {
-            names: &names,
-            world: World::default(),
-            watch: invariants::Watch::default(),
-            drafts: vec![],
-            judges_pods: recording.header.judged.has(Controller::ReplicaSet),
-            uncertain: BTreeSet::new(),
-        };
-        for entry in &recording.entries {
-            match entry {
-                Entry::Step(mark) => build.step(mark),
-                Entry::Object(version) => build.version(version),
-                Entry::Settled(_) => build.settled(),
-                Entry::Met(meeting) => build.drafts.last_mut().into_iter().for_each(|draft| {
-                    draft.meetings.push(one_line(&meeting.what));
-                }),
-                Entry::Header(_)
-                | Entry::Named(_)
-                | Entry::Request(_)
-                | Entry::Trouble(_)
-                | Entry::Impossible(_)
-                | Entry::End(_) => {}
-            }
-        }
-        let mut steps: Vec<Step> = build.drafts.into_iter().map(|draft| draft.finish(&names)).collect();
-        if let (Some(step), Some(breach)) = (steps.last_mut(), invariants::silence(recording)) {
-            step.breaches.push(breach);
-        }
-        let case = Some(digest::digest(&recording.header.source));
-        Self { provenance: None, case, steps, events: events::take(recording, &names) }.plain()
+        let mut build = Build::of(recording, &names);
+        replay(recording, &names, &mut [&mut build]);
+        build.finish()
     }
 }
 
-/// The pass.
-struct Build<'a> {
+/// The timeline in the making.
+pub(crate) struct Build<'a> {
+    recording: &'a Recording,
     names: &'a Names,
-    world: World<'a>,
+    /// The bounds that were broken before the driver's version that comes next.
+    broken: BTreeSet<(String, Invariant)>,
     watch: invariants::Watch,
     drafts: Vec<Draft>,
     /// Whether what becomes of pods is judged.
@@ -77,8 +53,32 @@ struct Draft {
 }
 
 impl<'a> Build<'a> {
+    /// Of this recording, whose objects have these names.
+    pub(crate) fn of(recording: &'a Recording, names: &'a Names) -> Self {
+        Self {
+            recording,
+            names,
+            broken: BTreeSet::new(),
+            watch: invariants::Watch::default(),
+            drafts: Vec::new(),
+            judges_pods: recording.header.judged.has(Controller::ReplicaSet),
+            uncertain: BTreeSet::new(),
+        }
+    }
+
+    /// What was shown.
+    pub(crate) fn finish(self) -> Timeline {
+        let Self { recording, names, drafts, .. } = self;
+        let mut steps: Vec<Step> = drafts.into_iter().map(|draft| draft.finish(names)).collect();
+        if let (Some(step), Some(breach)) = (steps.last_mut(), invariants::silence(recording)) {
+            step.breaches.push(breach);
+        }
+        let case = Some(digest::digest(&recording.header.source));
+        Timeline { provenance: None, case, steps, events: events::take(recording, names) }.plain()
+    }
+
     /// The parts of `given` are one block; every other step is one of its own.
-    fn step(&mut self, mark: &StepMark) {
+    fn step(&mut self, mark: &StepMark, world: &World<'a>) {
         let id = StepId::of(mark);
         let label = one_line(&mark.label);
         self.uncertain.extend(mark.expect.iter().flat_map(Expect::uncertain));
@@ -95,35 +95,59 @@ impl<'a> Build<'a> {
                 checkpoint: Vec::new(),
             }),
         }
-        self.watch.step(mark.user, &self.world);
+        self.watch.step(mark.user, world);
     }
 
-    fn version(&mut self, version: &'a Version) {
-        let broken = if invariants::by_driver(version) { invariants::broken(&self.world) } else { Default::default() };
-        let before = self.world.apply(version);
+    fn version(&mut self, version: &'a Version, frame: &Frame<'_, 'a>) {
         if invariants::by_driver(version) {
-            self.watch.driver(&broken, &self.world);
+            self.watch.driver(&self.broken, frame.world);
         }
         if version.by == Writer::Driver {
             return;
         }
         let Some(draft) = self.drafts.last_mut() else { return };
-        let frame = invariants::Frame { world: &self.world, before, version, names: self.names };
-        for breach in self.watch.judge(&frame) {
+        let Frame { before, world, names, .. } = *frame;
+        let state = invariants::Frame { world, before, version, names };
+        for breach in self.watch.judge(&state) {
             if !draft.breaches.contains(&breach) {
                 draft.breaches.push(breach);
             }
         }
         if self.judges_pods {
-            draft.pods.take(before, version, &self.world, self.names);
+            draft.pods.take(before, version, world, names);
         }
-        draft.made.extend(made(before, version, &self.world, self.names));
+        draft.made.extend(frame.made.cloned());
     }
 
-    fn settled(&mut self) {
+    fn settled(&mut self, world: &World<'a>) {
         self.watch.settled();
         if let Some(draft) = self.drafts.last_mut() {
-            draft.checkpoint = checkpoint::take(&self.world, self.names, &self.uncertain);
+            draft.checkpoint = checkpoint::take(world, self.names, &self.uncertain);
+        }
+    }
+}
+
+impl<'a> Reader<'a> for Build<'a> {
+    fn before(&mut self, version: &'a Version, world: &BeforeVersion<'_, 'a>) {
+        if invariants::by_driver(version) {
+            self.broken = invariants::broken(world.0);
+        }
+    }
+
+    fn read(&mut self, frame: &Frame<'_, 'a>) {
+        match frame.entry {
+            Entry::Step(mark) => self.step(mark, frame.world),
+            Entry::Object(version) => self.version(version, frame),
+            Entry::Settled(_) => self.settled(frame.world),
+            Entry::Met(meeting) => self.drafts.last_mut().into_iter().for_each(|draft| {
+                draft.meetings.push(one_line(&meeting.what));
+            }),
+            Entry::Header(_)
+            | Entry::Named(_)
+            | Entry::Request(_)
+            | Entry::Trouble(_)
+            | Entry::Impossible(_)
+            | Entry::End(_) => {}
         }
     }
 }

@@ -12,35 +12,56 @@
 use std::collections::BTreeMap;
 
 use super::build::is_collected;
-use super::decide;
 use super::invariants::is_write;
 use super::model::{Action, StepId};
-use super::names::Names;
-use super::world::{REPLICA_SET, World};
+use super::replay::{Frame, Reader};
+use super::world::REPLICA_SET;
 use super::{object, pods};
-use crate::controllers::Controller;
-use crate::recording::{Entry, Recording, Request, Version, Writer};
+use crate::controllers::{Controller, Controllers};
+use crate::recording::{Entry, Recording, Request, Version};
 
-/// The steps at which somebody decided what only the subject may, and the subject wrote nothing of the kind, in order.
-pub(crate) fn unearned(recording: &Recording) -> Vec<StepId> {
-    let names = Names::of(recording);
-    let mut world = World::default();
-    let under_test = &recording.header.under_test;
-    let mut steps: BTreeMap<(StepId, Controller), Tally> = BTreeMap::new();
-    let mut now = None;
-    for entry in &recording.entries {
-        match entry {
-            Entry::Step(mark) => now = Some(StepId::of(mark)),
+/// Counts, step by step, what was decided and what the subject wrote.
+#[derive(Debug)]
+pub(crate) struct Credit<'a> {
+    under_test: &'a Controllers,
+    steps: BTreeMap<(StepId, Controller), Tally>,
+    /// Whether a step has begun.
+    begun: bool,
+}
+
+impl<'a> Credit<'a> {
+    /// Of this recording.
+    pub(crate) fn of(recording: &'a Recording) -> Self {
+        Self { under_test: &recording.header.under_test, steps: BTreeMap::new(), begun: false }
+    }
+
+    /// The steps at which somebody decided what only the subject may, and the subject wrote nothing of the kind, in order.
+    pub(crate) fn unearned(self) -> Vec<StepId> {
+        let Self { under_test, steps, .. } = self;
+        let unearned =
+            steps.into_iter().filter(|((_, by), tally)| under_test.has(*by) && tally.decided && !tally.written);
+        let mut unearned: Vec<StepId> = unearned.map(|((step, _), _)| step).collect();
+        unearned.dedup();
+        unearned
+    }
+
+    fn tally(&mut self, step: StepId, by: Option<Controller>) -> Option<&mut Tally> {
+        let by = by.filter(|_| self.begun)?;
+        Some(self.steps.entry((step, by)).or_default())
+    }
+}
+
+impl<'a> Reader<'a> for Credit<'a> {
+    fn read(&mut self, frame: &Frame<'_, 'a>) {
+        match frame.entry {
+            Entry::Step(_) => self.begun = true,
             Entry::Object(version) => {
-                let decided = decided_by(version, &mut world, &names);
-                if let (Some(step), Some(controller)) = (now, decided) {
-                    steps.entry((step, controller)).or_default().decided = true;
-                }
+                let decided = decided_by(version, frame);
+                self.tally(frame.step, decided).into_iter().for_each(|tally| tally.decided = true);
             }
             Entry::Request(request) => {
-                if let (Some(step), Some(controller)) = (now, written_by(request)) {
-                    steps.entry((step, controller)).or_default().written = true;
-                }
+                let written = written_by(request);
+                self.tally(frame.step, written).into_iter().for_each(|tally| tally.written = true);
             }
             Entry::Header(_)
             | Entry::Named(_)
@@ -51,10 +72,6 @@ pub(crate) fn unearned(recording: &Recording) -> Vec<StepId> {
             | Entry::End(_) => {}
         }
     }
-    let unearned = steps.into_iter().filter(|((_, by), tally)| under_test.has(*by) && tally.decided && !tally.written);
-    let mut unearned: Vec<StepId> = unearned.map(|((step, _), _)| step).collect();
-    unearned.dedup();
-    unearned
 }
 
 /// Whether the subject wrote anything at all, Events aside, and was not refused.
@@ -71,19 +88,16 @@ struct Tally {
     written: bool,
 }
 
-/// Apply a version, and say which controller must have written it, if one must.
-fn decided_by<'a>(version: &'a Version, world: &mut World<'a>, names: &Names) -> Option<Controller> {
-    let before = world.apply(version);
+/// Which controller must have written a version, if one must.
+fn decided_by(version: &Version, frame: &Frame<'_, '_>) -> Option<Controller> {
+    let Frame { before, world, .. } = *frame;
     if pods::is_move(before, version, world) {
         return Some(Controller::ReplicaSet);
     }
-    if version.kind != REPLICA_SET || version.by == Writer::Driver {
-        return None;
-    }
-    let decision = decide::replica_set(before, version, world, names)?;
+    let made = frame.made.filter(|_| version.kind == REPLICA_SET)?;
     // A deletion that waited for finalizers was begun by somebody, and is finished by the garbage collector.
-    let finished = decision.action == Action::Deleted && before.is_some_and(object::deleting);
-    (!finished && !is_collected(&decision, before, world)).then_some(Controller::Deployment)
+    let finished = made.decision.action == Action::Deleted && before.is_some_and(object::deleting);
+    (!finished && !is_collected(&made.decision, before, world)).then_some(Controller::Deployment)
 }
 
 fn written_by(request: &Request) -> Option<Controller> {

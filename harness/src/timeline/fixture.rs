@@ -7,6 +7,9 @@ use crate::recording::{
     Version, Writer,
 };
 
+/// The case that is recorded.
+pub(crate) const SOURCE: &str = "description: x\ngiven:\n  - deployment: {name: web, replicas: 10, image: \"app:1\"}\nsteps:\n  - scale: 12\n  - ready: {pods: all}\n";
+
 /// A recording in the making. Each version gets the next resourceVersion.
 pub(crate) struct Film {
     recording: Recording,
@@ -20,8 +23,7 @@ impl Film {
             format: FORMAT,
             case: "rolling/x".to_owned(),
             path: "cases/rolling/x.yaml".to_owned(),
-            source: "description: x\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n  - ready: {pods: all}\n"
-                .to_owned(),
+            source: SOURCE.to_owned(),
             judged: Default::default(),
             under_test: Default::default(),
             namespace: "x".to_owned(),

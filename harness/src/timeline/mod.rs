@@ -5,21 +5,20 @@
 //! once the namespace had settled, and the *breaches* of the built-in invariants. Two timelines are equal when two controllers
 //! did the same.
 //!
-//! * `world` replays the recording, one frame a version; `object` reads the few fields that count.
+//! * `replay` goes through a recording once, frame by frame, for all who read it; `world` is the state at a frame; `object` reads the
+//!   few fields that count.
 //! * `names` gives ReplicaSets their names; `shape`, `decide`, `checkpoint` and `events` are the normalisations, each a
 //!   small function; `bounds` and `invariants` hold the judge's own rollout arithmetic.
 //! * `pods` is for cases that judge the ReplicaSet controller: what it did to pods; `expected` holds a case's own word on the pods that
 //!   it named against what is there.
 //! * `order` puts decisions into the order that upstream repeats, and joins them where it does not.
 //! * `credit` tells where the decisions cannot have been the subject's.
-//! * `frames` shows the recording frame by frame to whoever asks something of each.
-//! * `blessed` holds what upstream did: one timeline, or several.
+//! * `golden` holds what upstream did: one timeline, or several.
 //! * `digest` tells one version of a case from another.
-//! * `text` writes a timeline as lines, `parse` reads them back, `build` tells the whole story.
+//! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it back, `build` makes it of frames.
 //!
 //! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
 
-mod blessed;
 mod bounds;
 mod build;
 mod checkpoint;
@@ -30,8 +29,9 @@ mod events;
 mod expected;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod frames;
+mod golden;
 mod invariants;
+mod line;
 mod metrics;
 mod model;
 mod names;
@@ -39,23 +39,27 @@ mod object;
 mod order;
 mod parse;
 mod pods;
+mod replay;
 mod shape;
 mod text;
 mod token;
 mod world;
 
-pub use blessed::Blessed;
 pub use bounds::Bounds;
-pub(crate) use credit::{unearned, wrote};
+pub(crate) use build::Build;
+pub(crate) use credit::{Credit, wrote};
 pub(crate) use digest::digest as digest_of_case;
-pub(crate) use expected::unexpected;
-pub(crate) use frames::{Frame, frames};
+pub(crate) use expected::Expected;
+pub use golden::Golden;
+pub use line::Line;
 pub use metrics::{Metrics, Refusal};
 pub use model::{
     Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
 };
+pub(crate) use names::Names;
 pub use order::joined;
 pub use parse::TimelineError;
+pub(crate) use replay::{Frame, Reader, replay};
 
 #[cfg(test)]
 mod tests;

@@ -64,7 +64,7 @@ pub struct Step {
 }
 
 /// One change that a controller made to a ReplicaSet or a Deployment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decision {
     /// The object's normalised name: `rs1`, `web/rs1`, `-/rs1`, `web`.
     pub object: String,
@@ -75,7 +75,7 @@ pub struct Decision {
 }
 
 /// What was done to an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// It was created with so many replicas.
     Created(i32),
@@ -101,7 +101,7 @@ pub enum Action {
 }
 
 /// A `key=value` of a decision or a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Field {
     /// The key: neither blanks nor `=`.
     pub key: String,
@@ -110,7 +110,7 @@ pub struct Field {
 }
 
 /// One object at a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State {
     /// The object's normalised name.
     pub object: String,
@@ -121,7 +121,7 @@ pub struct State {
 }
 
 /// A broken invariant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Breach {
     /// Which invariant.
     pub invariant: Invariant,
@@ -130,7 +130,7 @@ pub struct Breach {
 }
 
 /// The invariants that hold at every frame, whatever the case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Invariant {
     /// All ReplicaSets together want at most replicas + maxSurge pods.
     Surge,
@@ -158,7 +158,7 @@ pub enum Events {
 }
 
 /// One Event and how often it was reported.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventLine {
     /// `Normal ScalingReplicaSet "Scaled up replica set rs1 from 0 to 10"`.
     pub text: String,

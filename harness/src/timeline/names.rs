@@ -13,7 +13,7 @@ use crate::recording::{Change, Entry, Recording, Version, Writer};
 
 /// The normalised names of one recording's objects.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// Uid of every ReplicaSet to its Deployment's name, if it ever had one, and its number.
     sets: BTreeMap<String, (Option<String>, u32)>,
     /// Real names to normalised ones, longest first, for messages.
@@ -30,7 +30,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Number every ReplicaSet that the recording ever shows.
-    pub(super) fn of(recording: &Recording) -> Self {
+    pub(crate) fn of(recording: &Recording) -> Self {
         let versions = || {
             recording.entries.iter().filter_map(|entry| match entry {
                 Entry::Object(version) => Some(version),

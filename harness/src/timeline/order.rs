@@ -8,7 +8,7 @@ use super::model::{Action, Decision, Field, Step};
 const TOGETHER: &str = "together";
 
 /// A decision and what orders it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Made {
     /// The Deployment; `None` for what never had one.
     pub(super) deployment: Option<String>,

@@ -32,7 +32,7 @@ impl Display for Timeline {
         for step in &self.steps {
             writeln!(f, "{}", step.heading())?;
             for line in step.lines() {
-                writeln!(f, "{line}")?;
+                writeln!(f, "{}", line.indented())?;
             }
         }
         write!(f, "{}", self.events)
@@ -60,35 +60,11 @@ impl Step {
         // Padded without a blank at the end when there is no label.
         format!("{:<6}  {}{joined}", self.id.to_string(), self.label).trim_end().to_owned()
     }
-
-    /// The lines under the heading: what came in the middle, decisions, breaches, then the checkpoint.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
-        let meetings = self.meetings.iter().map(|what| format!("      ~ {what}"));
-        let decisions = self.decisions.iter().map(|decision| format!("        {decision}"));
-        let breaches = self.breaches.iter().map(|breach| format!("      ! {breach}"));
-        let states = self.checkpoint.iter().map(|state| format!("      = {state}"));
-        meetings.chain(decisions).chain(breaches).chain(states).collect()
-    }
-}
-
-impl Events {
-    /// The lines of the block, heading included.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
-        match self {
-            Self::NotCompared(why) => vec![format!("events  not compared: {why}")],
-            Self::All(all) if all.is_empty() => vec!["events  none".to_owned()],
-            Self::All(all) => {
-                std::iter::once("events".to_owned()).chain(all.iter().map(|line| format!("        {line}"))).collect()
-            }
-        }
-    }
 }
 
 impl Display for Events {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
+        self.lines().iter().try_for_each(|line| writeln!(f, "{}", line.indented()))
     }
 }
 

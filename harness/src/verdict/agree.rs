@@ -1,7 +1,7 @@
 //! One timeline of several recordings of one behaviour, for `lockstep bless`.
 
 use super::compare::{Difference, Place, difference};
-use crate::timeline::{Events, Step, StepId, Timeline};
+use crate::timeline::{Events, Line, Step, StepId, Timeline};
 
 /// Why recordings do not make one timeline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,7 +58,7 @@ fn same_steps(first: &Timeline, other: &Timeline) -> Result<(), Difference> {
     let Some(at) = (0..expected.len().max(actual.len())).find(|at| expected.get(*at) != actual.get(*at)) else {
         return Ok(());
     };
-    let side = |all: &[(StepId, String)]| all.get(at).map(|(_, heading)| vec![heading.clone()]);
+    let side = |all: &[(StepId, String)]| all.get(at).map(|(_, heading)| vec![Line::Heading(heading.clone())]);
     let id = expected.get(at).or(actual.get(at)).map_or(StepId::GIVEN, |(id, _)| *id);
     let (expected, actual) = (side(&expected), side(&actual));
     Err(Difference { place: Place::Step(id), label: String::new(), expected, actual, at: 0 })

@@ -1,12 +1,12 @@
 //! Where two timelines differ.
 //!
-//! Steps are paired by their ids, and within a step decisions and checkpoint are compared line by line, as they are
-//! printed: what a reader sees is what was judged. Broken invariants are left to `judge`: they are no expectation.
+//! Steps are paired by their ids, and within a step decisions and checkpoint are compared line by line: typed lines, each of which
+//! is printed as it is, so that what a reader sees is what was judged. Broken invariants are left to `judge`: they are no expectation.
 
 use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter};
 
-use crate::timeline::{Events, Step, StepId, Timeline};
+use crate::timeline::{Events, Line, Step, StepId, Timeline};
 
 /// What two timelines come to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,10 +37,10 @@ pub struct Difference {
     pub place: Place,
     /// What the step does; empty for events.
     pub label: String,
-    /// All the lines that were expected, as printed; `None` if the step was not expected at all.
-    pub expected: Option<Vec<String>>,
+    /// All the lines that were expected; `None` if the step was not expected at all.
+    pub expected: Option<Vec<Line>>,
     /// All the lines that there are; `None` if the step was never made.
-    pub actual: Option<Vec<String>>,
+    pub actual: Option<Vec<Line>>,
     /// The first line that differs, from 0; the number of lines of the shorter side if it just ends.
     pub at: usize,
 }
@@ -86,7 +86,7 @@ pub fn compare_live(expected: &Timeline, actual: &Timeline) -> Result<Comparison
 }
 
 /// What differs in a step: both sides' lines, and the first that differs.
-type Lines = (Vec<String>, Vec<String>, usize);
+type Lines = (Vec<Line>, Vec<Line>, usize);
 
 fn compare_by(
     expected: &Timeline,
@@ -123,13 +123,13 @@ fn compare_by(
 }
 
 /// The lines of a step that are compared.
-fn lines(step: &Step, join: bool) -> Vec<String> {
+fn lines(step: &Step, join: bool) -> Vec<Line> {
     let step = if join { step.to_joined() } else { step.clone() };
     Step { breaches: Vec::new(), ..step }.lines()
 }
 
 /// Both sides and the first line that differs, if any does.
-pub(super) fn difference(expected: Vec<String>, actual: Vec<String>) -> Option<Lines> {
+pub(super) fn difference(expected: Vec<Line>, actual: Vec<Line>) -> Option<Lines> {
     if expected == actual {
         return None;
     }
@@ -175,14 +175,14 @@ impl Comparison {
 impl Difference {
     /// The first expected line that differs; `None` where nothing more was expected.
     #[must_use]
-    pub fn expected_line(&self) -> Option<&str> {
-        self.expected.as_ref()?.get(self.at).map(|line| line.trim())
+    pub fn expected_line(&self) -> Option<&Line> {
+        self.expected.as_ref()?.get(self.at)
     }
 
     /// The line that stands in its place; `None` where nothing more came.
     #[must_use]
-    pub fn actual_line(&self) -> Option<&str> {
-        self.actual.as_ref()?.get(self.at).map(|line| line.trim())
+    pub fn actual_line(&self) -> Option<&Line> {
+        self.actual.as_ref()?.get(self.at)
     }
 }
 
@@ -190,7 +190,7 @@ impl Difference {
     /// Whether the line that came is one too many, and the expected one comes after it.
     fn is_inserted(&self) -> bool {
         let (Some(expected), Some(actual)) = (&self.expected, &self.actual) else { return false };
-        let rest = |lines: &[String], line: Option<&String>| {
+        let rest = |lines: &[Line], line: Option<&Line>| {
             line.is_some_and(|line| lines.iter().skip(self.at).any(|it| it == line))
         };
         rest(actual, expected.get(self.at)) && !rest(expected, actual.get(self.at))

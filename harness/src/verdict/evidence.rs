@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::recording::{Blame, Entry, Recording, StepMark, Trouble};
-use crate::timeline::{StepId, unearned};
+use crate::timeline::StepId;
 
 /// Why a step is no evidence at which objects changed that only the subject may change, and the subject wrote none.
 const FOREIGN: &str =
@@ -39,9 +39,9 @@ pub(super) struct At {
 }
 
 impl Evidence {
-    /// Read a recording through. A step that could not be made is the subject's fault where `possible` knows that it can be;
-    /// else the case may be to blame as well.
-    pub(super) fn of(recording: &Recording, possible: impl Fn(StepId) -> bool) -> Self {
+    /// Read a recording through, in which at these steps the subject did not do the work. A step that could not be made is the subject's
+    /// fault where `possible` knows that it can be; else the case may be to blame as well.
+    pub(super) fn of(recording: &Recording, unearned: &[StepId], possible: impl Fn(StepId) -> bool) -> Self {
         let mut evidence = Self::default();
         let mut now = Now::default();
         for entry in &recording.entries {
@@ -74,7 +74,7 @@ impl Evidence {
             }
         }
         evidence.end(recording, &now);
-        evidence.somebody_elses(recording);
+        evidence.somebody_elses(unearned);
         evidence
     }
 
@@ -134,8 +134,8 @@ impl Evidence {
     }
 
     /// The steps at which another controller did the work: from the first on, nothing is the subject's for certain.
-    fn somebody_elses(&mut self, recording: &Recording) {
-        for step in unearned(recording) {
+    fn somebody_elses(&mut self, unearned: &[StepId]) {
+        for &step in unearned {
             let (line, label) = self.marks.get(&step).cloned().unwrap_or_default();
             self.environment_broke(&Now { step, line, label, open: false }, FOREIGN);
         }

@@ -1,36 +1,73 @@
-//! Weighs a recording: its trouble, the invariants, and how it compares with what was expected.
+//! Judges a recording: its trouble, the invariants, and how it compares with what was expected.
+//!
+//! Where upstream itself does several things, a subject is conformant if one of the outcomes fits it as a whole; pieces of two do not
+//! make a third. One that fits none is compared with the *nearest*, the one with which it agrees longest. Only a case that says
+//! `expectation: outcomes` has more than one: any other is compared with the first, whatever files lie beside it.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::account::Account;
 use super::compare::{BothIdle, Comparison, Difference, Place, compare, compare_live};
 use super::evidence::{At, Evidence};
-use super::judgement::{Blessing, Finding, Judgement, What};
-use crate::case;
+use super::judgement::{Blessing, Finding, Judgement, Nearest, What};
+use crate::case::Case;
 use crate::outcome::Verdict;
 use crate::recording::{Blame, Recording};
-use crate::rules::{Expectation, Rule, broken};
-use crate::timeline::{self, Metrics, StepId, Timeline, wrote};
+use crate::rules::Expectation;
+use crate::timeline::{Golden, Metrics, StepId, Timeline, wrote};
 use crate::versions::is_overlay;
 
-/// Judge a recording by its golden timeline and its case's rules, or by the invariants alone if there is neither.
+/// Judge a recording of a case by what is golden of it and by its rules, or by the invariants alone if there is neither.
 #[must_use]
-pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
-    let timeline = Timeline::from_recording(recording);
-    let ruled = ruled(recording);
-    let by_rules = matches!(ruled, Ok((_, Expectation::Rules)));
+pub fn judge(case: &Arc<Case>, recording: &Recording, golden: Option<&Golden>) -> Judgement {
+    let account = Account::of(case, recording);
+    let Some(golden) = golden else { return judged(case, &account, None) };
+    if golden.count() == 1 || case.expectation != Expectation::Outcomes {
+        return judged(case, &account, Some(golden.first()));
+    }
+    let judged_by = (1..).zip(golden.outcomes()).map(|(number, outcome)| {
+        let judgement = judged(case, &account, Some(outcome));
+        Judgement { nearest: Some(Nearest { number, of: golden.count() }), ..judgement }
+    });
+    // There is a first outcome always.
+    judged_by.min_by_key(distance).unwrap_or_else(|| judged(case, &account, Some(golden.first())))
+}
+
+/// How far a recording is from an outcome: nothing where it fits; else the later they part, the nearer. An outcome of another version of
+/// the case goes before all: then nothing else can be said.
+fn distance(judgement: &Judgement) -> (u8, Reverse<(Place, usize)>) {
+    let class = match (&judgement.blessing, judgement.verdict) {
+        (Blessing::Changed(_), _) => 0,
+        (_, Verdict::Conformant) => 1,
+        _ => 2,
+    };
+    let parting = judgement.findings.iter().find_map(|finding| match &finding.what {
+        What::Divergence(difference) => Some((difference.place, difference.at)),
+        _ => None,
+    });
+    (class, Reverse(parting.unwrap_or((Place::Events, usize::MAX))))
+}
+
+/// Judged by one golden timeline.
+fn judged(case: &Arc<Case>, account: &Account<'_>, golden: Option<&Timeline>) -> Judgement {
+    let by_rules = case.expectation == Expectation::Rules;
     // A golden timeline is of runs that went through; of a case without upstream its rules say that it can be.
-    let possible = |step| blessed.map_or(by_rules, |blessed| blessed.step(step).is_some());
-    let evidence = Evidence::of(recording, possible);
+    let possible = |step| golden.map_or(by_rules, |golden| golden.step(step).is_some());
+    let evidence = Evidence::of(account.recording, &account.unearned, possible);
     let mut findings = troubles(&evidence);
-    let mut blessing = match blessed {
-        Some(blessed) => Blessing::Blessed(blessed.provenance.clone()),
+    let mut blessing = match golden {
+        Some(golden) => Blessing::Golden(golden.provenance.clone()),
         None if by_rules => Blessing::Rules,
         None => Blessing::Unblessed,
     };
     let mut comparison = None;
-    match blessed.map(|blessed| compare(blessed, &timeline)) {
+    match golden.map(|golden| compare(golden, &account.timeline)) {
         None => {}
         Some(Err(BothIdle)) => findings.push(idle()),
         Some(Ok(found)) => {
-            if found.relabelled.is_some() || blessed.is_some_and(|blessed| is_of_another_case(blessed, &timeline)) {
+            if found.relabelled.is_some() || golden.is_some_and(|golden| is_of_another_case(golden, &account.timeline))
+            {
                 blessing = Blessing::Changed(found.relabelled);
             } else {
                 findings.extend(divergences(&found, &evidence));
@@ -38,26 +75,25 @@ pub fn judge(recording: &Recording, blessed: Option<&Timeline>) -> Judgement {
             }
         }
     }
-    let exceptions = if matches!(blessing, Blessing::Changed(_)) { None } else { blessed };
-    findings.extend(breaches(&timeline, exceptions, &evidence));
-    if !blessed.is_some_and(is_overlay) {
-        findings.extend(unexpected(recording, &evidence));
-        findings.extend(rules(ruled, recording, &evidence));
+    let exceptions = if matches!(blessing, Blessing::Changed(_)) { None } else { golden };
+    findings.extend(breaches(&account.timeline, exceptions, &evidence));
+    if !golden.is_some_and(is_overlay) {
+        findings.extend(unexpected(account, &evidence));
+        findings.extend(rules(account, &evidence));
     }
-    finish(recording, timeline, blessing, findings, comparison)
+    finish(case, account, Weighed { blessing, findings, comparison })
 }
 
 /// Judge a recording by another run of the same case: strictly, resizes that were merely split differently aside.
 /// Where the other run's test environment broke, what comes after is not held against anybody.
 #[must_use]
-pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
-    let timeline = Timeline::from_recording(recording);
-    let expected = Timeline::from_recording(other);
-    let others = Evidence::of(other, |_| false);
-    let evidence = Evidence::of(recording, |step| others.made(step));
+pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) -> Judgement {
+    let (account, expected) = (Account::of(case, recording), Account::of(case, other));
+    let others = Evidence::of(other, &expected.unearned, |_| false);
+    let evidence = Evidence::of(recording, &account.unearned, |step| others.made(step));
     let mut findings = troubles(&evidence);
     let mut comparison = None;
-    match compare_live(&expected, &timeline) {
+    match compare_live(&expected.timeline, &account.timeline) {
         Err(BothIdle) => findings.push(idle()),
         Ok(found) => {
             let covered = |difference: &Difference| match difference.place {
@@ -73,20 +109,23 @@ pub fn judge_live(recording: &Recording, other: &Recording) -> Judgement {
     if let Some(environment) = others.environment() {
         findings.push(finding(environment, What::OtherRun(environment.trouble.why.clone())));
     }
-    findings.extend(breaches(&timeline, Some(&expected), &evidence));
-    findings.extend(unexpected(recording, &evidence));
-    findings.extend(rules(ruled(recording), recording, &evidence));
-    finish(recording, timeline, Blessing::Live(other.header.subject.clone()), findings, comparison)
+    findings.extend(breaches(&account.timeline, Some(&expected.timeline), &evidence));
+    findings.extend(unexpected(&account, &evidence));
+    findings.extend(rules(&account, &evidence));
+    finish(case, &account, Weighed { blessing: Blessing::Live(other.header.subject.clone()), findings, comparison })
+}
+
+/// What was found, before the verdict.
+struct Weighed {
+    blessing: Blessing,
+    findings: Vec<Finding>,
+    comparison: Option<Comparison>,
 }
 
 /// Put the findings in order and draw the verdict.
-fn finish(
-    recording: &Recording,
-    timeline: Timeline,
-    blessing: Blessing,
-    mut findings: Vec<Finding>,
-    comparison: Option<Comparison>,
-) -> Judgement {
+fn finish(case: &Arc<Case>, account: &Account<'_>, weighed: Weighed) -> Judgement {
+    let Weighed { blessing, mut findings, comparison } = weighed;
+    let recording = account.recording;
     if findings.is_empty() && !wrote(recording) {
         findings.push(did_nothing());
     }
@@ -103,7 +142,7 @@ fn finish(
     Judgement {
         case: header.case.clone(),
         path: header.path.clone(),
-        source: header.source.clone(),
+        definition: Arc::clone(case),
         subject: header.subject.clone(),
         cluster: header.cluster.clone(),
         verdict,
@@ -111,7 +150,7 @@ fn finish(
         nearest: None,
         findings,
         comparison,
-        timeline,
+        timeline: account.timeline.clone(),
         metrics: Metrics::from_recording(recording),
         diagnosis: recording.end.as_ref().and_then(|end| end.diagnosis.clone()),
     }
@@ -182,42 +221,20 @@ fn breaches(timeline: &Timeline, blessed: Option<&Timeline>, evidence: &Evidence
 }
 
 /// What the case itself says of its named pods, whatever is blessed: where that differs, nothing else needs to.
-fn unexpected(recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
-    let found = timeline::unexpected(recording).into_iter().filter(|(step, _)| evidence.covers(*step));
-    let finding = |(step, what)| {
-        let (label, line) = (evidence.label(step), evidence.line(step));
-        Finding { place: Place::Step(step), label, line, what: What::Unexpected(what) }
-    };
-    found.map(finding).collect()
+fn unexpected(account: &Account<'_>, evidence: &Evidence) -> Vec<Finding> {
+    let found = account.unexpected.iter().filter(|(step, _)| evidence.covers(*step));
+    found.map(|(step, what)| at_step(*step, What::Unexpected(what.clone()), evidence)).collect()
 }
 
-/// The rules of the recorded case and what it is held against, from its text.
-fn ruled(recording: &Recording) -> Result<(Vec<Rule>, Expectation), String> {
-    case::rules(&recording.header.path, &recording.header.source).map_err(|error| error.to_string())
+/// The rules that do not hold, as far as there is evidence.
+fn rules(account: &Account<'_>, evidence: &Evidence) -> Vec<Finding> {
+    let whole = evidence.completed && evidence.environment().is_none();
+    let broken = account.rules.broken(whole).into_iter().filter(|(step, _)| evidence.covers(*step));
+    broken.map(|(step, broken)| at_step(step, What::Rule(broken), evidence)).collect()
 }
 
-/// What the recorded case is held against, if it can be read.
-pub(super) fn expectation(recording: &Recording) -> Option<Expectation> {
-    ruled(recording).ok().map(|(_, expectation)| expectation)
-}
-
-/// The rules that do not hold, as far as there is evidence. Rules that this build cannot read say nothing about the subject.
-fn rules(ruled: Result<(Vec<Rule>, Expectation), String>, recording: &Recording, evidence: &Evidence) -> Vec<Finding> {
-    let at = |step, what| {
-        let (label, line) = (evidence.label(step), evidence.line(step));
-        Finding { place: Place::Step(step), label, line, what }
-    };
-    match ruled {
-        Ok((rules, _)) => {
-            let whole = evidence.completed && evidence.environment().is_none();
-            let broken = broken(&rules, recording, whole).into_iter().filter(|(step, _)| evidence.covers(*step));
-            broken.map(|(step, broken)| at(step, What::Rule(broken))).collect()
-        }
-        Err(why) => {
-            let why = format!("the rules of the recorded case cannot be read: {why}");
-            vec![at(StepId::GIVEN, What::Trouble(Blame::Environment, why))]
-        }
-    }
+fn at_step(step: StepId, what: What, evidence: &Evidence) -> Finding {
+    Finding { place: Place::Step(step), label: evidence.label(step), line: evidence.line(step), what }
 }
 
 fn finding(at: &At, what: What) -> Finding {

@@ -1,21 +1,24 @@
 //! The shape of a judgement: plain data that reports are made of.
 
+use std::sync::Arc;
+
 use super::compare::{Comparison, Difference, Place, Relabelled};
+use crate::case::Case;
 use crate::outcome::{Outcome, Verdict};
 use crate::plain::{line, tidy, tidy_lines};
 use crate::recording::{Blame, Diagnosis, Identity};
 use crate::rules::Broken;
-use crate::timeline::{Blessed, Breach, Metrics, Provenance, Timeline};
+use crate::timeline::{Breach, Golden, Metrics, Provenance, Timeline};
 
 /// What one recording says about its subject.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// `area/name`.
     pub case: String,
     /// The case file's path.
     pub path: String,
-    /// The case file's text.
-    pub source: String,
+    /// The case itself.
+    pub definition: Arc<Case>,
     /// Who was judged.
     pub subject: Identity,
     /// Where.
@@ -42,7 +45,7 @@ pub struct Judgement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blessing {
     /// A golden timeline.
-    Blessed(Option<Provenance>),
+    Golden(Option<Provenance>),
     /// Another run, of this subject.
     Live(Identity),
     /// Nothing but the invariants: the case was never blessed.
@@ -148,7 +151,7 @@ impl Judgement {
         match &mut self.blessing {
             Blessing::Live(other) => plain(other),
             // Out of timelines, which are plain already.
-            Blessing::Blessed(_) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {}
+            Blessing::Golden(_) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {}
         }
         for finding in &mut self.findings {
             tidy(&mut finding.label);
@@ -179,14 +182,14 @@ impl Judgement {
                 Outcome::BadInput
             }
             (Verdict::Inconclusive, _) => Outcome::Inconclusive,
-            (Verdict::Conformant, Blessing::Blessed(_) | Blessing::Live(_) | Blessing::Rules) => Outcome::Conformant,
+            (Verdict::Conformant, Blessing::Golden(_) | Blessing::Live(_) | Blessing::Rules) => Outcome::Conformant,
             (Verdict::Conformant, Blessing::Unblessed | Blessing::Changed(_)) => Outcome::Unblessed,
         }
     }
 
     /// The timeline that it was held against, of all that is blessed.
     #[must_use]
-    pub fn expected<'a>(&self, blessed: Option<&'a Blessed>) -> Option<&'a Timeline> {
+    pub fn expected<'a>(&self, blessed: Option<&'a Golden>) -> Option<&'a Timeline> {
         blessed.map(|blessed| blessed.outcome(self.nearest.map_or(1, |nearest| nearest.number)))
     }
 

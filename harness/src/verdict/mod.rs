@@ -6,12 +6,13 @@
 //! evidence; what came after it is not. Doing nothing is never a pass.
 //!
 //! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are the same.
-//! * `evidence` reads from a recording who got into trouble, and where.
+//! * `account` reads a recording, once; `evidence` says who got into trouble, and where.
 //! * `outcomes` is for cases in which upstream itself does several things.
 //! * `judge` weighs both; `withstood` holds a run with a fault against one without.
 //!
 //! Pure: a stored recording is judged again, offline, with the same result.
 
+mod account;
 mod agree;
 mod compare;
 mod evidence;
@@ -24,10 +25,12 @@ pub use agree::{Disagreement, agree};
 pub use compare::{BothIdle, Comparison, Difference, Place, Relabelled, compare, compare_live};
 pub use judge::{judge, judge_live};
 pub use judgement::{Blessing, Finding, Judgement, Nearest, What};
-pub use outcomes::{judge_blessed, outcomes, parting};
+pub use outcomes::{outcomes, parting};
 pub use withstood::{Withstood, withstood};
 
 pub use crate::outcome::Verdict;
 
+#[cfg(test)]
+pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;

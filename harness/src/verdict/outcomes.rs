@@ -1,50 +1,9 @@
-//! Several outcomes: grouping recordings that differ, and holding a subject against all that upstream does.
-//!
-//! A subject is conformant if one of the outcomes fits it as a whole; pieces of two do not make a third. One that fits none is held
-//! against the *nearest*, the one with which it agrees longest. Only a case that says `expectation: outcomes` has more than one: any other
-//! is held against the first, whatever files lie beside it.
+//! Several outcomes: recordings of one case that differ, grouped.
 
 use std::cmp::Reverse;
 
 use super::agree::{Disagreement, agree};
-use super::compare::Place;
-use super::judge::{expectation, judge};
-use super::judgement::{Blessing, Judgement, Nearest, What};
-use crate::outcome::Verdict;
-use crate::recording::Recording;
-use crate::rules::Expectation;
-use crate::timeline::{Blessed, StepId, Timeline};
-
-/// Judge a recording by what is blessed of its case.
-#[must_use]
-pub fn judge_blessed(recording: &Recording, blessed: Option<&Blessed>) -> Judgement {
-    let Some(blessed) = blessed else { return judge(recording, None) };
-    if blessed.count() == 1 || expectation(recording) != Some(Expectation::Outcomes) {
-        return judge(recording, Some(blessed.first()));
-    }
-    let judged = (1..).zip(blessed.outcomes()).map(|(number, outcome)| {
-        let judgement = judge(recording, Some(outcome));
-        Judgement { nearest: Some(Nearest { number, of: blessed.count() }), ..judgement }
-    });
-    let nearest = judged.min_by_key(distance);
-    // There is a first outcome always.
-    nearest.unwrap_or_else(|| judge(recording, Some(blessed.first())))
-}
-
-/// How far a recording is from an outcome: nothing where it fits; else the later they part, the nearer. An outcome of another version of
-/// the case goes before all: then nothing else can be said.
-fn distance(judgement: &Judgement) -> (u8, Reverse<(Place, usize)>) {
-    let class = match (&judgement.blessing, judgement.verdict) {
-        (Blessing::Changed(_), _) => 0,
-        (_, Verdict::Conformant) => 1,
-        _ => 2,
-    };
-    let parting = judgement.findings.iter().find_map(|finding| match &finding.what {
-        What::Divergence(difference) => Some((difference.place, difference.at)),
-        _ => None,
-    });
-    (class, Reverse(parting.unwrap_or((Place::Events, usize::MAX))))
-}
+use crate::timeline::{Golden, StepId, Timeline};
 
 /// The different things that these recordings show, the most frequent first, each with how often it was seen. What was seen as often is in
 /// the order of the first recording of it.
@@ -73,7 +32,7 @@ pub fn outcomes(timelines: &[Timeline]) -> Result<Vec<(Timeline, u32)>, Disagree
 
 /// The first step at which these outcomes are not all the same, if there is one.
 #[must_use]
-pub fn parting(blessed: &Blessed) -> Option<StepId> {
+pub fn parting(blessed: &Golden) -> Option<StepId> {
     let first = blessed.first();
     let differs = |step: &&crate::timeline::Step| blessed.outcomes().any(|other| other.step(step.id) != Some(*step));
     first.steps.iter().find(differs).map(|step| step.id)
@@ -87,6 +46,8 @@ mod tests {
     use crate::outcome::Outcome;
     use crate::recording::Blame;
     use crate::timeline::fixture::{Film, deployment, of_case, owned_set, ready, revision, scaled, with};
+    use crate::verdict::Nearest;
+    use crate::verdict::fixture::judge_by;
 
     const SEVERAL: &str = "expectation: outcomes\n";
 
@@ -102,8 +63,8 @@ mod tests {
         Timeline::from_recording(&film(sizes).settled().end())
     }
 
-    fn three() -> Blessed {
-        Blessed::new(timeline(&[9]), vec![timeline(&[8]), timeline(&[8, 9, 7])])
+    fn three() -> Golden {
+        Golden::new(timeline(&[9]), vec![timeline(&[8]), timeline(&[8, 9, 7])])
     }
 
     #[rstest]
@@ -112,20 +73,20 @@ mod tests {
     #[case::none_and_near_the_third(film(&[8, 9, 8]).settled(), 3, Outcome::NonConformant)]
     #[case::none_and_near_the_first(film(&[5]).settled(), 1, Outcome::NonConformant)]
     fn the_nearest_of_several(#[case] film: Film, #[case] number: usize, #[case] outcome: Outcome) {
-        let judgement = judge_blessed(&of_case(SEVERAL, film.end()), Some(&three()));
+        let judgement = judge_by(&of_case(SEVERAL, film.end()), Some(&three()));
         assert_eq!((judgement.nearest, judgement.outcome()), (Some(Nearest { number, of: 3 }), outcome));
     }
 
     #[test]
     fn a_case_that_does_not_say_so_has_one_outcome() {
-        let judgement = judge_blessed(&film(&[8]).settled().end(), Some(&three()));
+        let judgement = judge_by(&film(&[8]).settled().end(), Some(&three()));
         assert_eq!((judgement.nearest, judgement.outcome()), (None, Outcome::NonConformant));
     }
 
     #[test]
     fn a_lab_that_broke_is_not_held_against_the_subject() {
         let broke = film(&[]).trouble(Blame::Environment, "etcd").aborted();
-        let judgement = judge_blessed(&of_case(SEVERAL, broke), Some(&three()));
+        let judgement = judge_by(&of_case(SEVERAL, broke), Some(&three()));
         assert_eq!(judgement.outcome(), Outcome::Inconclusive);
     }
 
@@ -133,10 +94,10 @@ mod tests {
     fn one_stale_outcome_makes_the_case_unblessed() {
         let stale = Timeline { case: Some("0123456789abcdef".to_owned()), ..timeline(&[8]) };
         let recording = of_case(SEVERAL, film(&[8]).settled().end());
-        let judgement = judge_blessed(&recording, Some(&Blessed::new(timeline(&[9]), vec![stale])));
+        let judgement = judge_by(&recording, Some(&Golden::new(timeline(&[9]), vec![stale])));
         assert_eq!(judgement.outcome(), Outcome::Unblessed);
         let stale = Timeline { case: Some("0123456789abcdef".to_owned()), ..timeline(&[9]) };
-        let judgement = judge_blessed(&recording, Some(&Blessed::new(timeline(&[8]), vec![stale])));
+        let judgement = judge_by(&recording, Some(&Golden::new(timeline(&[8]), vec![stale])));
         assert_eq!(judgement.outcome(), Outcome::Unblessed, "though the first fits");
     }
 

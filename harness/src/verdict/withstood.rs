@@ -5,8 +5,11 @@
 //! A case's rules must hold as well; of a config-restart controller, which waits before it acts and after a crash waits again, all but those
 //! that say at which step.
 
+use std::sync::Arc;
+
 use super::judge::judge_live;
 use super::judgement::What;
+use crate::case::Case;
 use crate::controllers::Controller;
 use crate::recording::{Blame, Entry, NEVER_CAME, Recording};
 use crate::timeline::{Action, Timeline};
@@ -27,14 +30,14 @@ pub enum Withstood {
     Unknown(String),
 }
 
-/// Hold a run with a fault against one without.
+/// Compare a run of this case, which has the fault, with one of the same case without.
 #[must_use]
-pub fn withstood(reference: &Recording, faulted: &Recording) -> Withstood {
+pub fn withstood(case: &Arc<Case>, reference: &Recording, faulted: &Recording) -> Withstood {
     // How often a status is written is not the same from run to run.
     if faulted.entries.iter().any(|entry| matches!(entry, Entry::Impossible(why) if why.ends_with(NEVER_CAME))) {
         return Withstood::NotReached;
     }
-    let judgement = judge_live(faulted, reference);
+    let judgement = judge_live(case, faulted, reference);
     let restarts = faulted.header.judged.has(Controller::ConfigRestart);
     let mut failures = Vec::new();
     for finding in &judgement.findings {
@@ -119,6 +122,11 @@ mod tests {
 
     use super::*;
     use crate::timeline::fixture::{Film, deployment, of_case, owned_set, ready, revision, with};
+    use crate::verdict::fixture::case_of;
+
+    fn withstood_of(reference: &Recording, faulted: &Recording) -> Withstood {
+        withstood(&case_of(faulted), reference, faulted)
+    }
 
     fn film() -> Film {
         Film::rolled_out(3).user(1, "scale 5")
@@ -146,7 +154,7 @@ mod tests {
     #[case::no_rest(film().driver(&web(5)).met("x").unsettled(Blame::Subject, "never stopped").aborted(), "never stopped")]
     #[case::no_pod(film().driver(&web(5)).met("x").impossible("there is no pod").aborted(), "there is no pod")]
     fn held_against_the_same_case_without(#[case] faulted: Recording, #[case] expected: &str) {
-        match withstood(&reference(), &faulted) {
+        match withstood_of(&reference(), &faulted) {
             Withstood::Yes => assert_eq!(expected, ""),
             Withstood::No(why) => assert!(!expected.is_empty() && why.join("; ").contains(expected), "{why:?}"),
             other => panic!("{other:?}"),
@@ -163,7 +171,7 @@ mod tests {
             of_case(&format!("rules: {{always: [\"{rule}\"]}}\n"), recording)
         };
         let faulted = film().driver(&web(5)).met("x").other(&set(5)).settled().end();
-        let found = withstood(&with_rule(reference()), &with_rule(faulted));
+        let found = withstood_of(&with_rule(reference()), &with_rule(faulted));
         assert_eq!(found == Withstood::Yes, stands, "{found:?}");
     }
 
@@ -172,7 +180,7 @@ mod tests {
     fn what_it_made_besides_is_counted() {
         let twins = (2..=9).map(|n| owned_set(&web(5), &n.to_string(), &format!("app:{n}"), 0));
         let film = twins.fold(film().driver(&web(5)).met("x").other(&set(5)), |film, twin| film.other(&twin));
-        let Withstood::No(why) = withstood(&reference(), &film.settled().end()) else { panic!("it made more") };
+        let Withstood::No(why) = withstood_of(&reference(), &film.settled().end()) else { panic!("it made more") };
         let last = why.last().map(String::as_str).unwrap_or_default();
         assert!(last.starts_with("besides: rs2 created revision=2, rs3 created"), "{why:?}");
         assert!(last.ends_with(", rs7 created revision=7 and 2 more"), "{why:?}");
@@ -182,11 +190,11 @@ mod tests {
     fn a_place_that_never_came_and_a_lab_that_broke_say_nothing() {
         let never =
             film().driver(&web(5)).other(&set(5)).settled().impossible("write 9 of replicasets never came").aborted();
-        assert_eq!(withstood(&reference(), &never), Withstood::NotReached);
+        assert_eq!(withstood_of(&reference(), &never), Withstood::NotReached);
         let after_its_own =
             film().driver(&web(5)).met("rs1 5 -> 4 held: scale 4").impossible("its write 9 of x never came").aborted();
-        assert_eq!(withstood(&reference(), &after_its_own), Withstood::NotReached);
+        assert_eq!(withstood_of(&reference(), &after_its_own), Withstood::NotReached);
         let broke = film().driver(&web(5)).met("x").unsettled(Blame::Environment, "dead").aborted();
-        assert!(matches!(withstood(&reference(), &broke), Withstood::Unknown(why) if why.contains("dead")));
+        assert!(matches!(withstood_of(&reference(), &broke), Withstood::Unknown(why) if why.contains("dead")));
     }
 }

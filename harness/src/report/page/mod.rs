@@ -17,7 +17,7 @@ use super::again::Again;
 use super::conduct::conduct;
 use super::escape::escape;
 use super::failure::{brief, outcome, sentence};
-use crate::case::{self, Case};
+use crate::case::Case;
 use crate::course::Course;
 use crate::outcome::Outcome;
 use crate::timeline::{StepId, Timeline};
@@ -112,20 +112,18 @@ fn index(out: &mut String, sheets: &[Sheet<'_>]) {
 fn section(out: &mut String, number: usize, sheet: &Sheet<'_>, open: bool) {
     let judgement = sheet.judgement;
     let (word, class) = word(judgement);
-    let case = case::parse(&judgement.path, &judgement.case, &judgement.source).ok();
     let open = if open || judgement.outcome() != Outcome::Conformant { " open" } else { "" };
     let _ = writeln!(
         out,
         "<section id=\"case{number}\" class=\"{class}\"><details{open}><summary><h2>{}</h2><span class=\"badge {class}\">{word}</span></summary>",
         escape(&judgement.case)
     );
-    if let Some(case) = &case {
-        let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(&case.description));
-    }
+    let case = &judgement.definition;
+    let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(&case.description));
     callout(out, judgement);
     facts(out, sheet);
     let wrong = wrong_step(judgement);
-    pictures(out, number, sheet, case.as_ref(), wrong);
+    pictures(out, number, sheet, case, wrong);
     steps::lines(out, number, sheet.expected, &judgement.timeline, wrong);
     source(out, judgement);
     out.push_str("</details></section>\n");
@@ -151,7 +149,7 @@ fn callout(out: &mut String, judgement: &Judgement) {
         escape(&finding.label),
         escape(&line)
     );
-    if let Some(text) = finding.line.and_then(|line| judgement.source.lines().nth(line - 1)) {
+    if let Some(text) = finding.line.and_then(|line| judgement.definition.source.lines().nth(line - 1)) {
         let _ = writeln!(out, "<pre>{}</pre>", escape(text.trim()));
     }
     let _ = writeln!(out, "<p>{}</p>", escape(&sentence(&finding.what)));
@@ -198,11 +196,11 @@ fn facts(out: &mut String, sheet: &Sheet<'_>) {
 /// Where the expectation comes from.
 fn expected(judgement: &Judgement) -> String {
     match &judgement.blessing {
-        Blessing::Blessed(Some(from)) => {
+        Blessing::Golden(Some(from)) => {
             let which = outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
             format!("{} on {}, {} recordings{which}", from.controller, from.server, from.recordings)
         }
-        Blessing::Blessed(None) => "a golden timeline".to_owned(),
+        Blessing::Golden(None) => "a golden timeline".to_owned(),
         Blessing::Live(other) => format!("{} ({}), live", other.name, other.version),
         Blessing::Unblessed => "nothing but the invariants: no timeline is blessed".to_owned(),
         Blessing::Rules => "the case's own rules, as there is no upstream".to_owned(),
@@ -210,7 +208,7 @@ fn expected(judgement: &Judgement) -> String {
     }
 }
 
-fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: Option<&Case>, wrong: Option<StepId>) {
+fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: &Case, wrong: Option<StepId>) {
     let actual = Course::of(&sheet.judgement.timeline, case);
     let expected = sheet.expected.map(|timeline| Course::of(timeline, case));
     let ids: BTreeSet<StepId> =
@@ -235,7 +233,7 @@ fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: Option<&Ca
 
 fn expected_by(judgement: &Judgement) -> String {
     match &judgement.blessing {
-        Blessing::Blessed(Some(from)) => format!("{} ({})", from.name, from.controller),
+        Blessing::Golden(Some(from)) => format!("{} ({})", from.name, from.controller),
         Blessing::Live(other) => format!("{} ({})", other.name, other.version),
         _ => "blessed".to_owned(),
     }
@@ -245,7 +243,7 @@ fn expected_by(judgement: &Judgement) -> String {
 fn source(out: &mut String, judgement: &Judgement) {
     let wrong = judgement.decisive().and_then(|finding| finding.line);
     let _ = write!(out, "<details class=\"source\"><summary>{}</summary><ol>", escape(&judgement.path));
-    for (number, line) in (1..).zip(judgement.source.lines()) {
+    for (number, line) in (1..).zip(judgement.definition.source.lines()) {
         let class = if Some(number) == wrong { " class=\"wrong\"" } else { "" };
         let _ = write!(out, "<li{class}><code>{} </code></li>", escape(line));
     }

@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 use super::chart::anchor;
 use super::escape;
 use crate::report::rows::{Row, rows};
-use crate::timeline::{Action, Step, StepId, Timeline};
+use crate::timeline::{Action, Line, Step, StepId, Timeline};
 
 /// The block of one case. Without an expected timeline there is one column.
 pub(super) fn lines(
@@ -59,24 +59,24 @@ fn decided(step: Option<&Step>) -> String {
     said.join(", ").replace("->", "→")
 }
 
-fn table(out: &mut String, two: bool, left: &[String], right: &[String]) {
+fn table(out: &mut String, two: bool, left: &[Line], right: &[Line]) {
     out.push_str("<table>");
     if two {
         out.push_str("<thead><tr><th>expected<th>happened</thead>");
     }
     out.push_str("<tbody>");
     if !two {
-        right.iter().for_each(|line| row(out, &[("", cell(line))]));
+        right.iter().for_each(|line| row(out, &[("", cell(&line.indented()))]));
     } else if left.is_empty() && right.is_empty() {
         row(out, &[("", String::new()), ("", String::new())]);
     } else {
         for it in rows(left, right) {
             match it {
-                Row::Same(line) => row(out, &[("", cell(line)), ("", cell(line))]),
-                Row::Expected(line) => row(out, &[("minus", cell(line)), ("gap", String::new())]),
-                Row::Actual(line) => row(out, &[("gap", String::new()), ("plus", cell(line))]),
+                Row::Same(line) => row(out, &[("", cell(&line)), ("", cell(&line))]),
+                Row::Expected(line) => row(out, &[("minus", cell(&line)), ("gap", String::new())]),
+                Row::Actual(line) => row(out, &[("gap", String::new()), ("plus", cell(&line))]),
                 Row::Changed(old, new) => {
-                    let (old, new) = marked(old, new);
+                    let (old, new) = marked(&old, &new);
                     row(out, &[("minus", old), ("plus", new)]);
                 }
             }

@@ -5,7 +5,7 @@ use crate::recording::Recording;
 use crate::report::Again;
 use crate::timeline::Timeline;
 use crate::timeline::fixture::{Film, deployment, owned_set, ready, revision, scaled, with};
-use crate::verdict::judge;
+use crate::verdict::fixture::judge;
 use serde_json::json;
 
 /// A scale-up to 12 in which rs1 is given this size.

@@ -18,7 +18,7 @@ fn text(recording: &Recording) -> String {
     let text = timeline.to_string();
     assert_eq!(Timeline::parse(&text), Ok(timeline));
     let (case, text) = text.split_once('\n').unwrap();
-    assert_eq!(case, "# case: 8a517c4f16eec792");
+    assert_eq!(case, "# case: 0e201f47a9a8fab2");
     text.to_owned()
 }
 

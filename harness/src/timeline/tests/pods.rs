@@ -4,7 +4,25 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::super::fixture::{Film, with};
-use super::super::{StepId, Timeline, unearned, unexpected};
+use super::super::{Credit, Expected, Names, StepId, Timeline, replay};
+use crate::recording::Recording;
+
+fn unearned(recording: &Recording) -> Vec<StepId> {
+    let mut credit = Credit::of(recording);
+    replay(recording, &Names::of(recording), &mut [&mut credit]);
+    credit.unearned()
+}
+
+fn unexpected(recording: &Recording) -> Vec<(StepId, String)> {
+    let mut expected = Expected::default();
+    replay(recording, &Names::of(recording), &mut [&mut expected]);
+    expected.unexpected()
+}
+
+/// The lines of the Events.
+fn text(timeline: &Timeline) -> Vec<String> {
+    timeline.events.lines().iter().map(|line| line.indented()).collect()
+}
 
 /// A ReplicaSet that the case made.
 fn set() -> Value {
@@ -37,7 +55,7 @@ fn two() -> Film {
 fn step(film: Film, index: u32) -> Vec<String> {
     let timeline = Timeline::from_recording(&film.settled().end());
     let lines = timeline.step(StepId { index, part: 0 }).unwrap().lines();
-    lines.into_iter().map(|line| line.trim().to_owned()).collect()
+    lines.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -118,7 +136,7 @@ fn events_are_counted_by_reason_and_failures_only_told() {
     let film = |creates: u32| {
         let film = (0..creates).fold(two(), |film, n| film.foreign(&event(&format!("c{n}"), "SuccessfulCreate")));
         let film = film.foreign(&event("f1", "FailedCreate")).foreign(&event("f2", "FailedCreate"));
-        Timeline::from_recording(&film.end()).events.lines()
+        text(&Timeline::from_recording(&film.end()))
     };
     let few = ["events", "        Normal FailedCreate web  ×1", "        Normal SuccessfulCreate web  ×3"];
     assert_eq!(film(3), few);
@@ -127,7 +145,7 @@ fn events_are_counted_by_reason_and_failures_only_told() {
 
 #[test]
 fn a_controller_that_is_killed_leaves_events_unwritten() {
-    let said = |what: &str| Timeline::from_recording(&two().met(what).settled().end()).events.lines();
+    let said = |what: &str| text(&Timeline::from_recording(&two().met(what).settled().end()));
     assert_eq!(
         said("write 3 of pods, after it: crash"),
         ["events  not compared: a controller that is killed leaves some unwritten"]

@@ -5,9 +5,10 @@ use rstest::rstest;
 use super::{blessed, film, timeline};
 use crate::recording::{Blame, End, Recording};
 use crate::timeline::fixture::{Film, event};
-use crate::timeline::{StepId, Timeline};
+use crate::timeline::{Line, StepId, Timeline};
 use crate::verdict::compare::{Difference, difference};
-use crate::verdict::{Place, Verdict, agree, compare, compare_live, judge, judge_live};
+use crate::verdict::fixture::{judge, judge_live};
+use crate::verdict::{Place, Verdict, agree, compare, compare_live};
 
 #[test]
 fn split_resizes_are_joined_only_where_upstream_splits_them() {
@@ -42,7 +43,7 @@ fn live_runs_note_what_is_only_split_differently() {
 #[case::one_too_few(&["a", "b"], &["a"], "nothing instead of b")]
 #[case::another_order(&["a", "b"], &["b", "a"], "b instead of a")]
 fn a_difference_in_words(#[case] expected: &[&str], #[case] actual: &[&str], #[case] said: &str) {
-    let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect();
+    let lines = |all: &[&str]| all.iter().map(|line| Line::Heading((*line).to_owned())).collect();
     let (expected, actual, at) = difference(lines(expected), lines(actual)).unwrap();
     let (expected, actual) = (Some(expected), Some(actual));
     let difference = Difference { place: Place::Events, label: String::new(), expected, actual, at };

@@ -8,12 +8,12 @@ use super::model::Timeline;
 
 /// The outcomes that are blessed, the most frequent first; there is always one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blessed {
+pub struct Golden {
     first: Timeline,
     others: Vec<Timeline>,
 }
 
-impl Blessed {
+impl Golden {
     /// All that upstream does.
     #[must_use]
     pub const fn new(first: Timeline, others: Vec<Timeline>) -> Self {
@@ -50,7 +50,7 @@ impl Blessed {
     }
 }
 
-impl From<Timeline> for Blessed {
+impl From<Timeline> for Golden {
     fn from(only: Timeline) -> Self {
         Self::new(only, Vec::new())
     }

@@ -1,0 +1,91 @@
+//! The lines under a step, typed: what is compared, and what is printed, is the same thing.
+
+use std::fmt::{Display, Formatter, Result};
+
+use super::model::{Breach, Decision, EventLine, Events, State, Step};
+
+/// One line of a timeline below a heading.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Line {
+    /// What came between the subject's requests.
+    Meeting(String),
+    /// What was decided about one object.
+    Decision(Decision),
+    /// A broken invariant.
+    Breach(Breach),
+    /// One object once the namespace had settled.
+    State(State),
+    /// The heading of the Events.
+    Heading(String),
+    /// One Event and how often it was reported.
+    Event(EventLine),
+}
+
+impl Line {
+    /// As a timeline prints it, indented.
+    #[must_use]
+    pub fn indented(&self) -> String {
+        let width = match self {
+            Self::Heading(_) => 0,
+            Self::Meeting(_) | Self::Breach(_) | Self::State(_) => 6,
+            Self::Decision(_) | Self::Event(_) => 8,
+        };
+        format!("{:width$}{self}", "")
+    }
+
+    /// The state, if it is one.
+    #[must_use]
+    pub const fn state(&self) -> Option<&State> {
+        match self {
+            Self::State(state) => Some(state),
+            _ => None,
+        }
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Meeting(what) => write!(f, "~ {what}"),
+            Self::Decision(decision) => decision.fmt(f),
+            Self::Breach(breach) => write!(f, "! {breach}"),
+            Self::State(state) => write!(f, "= {state}"),
+            Self::Heading(heading) => f.write_str(heading),
+            Self::Event(event) => event.fmt(f),
+        }
+    }
+}
+
+impl Step {
+    /// The lines under the heading: what came in the middle, decisions, breaches, then the checkpoint.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line> {
+        let meetings = self.meetings.iter().cloned().map(Line::Meeting);
+        let decisions = self.decisions.iter().cloned().map(Line::Decision);
+        let breaches = self.breaches.iter().cloned().map(Line::Breach);
+        let states = self.checkpoint.iter().cloned().map(Line::State);
+        meetings.chain(decisions).chain(breaches).chain(states).collect()
+    }
+}
+
+impl Events {
+    /// The line above them; it says where there are none, or why they are not compared.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        match self {
+            Self::NotCompared(why) => format!("events  not compared: {why}"),
+            Self::All(all) if all.is_empty() => "events  none".to_owned(),
+            Self::All(_) => "events".to_owned(),
+        }
+    }
+
+    /// The lines of the block, heading included.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line> {
+        let all = match self {
+            Self::NotCompared(_) => &[][..],
+            Self::All(all) => all.as_slice(),
+        };
+        std::iter::once(Line::Heading(self.heading())).chain(all.iter().cloned().map(Line::Event)).collect()
+    }
+}
