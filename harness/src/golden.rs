@@ -21,7 +21,7 @@ use name::Label;
 use crate::case;
 use crate::case::EXTENSIONS;
 use crate::controllers::Controllers;
-use crate::recording::Header;
+use crate::recording::{Header, SubjectKind};
 use crate::rules::Expectation;
 use crate::timeline::{Golden, Timeline, TimelineError, digest_of_case};
 use crate::verdict;
@@ -82,8 +82,7 @@ impl GoldenTimelines {
     /// What the subject of a recording is held to: upstream's controllers to what they did themselves, everybody else to the default,
     /// or to upstream of the version `like`.
     pub fn applicable_to(&self, header: &Header, like: Option<Minor>) -> Cow<'_, Self> {
-        let is_upstream = matches!(header.subject.name.split(':').next(), Some("upstream"));
-        let own = Minor::of(&header.subject.version).filter(|_| is_upstream);
+        let own = Minor::of(&header.subject.version).filter(|_| header.kind == SubjectKind::Upstream);
         match like.or(own).filter(|minor| !minor.is_default()) {
             Some(minor) => Cow::Owned(self.by(minor, &header.under_test)),
             None => Cow::Borrowed(self),
@@ -314,7 +313,9 @@ mod tests {
     /// The header of what this controller did on this server, brought by itself.
     fn header(name: &str, version: &str, server: &str) -> Header {
         let mut header = fixture::Film::new().end().header;
-        header.subject = Identity { name: name.to_owned(), version: version.to_owned() };
+        header.subject = Identity::new(name, "", version);
+        let is_upstream = name.split(':').next() == Some("upstream");
+        header.kind = if is_upstream { SubjectKind::Upstream } else { SubjectKind::Command };
         header.cluster.version = server.to_owned();
         header
     }

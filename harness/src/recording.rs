@@ -48,9 +48,9 @@ pub enum Entry {
     Met(Meeting),
     /// Something went wrong; whose fault it is, is said.
     Trouble(Trouble),
-    /// The step could not be made, and why: there is no such pod, no such revision. Whether the case asks for too much or the
-    /// subject left too little, only somebody who knows what was expected can say.
-    Impossible(String),
+    /// The step could not be made. Whether the case asks for too much or the subject left too little, only somebody who knows what was
+    /// expected can say.
+    Impossible(Impossible),
     /// The last line.
     End(End),
 }
@@ -77,20 +77,65 @@ pub struct Header {
     pub namespace: String,
     /// Who was judged: `upstream`, `ours`, `command:…`, and what it calls itself.
     pub subject: Identity,
+    /// Of which kind that is.
+    pub kind: SubjectKind,
     /// Where: `control-plane`, …, and the server's version.
     pub cluster: Identity,
+    /// Whether a kubelet ran the pods.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub real_pods: bool,
+    /// What the simulated cluster's chances were drawn from; `None` where time is real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// When, RFC 3339.
     pub started: String,
 }
 
-/// A name and a version, as in `kube-controller-manager v1.36.3`.
+/// What a controller or a cluster is called, and which program that is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
     /// What the user called it on the command line, e.g. `upstream`.
     pub name: String,
-    /// The program and version behind the name, e.g. `kube-controller-manager v1.36.3`.
+    /// The program behind the name: `kube-controller-manager`.
+    pub program: String,
+    /// The program's version, as it says it: `v1.36.3`; empty where it says none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
+}
+
+impl Identity {
+    /// One of these.
+    pub fn new(name: impl Display, program: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { name: name.to_string(), program: program.into(), version: version.into() }
+    }
+
+    /// The program and its version: `kube-controller-manager v1.36.3`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.program, self.version).trim().to_owned()
+    }
+}
+
+/// The name and the program behind it: `upstream (kube-controller-manager v1.36.3)`.
+impl Display for Identity {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.name, self.title())
+    }
+}
+
+/// Who is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SubjectKind {
+    /// This project's controller.
+    Ours,
+    /// Upstream's kube-controller-manager, of whichever version.
+    Upstream,
+    /// A program of the user's.
+    Command,
+    /// A controller that runs as pods of the cluster.
+    Deployment,
 }
 
 /// The beginning of a step.
@@ -107,6 +152,9 @@ pub struct StepMark {
     pub line: usize,
     /// Whether a user's operation is part of it (which may itself break a bound until the next settling).
     pub user: bool,
+    /// Whether it is several operations without settling between them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
     /// Which of the named pods are alive once this has settled, if the case says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
@@ -207,30 +255,33 @@ impl Display for Request {
 pub struct Meeting {
     /// In the words of the case: `rs1 5 -> 4 held: scale 4`, `write 3 of replicasets, after it: crash`.
     pub what: String,
+    /// What it means for the subject.
+    pub effect: Effect,
     /// Milliseconds since the recording began.
     pub at: u64,
 }
 
-/// How it ends where a case told of a write that the subject, at rest, has not made.
-pub const NEVER_CAME: &str = "never came";
+/// What something that came between the subject's requests means for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Effect {
+    /// It goes on, and has an answer to each of its requests.
+    Answered,
+    /// It was left without an answer, and can only say in its own words what became of its request.
+    Unanswered,
+    /// It was killed.
+    Killed,
+}
 
-impl Meeting {
-    /// The last word of what ends the subject.
-    pub const CRASH: &'static str = "crash";
-    /// How it ends where the server acted and its answer was lost.
-    pub const ANSWER_LOST: &'static str = "answer lost";
-    /// How it ends where a connection was cut.
-    pub const CONNECTION_CUT: &'static str = "connection cut";
-
-    /// Whether the subject was killed.
-    pub fn is_crash(&self) -> bool {
-        self.what.rsplit_once(": ").is_some_and(|(_, action)| action == Self::CRASH)
-    }
-
-    /// Whether the subject was left without an answer, and can only say in its own words what became of its request.
-    pub fn leaves_no_answer(&self) -> bool {
-        [Self::ANSWER_LOST, Self::CONNECTION_CUT].iter().any(|end| self.what.ends_with(end))
-    }
+/// Why a step could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Impossible {
+    /// What is missing, as a lower-case fragment: there is no such pod, no such revision.
+    pub why: String,
+    /// Whether the case names a request that the subject, once settled, had not made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_came: bool,
 }
 
 /// How the wait after a step ended.
@@ -265,6 +316,21 @@ pub struct Trouble {
     pub blame: Blame,
     /// What happened, as a lower-case fragment.
     pub why: String,
+    /// Whether it is that the subject's process ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+}
+
+impl Trouble {
+    /// Trouble that is this one's fault.
+    pub fn new(blame: Blame, why: impl Into<String>) -> Self {
+        Self { blame, why: why.into(), ended: false }
+    }
+
+    /// The subject has ended; how.
+    pub fn ended(why: impl Into<String>) -> Self {
+        Self { blame: Blame::Subject, why: why.into(), ended: true }
+    }
 }
 
 /// The last line.

@@ -75,7 +75,7 @@ pub(crate) fn redact(recording: &mut Recording) {
             Entry::Met(meeting) => tidy(&mut meeting.what),
             Entry::Trouble(trouble) => tidy(&mut trouble.why),
             Entry::Settled(settling) => settling.unsettled.iter_mut().for_each(|trouble| tidy(&mut trouble.why)),
-            Entry::Impossible(why) => tidy(why),
+            Entry::Impossible(impossible) => tidy(&mut impossible.why),
             Entry::Header(_) | Entry::Named(_) | Entry::Request(_) | Entry::End(_) => {}
         }
     }

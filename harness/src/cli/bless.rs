@@ -122,8 +122,8 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
     let header = &recordings[0].header;
     let provenance = Provenance {
         name: "upstream".into(),
-        controller: header.subject.version.clone(),
-        server: header.cluster.version.clone(),
+        controller: header.subject.title(),
+        server: header.cluster.title(),
         recordings: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
         seen: None,
         boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
@@ -149,7 +149,7 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
     };
     let timeline = timeline.with_provenance(provenance);
     if golden.instead_of(header).is_some_and(|already| golden::is_said(&already, &timeline.clone().into())) {
-        return needless(name, &path, &header.subject.version, check);
+        return needless(name, &path, &header.subject.title(), check);
     }
     let before = before.map(Golden::first);
     if before == Some(&timeline) {

@@ -75,7 +75,7 @@ async fn up(site: &SiteArguments, program: &str) -> Result<(), EnvironmentError>
     say!("export KUBECONFIG={}", quoted(&cluster.admin_kubeconfig_path().display().to_string()));
     let is = if already { "was up already" } else { "is up" };
     let (run, down) = (site.words(SiteName::Sim), site.words(SiteName::ControlPlane));
-    note!("{} {is}; `{program} run{run}` uses it; `{program} cluster down{down}` ends it", cluster.identity.version);
+    note!("{} {is}; `{program} run{run}` uses it; `{program} cluster down{down}` ends it", cluster.identity.title());
     Ok(())
 }
 

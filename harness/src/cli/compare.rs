@@ -146,7 +146,7 @@ async fn tell(
         }
         let differ = second.verdict != Verdict::Conformant;
         if arguments.timelines || cases.len() == 1 || differ {
-            let title = |side: &Side, judgement: &Judgement| format!("{} ({})", side.title, judgement.subject.version);
+            let title = |side: &Side, judgement: &Judgement| format!("{} ({})", side.title, judgement.subject.title());
             let (a, b) = (title(left, &first), title(right, &second));
             say!("{}\n", case.name);
             let a = report::Side { title: &a, timeline: &first.timeline };

@@ -320,7 +320,7 @@ fn beside(judgement: &Judgement, blessed: &Timeline) {
         Blessing::Golden(Some(from)) => format!("upstream, as blessed ({})", from.controller),
         _ => "upstream, as blessed".to_owned(),
     };
-    let subject = format!("{} ({})", judgement.subject.name, judgement.subject.version);
+    let subject = judgement.subject.to_string();
     let left = report::Side { title: &upstream, timeline: blessed };
     let right = report::Side { title: &subject, timeline: &judgement.timeline };
     say!("{}\n\n{}\n", judgement.case, report::side_by_side(left, right, width(), colour()));

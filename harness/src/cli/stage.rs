@@ -178,9 +178,8 @@ impl Place {
         }
         let standing =
             Standing::of_user(site).map_err(EnvironmentError::from)?.running().await.map_err(EnvironmentError::from)?;
-        let suits = |cluster: &Cluster| {
-            cluster.identity.version.ends_with(&format!(" {}", self.site.k8s_version)) && cluster.without == *under_test
-        };
+        let suits =
+            |cluster: &Cluster| cluster.identity.version == self.site.k8s_version && cluster.without == *under_test;
         match standing.filter(suits) {
             Some(cluster) => watch(cluster, "attached to a running control plane", clock::instant()).await,
             None => self.boot(under_test).await,
@@ -272,7 +271,7 @@ impl Place {
         let in_cluster = self.in_cluster && matches!(spec, Spec::Command(_));
         let options = SessionOptions { budget: self.budget, pods, restart, in_cluster, ..SessionOptions::default() };
         let session = Session::take(environment, spec, &options).await?;
-        let version = &session.identity().version;
+        let version = session.identity().title();
         note!(
             "{spec}: {version}, brings {}, the test environment proved and the subject started in {:.1} s",
             environment.under_test(),
@@ -331,7 +330,7 @@ async fn on_each<T>(
 
 async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Environment, CliError> {
     let environment = Environment::open(cluster).await?;
-    let (name, version) = (&environment.identity().name, &environment.identity().version);
+    let (name, version) = (&environment.identity().name, environment.identity().title());
     note!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
     Ok(environment)
 }

@@ -68,6 +68,9 @@ pub use error::ClusterError;
 pub use exclusive::Guard;
 pub(crate) use installation::installation;
 pub(crate) use ours::{INSTALLATION, MANAGER, OURS, delete_namespace, named_ours, namespace_labels, ours};
+/// The program behind every cluster that is not simulated.
+pub(crate) const APISERVER: &str = "kube-apiserver";
+
 pub use plan::{DEFAULT_VERSION, Plan, Site, SiteName, is_version, minor};
 pub use processes::{Binaries, available, binaries, controller_manager, found};
 pub use running::Cluster;

@@ -70,7 +70,7 @@ impl Cluster {
             subject_token: nothing(),
         };
         Self {
-            identity: Identity { name: SiteName::Sim.to_string(), version: format!("simulated {DEFAULT_VERSION}") },
+            identity: Identity::new(SiteName::Sim, "simulated", DEFAULT_VERSION),
             access,
             dir: PathBuf::new(),
             programs: BTreeMap::new(),

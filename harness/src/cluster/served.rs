@@ -160,9 +160,8 @@ fn check(plan: &Plan) -> Result<(), ClusterError> {
 }
 
 fn cluster(access: Access, dir: &Path, without: &Controllers) -> Cluster {
-    let version = format!("simulated {DEFAULT_VERSION}");
     Cluster {
-        identity: Identity { name: SiteName::Sim.to_string(), version },
+        identity: Identity::new(SiteName::Sim, "simulated", DEFAULT_VERSION),
         access,
         dir: dir.to_owned(),
         programs: BTreeMap::new(),

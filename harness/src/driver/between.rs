@@ -1,14 +1,14 @@
 //! What comes between a subject and its server, in the words of its case. Pure.
 
 use crate::case::model::{Fault, FaultAction, FaultPoint};
-use crate::recording::Meeting;
+use crate::recording::Effect;
 
 /// `write 3 of replicasets, after it: crash`.
 pub fn fault(fault: &Fault) -> String {
     let action = match fault.action {
-        FaultAction::Crash => Meeting::CRASH.to_owned(),
-        FaultAction::Drop => Meeting::ANSWER_LOST.to_owned(),
-        FaultAction::Cut => Meeting::CONNECTION_CUT.to_owned(),
+        FaultAction::Crash => "crash".to_owned(),
+        FaultAction::Drop => "answer lost".to_owned(),
+        FaultAction::Cut => "connection cut".to_owned(),
         FaultAction::Refuse(code) => format!("refused with {code}"),
         FaultAction::Delay(time) => format!("late by {}", humantime::format_duration(time)),
         FaultAction::Lag(time) => format!("lags by {}", humantime::format_duration(time)),
@@ -22,6 +22,20 @@ pub fn fault(fault: &Fault) -> String {
         FaultPoint::Watch { .. } => "",
     };
     format!("{}{side}: {action}", point(&fault.point))
+}
+
+/// What it means for the subject.
+pub const fn effect(action: FaultAction) -> Effect {
+    match action {
+        FaultAction::Crash => Effect::Killed,
+        FaultAction::Drop | FaultAction::Cut => Effect::Unanswered,
+        FaultAction::Refuse(_)
+        | FaultAction::Delay(_)
+        | FaultAction::Lag(_)
+        | FaultAction::Repeat
+        | FaultAction::Expire
+        | FaultAction::Old(_) => Effect::Answered,
+    }
 }
 
 /// `write 3 of replicasets`.

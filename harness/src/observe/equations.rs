@@ -42,7 +42,7 @@ pub fn unmet(namespace: &Namespace<'_>) -> Option<Trouble> {
         (whose(Controller::Deployment), deployments(namespace)),
     ];
     let mut found: Vec<Trouble> =
-        found.into_iter().filter_map(|(blame, why)| Some(Trouble { blame, why: why? })).collect();
+        found.into_iter().filter_map(|(blame, why)| Some(Trouble::new(blame, why?))).collect();
     found.sort_by_key(|trouble| trouble.blame == Blame::Subject);
     found.into_iter().next()
 }

@@ -184,7 +184,7 @@ impl Probe {
         };
         let (controller, what) = sight.stopped_at();
         let why = format!("deployment/probe, in a namespace of its own, {what}");
-        Trouble { blame: self.whose(controller), why }
+        Trouble::new(self.whose(controller), why)
     }
 
     /// Whether the test environment's controllers alone answers; for telling whose fault a silence is.
@@ -210,7 +210,7 @@ impl Probe {
         budget: Duration,
         exited: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), Trouble> {
-        let environment = |why: String| Trouble { blame: Blame::Environment, why };
+        let environment = |why: String| Trouble::new(Blame::Environment, why);
         let missing = self.missing_event(&format!("event-{number}"), budget, exited).await;
         let Some(Missing { controller, what, silent }) = missing.map_err(|error| environment(error.to_string()))?
         else {
@@ -224,7 +224,7 @@ impl Probe {
             false => format!("published no Event {what} within {budget:?}"),
         };
         Err(match self.whose(controller) {
-            Blame::Subject => Trouble { blame: Blame::Subject, why },
+            Blame::Subject => Trouble::new(Blame::Subject, why),
             Blame::Environment => environment(format!("the test environment's {} {why}", controller.title())),
         })
     }

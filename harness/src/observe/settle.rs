@@ -176,11 +176,11 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: Option<Tr
         ));
     }
     match stuck {
-        Some(Trouble { blame: Blame::Subject, why }) => {
+        Some(Trouble { blame: Blame::Subject, why, .. }) => {
             let how = if writes == 0 { "did nothing" } else { "settled in the wrong state" };
             subject(format!("{how}: {why} (after {budget:?})"))
         }
-        Some(Trouble { blame: Blame::Environment, why }) => environment(&format!("{why} (after {budget:?})")),
+        Some(Trouble { blame: Blame::Environment, why, .. }) => environment(&format!("{why} (after {budget:?})")),
         None => environment("no round in silence within the budget, and nobody wrote in the end; raise --budget"),
     }
 }
@@ -189,7 +189,7 @@ pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     if let Some(why) = world.gap() {
         return Some(environment(&why));
     }
-    (scene.exited)().map(subject)
+    (scene.exited)().map(Trouble::ended)
 }
 
 /// What is not right, of what can be expected to be.
@@ -235,11 +235,11 @@ fn look<T>(world: &World, scene: &Scene<'_>, question: fn(&Namespace<'_>) -> T) 
 }
 
 fn environment(why: &str) -> Trouble {
-    Trouble { blame: Blame::Environment, why: why.to_owned() }
+    Trouble::new(Blame::Environment, why)
 }
 
 fn subject(why: String) -> Trouble {
-    Trouble { blame: Blame::Subject, why }
+    Trouble::new(Blame::Subject, why)
 }
 
 #[cfg(test)]

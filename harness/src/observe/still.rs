@@ -38,14 +38,12 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         }
         let budget = scene.budget;
         let unsettled = match stuck {
-            _ if !still => {
-                Trouble { blame: Blame::Subject, why: format!("never became quiet: still at it after {budget:?}") }
-            }
-            Some(Trouble { blame, why }) => {
+            _ if !still => Trouble::new(Blame::Subject, format!("never became quiet: still at it after {budget:?}")),
+            Some(Trouble { blame, why, .. }) => {
                 let how = if (scene.writes)() == 0 { "did nothing" } else { "settled in the wrong state" };
-                Trouble { blame, why: format!("{how}: {why} (after {budget:?})") }
+                Trouble::new(blame, format!("{how}: {why} (after {budget:?})"))
             }
-            None => Trouble { blame: Blame::Subject, why: format!("a request had no answer after {budget:?}") },
+            None => Trouble::new(Blame::Subject, format!("a request had no answer after {budget:?}")),
         };
         return Rest { unsettled: Some(unsettled), rounds };
     }
@@ -62,7 +60,7 @@ pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         }
         if since.elapsed() >= scene.budget {
             let why = format!("no rest in the middle of a step after {:?}", scene.budget);
-            return Some(Trouble { blame: Blame::Environment, why });
+            return Some(Trouble::new(Blame::Environment, why));
         }
     }
 }

@@ -1,12 +1,10 @@
 //! What a subject was at when it went wrong: its requests by verb and status code, what the server refused and why, and what it
 //! printed last. A subject that does the wrong thing is seldom silent about it, and the answers that it got say the rest.
 
-use super::failure::sentence;
 use crate::outcome::Outcome;
 use crate::recording::Diagnosis;
-use crate::subject::ENDED;
 use crate::timeline::Metrics;
-use crate::verdict::Judgement;
+use crate::verdict::{Judgement, What};
 
 /// The lines, indented; none where there is nothing to tell.
 pub(super) fn conduct(judgement: &Judgement) -> Vec<String> {
@@ -26,7 +24,9 @@ pub(super) fn conduct(judgement: &Judgement) -> Vec<String> {
         out.push(format!("    {} {}{name}{times}{message}", refusal.status, refusal.what));
     }
     // How it ended is told with the last lines.
-    let ended = judgement.decisive().is_some_and(|finding| sentence(&finding.what).starts_with(ENDED));
+    let ended = judgement.decisive().is_some_and(
+        |finding| matches!(&finding.what, What::Unsettled(trouble) | What::Trouble(trouble) if trouble.ended),
+    );
     match diagnosis.and_then(|diagnosis| diagnosis.output.as_deref()) {
         None => {}
         Some(_) if ended => {}

@@ -8,9 +8,8 @@ use super::staircase::staircase;
 use crate::course::Course;
 use crate::outcome::{Outcome, Verdict};
 use crate::plain;
-use crate::recording::Blame;
+use crate::recording::{Blame, Trouble};
 use crate::rules::Broken;
-use crate::subject::ENDED;
 use crate::timeline::{Line, State};
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
@@ -81,13 +80,15 @@ pub(super) fn brief(finding: &Finding) -> String {
 pub(super) fn sentence(what: &What) -> String {
     match what {
         What::Divergence(difference) => in_short(difference),
-        What::Unsettled(Blame::Environment, why) => format!("it cannot be said whether the namespace settled: {why}"),
-        What::Unsettled(Blame::Subject, why) | What::Trouble(Blame::Subject, why) if why.starts_with(ENDED) => {
-            why.clone()
-        }
-        What::Unsettled(Blame::Subject, why) => format!("the subject never came to rest: {why}"),
-        What::Trouble(Blame::Subject, why) => format!("the subject left this step impossible: {why}"),
-        What::Trouble(Blame::Environment, why) => format!("the test environment failed: {why}"),
+        What::Unsettled(trouble) | What::Trouble(trouble) if trouble.ended => trouble.why.clone(),
+        What::Unsettled(Trouble { blame, why, .. }) => match blame {
+            Blame::Environment => format!("it cannot be said whether the namespace settled: {why}"),
+            Blame::Subject => format!("the subject never came to rest: {why}"),
+        },
+        What::Trouble(Trouble { blame, why, .. }) => match blame {
+            Blame::Environment => format!("the test environment failed: {why}"),
+            Blame::Subject => format!("the subject left this step impossible: {why}"),
+        },
         What::Breach(breach) => format!("invariant `{}` broken: {}", breach.invariant, breach.detail),
         What::Unexpected(what) => what.clone(),
         What::Rule(broken) => broken.to_string(),
@@ -105,9 +106,15 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
         _ => judgement.verdict.name().to_uppercase(),
     };
     let word = paint.outcome(judgement.outcome(), &word);
-    let (subject, cluster) = (&judgement.subject, &judgement.cluster);
-    let who = format!("{} ({}) on {} ({})", subject.name, subject.version, cluster.name, cluster.version);
+    let who = format!("{} on {}", judgement.subject, cluster(judgement));
     format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
+}
+
+/// Where it ran: `control-plane (kube-apiserver v1.36.3)`, `kind (kube-apiserver v1.36.3, real pods)`.
+pub(super) fn cluster(judgement: &Judgement) -> String {
+    let cluster = &judgement.cluster;
+    let pods = if judgement.real_pods { ", real pods" } else { "" };
+    format!("{} ({}{pods})", cluster.name, cluster.title())
 }
 
 /// Where: the step, and the line of the case file with its text.
@@ -207,12 +214,12 @@ fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
 fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
     let expected = match &judgement.blessing {
         Blessing::Golden(Some(from)) => format!("{} on {}", from.controller, from.server),
-        Blessing::Live(other) => format!("{} ({})", other.name, other.version),
+        Blessing::Live(other) => other.to_string(),
         Blessing::Golden(None) | Blessing::Unblessed | Blessing::Rules | Blessing::Changed(_) => {
             "the golden timeline".to_owned()
         }
     };
-    let actual = format!("{} ({})", judgement.subject.name, judgement.subject.version);
+    let actual = judgement.subject.to_string();
     let expected = match (outcome(judgement), judgement.nearest) {
         (Some(which), Some(Nearest { of, .. })) => {
             format!("{expected}\n    none of its {of} outcomes fits; this is the nearest: {which}")

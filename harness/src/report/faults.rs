@@ -185,7 +185,7 @@ mod tests {
         let file = Some("out/a.yaml".to_owned());
         FaultsOfCase {
             case: "rolling/rollover".to_owned(),
-            subject: Identity { name: "ours".to_owned(), version: "1".to_owned() },
+            subject: Identity::new("ours", "rollout-controller", "1"),
             again: ["cargo lockstep faults".to_owned(), " --subject ours".to_owned()],
             writes: 12,
             points: 99,

@@ -4,7 +4,7 @@ use serde_json::{Value, json as object};
 
 use super::failure::sentence;
 use crate::plain;
-use crate::recording::Blame;
+use crate::recording::{Blame, Identity};
 use crate::timeline::{Line, Refusal};
 use crate::verdict::{Blessing, Finding, Judgement, Place, What};
 
@@ -15,8 +15,9 @@ pub fn json(judgement: &Judgement) -> String {
     let value = object!({
         "case": judgement.case,
         "path": judgement.path,
-        "subject": judgement.subject,
-        "cluster": judgement.cluster,
+        "subject": identity(&judgement.subject),
+        "cluster": identity(&judgement.cluster),
+        "realPods": judgement.real_pods,
         "verdict": judgement.outcome().name(),
         "outcome": judgement.outcome().name(),
         "exitCode": judgement.outcome().code(),
@@ -39,6 +40,11 @@ pub fn json(judgement: &Judgement) -> String {
     plain::json(&value.to_string()).into_owned()
 }
 
+/// `version` names the program as well, for readers of older reports.
+fn identity(identity: &Identity) -> Value {
+    object!({"name": identity.name, "program": identity.program, "version": identity.title()})
+}
+
 fn expectation(blessing: &Blessing) -> Value {
     match blessing {
         Blessing::Golden(None) => object!({"kind": "blessed"}),
@@ -50,7 +56,7 @@ fn expectation(blessing: &Blessing) -> Value {
             "boots": from.boots,
             "seen": from.seen,
         }),
-        Blessing::Live(other) => object!({"kind": "live", "subject": other}),
+        Blessing::Live(other) => object!({"kind": "live", "subject": identity(other)}),
         Blessing::Unblessed => object!({"kind": "unblessed"}),
         Blessing::Rules => object!({"kind": "rules"}),
         Blessing::Changed(None) => object!({"kind": "changed"}),

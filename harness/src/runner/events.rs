@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::play::Play;
 use crate::clock;
-use crate::recording::{Blame, Trouble};
+use crate::recording::Trouble;
 
 /// How long to wait for events in virtual time.
 const EVENTS: Duration = Duration::from_secs(30);
@@ -20,11 +20,8 @@ impl Play<'_> {
             return session.exited().is_none();
         };
         let missing = probe.await_event(number, session.budget, &|| session.exited().is_some()).await;
-        let Err(Trouble { blame, why }) = missing else { return true };
-        match session.exited() {
-            Some(ended) => self.trouble(Blame::Subject, ended),
-            None => self.trouble(blame, why),
-        }
+        let Err(trouble) = missing else { return true };
+        self.record(session.exited().map_or(trouble, Trouble::ended));
         false
     }
 }

@@ -22,7 +22,7 @@ use crate::observe::catch_up::catch_up;
 use crate::observe::settle::{Half, arrive};
 use crate::observe::still;
 use crate::pointer::At;
-use crate::recording::{Blame, Entry, Meeting, NEVER_CAME};
+use crate::recording::{Blame, Effect, Entry, Impossible, Meeting};
 
 /// What a step has laid.
 #[derive(Debug)]
@@ -66,10 +66,12 @@ impl<'a> Play<'a> {
     pub(super) fn clear(&mut self) -> Result<(), Stopped> {
         let why = match self.interception.take() {
             Some(Interception::Decision { decided, .. }) => {
-                format!("the subject came to rest and never asked for `{}`", decided.text)
+                let why = format!("the subject came to rest and never asked for `{}`", decided.text);
+                Impossible { why, never_came: false }
             }
             Some(Interception::Write { fault, .. }) => {
-                format!("the subject came to rest, and its {} {NEVER_CAME}", between::point(&fault.point))
+                let why = format!("the subject came to rest, and its {} never came", between::point(&fault.point));
+                Impossible { why, never_came: true }
             }
             Some(Interception::Held { .. } | Interception::Watch { .. }) | None => return Ok(()),
         };
@@ -137,7 +139,7 @@ impl<'a> Play<'a> {
             }
             Some(Interception::Write { fault, .. }) => {
                 let fault = *fault;
-                self.note(between::fault(fault));
+                self.note_effect(between::fault(fault), between::effect(fault.action));
                 if fault.action == FaultAction::Crash {
                     self.session.kill().await;
                     met.cut();
@@ -204,9 +206,13 @@ impl<'a> Play<'a> {
     }
 
     fn note(&mut self, what: String) {
+        self.note_effect(what, Effect::Answered);
+    }
+
+    fn note_effect(&mut self, what: String, effect: Effect) {
         self.gather();
         let at = self.now();
-        self.entries.push(Entry::Met(Meeting { what, at }));
+        self.entries.push(Entry::Met(Meeting { what, effect, at }));
     }
 
     /// Whether a request asks for what is meant, and would get it.

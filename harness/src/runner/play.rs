@@ -16,7 +16,7 @@ use crate::driver::{DriveError, Driver, PodOperation, Stillness, label, next_pod
 use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object, still};
-use crate::recording::{Blame, End, Entry, FORMAT, Header, Recording, Settling, StepMark, Trouble};
+use crate::recording::{Blame, End, Entry, FORMAT, Header, Impossible, Recording, Settling, StepMark, Trouble};
 
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
@@ -50,10 +50,6 @@ impl Session<'_> {
         let world = &self.environment.world;
         let began = world.elapsed();
         let stillness = self.stillness(case);
-        let mut cluster = self.environment.identity().clone();
-        if let Stillness::Real(_) = stillness {
-            cluster.version += ", real pods";
-        }
         let header = Header {
             format: FORMAT,
             case: case.name.clone(),
@@ -63,7 +59,10 @@ impl Session<'_> {
             under_test: self.environment.under_test().clone(),
             namespace: namespace.clone(),
             subject: self.identity().clone(),
-            cluster,
+            kind: self.spec.kind(),
+            cluster: self.environment.identity().clone(),
+            real_pods: matches!(stillness, Stillness::Real(_)),
+            seed: None,
             started: clock::rfc3339(),
         };
         let served = self.environment.cluster.served().cloned();
@@ -217,8 +216,8 @@ impl<'a> Play<'a> {
         // Whatever came since the last settling was not caused by this step.
         self.gather();
         let (line, label) = (step.line, label(self.case, operation));
-        let expect = step.expect.clone();
-        self.entries.push(Entry::Step(StepMark { index, part, label, line, user, expect, at: self.now() }));
+        let (expect, together) = (step.expect.clone(), matches!(operation, Operation::Together(_)));
+        self.entries.push(Entry::Step(StepMark { index, part, label, line, user, together, expect, at: self.now() }));
         self.driver.label(step.label.as_deref());
         let made = match (operation, pod_operation(operation)) {
             (Operation::Subject(life), _) => {
@@ -332,7 +331,7 @@ impl<'a> Play<'a> {
             (Err(DriveError::Server(error)), Some(text)) if error.to_string().contains(text) => Ok(()),
             (Err(DriveError::Impossible(why)), _) if self.session.exited().is_none() => {
                 self.gather();
-                self.entries.push(Entry::Impossible(why));
+                self.entries.push(Entry::Impossible(Impossible { why, never_came: false }));
                 Err(Stopped)
             }
             (Err(DriveError::Impossible(why)), _) => self.stop(Blame::Subject, why),
@@ -362,15 +361,19 @@ impl<'a> Play<'a> {
     pub(super) fn stop(&mut self, blame: Blame, why: String) -> Result<(), Stopped> {
         // A subject that has ended is the reason for whatever became impossible after it.
         match self.session.exited() {
-            Some(ended) => self.trouble(Blame::Subject, ended),
+            Some(ended) => self.record(Trouble::ended(ended)),
             None => self.trouble(blame, why),
         }
         Err(Stopped)
     }
 
     pub(super) fn trouble(&mut self, blame: Blame, why: String) {
+        self.record(Trouble::new(blame, why));
+    }
+
+    pub(super) fn record(&mut self, trouble: Trouble) {
         self.gather();
-        self.entries.push(Entry::Trouble(Trouble { blame, why }));
+        self.entries.push(Entry::Trouble(trouble));
     }
 
     pub(super) fn now(&self) -> u64 {

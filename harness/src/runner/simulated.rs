@@ -48,10 +48,10 @@ pub fn simulated(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Re
     if simulation.check {
         let (again, repeated) = played(case, spec, simulation)?;
         if let Some(why) = difference(&transcript, &repeated) {
-            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Environment, why }));
+            recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
         } else if again != recording {
             let why = "two plays of one seed had the same requests and not the same recording".to_owned();
-            recording.entries.push(Entry::Trouble(Trouble { blame: Blame::Environment, why }));
+            recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
         }
     }
     Ok(recording)
@@ -85,7 +85,8 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
         let options =
             SessionOptions { budget: simulation.budget, restart: case.restart.clone(), ..SessionOptions::default() };
         let session = Session::take(&environment, spec, &options).await?;
-        let recording = session.play(case).await;
+        let mut recording = session.play(case).await;
+        recording.header.seed = Some(simulation.seed);
         session.leave().await;
         Ok((recording, sim.map(|sim| sim.transcript()).unwrap_or_default()))
     }));

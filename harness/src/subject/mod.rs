@@ -26,12 +26,12 @@ use crate::cluster;
 use crate::cluster::kind;
 use crate::controllers::{Controller, Controllers};
 use crate::intercept::Interceptor;
-use crate::recording::Identity;
+use crate::recording::{Identity, SubjectKind};
 use crate::supervise::{Child, Supervisor};
 use home::Home;
 
 /// How it is said that a subject no longer runs.
-pub const ENDED: &str = "the subject ended";
+const ENDED: &str = "the subject ended";
 
 /// Which controller to judge, as written on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,8 +254,24 @@ impl Spec {
         Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed } })
     }
 
-    fn identity(&self, version: &str) -> Identity {
-        Identity { name: self.to_string(), version: version.to_owned() }
+    /// What kind of subject it is.
+    pub fn kind(&self) -> SubjectKind {
+        match self {
+            Self::Ours | Self::OursFixed | Self::OursProcess(_) => SubjectKind::Ours,
+            Self::Upstream(_) => SubjectKind::Upstream,
+            Self::Command(_) => SubjectKind::Command,
+            Self::Deployment(_) => SubjectKind::Deployment,
+        }
+    }
+
+    /// The subject, whose program says of itself what `--version` prints: `kube-controller-manager v1.36.3`. A last word that is no
+    /// version belongs to the program's name.
+    fn identity(&self, said: &str) -> Identity {
+        let is_version = |word: &str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+        match said.rsplit_once(' ').filter(|(_, word)| is_version(word)) {
+            Some((program, version)) => Identity::new(self, program, version),
+            None => Identity::new(self, said, ""),
+        }
     }
 }
 
@@ -269,7 +285,7 @@ pub fn half(client: kube::Client, under_test: &Controllers) -> Result<Option<Run
         return Ok(None);
     }
     let (task, version) = ours::run(client, &rest, false, &RestartOptions::default())?;
-    Ok(Some(Running { identity: Identity { name: "environment".to_owned(), version }, life: Life::Task(task) }))
+    Ok(Some(Running { identity: Identity::new("environment", version, ""), life: Life::Task(task) }))
 }
 
 impl Running {

@@ -44,6 +44,7 @@ pub(crate) struct Build<'a> {
 struct Draft {
     id: StepId,
     labels: Vec<String>,
+    together: bool,
     meetings: Vec<String>,
     made: Vec<Made>,
     pods: pods::Moves,
@@ -87,6 +88,7 @@ impl<'a> Build<'a> {
             _ => self.drafts.push(Draft {
                 id,
                 labels: vec![label],
+                together: mark.together,
                 meetings: Vec::new(),
                 made: Vec::new(),
                 pods: pods::Moves::default(),
@@ -180,7 +182,8 @@ impl Draft {
     fn finish(self, names: &Names) -> Step {
         let label = repeated(&self.labels);
         let decisions = order::canonical(self.made);
-        let mut decisions = if order::is_together(&label) { order::net(decisions) } else { decisions };
+        // Made without settling between them, only their net effect repeats.
+        let mut decisions = if self.together { order::net(decisions) } else { decisions };
         decisions.extend(self.pods.decisions(names, &self.uncertain));
         let Self { id, meetings, breaches, checkpoint, .. } = self;
         Step { id, label, joined: false, meetings, decisions, breaches, checkpoint }

@@ -16,7 +16,7 @@ use super::token::quote;
 use super::world::{DEPLOYMENT, EVENT, REPLICA_SET};
 use crate::controllers::Controller;
 use crate::pointer::At;
-use crate::recording::{Entry, Recording};
+use crate::recording::{Effect, Entry, Recording};
 
 /// From so many distinct Events in ten minutes on, client-go aggregates them.
 const TOO_MANY: usize = 10;
@@ -30,7 +30,12 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
     }
     let of_sets = recording.header.judged.has(Controller::ReplicaSet);
     // One for each pod: some are still on their way when it is killed.
-    if of_sets && recording.entries.iter().any(|entry| matches!(entry, Entry::Met(meeting) if meeting.is_crash())) {
+    if of_sets
+        && recording
+            .entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Met(meeting) if meeting.effect == Effect::Killed))
+    {
         return Events::NotCompared("a controller that is killed leaves some unwritten".to_owned());
     }
     let is_about = |event: &Value| {
@@ -46,8 +51,10 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
             last.insert(&version.name, &version.object);
         }
     }
-    let unanswered =
-        recording.entries.iter().any(|entry| matches!(entry, Entry::Met(meeting) if meeting.leaves_no_answer()));
+    let unanswered = recording
+        .entries
+        .iter()
+        .any(|entry| matches!(entry, Entry::Met(meeting) if meeting.effect == Effect::Unanswered));
     let (mut counts, mut messages): (BTreeMap<String, u64>, BTreeSet<String>) = Default::default();
     for event in last.values() {
         let (line, times) = if object::text(event, "/involvedObject/kind") == Some(DEPLOYMENT) {

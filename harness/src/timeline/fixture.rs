@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::recording::{
-    Blame, Change, End, Entry, FORMAT, Header, Identity, Meeting, Recording, Request, Settling, StepMark, Trouble,
-    Version, Writer,
+    Blame, Change, Effect, End, Entry, FORMAT, Header, Identity, Impossible, Meeting, Recording, Request, Settling,
+    StepMark, SubjectKind, Trouble, Version, Writer,
 };
 
 /// The case that is recorded.
@@ -18,7 +18,6 @@ pub(crate) struct Film {
 
 impl Film {
     pub(crate) fn new() -> Self {
-        let identity = |name: &str, version: &str| Identity { name: name.to_owned(), version: version.to_owned() };
         let header = Header {
             format: FORMAT,
             case: "rolling/x".to_owned(),
@@ -27,8 +26,11 @@ impl Film {
             judged: Default::default(),
             under_test: Default::default(),
             namespace: "x".to_owned(),
-            subject: identity("ours", "rollout-controller 0.1.0"),
-            cluster: identity("control-plane", "kube-apiserver v1.36.3"),
+            subject: Identity::new("ours", "rollout-controller", "0.1.0"),
+            kind: SubjectKind::Ours,
+            cluster: Identity::new("control-plane", "kube-apiserver", "v1.36.3"),
+            real_pods: false,
+            seed: None,
             started: "2026-11-21T01:44:51Z".to_owned(),
         };
         Self { recording: Recording { header, entries: Vec::new(), end: None }, rv: 100 }
@@ -57,6 +59,15 @@ impl Film {
         self.mark(index, 0, label, 4 + index as usize, true)
     }
 
+    /// A step of several operations of a user's, without settling between them.
+    pub(crate) fn together(mut self, index: u32, label: &str) -> Self {
+        self = self.user(index, label);
+        if let Some(Entry::Step(mark)) = self.recording.entries.last_mut() {
+            mark.together = true;
+        }
+        self
+    }
+
     /// A step of a node's.
     pub(crate) fn node(self, index: u32, part: u32, label: &str) -> Self {
         self.mark(index, part, label, 4 + index as usize, false)
@@ -80,7 +91,7 @@ impl Film {
         let set = |set: &&[&str]| set.iter().map(|name| (*name).to_owned()).collect();
         let expect = Some(crate::expect::Expect::any_of(sets.iter().map(set).collect()));
         let label = "scale".to_owned();
-        self.entry(Entry::Step(StepMark { index, part: 0, label, line: 5, user: true, expect, at: 0 }))
+        self.entry(Entry::Step(StepMark { index, part: 0, label, line: 5, user: true, together: false, expect, at: 0 }))
     }
 
     /// A version by somebody else that the subject asked for in this way.
@@ -95,7 +106,7 @@ impl Film {
 
     fn mark(self, index: u32, part: u32, label: &str, line: usize, user: bool) -> Self {
         let label = label.to_owned();
-        self.entry(Entry::Step(StepMark { index, part, label, line, user, expect: None, at: 0 }))
+        self.entry(Entry::Step(StepMark { index, part, label, line, user, together: false, expect: None, at: 0 }))
     }
 
     pub(crate) fn driver(self, object: &Value) -> Self {
@@ -142,16 +153,16 @@ impl Film {
     }
 
     pub(crate) fn unsettled(self, blame: Blame, why: &str) -> Self {
-        let unsettled = Some(Trouble { blame, why: why.to_owned() });
+        let unsettled = Some(Trouble::new(blame, why));
         self.entry(Entry::Settled(Settling { unsettled, rounds: 0, took: 10, at: 20 }))
     }
 
     pub(crate) fn trouble(self, blame: Blame, why: &str) -> Self {
-        self.entry(Entry::Trouble(Trouble { blame, why: why.to_owned() }))
+        self.entry(Entry::Trouble(Trouble::new(blame, why)))
     }
 
     pub(crate) fn met(self, what: &str) -> Self {
-        self.entry(Entry::Met(Meeting { what: what.to_owned(), at: 25 }))
+        self.entry(Entry::Met(Meeting { what: what.to_owned(), effect: Effect::Answered, at: 25 }))
     }
 
     /// A user's step that stands on this line.
@@ -160,7 +171,20 @@ impl Film {
     }
 
     pub(crate) fn impossible(self, why: &str) -> Self {
-        self.entry(Entry::Impossible(why.to_owned()))
+        self.entry(Entry::Impossible(Impossible { why: why.to_owned(), never_came: false }))
+    }
+
+    /// The case names a request that the subject never made.
+    pub(crate) fn never_came(self, why: &str) -> Self {
+        self.entry(Entry::Impossible(Impossible { why: why.to_owned(), never_came: true }))
+    }
+
+    /// The last of what came between the subject's requests had this effect.
+    pub(crate) fn with_effect(mut self, effect: Effect) -> Self {
+        if let Some(Entry::Met(meeting)) = self.recording.entries.last_mut() {
+            meeting.effect = effect;
+        }
+        self
     }
 
     pub(crate) fn request(self, verb: &str, resource: &str, status: u16) -> Self {

@@ -4,9 +4,6 @@
 
 use super::model::{Action, Decision, Field, Step};
 
-/// What the label of a step of several steps begins with.
-const TOGETHER: &str = "together";
-
 /// A decision and what orders it.
 #[derive(Debug, Clone)]
 pub(super) struct Made {
@@ -36,11 +33,6 @@ pub(super) fn canonical(mut made: Vec<Made>) -> Vec<Decision> {
 
 fn is_claim(action: Action) -> bool {
     matches!(action, Action::Adopted | Action::Released)
-}
-
-/// Whether the steps of this step were made without settling between them, so that only their net effect repeats.
-pub(super) fn is_together(label: &str) -> bool {
-    label == TOGETHER || label.strip_prefix(TOGETHER).is_some_and(|rest| rest.starts_with([' ', ':']))
 }
 
 /// One line an object: what all its decisions together come to. Objects in the order of their names' numbers, because

@@ -61,9 +61,9 @@ impl Evidence {
                     now.open = false;
                     evidence.add(&now, trouble.clone(), false);
                 }
-                Entry::Impossible(why) => {
+                Entry::Impossible(impossible) => {
                     now.open = false;
-                    evidence.impossible(&now, why, possible(now.step));
+                    evidence.impossible(&now, &impossible.why, possible(now.step));
                 }
                 Entry::Header(_)
                 | Entry::Named(_)
@@ -119,11 +119,11 @@ impl Evidence {
         } else {
             (Blame::Environment, format!("the step is impossible: {why}; {UNPROVED}"))
         };
-        self.add(now, Trouble { blame, why }, false);
+        self.add(now, Trouble::new(blame, why), false);
     }
 
     fn environment_broke(&mut self, now: &Now, why: &str) {
-        self.add(now, Trouble { blame: Blame::Environment, why: why.to_owned() }, false);
+        self.add(now, Trouble::new(Blame::Environment, why), false);
     }
 
     /// A step that was begun and whose settling is not recorded.

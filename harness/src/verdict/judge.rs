@@ -13,7 +13,7 @@ use super::evidence::{At, Evidence};
 use super::judgement::{Blessing, Finding, Judgement, Nearest, What};
 use crate::case::Case;
 use crate::outcome::Verdict;
-use crate::recording::{Blame, Recording};
+use crate::recording::{Blame, Recording, Trouble};
 use crate::rules::Expectation;
 use crate::timeline::{Golden, Metrics, StepId, Timeline, wrote};
 use crate::versions::is_overlay;
@@ -145,6 +145,7 @@ fn finish(case: &Arc<Case>, account: &Account<'_>, weighed: Weighed) -> Judgemen
         definition: Arc::clone(case),
         subject: header.subject.clone(),
         cluster: header.cluster.clone(),
+        real_pods: header.real_pods,
         verdict,
         blessing,
         nearest: None,
@@ -161,9 +162,9 @@ fn finish(case: &Arc<Case>, account: &Account<'_>, weighed: Weighed) -> Judgemen
 fn troubles(evidence: &Evidence) -> Vec<Finding> {
     let environment = evidence.environment().into_iter();
     let subject = evidence.troubles.iter().filter(|at| at.trouble.blame == Blame::Subject && evidence.covers(at.step));
-    let what = |at: &At| match (at.unsettled, at.trouble.blame, at.trouble.why.clone()) {
-        (true, blame, why) => What::Unsettled(blame, why),
-        (false, blame, why) => What::Trouble(blame, why),
+    let what = |at: &At| match at.unsettled {
+        true => What::Unsettled(at.trouble.clone()),
+        false => What::Trouble(at.trouble.clone()),
     };
     environment.chain(subject).map(|at| finding(at, what(at))).collect()
 }
@@ -249,5 +250,10 @@ fn idle() -> Finding {
 /// A subject that wrote nothing is never conformant, whatever became of the objects.
 fn did_nothing() -> Finding {
     let why = "the subject wrote nothing at all: whatever was done here, somebody else did it".to_owned();
-    Finding { place: Place::Events, label: String::new(), line: None, what: What::Trouble(Blame::Environment, why) }
+    Finding {
+        place: Place::Events,
+        label: String::new(),
+        line: None,
+        what: What::Trouble(Trouble::new(Blame::Environment, why)),
+    }
 }

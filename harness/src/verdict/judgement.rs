@@ -6,7 +6,7 @@ use super::compare::{Comparison, Difference, Place, Relabelled};
 use crate::case::Case;
 use crate::outcome::{Outcome, Verdict};
 use crate::plain::{line, tidy, tidy_lines};
-use crate::recording::{Blame, Diagnosis, Identity};
+use crate::recording::{Blame, Diagnosis, Identity, Trouble};
 use crate::rules::Broken;
 use crate::timeline::{Breach, Golden, Metrics, Provenance, Timeline};
 
@@ -23,6 +23,8 @@ pub struct Judgement {
     pub subject: Identity,
     /// Where.
     pub cluster: Identity,
+    /// Whether a kubelet ran the pods there.
+    pub real_pods: bool,
     /// The verdict.
     pub verdict: Verdict,
     /// What the subject was held against.
@@ -85,9 +87,9 @@ pub enum What {
     /// The subject did something else than was expected.
     Divergence(Difference),
     /// The namespace never came to rest; whose fault and why.
-    Unsettled(Blame, String),
+    Unsettled(Trouble),
     /// The step could not be made, or something broke; whose fault and why.
-    Trouble(Blame, String),
+    Trouble(Trouble),
     /// An invariant was broken.
     Breach(Breach),
     /// Other pods live on than the case says.
@@ -102,15 +104,17 @@ pub enum What {
 
 fn plain(identity: &mut Identity) {
     tidy(&mut identity.name);
+    tidy(&mut identity.program);
     tidy(&mut identity.version);
 }
 
 impl What {
     fn plain(&mut self) {
         match self {
-            Self::Unsettled(_, why) | Self::Trouble(_, why) | Self::Unexpected(why) | Self::OtherRun(why) => {
-                tidy_lines(why);
-            }
+            Self::Unsettled(Trouble { why, .. })
+            | Self::Trouble(Trouble { why, .. })
+            | Self::Unexpected(why)
+            | Self::OtherRun(why) => tidy_lines(why),
             Self::Rule(Broken { rule, frame, why, unfit: _, values }) => {
                 [&mut rule.text, frame, why].into_iter().for_each(tidy_lines);
                 for (name, value) in values {
@@ -136,7 +140,7 @@ impl What {
             // A rule that cannot be evaluated says nothing about the subject: the case is bad.
             Self::Rule(broken) if broken.unfit => Blame::Environment,
             Self::Divergence(_) | Self::Breach(_) | Self::Unexpected(_) | Self::Rule(_) => Blame::Subject,
-            Self::Unsettled(blame, _) | Self::Trouble(blame, _) => *blame,
+            Self::Unsettled(trouble) | Self::Trouble(trouble) => trouble.blame,
             Self::OtherRun(_) | Self::BothIdle => Blame::Environment,
         }
     }

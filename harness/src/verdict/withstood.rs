@@ -11,7 +11,7 @@ use super::judge::judge_live;
 use super::judgement::What;
 use crate::case::Case;
 use crate::controllers::Controller;
-use crate::recording::{Blame, Entry, NEVER_CAME, Recording};
+use crate::recording::{Blame, Entry, Recording};
 use crate::timeline::{Action, Timeline};
 
 /// So many ReplicaSets that should not be, or should, are named; of the rest their number.
@@ -34,7 +34,7 @@ pub enum Withstood {
 #[must_use]
 pub fn withstood(case: &Arc<Case>, reference: &Recording, faulted: &Recording) -> Withstood {
     // How often a status is written is not the same from run to run.
-    if faulted.entries.iter().any(|entry| matches!(entry, Entry::Impossible(why) if why.ends_with(NEVER_CAME))) {
+    if faulted.entries.iter().any(|entry| matches!(entry, Entry::Impossible(impossible) if impossible.never_came)) {
         return Withstood::NotReached;
     }
     let judgement = judge_live(case, faulted, reference);
@@ -43,10 +43,11 @@ pub fn withstood(case: &Arc<Case>, reference: &Recording, faulted: &Recording) -
     for finding in &judgement.findings {
         let place = finding.place;
         match &finding.what {
-            What::Unsettled(Blame::Environment, why) | What::Trouble(Blame::Environment, why) | What::OtherRun(why) => {
-                return Withstood::Unknown(format!("{place}: {why}"));
+            What::OtherRun(why) => return Withstood::Unknown(format!("{place}: {why}")),
+            What::Unsettled(trouble) | What::Trouble(trouble) if trouble.blame == Blame::Environment => {
+                return Withstood::Unknown(format!("{place}: {}", trouble.why));
             }
-            What::Unsettled(_, why) | What::Trouble(_, why) => failures.push(format!("{place}: {why}")),
+            What::Unsettled(trouble) | What::Trouble(trouble) => failures.push(format!("{place}: {}", trouble.why)),
             What::Breach(breach) => failures.push(format!("{place}: invariant broken: {breach}")),
             What::Unexpected(why) => failures.push(format!("{place}: {why}")),
             // A fault takes time: a rule that says by when is for a run without one.
@@ -189,10 +190,10 @@ mod tests {
     #[test]
     fn a_place_that_never_came_and_a_lab_that_broke_say_nothing() {
         let never =
-            film().driver(&web(5)).other(&set(5)).settled().impossible("write 9 of replicasets never came").aborted();
+            film().driver(&web(5)).other(&set(5)).settled().never_came("write 9 of replicasets never came").aborted();
         assert_eq!(withstood_of(&reference(), &never), Withstood::NotReached);
         let after_its_own =
-            film().driver(&web(5)).met("rs1 5 -> 4 held: scale 4").impossible("its write 9 of x never came").aborted();
+            film().driver(&web(5)).met("rs1 5 -> 4 held: scale 4").never_came("its write 9 of x never came").aborted();
         assert_eq!(withstood_of(&reference(), &after_its_own), Withstood::NotReached);
         let broke = film().driver(&web(5)).met("x").unsettled(Blame::Environment, "dead").aborted();
         assert!(matches!(withstood_of(&reference(), &broke), Withstood::Unknown(why) if why.contains("dead")));

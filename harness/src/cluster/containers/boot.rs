@@ -88,10 +88,7 @@ impl Starting<'_> {
         until_ready(client.clone(), self).await?;
         let version = client.apiserver_version().await.map_err(ClusterError::request("asking for the version"))?;
         Ok(Cluster {
-            identity: Identity {
-                name: SiteName::Containers.to_string(),
-                version: format!("kube-apiserver {}", version.git_version),
-            },
+            identity: Identity::new(SiteName::Containers, crate::cluster::APISERVER, version.git_version),
             access,
             dir: self.dir.to_owned(),
             programs: self.running.iter().map(|it| (it.name.clone(), ProcessId::of(it.log.pid))).collect(),

@@ -187,10 +187,7 @@ async fn attach(
     }
     let version = client.apiserver_version().await.map_err(ClusterError::request("asking for the version"))?;
     Ok(Cluster {
-        identity: Identity {
-            name: SiteName::Kind.to_string(),
-            version: format!("kube-apiserver {}", version.git_version),
-        },
+        identity: Identity::new(SiteName::Kind, crate::cluster::APISERVER, version.git_version),
         access: accounts::admit(&client, &kubeconfig).await?,
         dir: dir.to_owned(),
         programs: std::collections::BTreeMap::new(),

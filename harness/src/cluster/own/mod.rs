@@ -102,7 +102,7 @@ pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<B
     let stay = Stay { under_test: &plan.without, seen_off: stock == Stock::Off, unguarded: wish.unguarded };
     let tenancy = Tenancy::begin(&door.client, lease, &stay, &access).await?;
     let cluster = Cluster {
-        identity: Identity { name: SiteName::Kubeconfig.to_string(), version: format!("kube-apiserver {version}") },
+        identity: Identity::new(SiteName::Kubeconfig, crate::cluster::APISERVER, version),
         access: access(tenancy.subject_token().to_owned()),
         dir: door.dir,
         programs: std::collections::BTreeMap::new(),

@@ -81,10 +81,7 @@ impl<'a> Starting<'a> {
         self.start("kube-apiserver", programs::kube_apiserver(&self.layout))?;
         until_ready(access.admin_client().await?, self).await?;
         Ok(Cluster {
-            identity: Identity {
-                name: SiteName::ControlPlane.to_string(),
-                version: format!("kube-apiserver {}", self.binaries.version),
-            },
+            identity: Identity::new(SiteName::ControlPlane, crate::cluster::APISERVER, &self.binaries.version),
             access,
             dir: self.dir.to_owned(),
             programs: self.children.iter().map(|child| (child.name.clone(), ProcessId::of(child.pid))).collect(),

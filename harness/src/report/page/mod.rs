@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::again::Again;
 use super::conduct::conduct;
 use super::escape::escape;
-use super::failure::{brief, outcome, sentence};
+use super::failure::{brief, cluster, outcome, sentence};
 use crate::case::Case;
 use crate::course::Course;
 use crate::outcome::Outcome;
@@ -171,8 +171,7 @@ fn callout(out: &mut String, judgement: &Judgement) {
 /// Who, where, what it cost, and how to see it again.
 fn facts(out: &mut String, sheet: &Sheet<'_>) {
     let judgement = sheet.judgement;
-    let subject = format!("{} ({})", judgement.subject.name, judgement.subject.version);
-    let cluster = format!("{} ({})", judgement.cluster.name, judgement.cluster.version);
+    let (subject, cluster) = (judgement.subject.to_string(), cluster(judgement));
     let took = sheet.took.map(|took| format!("{:.2} s", took.as_secs_f64()));
     let rows = [
         ("subject", Some(subject)),
@@ -201,7 +200,7 @@ fn expected(judgement: &Judgement) -> String {
             format!("{} on {}, {} recordings{which}", from.controller, from.server, from.recordings)
         }
         Blessing::Golden(None) => "a golden timeline".to_owned(),
-        Blessing::Live(other) => format!("{} ({}), live", other.name, other.version),
+        Blessing::Live(other) => format!("{other}, live"),
         Blessing::Unblessed => "nothing but the invariants: no timeline is blessed".to_owned(),
         Blessing::Rules => "the case's own rules, as there is no upstream".to_owned(),
         Blessing::Changed(_) => "nothing but the invariants: the case has changed since it was blessed".to_owned(),
@@ -220,13 +219,7 @@ fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: &Case, wro
         frame.figure(out, "expected", &expected_by(sheet.judgement), course, timeline);
     }
     let subject = &sheet.judgement.subject;
-    frame.figure(
-        out,
-        "happened",
-        &format!("{} ({})", subject.name, subject.version),
-        &actual,
-        &sheet.judgement.timeline,
-    );
+    frame.figure(out, "happened", &subject.to_string(), &actual, &sheet.judgement.timeline);
     out.push_str("</div>\n");
     out.push_str(chart::LEGEND);
 }
@@ -234,7 +227,7 @@ fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: &Case, wro
 fn expected_by(judgement: &Judgement) -> String {
     match &judgement.blessing {
         Blessing::Golden(Some(from)) => format!("{} ({})", from.name, from.controller),
-        Blessing::Live(other) => format!("{} ({})", other.name, other.version),
+        Blessing::Live(other) => other.to_string(),
         _ => "blessed".to_owned(),
     }
 }

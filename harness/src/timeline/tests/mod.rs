@@ -190,7 +190,7 @@ fn history_clean_up_keeps_its_order() {
 #[test]
 fn steps_together_come_to_their_net_effect() {
     let film = Film::rolled_out(10)
-        .user(1, "together scale 12; set image=app:2")
+        .together(1, "together scale 12; set image=app:2")
         .other(&set("2", 0, 0))
         .other(&scaled(&set("1", 10, 10), 12))
         .other(&scaled(&set("2", 0, 0), 3))

@@ -219,8 +219,8 @@ fn first_trouble(recording: &Recording) -> String {
     let judgement = judge(recording, Some(&timeline(recording)));
     let finding = judgement.findings.first();
     let why = finding.map(|finding| match &finding.what {
-        super::What::Trouble(Blame::Environment, why) => {
-            format!("{} {}", finding.place, why.split(':').next().unwrap())
+        super::What::Trouble(trouble) if trouble.blame == Blame::Environment => {
+            format!("{} {}", finding.place, trouble.why.split(':').next().unwrap())
         }
         other => format!("{other:?}"),
     });
