@@ -8,6 +8,7 @@
 
 mod environment;
 mod events;
+mod header;
 mod kinds;
 mod ledger;
 mod middle;

@@ -16,7 +16,7 @@ use crate::driver::{DriveError, Driver, PodOperation, Stillness, label, next_pod
 use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object, still};
-use crate::recording::{Blame, End, Entry, FORMAT, Header, Impossible, Recording, Settling, StepMark, Trouble};
+use crate::recording::{Blame, End, Entry, Impossible, Recording, Settling, StepMark, Trouble};
 
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
@@ -50,21 +50,7 @@ impl Session<'_> {
         let world = &self.environment.world;
         let began = world.elapsed();
         let stillness = self.stillness(case);
-        let header = Header {
-            format: FORMAT,
-            case: case.name.clone(),
-            path: case.path.clone(),
-            source: case.source.clone(),
-            judged: case.controllers.clone(),
-            under_test: self.environment.under_test().clone(),
-            namespace: namespace.clone(),
-            subject: self.identity().clone(),
-            kind: self.spec.kind(),
-            cluster: self.environment.identity().clone(),
-            real_pods: matches!(stillness, Stillness::Real(_)),
-            seed: None,
-            started: clock::rfc3339(),
-        };
+        let header = self.header(case, &namespace, matches!(stillness, Stillness::Real(_)));
         let served = self.environment.cluster.served().cloned();
         let driver =
             Driver::new(world.clone(), self.environment.nodes.clone(), &namespace, stillness.clone()).on(served);
