@@ -72,6 +72,8 @@ fn lint_finds_all_that_is_wrong_and_its_code_says_how_bad_it_is() {
 
 #[test]
 fn schema_prints_what_is_committed() {
+    let (said, _) = lockstep(&["schema", "--reference"], &[]);
+    assert!(said.starts_with("# Case reference\n") && said.ends_with('\n'), "{said}");
     let (said, code) = lockstep(&["schema"], &[]);
     let committed = include_str!("../../cases/case.schema.json");
     assert!(said == committed && code == 0);

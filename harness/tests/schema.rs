@@ -1,5 +1,5 @@
 //! The JSON schema of a case: that `cases/case.schema.json` is what `lockstep schema` prints, that every case is valid by it, and that
-//! files which are wrong in themselves are not.
+//! files which are wrong in themselves are not. And that the reference page is what `lockstep schema --reference` prints.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -88,6 +88,13 @@ fn the_committed_file_is_fresh() {
     let fresh = format!("{:#}\n", case::schema());
     let text = std::fs::read_to_string(root().join("cases/case.schema.json")).unwrap_or_default();
     assert!(text == fresh, "the case format has changed: cargo lockstep schema > cases/case.schema.json");
+}
+
+#[test]
+fn the_reference_page_is_fresh() {
+    let text = std::fs::read_to_string(root().join("docs/case-reference.md")).unwrap_or_default();
+    let command = "cargo lockstep schema --reference > docs/case-reference.md";
+    assert!(text == case::reference(), "the case format has changed: {command}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::model::{Cascade, Case, Count, Operation, PatchKind, Pods, Step};
+use super::model::{Case, Change, Count, PatchKind, PodOperation, Pods, Step};
 use crate::controllers::Controller;
 use crate::pointer::At;
 
@@ -64,37 +64,24 @@ struct Pool {
 impl Pool {
     fn step(&mut self, step: &Step) {
         step.during.iter().flat_map(|during| &during.steps).for_each(|inner| self.step(inner));
-        match &step.operation {
-            Operation::Apply(manifest) => self.apply(manifest),
-            Operation::Patch { target, kind, patch } => match target.kind.as_str() {
+        step.operation.inner().iter().for_each(|inner| self.step(inner));
+        match step.operation.change() {
+            Change::Object(manifest) => self.apply(manifest),
+            Change::Patch(target, kind, patch) => match target.kind.as_str() {
                 "configmap" | "secret" => {}
-                "deployment" if *kind != PatchKind::Json => self.patch(&target.name, patch),
+                "deployment" if kind != PatchKind::Json => self.patch(&target.name, patch),
                 _ => self.unknown = true,
             },
-            Operation::Delete { cascade: Cascade::Orphan, .. } => self.unknown = true,
-            Operation::Set { deployment, .. } | Operation::Undo { deployment, .. } | Operation::Restart(deployment) => {
-                self.of("Deployment", deployment).templates += 1;
-            }
-            Operation::Scale { target, replicas } => {
+            Change::Orphans => self.unknown = true,
+            Change::Template(deployment) => self.of("Deployment", deployment).templates += 1,
+            Change::Scale(target, replicas) => {
                 let kind = if target.kind == "deployment" { "Deployment" } else { "ReplicaSet" };
                 // A Deployment's own ReplicaSet, which is scaled behind its back.
                 self.unknown |= !self.workloads.contains_key(&format!("{kind} {}", target.name));
                 let workload = self.of(kind, &target.name);
-                workload.replicas = workload.replicas.max((*replicas).into());
+                workload.replicas = workload.replicas.max(replicas.into());
             }
-            Operation::Together(steps) => steps.iter().for_each(|inner| self.step(inner)),
-            Operation::Delete { .. }
-            | Operation::Pause(_)
-            | Operation::Resume(_)
-            | Operation::Ready(_)
-            | Operation::Unready(_)
-            | Operation::Fail(_)
-            | Operation::Succeed(_)
-            | Operation::Terminate(_)
-            | Operation::Name(_)
-            | Operation::Advance(_)
-            | Operation::AdvanceTo { .. }
-            | Operation::Subject(_) => {}
+            Change::Paused(..) | Change::Nothing => {}
         }
     }
 
@@ -169,16 +156,12 @@ fn surge(manifest: &Value) -> Option<(i64, i64)> {
 
 fn too_many(step: &Step, pool: &Pool) -> Option<Impossible> {
     let within = step.during.iter().flat_map(|during| &during.steps);
-    let together = match &step.operation {
-        Operation::Together(steps) => steps.as_slice(),
-        _ => &[],
-    };
-    if let Some(found) = within.chain(together).find_map(|inner| too_many(inner, pool)) {
+    if let Some(found) = within.chain(step.operation.inner()).find_map(|inner| too_many(inner, pool)) {
         return Some(found);
     }
-    let (pods, becomes) = match &step.operation {
-        Operation::Ready(pods) => (pods, "ready"),
-        Operation::Unready(pods) => (pods, "unready"),
+    let (pods, becomes) = match step.operation.moves()? {
+        (PodOperation::Ready, pods) => (pods, "ready"),
+        (PodOperation::Unready, pods) => (pods, "unready"),
         _ => return None,
     };
     let Pods { count: Count::Exactly(wanted), .. } = pods else { return None };

@@ -3,9 +3,13 @@
 //! `during: {decision: "rs1 5 -> 4", do: [{scale: 4}]}`: the subject asks for that, its request waits, the world moves, the
 //! request goes on. `during: {held: replicasets, do: [{scale: 8}]}`: the subject acts on what it knew before the step.
 
-use super::model::{Decided, DecidedWhat, During, Moment, Operation, Step};
+use serde_json::{Value, json};
+
+use super::field::{Field, Type, names};
+use super::model::{Count, Decided, DecidedWhat, During, Moment, Operation, Step};
 use super::nearest::did_you_mean;
 use super::read::{self, Fields};
+use super::schema::{any_of, object, reference};
 use super::step::Reader;
 use super::tree::Node;
 
@@ -13,10 +17,37 @@ use super::tree::Node;
 pub(super) const WATCHED: [&str; 7] =
     ["deployments", "replicasets", "pods", "statefulsets", "daemonsets", "configmaps", "secrets"];
 
+const DECISION: Type = Type::Is(
+    |_| json!({"type": "string", "pattern": "^\\s*\\S+\\s+(created(\\s+[0-9]+)?|deleted|-?[0-9]+\\s+->\\s+-?[0-9]+|revision=[0-9]+)\\s*$"}),
+    "`rs1 5 -> 4`, `rs2 created 3`, `rs1 deleted` or `web revision=2`",
+);
+const STEPS: Type = Type::Is(|_| json!({"type": "array", "items": reference("innerStep")}), "a list of steps");
+const SOME_STEPS: Type = Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("innerStep")}), "");
+
+/// The fields.
+pub(super) static FIELDS: [Field; 3] = [
+    Field::new("decision", DECISION, "What the subject asks for. Its request waits while the steps are made."),
+    Field::new(
+        "held",
+        Type::Words(&WATCHED),
+        "Instead: a kind (plural). What becomes of it during the step is kept from the subject, which acts on what it knew before.",
+    ),
+    Field::new("do", STEPS, "The steps; with `held` there may be none."),
+];
+
+/// As JSON schema.
+pub(super) fn schema() -> Value {
+    let [decision, held, steps] = FIELDS;
+    any_of([
+        object(&[Field { required: true, ..decision }, Field { required: true, takes: SOME_STEPS, ..steps }], false),
+        object(&[Field { required: true, ..held }, steps], false),
+    ])
+}
+
 impl Reader<'_> {
     /// `during: {decision: …, do: […]}`, `during: {held: …, do: […]}`. `step` is what the step itself does.
     pub(super) fn during(&mut self, key: &Node, node: &Node, operation: &Operation) -> Option<During> {
-        let fields = Fields::of(node, "`during`", &["decision", "held", "do"], self.report)?;
+        let fields = Fields::of(node, "`during`", &names(&FIELDS), self.report)?;
         let moment = match (fields.get("decision"), fields.get("held")) {
             (Some(decision), None) => Moment::Decision(self.decided(decision)?),
             (None, Some(held)) => {
@@ -118,13 +149,5 @@ impl Reader<'_> {
 
 /// Whether a step is, or may be, more than one step.
 fn several(operation: &Operation) -> bool {
-    use super::model::Count;
-    match operation {
-        Operation::Ready(pods)
-        | Operation::Unready(pods)
-        | Operation::Fail(pods)
-        | Operation::Succeed(pods)
-        | Operation::Terminate(pods) => !pods.atomic && pods.count != Count::Exactly(1),
-        _ => false,
-    }
+    operation.moves().is_some_and(|(_, pods)| !pods.atomic && pods.count != Count::Exactly(1))
 }

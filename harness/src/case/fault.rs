@@ -1,13 +1,17 @@
-//! What goes wrong while the subject reacts to a step: `fault`, and `subject: stop|start`.
+//! What goes wrong while the subject reacts to a step: `fault`.
 //!
 //! `fault: {write: 3, of: replicasets, side: after, action: crash}`; `fault: {watch: replicasets, action: {lag: 1s}}`. Writes
 //! and events are counted from the beginning of the step, writes only where they succeed.
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::during::WATCHED;
-use super::model::{Fault, FaultAction, FaultPoint, Life, Operation};
+use super::field::{DURATION, Field, Type, names};
+use super::model::{Fault, FaultAction, FaultPoint};
 use super::read::{self, Fields};
+use super::schema::{any_of, object, told, words};
 use super::step::Reader;
 use super::tree::{Kind, Node};
 
@@ -21,10 +25,70 @@ const LATEST: Duration = Duration::from_secs(10);
 /// More writes than a step leads to.
 const MOST: i64 = 10_000;
 
+const NUMBER: Type = Type::Whole { least: 1, most: MOST };
+const REFUSE: Field = Field::required(
+    "refuse",
+    Type::Is(|_| json!({"enum": REFUSALS}), "409, 422, 429, 500 or 503"),
+    "The request is refused with this status.",
+);
+const DELAY: Field = Field::required("delay", DURATION, "The request comes so much later, ten seconds at most.");
+const LAG: Field = Field::required("lag", DURATION, "Every event comes so much later, ten seconds at most.");
+const OLD: Field = Field::required("old", NUMBER, "The watch ends, and the list that follows is so many events old.");
+const ACTION: Type = Type::Is(
+    |_| json!({}),
+    "at a write `crash`, `cut`, `drop` (the answer is lost), `{refuse: 409}` or `{delay: 1s}`; of a watch `repeat`, `expire`, `{old: 2}` or `{lag: 1s}`",
+);
+
+/// The fields.
+pub(super) static FIELDS: [Field; 6] = [
+    Field::new("write", NUMBER, "At the nth successful write of the step."),
+    Field::new("of", Type::Words(&WRITTEN), "What is written; always with `write`."),
+    Field::new(
+        "side",
+        Type::Words(&["before", "after"]),
+        "Whether the server has acted by then; before it, by default.",
+    ),
+    Field::new("watch", Type::Words(&WATCHED), "Instead of `write`: in the watch of this kind (plural)."),
+    Field::new("event", NUMBER, "At the nth event of the watch, the first by default; not with `lag`."),
+    Field::required("action", ACTION, "What goes wrong."),
+];
+
+/// As JSON schema.
+pub(super) fn schema() -> Value {
+    let [write, of, side, watch, event, action] = FIELDS;
+    let (write, of, watch) =
+        (Field { required: true, ..write }, Field { required: true, ..of }, Field { required: true, ..watch });
+    // What stands in a field here depends on the others, so only the mapping as a whole is told.
+    let at_write = |sides: &'static [&'static str], does: Value| {
+        let mut schema = object(&[write, of, Field { takes: Type::Words(sides), ..side }, action], false);
+        schema["properties"]["action"] = does;
+        schema
+    };
+    let in_watch = |fields: &[Field], does: Value| {
+        let mut schema = object(fields, false);
+        schema["properties"]["action"] = does;
+        schema
+    };
+    let one = |field: Field| object(&[field], false);
+    any_of([
+        told(
+            at_write(&["before", "after"], words(&["crash", "cut"])),
+            "At the nth successful write, on either side of the server's acting.",
+        ),
+        told(at_write(&["after"], words(&["drop"])), "The answer to the nth successful write is lost."),
+        told(at_write(&["before"], any_of([one(REFUSE), one(DELAY)])), "The nth write is refused, or late."),
+        told(
+            in_watch(&[watch, action, event], any_of([words(&["repeat", "expire"]), one(OLD)])),
+            "An event comes twice, or the watch forgets its place.",
+        ),
+        told(in_watch(&[watch, action], one(LAG)), "Every event is late."),
+    ])
+}
+
 impl Reader<'_> {
     /// The fault of a step.
     pub(super) fn fault(&mut self, key: &Node, node: &Node) -> Option<Fault> {
-        let fields = Fields::of(node, "`fault`", &["write", "of", "side", "watch", "event", "action"], self.report)?;
+        let fields = Fields::of(node, "`fault`", &names(&FIELDS), self.report)?;
         let action = fields.get("action").or_else(|| {
             if fields.lacks("action") {
                 self.report.add(key, "`fault` without `action`", "what goes wrong?");
@@ -120,7 +184,7 @@ impl Reader<'_> {
             let words = [("crash", FaultAction::Crash), ("drop", FaultAction::Drop), ("cut", FaultAction::Cut)];
             return read::word(node, "the action", &words, self.report);
         };
-        let fields = Fields::of(node, "the action", &["refuse", "delay"], self.report)?;
+        let fields = Fields::of(node, "the action", &names(&[REFUSE, DELAY]), self.report)?;
         if let Some(code) = fields.get("refuse") {
             let number = read::integer(code, "a refusal", 400..=599, self.report)?;
             if !REFUSALS.contains(&number) {
@@ -141,7 +205,7 @@ impl Reader<'_> {
             let words = [("repeat", FaultAction::Repeat), ("expire", FaultAction::Expire)];
             return read::word(node, "the action", &words, self.report);
         };
-        let fields = Fields::of(node, "the action", &["lag", "old"], self.report)?;
+        let fields = Fields::of(node, "the action", &names(&[LAG, OLD]), self.report)?;
         if let Some(old) = fields.get("old") {
             let events = read::integer(old, "a number of events", 1..=MOST, self.report)?;
             return u32::try_from(events).ok().map(FaultAction::Old);
@@ -158,24 +222,5 @@ impl Reader<'_> {
             return None;
         }
         Some(time)
-    }
-
-    /// `subject: stop`, `subject: start`: one after the other.
-    pub(super) fn subject(&mut self, key: &Node, node: &Node) -> Option<Operation> {
-        let words = [("stop", Life::Stop), ("start", Life::Start)];
-        let life = read::word(node, "what becomes of the subject", &words, self.report)?;
-        match (life, self.stopped.is_some()) {
-            (Life::Stop, true) => {
-                self.report.add(key, "the subject is stopped already", "start it first");
-                return None;
-            }
-            (Life::Start, false) => {
-                self.report.add(key, "the subject runs already", "only one that was stopped is started");
-                return None;
-            }
-            (Life::Stop, false) => self.stopped = Some(key.span.clone()),
-            (Life::Start, true) => self.stopped = None,
-        }
-        Some(Operation::Subject(life))
     }
 }

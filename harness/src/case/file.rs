@@ -1,11 +1,15 @@
 //! A case file as a whole.
 
+use serde_json::json;
+
 use super::counts;
+use super::field::{Field, TEXT, Type, names};
 use super::finding::{CaseError, Report};
 use super::model::{Bindings, Case, PodKind, Terminations};
 use super::read::{self, Fields};
 use super::restart;
 use super::ruled;
+use super::schema::{reference, words};
 use super::scope::Scope;
 use super::step::Reader;
 use super::tree::{Kind, Node};
@@ -14,20 +18,67 @@ use crate::plain;
 use crate::recording::Header;
 use crate::rules::Expectation;
 
+const CONTROLLERS: Type = Type::Is(
+    |_| json!({"type": "array", "minItems": 1, "items": words(&Controller::ALL.map(Controller::as_str))}),
+    "a list of `deployment`, `replicaset` and `config-restart`",
+);
+const NODES: Type =
+    Type::Is(|_| json!({"type": "array", "uniqueItems": true, "items": reference("name")}), "a list of names");
+const WHO: Type = Type::Words(&["auto", "held"]);
+const GIVEN: Type = Type::Is(|_| reference("steps"), "a list of [steps](#steps)");
+const STEPS: Type =
+    Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("step")}), "a list of [steps](#steps)");
+
 /// The fields of a case.
-pub(super) const FIELDS: [&str; 12] = [
-    "description",
-    "controllers",
-    "nodes",
-    "bindings",
-    "terminations",
-    "pods",
-    "given",
-    "steps",
-    "with",
-    "restart",
-    "expectation",
-    "rules",
+pub(super) static FIELDS: [Field; 12] = [
+    Field::required("description", TEXT, "What the case is about, in one sentence."),
+    Field::new(
+        "controllers",
+        CONTROLLERS,
+        "What is judged, and what a subject must therefore bring. By default the Deployment controller alone.",
+    ),
+    Field::new("nodes", NODES, "Nodes that the pods are bound to in turn. By default each pod has a node of its own."),
+    Field::new(
+        "bindings",
+        WHO,
+        "Who gives pods their nodes: the test environment at once, or the case, by naming a pod or making it ready.",
+    ),
+    Field::new(
+        "terminations",
+        WHO,
+        "Who finishes deletions: the test environment at once, or the case, by `terminate` steps.",
+    ),
+    Field::new(
+        "pods",
+        Type::Words(&["held", "real"]),
+        "Who runs the pods: only the case, or a kubelet where there is one.",
+    ),
+    Field::new("given", GIVEN, "Made one by one before the first step; compared as one block."),
+    Field::required(
+        "steps",
+        STEPS,
+        "What the world does. After each step the test environment waits until nothing more will happen.",
+    ),
+    Field::new(
+        "with",
+        Type::Is(|_| restart::with_schema(), "`{deployment: upstream}` or `{deployment: ours}`"),
+        "Whose Deployment controller runs beside the subject, where it brings none.",
+    ),
+    Field::new(
+        "restart",
+        Type::Is(|_| restart::schema(), "[a mapping](#restart)"),
+        "How a config-restart controller is to run.",
+    ),
+    Field::new(
+        "expectation",
+        Type::Words(&["timeline", "outcomes", "rules"]),
+        "What the case is compared with: what upstream did; one of the several things that it does; or, where there is no upstream, its own rules alone.",
+    ),
+    Field::new(
+        "rules",
+        Type::Is(|_| ruled::schema(), "a mapping from `always`, `never`, `eventually` and `finally` to lists of CEL"),
+        "What must hold besides: at every frame, at none, at some frame, at the last.",
+    ),
 ];
 
 /// More bytes than any case has; what is larger is some other file.
@@ -110,10 +161,10 @@ fn span_of(text: &str, line: usize) -> std::ops::Range<usize> {
 /// The case without its path, name and source. With findings, what is returned is of no use.
 fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     if matches!(root.kind, Kind::Null) {
-        report.add(root, "the file is empty", format!("a case has {}", read::list(&FIELDS)));
+        report.add(root, "the file is empty", format!("a case has {}", read::list(&names(&FIELDS))));
         return None;
     }
-    let fields = Fields::of(root, "a case", &FIELDS, report)?;
+    let fields = Fields::of(root, "a case", &names(&FIELDS), report)?;
     let description = match fields.get("description") {
         Some(node) => {
             let text = read::text(node, "the description", report).unwrap_or_default();

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{Bindings, Case, Operation, PodKind, Step, Terminations};
+use super::model::{Bindings, Case, PodKind, Step, Terminations};
 use super::nearest::did_you_mean;
 
 /// A filter that was understood.
@@ -171,7 +171,7 @@ pub fn labels(case: &Case) -> BTreeSet<String> {
     labels
 }
 
-fn of_step(step: &Step, add: &mut impl FnMut(&str)) {
+fn of_step(step: &Step, add: &mut dyn FnMut(&str)) {
     for (there, label) in [
         (step.refused.is_some(), "refused"),
         (step.expect.is_some(), "expect"),
@@ -183,37 +183,9 @@ fn of_step(step: &Step, add: &mut impl FnMut(&str)) {
         }
     }
     step.during.iter().flat_map(|during| &during.steps).for_each(|step| of_step(step, add));
-    let verb = match &step.operation {
-        Operation::Apply(manifest) => {
-            let spec = &manifest["spec"];
-            spec.as_object().into_iter().flatten().for_each(|(field, _)| add(field));
-            spec["strategy"]["type"].as_str().into_iter().for_each(&mut *add);
-            spec["strategy"]["rollingUpdate"].as_object().into_iter().flatten().for_each(|(field, _)| add(field));
-            manifest["kind"].as_str().into_iter().for_each(&mut *add);
-            "apply"
-        }
-        Operation::Together(steps) => {
-            steps.iter().for_each(|step| of_step(step, add));
-            "together"
-        }
-        Operation::Patch { .. } => "patch",
-        Operation::Delete { .. } => "delete",
-        Operation::Set { .. } => "set",
-        Operation::Scale { .. } => "scale",
-        Operation::Pause(_) => "pause",
-        Operation::Resume(_) => "resume",
-        Operation::Undo { .. } => "undo",
-        Operation::Restart(_) => "restart",
-        Operation::Ready(_) => "ready",
-        Operation::Unready(_) => "unready",
-        Operation::Fail(_) => "fail",
-        Operation::Succeed(_) => "succeed",
-        Operation::Terminate(_) => "terminate",
-        Operation::Name(_) => "pods",
-        Operation::Advance(_) | Operation::AdvanceTo { .. } => "advance",
-        Operation::Subject(_) => "subject",
-    };
-    add(verb);
+    step.operation.inner().iter().for_each(|step| of_step(step, add));
+    step.operation.words(add);
+    add(step.operation.form().name);
 }
 
 /// Reads a filter from left to right.

@@ -5,10 +5,11 @@
 //! nothing makes, a step that cannot happen.
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
-//! * `file`, `step`, `objects`, `rollout`, `pods`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the format; `scope` knows which Deployments are there at which step, `counts` how many pods there can be.
+//! * `operations` is the table of what a step can do, one file each; `field` is how every mapping lists its fields.
+//! * `file`, `step`, `target`, `moved`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the rest of the format; `scope` knows which Deployments are there at which step, `counts` how many pods there can be.
 //! * `secret` takes the values of Secrets out of what is kept of a run.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
-//! * [`schema()`] tells editors the shape of it.
+//! * [`schema()`] is the format for editors, [`reference()`] for readers: both come from the lists of fields and the table.
 //! * [`filter`] chooses among cases.
 //! * [`find()`] and [`load`] are the only functions that touch the disk.
 //!
@@ -17,6 +18,7 @@
 mod counts;
 mod during;
 mod fault;
+mod field;
 mod file;
 pub mod filter;
 mod find;
@@ -24,20 +26,21 @@ mod finding;
 mod malformed;
 mod middle;
 pub mod model;
+mod moved;
 mod naming;
 mod nearest;
-mod objects;
-mod pods;
+mod operations;
 mod read;
 mod real;
+mod reference;
 mod restart;
-mod rollout;
 mod ruled;
 mod schema;
 mod scope;
 mod secret;
 mod short;
 mod step;
+mod target;
 mod tree;
 
 pub use file::{parse, parse_bytes, recorded};
@@ -45,6 +48,7 @@ pub(crate) use find::{EXTENSIONS, name};
 pub use find::{find, load, told_apart};
 pub use finding::{CaseError, Findings, Placed};
 pub use model::{Case, RestartOptions, RestartProfile};
+pub use reference::reference;
 pub use schema::schema;
 pub(crate) use secret::{masked, redact, redacted};
 

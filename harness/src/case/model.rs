@@ -1,11 +1,7 @@
 //! A case, validated: what the driver executes and the judge quotes. Only `case::file` makes one.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use serde_json::Value;
-
 pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
+pub use super::operations::{Action, Advance, Change, Drive, DriveError, Form, Names, Operation, Performing, label};
 pub use super::restart::{Beside, RestartOptions, RestartProfile};
 use crate::controllers::Controllers;
 use crate::expect::Expect;
@@ -95,101 +91,6 @@ pub struct Step {
     pub expect: Option<Expect>,
 }
 
-/// What the world does in one step. Operations that name no Deployment mean the case's only one; the
-/// parser fills the name in.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Operation {
-    /// Create the object or replace its spec, as `kubectl apply` does. The short form
-    /// `deployment: {name: web, replicas: 10, image: "app:1"}` is expanded to a manifest by the parser.
-    Apply(Value),
-    /// Patch an object.
-    Patch {
-        /// Which object.
-        target: Target,
-        /// `strategic`, `merge` or `json`.
-        kind: PatchKind,
-        /// The patch.
-        patch: Value,
-    },
-    /// Delete an object.
-    Delete {
-        /// Which object.
-        target: Target,
-        /// What happens to what it owns.
-        cascade: Cascade,
-    },
-    /// `kubectl set image` / `set env` on the Deployment's containers.
-    Set {
-        /// The Deployment.
-        deployment: String,
-        /// Only this container; else the first.
-        container: Option<String>,
-        /// The new image.
-        image: Option<String>,
-        /// Environment variables to set.
-        env: BTreeMap<String, String>,
-    },
-    /// `kubectl scale`.
-    Scale {
-        /// The Deployment or ReplicaSet.
-        target: Target,
-        /// The new number of replicas.
-        replicas: i32,
-    },
-    /// `kubectl rollout pause`.
-    Pause(String),
-    /// `kubectl rollout resume`.
-    Resume(String),
-    /// `kubectl rollout undo`.
-    Undo {
-        /// The Deployment.
-        deployment: String,
-        /// `--to-revision`; 0 is the previous one.
-        to_revision: i64,
-    },
-    /// `kubectl rollout restart`.
-    Restart(String),
-    /// Pods become Running and Ready, one sub-step each.
-    Ready(Pods),
-    /// Ready pods become not ready, one sub-step each.
-    Unready(Pods),
-    /// Pods fail: phase Failed.
-    Fail(Pods),
-    /// Pods succeed: phase Succeeded.
-    Succeed(Pods),
-    /// Deletions finish, one sub-step each; only with held terminations.
-    Terminate(Pods),
-    /// Pods get names and traits.
-    Name(Naming),
-    /// Time passes.
-    Advance(Duration),
-    /// Time passes until so long after the step with a label began.
-    AdvanceTo {
-        /// How long after it.
-        to: Duration,
-        /// The label.
-        since: String,
-    },
-    /// Steps without settling between them; compared by net change.
-    Together(Vec<Step>),
-    /// The subject is killed, or started again.
-    Subject(Life),
-}
-
-impl Operation {
-    /// The pods that it moves, if that is what it does.
-    pub fn pods(&self) -> Option<&Pods> {
-        match self {
-            Self::Ready(pods)
-            | Self::Unready(pods)
-            | Self::Fail(pods)
-            | Self::Succeed(pods)
-            | Self::Terminate(pods) => Some(pods),
-            _ => None,
-        }
-    }
-}
-
 /// An object by kind and name: `deployment/web`, `replicaset/rs2` (rs2: the Deployment's second ReplicaSet by
 /// first appearance), `pod/rs2.1` (the first of its pods that is alive), `pod/a` (a pod that the case has named).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,6 +140,23 @@ pub struct Pods {
     pub count: Count,
     /// One step for all of them instead of one each.
     pub atomic: bool,
+}
+
+/// What happens to a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodOperation {
+    /// It becomes Running and Ready.
+    Ready,
+    /// It is no longer Ready.
+    Unready,
+    /// Its phase becomes Failed.
+    Fail,
+    /// Its phase becomes Succeeded.
+    Succeed,
+    /// Its deletion finishes.
+    Terminate,
+    /// The case gives it a name.
+    Name,
 }
 
 /// How many pods.

@@ -1,60 +1,82 @@
-//! `pods: {of: {revision: 1}, name: {a: {node: n1, ready: {since: -2h}}, b: {node: null}}}`: pods whose fate matters get names and
-//! traits, so that the case owns everything that a ReplicaSet looks at when it chooses whom to kill. And `expect`, which says of named
-//! pods who lives on.
+//! The traits that `pods` gives to pods whose fate matters, `{node: n1, ready: {since: -2h}}`, so that the case owns everything that a
+//! ReplicaSet looks at when it chooses whom to kill. And `expect`, which says of named pods who lives on.
 //!
 //! The one thing it cannot own on a real API server is when a pod was created: the rule about that, the last of the order, is for clusters
 //! whose server is the harness's own.
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
+use super::field::{self, Field, Type};
 use super::finding::Report;
-use super::model::{Naming, Phase, Place, Pods, Readiness, Traits};
-use super::pods;
+use super::model::{Phase, Place, Readiness, Traits};
 use super::read::{self, Fields};
+use super::schema::{any_of, object, reference};
 use super::step::Reader;
 use super::tree::{Kind, Node};
 use crate::expect::Expect;
 
+const COUNT: Type = Type::Whole { least: 0, most: i32::MAX as i64 };
+const NODE: Type = Type::Is(
+    |_| any_of([reference("name"), json!({"type": "null"})]),
+    "a name, or `null` for a pod that no node has taken",
+);
+const READY: Type = Type::Is(
+    |_| any_of([json!({"type": "boolean"}), object(&SINCE, false)]),
+    "`true`, `false`, `{since: -2h}` or `{since: unknown}`",
+);
+const TIME: Type =
+    Type::Is(|_| json!({"type": "string", "pattern": "^(unknown|[-+].*[0-9].*)$"}), "`-2h`, `+2h` or `unknown`");
+const COST: Type = Type::Is(|_| json!({"type": ["integer", "string"]}), "a number, or any text");
+const RESTARTS: Type = Type::Is(
+    |_| any_of([COUNT.schema(false), object(&RESTARTED, false)]),
+    "a number, or `{containers: 1, sidecars: 2}`",
+);
+const NAMES: Type = Type::Is(|_| json!({"type": "array", "items": reference("name")}), "a list of names");
+const SETS: Type =
+    Type::Is(|_| json!({"type": "array", "minItems": 1, "items": NAMES.schema(false)}), "a list of lists of names");
+
 /// What can be said of a pod.
-const TRAITS: [&str; 5] = ["node", "phase", "ready", "deletionCost", "restarts"];
+pub(super) static TRAITS: [Field; 5] = [
+    Field::new("node", NODE, "Where it runs; with `bindings: held`."),
+    Field::new("phase", Type::Words(&["Pending", "Running", "Unknown", "Failed", "Succeeded"]), "Its phase."),
+    Field::new("ready", READY, "Whether it is ready, or since when."),
+    Field::new("deletionCost", COST, "Its `controller.kubernetes.io/pod-deletion-cost`."),
+    Field::new("restarts", RESTARTS, "How often its containers were started again."),
+];
+static SINCE: [Field; 1] = [Field::required("since", TIME, "Since when.")];
+static RESTARTED: [Field; 2] = [
+    Field::new("containers", COUNT, "Of the first container."),
+    Field::new("sidecars", COUNT, "Of the first sidecar."),
+];
+
+/// What `expect` says, one of the two.
+pub(super) static EXPECT: [Field; 2] = [
+    Field::new("alive", NAMES, "These named pods live on, and no other."),
+    Field::new("anyOf", SETS, "Instead, where upstream leaves it to chance: one of these sets."),
+];
+
 /// Longer than any pod has been ready.
 const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
 
-/// The names, each with its traits, and whose pods they are for.
-pub(super) fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Naming> {
-    let fields = Fields::of(node, "`pods`", &["of", "name"], reader.report)?;
-    let of = pods::of(fields.get("of"), reader)?;
-    let Some(named) = fields.get("name") else {
-        reader.report.add(node, "`pods` names none", "add `name: {a: {…}, b: {…}}`");
-        return None;
-    };
-    let Kind::Map(map) = &named.kind else {
-        reader.report.add(named, "`name` is a mapping", format!("this is {}", named.describe()));
-        return None;
-    };
-    let mut names = Vec::new();
-    for (key, value) in map {
-        let name = read::name(key, "a pod's name", reader.report)?;
-        let traits = traits(value, reader)?;
-        reader.scope.pods.insert(name.clone());
-        names.push((name, traits));
-    }
-    if names.is_empty() {
-        reader.report.add(named, "`pods` names none", "a step that does nothing proves nothing");
-        return None;
-    }
-    if reader.scope.several_sets() && of == Pods::default() {
-        reader.report.add(node, "the pods of which ReplicaSet?", "add `of: {revision: …}` or `of: {replicaset: …}`");
-        return None;
-    }
-    Some(Naming { of, names })
+/// As JSON schema.
+pub(super) fn schema() -> Value {
+    any_of([object(&TRAITS, false), json!({"type": "null"})])
 }
 
-fn traits(node: &Node, reader: &mut Reader<'_>) -> Option<Traits> {
+/// `expect`, as JSON schema.
+pub(super) fn expect_schema() -> Value {
+    let [alive, any] = EXPECT;
+    any_of([object(&[Field { required: true, ..alive }], false), object(&[Field { required: true, ..any }], false)])
+}
+
+/// The traits of one pod.
+pub(super) fn traits(node: &Node, reader: &mut Reader<'_>) -> Option<Traits> {
     if matches!(node.kind, Kind::Null) {
         return Some(Traits::default());
     }
-    let fields = Fields::of(node, "a pod", &TRAITS, reader.report)?;
+    let fields = Fields::of(node, "a pod", &field::names(&TRAITS), reader.report)?;
     let mut traits = Traits::default();
     if let Some((key, node)) = fields.entry("node") {
         if !reader.unbound {
@@ -90,7 +112,7 @@ fn traits(node: &Node, reader: &mut Reader<'_>) -> Option<Traits> {
             read::integer(node, "a number of restarts", 0..=i64::from(i32::MAX), report)
         };
         if let Kind::Map(_) = node.kind {
-            let fields = Fields::of(node, "`restarts`", &["containers", "sidecars"], reader.report)?;
+            let fields = Fields::of(node, "`restarts`", &field::names(&RESTARTED), reader.report)?;
             let mut of = |name: &str| match fields.get(name) {
                 Some(node) => count(node, reader.report).map(Some),
                 None => Some(None),
@@ -108,7 +130,7 @@ fn readiness(node: &Node, report: &mut Report) -> Option<Readiness> {
     if let Kind::Bool(ready) = node.kind {
         return Some(if ready { Readiness::Since(0) } else { Readiness::No });
     }
-    let fields = Fields::of(node, "`ready`", &["since"], report)?;
+    let fields = Fields::of(node, "`ready`", &field::names(&SINCE), report)?;
     let Some(since) = fields.get("since") else {
         report.add(node, "ready since when?", "add `since: -2h`, or write `ready: true` for now");
         return None;
@@ -142,7 +164,7 @@ fn readiness(node: &Node, report: &mut Report) -> Option<Readiness> {
 
 /// `expect: {alive: [b]}`, `expect: {anyOf: [[a], [b]]}`.
 pub(super) fn expect(node: &Node, reader: &mut Reader<'_>) -> Option<Expect> {
-    let fields = Fields::of(node, "`expect`", &["alive", "anyOf"], reader.report)?;
+    let fields = Fields::of(node, "`expect`", &field::names(&EXPECT), reader.report)?;
     let sets = match (fields.get("alive"), fields.get("anyOf")) {
         (Some(alive), None) => vec![names(alive, reader)?],
         (None, Some(any)) => {

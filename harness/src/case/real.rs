@@ -1,6 +1,6 @@
 //! Which cases can be played with real pods: those that ask nothing of a pod that only a pod without a kubelet does.
 
-use super::model::{Bindings, Case, Operation, PodKind, Step, Terminations};
+use super::model::{Bindings, Case, PodKind, Step, Terminations};
 
 impl Case {
     /// Why it cannot be played with real pods, if it cannot: the line, and what stands there.
@@ -26,18 +26,9 @@ impl Case {
 }
 
 fn of_step(step: &Step) -> Option<(usize, String)> {
-    let inner = step.during.iter().flat_map(|during| &during.steps).find_map(of_step);
-    if inner.is_some() {
-        return inner;
-    }
-    let only = |what: &str, why: &str| Some((step.line, format!("`{what}` is for held pods: {why}")));
-    match &step.operation {
-        Operation::Fail(_) => only("fail", "a kubelet starts its containers again"),
-        Operation::Succeed(_) => only("succeed", "a kubelet starts its containers again"),
-        Operation::Terminate(_) => only("terminate", "a kubelet finishes deletions by itself"),
-        Operation::Name(_) => only("pods", "a kubelet says itself how a pod is"),
-        Operation::Ready(pods) if pods.atomic => only("atomic", "a kubelet says itself since when a pod is ready"),
-        Operation::Together(steps) => steps.iter().find_map(of_step),
-        _ => None,
-    }
+    let inner = step.during.iter().flat_map(|during| &during.steps).chain(step.operation.inner()).find_map(of_step);
+    inner.or_else(|| {
+        let (what, why) = step.operation.only_held()?;
+        Some((step.line, format!("`{what}` is for held pods: {why}")))
+    })
 }

@@ -2,13 +2,47 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
+use super::field::{BOOLEAN, DURATION, Field, Type, names};
 use super::finding::Report;
-use super::model::{Case, Operation};
+use super::model::{Advance, Case};
 use super::read::{self, Fields};
+use super::schema::{object, text};
 use super::tree::{Kind, Node};
 
+const LIST: Type = Type::Is(|_| json!({"type": "array", "items": text()}), "a list of texts");
+const BUDGET: Type = Type::Is(|_| object(&BUDGETED, false), "`{restarts: 3, period: 10m}`");
+
 /// The fields.
-const FIELDS: [&str; 6] = ["profile", "gracePeriod", "maxWait", "budget", "ignoredErrors", "dryRun"];
+pub(super) static FIELDS: [Field; 6] = [
+    Field::new("profile", Type::Words(&["xing", "safe"]), "Whose choices it makes; `safe` by default."),
+    Field::new("gracePeriod", DURATION, "How long changes are gathered."),
+    Field::new("maxWait", DURATION, "How long at most."),
+    Field::new("budget", BUDGET, "So many restarts of one workload within a period."),
+    Field::new("ignoredErrors", LIST, "Parts of errors that are ignored."),
+    Field::new("dryRun", BOOLEAN, "Whether it writes nothing."),
+];
+static BUDGETED: [Field; 2] = [
+    Field::required("restarts", Type::Whole { least: 1, most: u32::MAX as i64 }, "How many."),
+    Field::required("period", DURATION, "Within this time."),
+];
+/// The fields of `with`.
+static WITH: [Field; 1] = [Field::required(
+    "deployment",
+    Type::Words(&["upstream", "ours"]),
+    "Whose Deployment controller runs beside the subject.",
+)];
+
+/// `restart`, as JSON schema.
+pub(super) fn schema() -> Value {
+    object(&FIELDS, false)
+}
+
+/// `with`, as JSON schema.
+pub(super) fn with_schema() -> Value {
+    object(&WITH, false)
+}
 
 /// How a config-restart controller is to run; what is not said is the controller's own default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -81,19 +115,14 @@ pub enum Beside {
 impl Case {
     /// How much time it lets pass by itself.
     pub fn waits(&self) -> Duration {
-        let waits = self.given.iter().chain(&self.steps).map(|step| match &step.operation {
-            Operation::Advance(time) => *time,
-            // Counted from an earlier step: no more than this.
-            Operation::AdvanceTo { to, .. } => *to,
-            _ => Duration::ZERO,
-        });
-        waits.sum()
+        let steps = self.given.iter().chain(&self.steps);
+        steps.filter_map(|step| step.operation.advance()).map(Advance::most).sum()
     }
 }
 
 /// Reads `with`.
 pub(super) fn beside(node: Option<&Node>, report: &mut Report) -> Option<Beside> {
-    let fields = Fields::of(node?, "`with`", &["deployment"], report)?;
+    let fields = Fields::of(node?, "`with`", &names(&WITH), report)?;
     let words = [("upstream", Beside::Upstream), ("ours", Beside::Ours)];
     read::word(fields.get("deployment")?, "who runs beside", &words, report)
 }
@@ -105,7 +134,7 @@ pub(super) fn of(entry: Option<(&Node, &Node)>, judged: bool, report: &mut Repor
     if !judged {
         report.add(key, "`restart` where no restarts are judged", "add `controllers: [config-restart]`");
     }
-    let Some(fields) = Fields::of(node, "`restart`", &FIELDS, report) else { return options };
+    let Some(fields) = Fields::of(node, "`restart`", &names(&FIELDS), report) else { return options };
     let words = [("xing", RestartProfile::Xing), ("safe", RestartProfile::Safe)];
     let profile = fields.get("profile").and_then(|node| read::word(node, "a profile", &words, report));
     options.profile = profile.unwrap_or_default();
@@ -129,7 +158,7 @@ fn duration(node: &Node, report: &mut Report) -> Option<Duration> {
 
 /// `budget: {restarts: 3, period: 10m}`.
 fn budget(node: &Node, report: &mut Report) -> Option<(u32, Duration)> {
-    let fields = Fields::of(node, "`budget`", &["restarts", "period"], report)?;
+    let fields = Fields::of(node, "`budget`", &names(&BUDGETED), report)?;
     let restarts = fields.get("restarts").and_then(|node| match node.kind {
         Kind::Int(number) => u32::try_from(number).ok(),
         _ => None,

@@ -4,11 +4,21 @@
 
 use std::ops::Range;
 
+use serde_json::{Map, Value, json};
+
 use super::finding::Report;
 use super::nearest::did_you_mean;
 use super::read::{self, Fields};
+use super::schema::text;
 use super::tree::Node;
 use crate::rules::{Expectation, Expression, Rule, When};
+
+/// As JSON schema.
+pub(super) fn schema() -> Value {
+    let lists: Map<String, Value> =
+        When::ALL.iter().map(|when| (when.name().to_owned(), json!({"type": "array", "items": text()}))).collect();
+    json!({"type": "object", "additionalProperties": false, "minProperties": 1, "properties": lists})
+}
 
 /// The rules in these nodes; `source` is the whole file.
 pub(super) fn of(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::finding::Report;
 use super::nearest::did_you_mean;
+use super::operations;
 use super::read;
 use super::tree::{Kind, Node};
 
@@ -40,28 +41,33 @@ impl Scope {
         scope
     }
 
-    fn look_through(&mut self, list: &Node) {
+    /// Look through a list of steps. What an operation makes, it announces itself.
+    pub(super) fn look_through(&mut self, list: &Node) {
         let Kind::List(steps) = &list.kind else { return };
         for step in steps.iter().filter(|step| step.get("refused").is_none()) {
-            let short = step.get("deployment").and_then(|deployment| deployment.get("name"));
-            self.unreadable |= step.get("deployment").is_some() && short.and_then(Node::as_text).is_none();
-            self.any_workload |= step.get("deployment").is_some();
-            let applied = step.get("apply");
-            let kind = applied.and_then(|manifest| manifest.get("kind")).and_then(Node::as_text);
-            let name = applied.and_then(|manifest| manifest.get("metadata")?.get("name"));
-            let of = |wanted: &str| if kind == Some(wanted) { name } else { None };
-            let short_set = step.get("replicaset").and_then(|set| set.get("name"));
-            let text = |node: Option<&Node>| node.and_then(Node::as_text).map(str::to_owned);
-            self.deployments.extend(text(short.or(of("Deployment"))));
-            self.replica_sets.extend(text(short_set.or(of("ReplicaSet"))));
-            self.any_workload |=
-                short.is_some() || short_set.is_some() || kind.is_some_and(|kind| WORKLOADS.contains(&kind));
-            step.get("together").into_iter().for_each(|inner| self.look_through(inner));
-            step.get("during")
-                .and_then(|during| during.get("do"))
-                .into_iter()
-                .for_each(|inner| self.look_through(inner));
+            for form in operations::ALL {
+                step.get(form.name).into_iter().for_each(|value| (form.announce)(self, value));
+            }
+            let within = step.get("during").and_then(|during| during.get("do"));
+            within.into_iter().for_each(|inner| self.look_through(inner));
         }
+    }
+
+    /// Some step makes an object of this kind and name.
+    pub(super) fn announce(&mut self, kind: Option<&str>, name: Option<&str>) {
+        let name = name.map(str::to_owned);
+        match kind {
+            Some("Deployment") => self.deployments.extend(name),
+            Some("ReplicaSet") => self.replica_sets.extend(name),
+            _ => {}
+        }
+        self.any_workload |= kind.is_some_and(|kind| WORKLOADS.contains(&kind));
+    }
+
+    /// Some step makes a Deployment by the short form.
+    pub(super) fn announce_deployment(&mut self, name: Option<&str>) {
+        self.unreadable |= name.is_none();
+        self.announce(Some("Deployment"), name);
     }
 
     /// A step makes this Deployment, or makes it anew.

@@ -1,50 +1,35 @@
-//! One step: a mapping with exactly one operation, and `refused` where a server must say no.
+//! One step: a mapping with exactly one operation of the table, and what may stand beside it.
 
 use std::time::Duration;
 
+use super::field::{Field, NAME, TEXT, Type, names};
 use super::finding::Report;
 use super::model::{Count, During, Fault, Operation, Step};
 use super::naming;
 use super::nearest::did_you_mean;
-use super::pods;
+use super::operations::{self, Written};
 use super::read::{self, Fields};
+use super::schema::{object, reference};
 use super::scope::Scope;
 use super::tree::{Kind, Node};
 use crate::expect::Expect;
 
-/// Every operation.
-pub(super) const OPERATIONS: [&str; 20] = [
-    "deployment",
-    "replicaset",
-    "apply",
-    "patch",
-    "delete",
-    "set",
-    "scale",
-    "pause",
-    "resume",
-    "undo",
-    "restart",
-    "ready",
-    "unready",
-    "fail",
-    "succeed",
-    "terminate",
-    "pods",
-    "advance",
-    "together",
-    "subject",
+/// What a step may say besides its operation.
+pub(super) static BESIDES: [Field; 5] = [
+    Field::new("label", NAME, "A name for the moment of this step, for `advance: {to, since}` and for rules."),
+    Field::new("refused", REFUSED, "The server must refuse the operation, and its message must contain this text."),
+    Field::new("expect", EXPECT, "Which of the named pods live on."),
+    Field::new("during", DURING, "Other steps in the middle of this one; not together with `fault`."),
+    Field::new("fault", FAULT, "What goes wrong between the subject and the server."),
 ];
 
-/// What a step may say besides its operation.
-pub(super) const BESIDES: [&str; 5] = ["label", "refused", "expect", "during", "fault"];
+/// The fields of `refused`.
+static REFUSED_FIELDS: [Field; 1] = [Field::required("message", TEXT, "A part of what the server says.")];
 
-/// Operations that no server takes part in, or not as one request.
-pub(super) const NOT_REFUSABLE: [&str; 8] =
-    ["ready", "unready", "fail", "succeed", "terminate", "advance", "together", "subject"];
-
-/// Operations that cannot stand inside another step.
-pub(super) const NOT_INSIDE: [&str; 3] = ["together", "advance", "subject"];
+const REFUSED: Type = Type::Is(|_| object(&REFUSED_FIELDS, false), "`{message: a text}`");
+const EXPECT: Type = Type::Is(|_| reference("expect"), "[a mapping](#expect)");
+const DURING: Type = Type::Is(|_| reference("during"), "[a mapping](#during)");
+const FAULT: Type = Type::Is(|_| reference("fault"), "[a mapping](#fault)");
 
 /// Longer than anything that a Deployment waits for.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
@@ -71,22 +56,24 @@ impl Reader<'_> {
 
     /// One step.
     pub(super) fn step(&mut self, node: &Node, top: bool) -> Option<Step> {
-        if let Some(word) = node.as_text().filter(|word| OPERATIONS.contains(word)) {
+        let operations = operations::names();
+        if let Some(word) = node.as_text().filter(|word| operations.contains(word)) {
             self.report.add(node, "a step is a mapping", format!("write `{word}: …`"));
             return None;
         }
-        let mut known = OPERATIONS.to_vec();
-        known.extend(BESIDES);
-        let fields = Fields::of(node, "a step", &known, self.report)?;
+        let besides = names(&BESIDES);
+        let fields = Fields::of(node, "a step", &[operations.as_slice(), &besides].concat(), self.report)?;
         let refused = self.refused(&fields);
-        let mut found = OPERATIONS.iter().filter_map(|name| Some((*name, fields.entry(name)?))).collect::<Vec<_>>();
+        let mut found =
+            operations::ALL.iter().filter_map(|form| Some((*form, fields.entry(form.name)?))).collect::<Vec<_>>();
         found.sort_by_key(|(_, (key, _))| key.span.start);
-        let (name, (key, value)) = match found.as_slice() {
+        let (form, (key, value)) = match found.as_slice() {
             [] => {
                 // An unknown field has been reported already.
-                let only_refused = matches!(&node.kind, Kind::Map(map) if map.iter().all(|(key, _)| BESIDES.contains(&key.as_key().as_str())));
-                if only_refused {
-                    self.report.add(node, "a step without an operation", format!("one of {}", read::list(&OPERATIONS)));
+                let only_besides = matches!(&node.kind, Kind::Map(map) if map.iter().all(|(key, _)| besides.contains(&key.as_key().as_str())));
+                if only_besides {
+                    let hint = format!("one of {}", read::list(&operations));
+                    self.report.add(node, "a step without an operation", hint);
                 }
                 return None;
             }
@@ -94,25 +81,26 @@ impl Reader<'_> {
             [(first, _), (second, (key, _)), ..] => {
                 self.report.add(
                     key,
-                    format!("two operations in one step: `{first}` and `{second}`"),
+                    format!("two operations in one step: `{}` and `{}`", first.name, second.name),
                     "a step does one thing",
                 );
                 self.report.help("make them two steps, or `together: [{…}, {…}]` for no settling between them");
                 return None;
             }
         };
-        if let (Some(_), true) = (&refused, NOT_REFUSABLE.contains(&name))
+        let name = form.name;
+        if let (Some(_), false) = (&refused, form.refusable)
             && let Some((at, _)) = fields.entry("refused")
         {
             self.report.add(at, format!("`{name}` cannot be refused"), "only an operation of a user's can");
             return None;
         }
-        if !top && NOT_INSIDE.contains(&name) {
+        if !top && !form.inner {
             self.report.add(key, format!("`{name}` cannot stand inside `together`"), "make it a step of its own");
             self.report.help("nor inside the `do` of a `during`");
             return None;
         }
-        let operation = self.operation(name, key, value, refused.is_some())?;
+        let operation = (form.read)(self, &Written { key, value, refused: refused.is_some() })?;
         let (during, fault) = self.middle(&fields, top, &operation)?;
         let line = if node.line == 0 { key.line } else { node.line };
         let expect = self.expect(&fields, &operation, top)?;
@@ -134,7 +122,7 @@ impl Reader<'_> {
             self.report.add(key, "`during` and `fault` in one step", "one of them at a time");
         } else if !top {
             self.report.add(key, format!("`{name}` cannot stand here"), "only a step of its own has a middle");
-        } else if self.stopped.is_some() || matches!(operation, Operation::Subject(_)) {
+        } else if self.stopped.is_some() || operation.life().is_some() {
             self.report.add(key, format!("`{name}` while the subject is stopped"), "there is nobody to meet");
         } else if let Some((key, value)) = during {
             return Some((Some(self.during(key, value, operation)?), None));
@@ -147,7 +135,7 @@ impl Reader<'_> {
     /// `expect: {alive: [b]}`, beside an operation that is one step. The outer `None` is a finding.
     fn expect(&mut self, fields: &Fields<'_>, operation: &Operation, top: bool) -> Option<Option<Expect>> {
         let Some((key, value)) = fields.entry("expect") else { return Some(None) };
-        if !top || operation.pods().is_some_and(|pods| !pods.atomic && pods.count != Count::Exactly(1)) {
+        if !top || operation.moves().is_some_and(|(_, pods)| !pods.atomic && pods.count != Count::Exactly(1)) {
             self.report.add(key, "`expect` is for one step", "put it beside the last of them, in a step of its own");
             return None;
         }
@@ -157,46 +145,12 @@ impl Reader<'_> {
     /// `refused: {message: "unable to find"}`.
     fn refused(&mut self, fields: &Fields<'_>) -> Option<String> {
         let (key, value) = fields.entry("refused")?;
-        let inner = Fields::of(value, "`refused`", &["message"], self.report)?;
+        let inner = Fields::of(value, "`refused`", &names(&REFUSED_FIELDS), self.report)?;
         let Some(message) = inner.get("message") else {
             self.report.add(key, "refused without a message", "add `{message: \"…\"}`, a part of what the server says");
             return None;
         };
         read::text(message, "the message", self.report).map(str::to_owned)
-    }
-
-    fn operation(&mut self, name: &str, key: &Node, value: &Node, refused: bool) -> Option<Operation> {
-        match name {
-            "deployment" => self.deployment(value, refused),
-            "replicaset" => self.replica_set(value, refused),
-            "apply" => self.manifest(value, refused),
-            "patch" => self.patch(value, refused),
-            "delete" => self.delete(value),
-            "set" => self.set(key, value, refused),
-            "scale" => self.scale(key, value, refused),
-            "pause" => self.one_deployment(name, key, value).map(Operation::Pause),
-            "resume" => self.one_deployment(name, key, value).map(Operation::Resume),
-            "restart" => {
-                let deployment = self.one_deployment(name, key, value)?;
-                self.scope.retemplated |= !refused;
-                Some(Operation::Restart(deployment))
-            }
-            "undo" => self.undo(key, value, refused),
-            "ready" => pods::read(value, name, self).map(Operation::Ready),
-            "unready" => pods::read(value, name, self).map(Operation::Unready),
-            "fail" => pods::read(value, name, self).map(Operation::Fail),
-            "succeed" => pods::read(value, name, self).map(Operation::Succeed),
-            "terminate" if !self.held => {
-                self.report.add(key, "`terminate` without held terminations", "deletions finish by themselves here");
-                self.report.help("add `terminations: held` at the top of the case");
-                None
-            }
-            "terminate" => pods::read(value, name, self).map(Operation::Terminate),
-            "pods" => naming::read(value, self).map(Operation::Name),
-            "advance" => self.advance(value),
-            "subject" => self.subject(key, value),
-            _ => self.together(value).map(Operation::Together),
-        }
     }
 
     /// `label: changed`, beside an operation.
@@ -217,26 +171,6 @@ impl Reader<'_> {
         Some(label)
     }
 
-    /// `advance: 10m`, `advance: {to: 6s, since: changed}`.
-    fn advance(&mut self, node: &Node) -> Option<Operation> {
-        let Kind::Map(_) = node.kind else { return self.duration(node).map(Operation::Advance) };
-        let fields = Fields::of(node, "`advance`", &["to", "since"], self.report)?;
-        let (Some(to), Some(since)) = (fields.get("to"), fields.get("since")) else {
-            self.report.add(node, "`advance` needs both `to` and `since`", "or give a duration: `10m`");
-            return None;
-        };
-        let (to, label) = (self.duration(to)?, read::text(since, "a label", self.report)?);
-        if !self.scope.labels.contains(label) {
-            self.report.add(
-                since,
-                format!("no step before this has the label `{label}`"),
-                "add `label: …` beside its operation",
-            );
-            return None;
-        }
-        Some(Operation::AdvanceTo { to, since: label.to_owned() })
-    }
-
     /// A length of time.
     pub(super) fn duration(&mut self, node: &Node) -> Option<Duration> {
         if let Kind::Int(number) = node.kind {
@@ -253,17 +187,6 @@ impl Reader<'_> {
             }
         }
         None
-    }
-
-    /// `together: [{…}, {…}]`.
-    fn together(&mut self, node: &Node) -> Option<Vec<Step>> {
-        let items = read::items(node, "`together`", self.report)?;
-        if items.len() < 2 {
-            self.report.add(node, "`together` takes two steps or more", "a single step needs no `together`");
-            return None;
-        }
-        let steps: Vec<Step> = items.iter().filter_map(|step| self.step(step, false)).collect();
-        (steps.len() == items.len()).then_some(steps)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `lockstep schema`: the JSON schema of a case, for editors.
+//! `lockstep schema`: the case language, as JSON schema for editors or as a page for readers.
 
 use super::CliError;
 use super::out::say;
@@ -7,9 +7,17 @@ use crate::outcome::Outcome;
 
 /// Print the JSON schema of a case; `cases/case.schema.json` is this.
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {}
+pub(super) struct Arguments {
+    /// Print the reference page instead; `docs/case-reference.md` is this.
+    #[arg(long)]
+    reference: bool,
+}
 
-pub(super) fn execute(_: &Arguments) -> Result<Outcome, CliError> {
-    say!("{:#}", case::schema());
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    if arguments.reference {
+        say!("{}", case::reference().trim_end());
+    } else {
+        say!("{:#}", case::schema());
+    }
     Ok(Outcome::Conformant)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::case::Case;
-use crate::case::model::{Operation, PatchKind, Step};
+use crate::case::model::{Change, PatchKind, Step};
 use crate::pointer::At;
 use crate::timeline::Bounds;
 
@@ -68,17 +68,16 @@ fn follow(step: &Step, deployments: &mut BTreeMap<String, Value>) {
             deployment["spec"][field] = value;
         }
     };
-    match &step.operation {
-        Operation::Apply(manifest) if manifest["kind"] == "Deployment" => {
+    match step.operation.change() {
+        Change::Object(manifest) if manifest["kind"] == "Deployment" => {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             deployments.insert(name, manifest.clone());
         }
-        Operation::Scale { target, replicas } if target.kind == "deployment" => {
-            spec(deployments, &target.name, "replicas", (*replicas).into());
+        Change::Scale(target, replicas) if target.kind == "deployment" => {
+            spec(deployments, &target.name, "replicas", replicas.into());
         }
-        Operation::Pause(name) => spec(deployments, name, "paused", true.into()),
-        Operation::Resume(name) => spec(deployments, name, "paused", false.into()),
-        Operation::Patch { target, kind, patch } if target.kind == "deployment" => {
+        Change::Paused(name, paused) => spec(deployments, name, "paused", paused.into()),
+        Change::Patch(target, kind, patch) if target.kind == "deployment" => {
             if let Some(deployment) = deployments.get_mut(&target.name) {
                 match kind {
                     // Strategies hold no lists, so both kinds of merge are one to them.
@@ -91,8 +90,8 @@ fn follow(step: &Step, deployments: &mut BTreeMap<String, Value>) {
                 }
             }
         }
-        Operation::Together(steps) => steps.iter().for_each(|step| follow(step, deployments)),
         _ => {}
     }
+    step.operation.inner().iter().for_each(|step| follow(step, deployments));
     step.during.iter().flat_map(|during| &during.steps).for_each(|step| follow(step, deployments));
 }

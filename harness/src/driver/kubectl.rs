@@ -1,32 +1,17 @@
 //! The user's half: what kubectl sends, by the same verbs, patch types and bodies.
 //!
 //! `set` and `rollout restart|pause|resume` are strategic merge patches, `scale` is a merge patch of the scale subresource,
-//! `rollout undo` a JSON patch that replaces the template and the annotations. Where kubectl itself refuses before it asks
-//! the server (undo of an unknown revision, pause of what is paused), so does the driver, with kubectl's meaning.
-
-use std::collections::BTreeMap;
+//! `rollout undo` a JSON patch that replaces the template and the annotations. What is in them, and where kubectl itself
+//! refuses before it asks the server, is in the operations' own files.
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::node::nth;
 use super::{DriveError, Driver, namespace};
 use crate::case::model::{Cascade, PatchKind, Target};
-use crate::clock;
 use crate::observe::{Kind, Object};
 use crate::pointer::At;
-
-const REVISION: &str = "deployment.kubernetes.io/revision";
-const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
-/// Annotations of a Deployment that an undo keeps as they are; all others come from the ReplicaSet.
-const KEPT_BY_UNDO: [&str; 6] = [
-    "kubectl.kubernetes.io/last-applied-configuration",
-    REVISION,
-    "deployment.kubernetes.io/revision-history",
-    "deployment.kubernetes.io/desired-replicas",
-    "deployment.kubernetes.io/max-replicas",
-    "deprecated.deployment.rollback.to",
-];
 
 impl Driver {
     pub(super) async fn apply(&self, manifest: &Value) -> Result<(), DriveError> {
@@ -91,34 +76,6 @@ impl Driver {
         Ok(())
     }
 
-    pub(super) async fn set(
-        &self,
-        deployment: &str,
-        container: Option<&str>,
-        image: Option<&str>,
-        env: &BTreeMap<String, String>,
-    ) -> Result<(), DriveError> {
-        let container = match container {
-            Some(name) => name.to_owned(),
-            None => {
-                let found = self.deployments().get(deployment).await?;
-                let name = found.data.at("/spec/template/spec/containers/0/name").and_then(Value::as_str);
-                name.unwrap_or_default().to_owned()
-            }
-        };
-        let mut change = Map::from_iter([("name".to_owned(), json!(container))]);
-        if let Some(image) = image {
-            change.insert("image".into(), json!(image));
-        }
-        if !env.is_empty() {
-            let env = env.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-            change.insert("env".into(), Value::Array(env));
-        }
-        let patch = json!({"spec": {"template": {"spec": {"containers": [change]}}}});
-        self.provide_images(&patch).await?;
-        self.strategic(deployment, patch).await
-    }
-
     pub(super) async fn scale(&self, target: &Target, replicas: i32) -> Result<(), DriveError> {
         let (api, name, watched) = self.resolve(target)?;
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
@@ -130,72 +87,9 @@ impl Driver {
         Ok(())
     }
 
-    pub(super) async fn pause(&self, deployment: &str, paused: bool) -> Result<(), DriveError> {
-        let found = self.deployments().get(deployment).await?;
-        let is = found.data.at("/spec/paused").and_then(Value::as_bool).unwrap_or(false);
-        if is == paused {
-            let not = if paused { "already" } else { "not" };
-            return Err(DriveError::Refused(format!("deployment \"{deployment}\" is {not} paused")));
-        }
-        self.strategic(deployment, json!({"spec": {"paused": paused}})).await
-    }
-
-    pub(super) async fn restart(&self, deployment: &str) -> Result<(), DriveError> {
-        let found = self.deployments().get(deployment).await?;
-        if found.data.at("/spec/paused") == Some(&Value::Bool(true)) {
-            return Err(DriveError::Refused(format!(
-                "can't restart paused deployment \"{deployment}\"; resume it first"
-            )));
-        }
-        let stamp = json!({RESTARTED_AT: clock::rfc3339()});
-        self.strategic(deployment, json!({"spec": {"template": {"metadata": {"annotations": stamp}}}})).await
-    }
-
-    pub(super) async fn undo(&self, deployment: &str, to_revision: i64) -> Result<(), DriveError> {
-        let found = self.deployments().get(deployment).await?;
-        if found.data.at("/spec/paused") == Some(&Value::Bool(true)) {
-            return Err(DriveError::Refused(format!(
-                "cannot undo the paused deployment \"{deployment}\"; resume it first"
-            )));
-        }
-        let mut revisions = BTreeMap::new();
-        for rs in self.world.list(Kind::ReplicaSet, &self.namespace) {
-            let revision = rs.text(&format!("/metadata/annotations/{}", REVISION.replace('/', "~1"))).parse::<i64>();
-            if let (Ok(revision), true) = (revision, rs.owner() == found.metadata.uid.as_deref()) {
-                revisions.insert(revision, rs);
-            }
-        }
-        let target = match to_revision {
-            0 => revisions.iter().rev().nth(1).map(|(_, rs)| rs).ok_or_else(|| {
-                DriveError::Impossible(format!("no rollout history found for deployment \"{deployment}\""))
-            })?,
-            wanted => revisions.get(&wanted).ok_or_else(|| {
-                DriveError::Impossible(format!("unable to find specified revision {wanted} in history"))
-            })?,
-        };
-        let mut template = target.value["spec"]["template"].clone();
-        if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
-            labels.remove("pod-template-hash");
-        }
-        if found.data.at("/spec/template") == Some(&template) {
-            return Err(DriveError::Refused(format!(
-                "skipped rollback (current template already matches revision {to_revision})"
-            )));
-        }
-        let mut annotations = found.metadata.annotations.unwrap_or_default();
-        annotations.retain(|key, _| KEPT_BY_UNDO.contains(&key.as_str()));
-        let theirs = target.value["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
-        for (key, value) in theirs.into_iter().filter(|(key, _)| !KEPT_BY_UNDO.contains(&key.as_str())) {
-            annotations.insert(key, value.as_str().unwrap_or_default().to_owned());
-        }
-        let patch = json!([
-            {"op": "replace", "path": "/spec/template", "value": template},
-            {"op": "replace", "path": "/metadata/annotations", "value": annotations},
-        ]);
-        self.patch(&Target { kind: "deployment".into(), name: deployment.into() }, PatchKind::Json, &patch).await
-    }
-
-    async fn strategic(&self, deployment: &str, patch: Value) -> Result<(), DriveError> {
+    /// A strategic merge patch of a Deployment.
+    pub(super) async fn strategic(&self, deployment: &str, patch: Value) -> Result<(), DriveError> {
+        self.provide_images(&patch).await?;
         let answer = self.deployments().patch(deployment, &PatchParams::default(), &Patch::Strategic(patch)).await?;
         self.wrote(Kind::Deployment, &answer);
         Ok(())

@@ -4,6 +4,7 @@
 //! made is an error that says why, and whose fault that is. Every write's resourceVersion is kept, so that settling can wait
 //! for it to come back through the watches and the judge can tell the driver's writes from the subject's.
 //!
+//! Each operation says itself how it is performed (`case::operations`); `drive` is what it may ask for here.
 //! `kubectl` is the user's half, `node` the nodes'; [`attend`](mod@attend) is what nodes do unasked between steps: bind new pods
 //! and, where terminations are automatic, finish deletions. `name` is for pods that the case knows by name; `namespace` fills in the case's
 //! namespace; `nodes` are those that held
@@ -11,8 +12,8 @@
 
 pub mod attend;
 pub mod between;
+mod drive;
 mod kubectl;
-mod label;
 mod name;
 mod namespace;
 mod node;
@@ -29,34 +30,17 @@ use kube::core::GroupVersionKind;
 use kube_apiserver_sim::ApiServer;
 
 use crate::case::model::Operation;
+pub use crate::case::model::{DriveError, PodOperation, label};
 use crate::clock;
 use crate::observe::{Kind, World};
-pub use label::label;
-pub use node::{PodOperation, next_pods};
+pub use node::next_pods;
 pub use real::Stillness;
-
-/// Why a step could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum DriveError {
-    /// The API server or kubectl's own rules refused the operation.
-    #[error("{0}")]
-    Refused(String),
-    /// There is nothing to do it to: no such pod, no such revision.
-    #[error("{0}")]
-    Impossible(String),
-    /// The cluster's node cannot do it.
-    #[error("{0}")]
-    Environment(String),
-    /// The API server did not answer as a server does.
-    #[error("the API server failed: {0}")]
-    Server(#[source] Box<kube::Error>),
-}
 
 impl From<kube::Error> for DriveError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) if (400..500).contains(&status.code) => Self::Refused(status.message.clone()),
-            error => Self::Server(Box::new(error)),
+            error => Self::Server(error.into()),
         }
     }
 }
@@ -118,55 +102,13 @@ impl Driver {
     /// # Errors
     /// See [`DriveError`].
     pub async fn perform(&self, operation: &Operation) -> Result<(), DriveError> {
-        match operation {
-            Operation::Apply(manifest) => self.apply(manifest).await,
-            Operation::Patch { target, kind, patch } => self.patch(target, *kind, patch).await,
-            Operation::Delete { target, cascade } => self.delete(target, *cascade).await,
-            Operation::Set { deployment, container, image, env } => {
-                self.set(deployment, container.as_deref(), image.as_deref(), env).await
-            }
-            Operation::Scale { target, replicas } => self.scale(target, *replicas).await,
-            Operation::Pause(deployment) => self.pause(deployment, true).await,
-            Operation::Resume(deployment) => self.pause(deployment, false).await,
-            Operation::Undo { deployment, to_revision } => self.undo(deployment, *to_revision).await,
-            Operation::Restart(deployment) => self.restart(deployment).await,
-            Operation::Name(naming) => self.name(naming).await,
-            Operation::Advance(_) | Operation::AdvanceTo { .. } => {
-                clock::pause(self.time(operation)?).await;
-                Ok(())
-            }
-            Operation::Ready(pods) => self.pods(PodOperation::Ready, pods).await,
-            Operation::Unready(pods) => self.pods(PodOperation::Unready, pods).await,
-            Operation::Fail(pods) => self.pods(PodOperation::Fail, pods).await,
-            Operation::Succeed(pods) => self.pods(PodOperation::Succeed, pods).await,
-            Operation::Terminate(pods) => self.pods(PodOperation::Terminate, pods).await,
-            Operation::Together(steps) => {
-                for step in steps {
-                    Box::pin(self.perform(&step.operation)).await?;
-                }
-                Ok(())
-            }
-            // Not the API server's business: whoever started the subject does it.
-            Operation::Subject(_) => Ok(()),
-        }
+        operation.perform(self).await
     }
 
     /// A step begins that may carry a label.
     pub fn label(&self, label: Option<&str>) {
         let mut labels = self.labels.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         labels.extend(label.map(|label| (label.to_owned(), clock::instant())));
-    }
-
-    /// How much time a step lets pass from now on; none where it is about something else.
-    ///
-    /// # Errors
-    /// It is to last until a moment that is gone.
-    pub fn time(&self, operation: &Operation) -> Result<Duration, DriveError> {
-        match operation {
-            Operation::Advance(time) => Ok(*time),
-            Operation::AdvanceTo { to, since } => self.until(*to, since),
-            _ => Ok(Duration::ZERO),
-        }
     }
 
     /// The time until so long after a labelled step began, however long settling has taken since.

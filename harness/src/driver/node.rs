@@ -10,27 +10,10 @@ use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{DriveError, Driver, Stillness};
-use crate::case::model::{Count, Pods};
+use crate::case::model::{Count, PodOperation, Pods};
 use crate::clock;
 use crate::observe::{Kind, Object, World};
 use crate::pointer::At;
-
-/// What happens to a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PodOperation {
-    /// It becomes Running and Ready.
-    Ready,
-    /// It is no longer Ready.
-    Unready,
-    /// Its phase becomes Failed.
-    Fail,
-    /// Its phase becomes Succeeded.
-    Succeed,
-    /// Its deletion finishes.
-    Terminate,
-    /// The case gives it a name.
-    Name,
-}
 
 impl PodOperation {
     /// Whether this can happen to the pod now.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::case::Case;
-use crate::case::model::{Life, Operation, Step};
+use crate::case::model::{Life, Step};
 use crate::controllers::Controller;
 use crate::recording::{Entry, Recording, Request};
 
@@ -201,7 +201,7 @@ pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
 pub(super) fn steps_with_a_middle(case: &Case) -> impl Iterator<Item = &Step> {
     let mut off = false;
     case.given.iter().chain(&case.steps).filter(move |step| {
-        if let Operation::Subject(life) = step.operation {
+        if let Some(life) = step.operation.life() {
             off = life == Life::Stop;
             return false;
         }

@@ -27,6 +27,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::case::model::{Advance, Operation};
     use crate::case::parse;
 
     const GIVEN: &str = "description: x\ngiven:\n  - deployment: {name: web, image: x}\n";
@@ -43,6 +44,6 @@ mod tests {
         let longer = read(&respite(&plain).unwrap());
         let (last, before) = longer.steps.split_last().unwrap();
         assert_eq!((before, &longer.rules.len()), (plain.steps.as_slice(), &plain.rules.len()));
-        assert_eq!(last.operation, crate::case::model::Operation::Advance(std::time::Duration::from_secs(120)));
+        assert_eq!(last.operation, Operation::new(Advance::For(std::time::Duration::from_secs(120))));
     }
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Session;
-use super::kinds::is_user;
 use super::play::{Play, Stopped};
 use crate::case::model::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment, Step};
 use crate::clock;
@@ -170,7 +169,7 @@ impl<'a> Play<'a> {
 
     /// One step in the middle of a step.
     async fn inner(&mut self, step: &Step) -> Result<(), Stopped> {
-        if is_user(&step.operation) {
+        if step.operation.by_user() {
             self.driver.new_second().await;
         }
         let made = self.driver.perform(&step.operation).await;

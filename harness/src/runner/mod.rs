@@ -9,7 +9,6 @@
 mod environment;
 mod events;
 mod header;
-mod kinds;
 mod ledger;
 mod middle;
 mod play;

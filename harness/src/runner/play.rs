@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
 
 use super::Session;
-use super::kinds::{is_user, one, pod_operation};
 use super::ledger::Ledger;
 use super::middle::{self, Interception};
 use crate::case;
@@ -149,7 +148,7 @@ impl<'a> Play<'a> {
     /// A step of `given`: pods move all at once where that decides nothing, that is, while every Deployment has at most one
     /// ReplicaSet in use.
     async fn given(&mut self, step: &Step, part: u32) -> Result<(), Stopped> {
-        if let (Some((operation, pods)), false) = (pod_operation(&step.operation), self.several_active()) {
+        if let (Some((operation, pods)), false) = (step.operation.moves(), self.several_active()) {
             if pods.count != Count::All {
                 return self.operation(step, 0, part, &step.operation).await;
             }
@@ -168,7 +167,7 @@ impl<'a> Play<'a> {
     }
 
     async fn step(&mut self, step: &Step, index: u32) -> Result<(), Stopped> {
-        let Some((operation, pods)) = pod_operation(&step.operation).filter(|(_, pods)| !pods.atomic) else {
+        let Some((operation, pods)) = step.operation.moves().filter(|(_, pods)| !pods.atomic) else {
             return self.operation(step, index, 0, &step.operation).await;
         };
         // One pod a step: only then is the next decision the only one possible.
@@ -183,7 +182,7 @@ impl<'a> Play<'a> {
                 return Ok(());
             }
             let number = if pods.count == Count::Exactly(1) { 0 } else { part };
-            self.operation(step, index, number, &one(&step.operation, part)).await?;
+            self.operation(step, index, number, &step.operation.part(part)).await?;
         }
         if pods.count == Count::All && operation.repeats() && !self.next(operation, pods).is_empty() {
             return self
@@ -194,30 +193,30 @@ impl<'a> Play<'a> {
 
     /// One step: mark it, make it, settle, and write down what came of it.
     async fn operation(&mut self, step: &Step, index: u32, part: u32, operation: &Operation) -> Result<(), Stopped> {
-        let within = step.during.iter().flat_map(|during| &during.steps).any(|inner| is_user(&inner.operation));
-        let user = is_user(operation) || within;
-        if user || matches!(operation, Operation::Terminate(_)) {
+        let within = step.during.iter().flat_map(|during| &during.steps).any(|inner| inner.operation.by_user());
+        let user = operation.by_user() || within;
+        if user || matches!(operation.moves(), Some((PodOperation::Terminate, _))) {
             self.driver.new_second().await;
         }
         // Whatever came since the last settling was not caused by this step.
         self.gather();
         let (line, label) = (step.line, label(self.case, operation));
-        let (expect, together) = (step.expect.clone(), matches!(operation, Operation::Together(_)));
+        let (expect, together) = (step.expect.clone(), !operation.inner().is_empty());
         self.entries.push(Entry::Step(StepMark { index, part, label, line, user, together, expect, at: self.now() }));
         self.driver.label(step.label.as_deref());
-        let made = match (operation, pod_operation(operation)) {
-            (Operation::Subject(life), _) => {
-                self.live(*life).await?;
+        let made = match (operation.life(), operation.advance(), operation.moves()) {
+            (Some(life), ..) => {
+                self.live(life).await?;
                 Ok(())
             }
-            (Operation::Advance(_) | Operation::AdvanceTo { .. }, _) => match self.driver.time(operation) {
+            (_, Some(advance), _) => match advance.time(&self.driver) {
                 Ok(time) => {
                     self.pass(time).await?;
                     Ok(())
                 }
                 Err(error) => Err(error),
             },
-            (_, Some((kind, pods))) if !pods.atomic && pods.count == Count::Exactly(1) => {
+            (.., Some((kind, pods))) if !pods.atomic && pods.count == Count::Exactly(1) => {
                 self.driver.one_pod(kind, pods).await
             }
             _ => self.driver.perform(operation).await,
@@ -305,9 +304,8 @@ impl<'a> Play<'a> {
         match (made, &step.refused) {
             (Ok(()), None) => Ok(()),
             (Ok(()), Some(text)) => {
-                // Only an undo is refused for what the subject did or did not do; all else is between case and server.
-                let blame =
-                    if matches!(operation, Operation::Undo { .. }) { Blame::Subject } else { Blame::Environment };
+                // All else is between case and server.
+                let blame = if operation.depends_on_the_subject() { Blame::Subject } else { Blame::Environment };
                 self.stop(blame, format!("the operation was accepted; the case says that it is refused with '{text}'"))
             }
             (Err(DriveError::Refused(said) | DriveError::Impossible(said)), Some(text)) if said.contains(text) => {

@@ -8,9 +8,10 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::model::{
-    Bindings, Cascade, Case, Count, DecidedWhat, During, Life, Moment, Operation, PatchKind, Phase, Place, Pods,
-    Readiness, Target, Terminations, Traits,
+    Advance, Bindings, Cascade, Case, Change, Count, DecidedWhat, During, Life, Moment, Naming, Operation, PatchKind,
+    Phase, Place, PodOperation, Pods, Readiness, Target, Terminations, Traits,
 };
+use super::operations::{Delete, Patch, Pause, Ready, Restart, Resume, Scale, Set, Terminate, Undo};
 use super::{CaseError, find, load, parse};
 
 mod restarts;
@@ -68,7 +69,7 @@ fn pods_get_names_and_traits_and_a_case_says_who_lives_on() {
          steps:\n  - scale: 2\n    expect: {anyOf: [[a, b], [a, c]]}\n  - fail: {pods: [b, a]}\n",
     );
     assert_eq!((case.controllers.to_string().as_str(), case.bindings), ("replicaset", Bindings::Held));
-    let Operation::Name(naming) = &case.given[1].operation else { panic!() };
+    let naming = case.given[1].operation.get::<Naming>().unwrap();
     let b = Traits {
         node: Some(Place::On("n1".to_owned())),
         ready: Some(Readiness::Since(-7200)),
@@ -79,9 +80,10 @@ fn pods_get_names_and_traits_and_a_case_says_who_lives_on() {
     let c = Traits { sidecar_restarts: Some(2), ..Traits::default() };
     let expected = [("b", b), ("a", a), ("c", c)].map(|(name, traits)| (name.to_owned(), traits));
     assert_eq!(naming.names, expected);
-    assert_eq!(case.steps[0].operation, Operation::Scale { target: target("replicaset", "web"), replicas: 2 });
+    assert_eq!(case.steps[0].operation, Operation::new(Scale { target: target("replicaset", "web"), replicas: 2 }));
     assert_eq!(case.steps[0].expect.as_ref().unwrap().to_string(), "a,b or a,c");
-    let Operation::Fail(pods) = &case.steps[1].operation else { panic!() };
+    let (kind, pods) = case.steps[1].operation.moves().unwrap();
+    assert_eq!(kind, PodOperation::Fail);
     assert_eq!((pods.names.join(","), pods.count), ("b,a".to_owned(), Count::Exactly(2)));
 }
 
@@ -89,7 +91,7 @@ fn pods_get_names_and_traits_and_a_case_says_who_lives_on() {
 fn the_short_form_of_a_replica_set_stands_for_a_manifest() {
     let short = "replicaset: {name: web, replicas: 2, image: \"app:1\", minReadySeconds: 5, podLabels: {tier: front}, owner: configmap/family}";
     let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - scale: 1\n"));
-    let Operation::Apply(manifest) = &case.given[0].operation else { panic!() };
+    let Change::Object(manifest) = case.given[0].operation.change() else { panic!() };
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "family", "controller": true});
     assert_eq!(manifest["metadata"], json!({"name": "web", "ownerReferences": [owner]}));
     let template = json!({"metadata": {"labels": {"app": "web", "tier": "front"}},
@@ -106,33 +108,33 @@ fn a_name_is_the_area_and_the_file() {
 }
 
 #[rstest]
-#[case::scale("scale: 12", Operation::Scale { target: target("deployment", "web"), replicas: 12 })]
-#[case::scale_named("scale: {deployment: web, replicas: 0}", Operation::Scale { target: target("deployment", "web"), replicas: 0 })]
-#[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Operation::Scale { target: target("replicaset", "rs1"), replicas: 5 })]
-#[case::pause("pause: web", Operation::Pause("web".to_owned()))]
-#[case::pause_the_only("pause: {}", Operation::Pause("web".to_owned()))]
-#[case::resume_the_only("resume:", Operation::Resume("web".to_owned()))]
-#[case::restart("restart: {deployment: web}", Operation::Restart("web".to_owned()))]
-#[case::undo("undo: {}", Operation::Undo { deployment: "web".to_owned(), to_revision: 0 })]
-#[case::undo_to("undo: {toRevision: 2}", Operation::Undo { deployment: "web".to_owned(), to_revision: 2 })]
-#[case::advance("advance: 1h 30m", Operation::Advance(Duration::from_secs(5400)))]
-#[case::delete("delete: pod/a", Operation::Delete { target: target("pod", "a"), cascade: Cascade::Background })]
+#[case::scale("scale: 12", Operation::new(Scale { target: target("deployment", "web"), replicas: 12 }))]
+#[case::scale_named("scale: {deployment: web, replicas: 0}", Operation::new(Scale { target: target("deployment", "web"), replicas: 0 }))]
+#[case::scale_a_set("scale: {replicaset: rs1, replicas: 5}", Operation::new(Scale { target: target("replicaset", "rs1"), replicas: 5 }))]
+#[case::pause("pause: web", Operation::new(Pause("web".to_owned())))]
+#[case::pause_the_only("pause: {}", Operation::new(Pause("web".to_owned())))]
+#[case::resume_the_only("resume:", Operation::new(Resume("web".to_owned())))]
+#[case::restart("restart: {deployment: web}", Operation::new(Restart("web".to_owned())))]
+#[case::undo("undo: {}", Operation::new(Undo { deployment: "web".to_owned(), to_revision: 0 }))]
+#[case::undo_to("undo: {toRevision: 2}", Operation::new(Undo { deployment: "web".to_owned(), to_revision: 2 }))]
+#[case::advance("advance: 1h 30m", Operation::new(Advance::For(Duration::from_secs(5400))))]
+#[case::delete("delete: pod/a", Operation::new(Delete { target: target("pod", "a"), cascade: Cascade::Background }))]
 #[case::delete_orphan(
     "delete: {target: deployment/web, cascade: orphan}",
-    Operation::Delete { target: target("deployment", "web"), cascade: Cascade::Orphan })]
+    Operation::new(Delete { target: target("deployment", "web"), cascade: Cascade::Orphan }))]
 #[case::patch(
     "patch: {target: replicaset/rs2, type: json, patch: [{op: remove, path: /a}]}",
-    Operation::Patch { target: target("replicaset", "rs2"), kind: PatchKind::Json, patch: json!([{"op": "remove", "path": "/a"}]) })]
+    Operation::new(Patch { target: target("replicaset", "rs2"), kind: PatchKind::Json, patch: json!([{"op": "remove", "path": "/a"}]) }))]
 #[case::patch_strategic(
     "patch: {target: deployment/web, patch: {spec: {paused: true}}}",
-    Operation::Patch { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) })]
-#[case::ready("ready: {pods: all}", Operation::Ready(Pods::default()))]
+    Operation::new(Patch { target: target("deployment", "web"), kind: PatchKind::Strategic, patch: json!({"spec": {"paused": true}}) }))]
+#[case::ready("ready: {pods: all}", Operation::new(Ready(Pods::default())))]
 #[case::ready_of(
     "ready: {pods: 2, of: {revision: 1, deployment: web}, atomic: true}",
-    Operation::Ready(Pods {
+    Operation::new(Ready(Pods {
         deployment: Some("web".to_owned()), revision: Some(1), count: Count::Exactly(2), atomic: true, ..Pods::default()
-    }))]
-#[case::terminate("terminate: {pods: 1}", Operation::Terminate(Pods { count: Count::Exactly(1), ..Pods::default() }))]
+    })))]
+#[case::terminate("terminate: {pods: 1}", Operation::new(Terminate(Pods { count: Count::Exactly(1), ..Pods::default() })))]
 fn forms_of_a_step(#[case] step: &str, #[case] expected: Operation) {
     assert_eq!(operation(step), expected);
 }
@@ -180,8 +182,8 @@ fn faults(#[case] fault: &str, #[case] expected: &str) {
 #[test]
 fn a_subject_is_stopped_and_started() {
     let case = read(&text("  - subject: stop\n  - scale: 5\n  - subject: start"));
-    let steps: Vec<_> = case.steps.into_iter().map(|step| step.operation).collect();
-    assert_eq!((&steps[0], &steps[2]), (&Operation::Subject(Life::Stop), &Operation::Subject(Life::Start)));
+    let lives: Vec<_> = case.steps.iter().map(|step| step.operation.life()).collect();
+    assert_eq!(lives, [Some(Life::Stop), None, Some(Life::Start)]);
 }
 
 fn target(kind: &str, name: &str) -> Target {
@@ -190,17 +192,16 @@ fn target(kind: &str, name: &str) -> Target {
 
 #[test]
 fn set_takes_a_container_and_variables() {
-    let Operation::Set { container, image, env, .. } = operation("set: {container: app, env: {A: \"1\"}}") else {
-        panic!()
-    };
-    assert_eq!((container.as_deref(), image), (Some("app"), None));
-    assert_eq!(env.get("A").map(String::as_str), Some("1"));
+    let operation = operation("set: {container: app, env: {A: \"1\"}}");
+    let set = operation.get::<Set>().unwrap();
+    assert_eq!((set.container.as_deref(), &set.image), (Some("app"), &None));
+    assert_eq!(set.env.get("A").map(String::as_str), Some("1"));
 }
 
 #[test]
 fn together_holds_steps() {
-    let Operation::Together(steps) = operation("together: [{scale: 5}, {set: {image: \"app:3\"}}]") else { panic!() };
-    assert_eq!(steps.len(), 2);
+    let operation = operation("together: [{scale: 5}, {set: {image: \"app:3\"}}]");
+    assert_eq!(operation.inner().len(), 2);
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn the_short_form_stands_for_a_manifest() {
     let short = "deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 1, maxUnavailable: 25%, minReadySeconds: 5, \
                  progressDeadlineSeconds: 60, revisionHistoryLimit: 2, paused: true, annotations: {a: b}, labels: {c: d}}";
     let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - pause: api\n"));
-    let Operation::Apply(manifest) = &case.given[0].operation else { panic!() };
+    let Change::Object(manifest) = case.given[0].operation.change() else { panic!() };
     assert_eq!(
         *manifest,
         json!({

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 
-use super::super::model::{Beside, Operation};
+use super::super::model::{Advance, Beside, Operation};
 use super::super::{RestartOptions, RestartProfile};
 use super::{findings, read};
 
@@ -32,7 +32,7 @@ fn a_case_of_restarts_says_how_and_when() {
     assert_eq!((case.restart, case.steps[0].label.as_deref()), (expected, Some("scaled")));
     assert_eq!(
         case.steps[1].operation,
-        Operation::AdvanceTo { to: Duration::from_secs(6), since: "scaled".to_owned() }
+        Operation::new(Advance::To { to: Duration::from_secs(6), since: "scaled".to_owned() })
     );
 }
 

@@ -1,20 +1,67 @@
-//! Which pods a step moves: `{pods: all}`, `{pods: 4, of: {revision: 1}}`, `{pods: [a, b]}`, `{pods: 2, atomic: true}`.
+//! Which pods a step moves: `{pods: all}`, `{pods: 4, of: {revision: 1}}`, `{pods: [a, b]}`,
+//! `{pods: 2, atomic: true}`.
 
+use serde_json::{Value, json};
+
+use super::field::{BOOLEAN, Field, NAME, Type, names};
 use super::model::{Count, Pods};
 use super::naming;
+use super::operations::Written;
 use super::read::{self, Fields, MOST_PODS};
+use super::schema::{any_of, integer, object, reference, words};
 use super::step::Reader;
 use super::tree::{Kind, Node};
 
-/// The pods that the operation `name` moves.
-pub(super) fn read(node: &Node, name: &str, reader: &mut Reader<'_>) -> Option<Pods> {
+const COUNT: Type =
+    Type::Is(|_| any_of([words(&["all"]), integer(1, MOST_PODS)]), "a number, `all`, or a list of names");
+const BY_NAME: Type =
+    Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("name")}), "a list of names");
+pub(super) const OF: Type = Type::Is(|_| reference("of"), "[whose pods](#of)");
+
+const PODS: Field = Field::required(
+    "pods",
+    COUNT,
+    "How many: a number, or `all`, until none is left, new ones included. Or the names that the case has given them, in this order.",
+);
+const WHOSE: Field = Field::new("of", OF, "Whose pods; all of the case's by default. Not with names.");
+
+/// The fields of an operation that moves pods.
+pub(super) static FIELDS: [Field; 2] = [PODS, WHOSE];
+/// The same where all can move at once.
+pub(super) static ATOMIC_FIELDS: [Field; 3] =
+    [PODS, WHOSE, Field::new("atomic", BOOLEAN, "One step for all of them instead of one each.")];
+
+/// Whose pods.
+pub(super) static OF_FIELDS: [Field; 3] = [
+    Field::new("revision", Type::Whole { least: 1, most: i32::MAX as i64 }, "Of the ReplicaSet with this revision."),
+    Field::new("deployment", NAME, "Of this Deployment."),
+    Field::new("replicaset", NAME, "Of this ReplicaSet: its name, or `rs2` for the second to appear."),
+];
+
+/// What an operation that moves pods takes, as JSON schema.
+pub(super) fn schema(_: bool) -> Value {
+    any_of([object(&FIELDS, false), by_name()])
+}
+
+/// The same where all can move at once.
+pub(super) fn atomic_schema(_: bool) -> Value {
+    any_of([object(&ATOMIC_FIELDS, false), by_name()])
+}
+
+fn by_name() -> Value {
+    object(&[Field { takes: BY_NAME, ..PODS }], false)
+}
+
+/// The pods that an operation moves.
+pub(super) fn read(reader: &mut Reader<'_>, written: &Written<'_>) -> Option<Pods> {
+    let (name, node) = (written.key.as_key(), written.value);
     let what = format!("`{name}`");
     if matches!(node.kind, Kind::Int(_) | Kind::Text(_)) {
         let written = node.as_key();
         reader.report.add(node, format!("{what} is a mapping"), format!("write `{name}: {{pods: {written}}}`"));
         return None;
     }
-    let fields = Fields::of(node, &what, &["pods", "of", "atomic"], reader.report)?;
+    let fields = Fields::of(node, &what, &names(&ATOMIC_FIELDS), reader.report)?;
     let count = fields.get("pods");
     if fields.lacks("pods") {
         reader.report.add(node, format!("{what} without `pods`"), "how many: a number, or `all`");
@@ -69,7 +116,7 @@ fn read_count(node: &Node, reader: &mut Reader<'_>) -> Option<(Count, Vec<String
 /// `{revision: 1, deployment: web}`, `{replicaset: web}`: all of these pods. `None` is a finding.
 pub(super) fn of(node: Option<&Node>, reader: &mut Reader<'_>) -> Option<Pods> {
     let Some(node) = node else { return Some(Pods::default()) };
-    let fields = Fields::of(node, "`of`", &["revision", "deployment", "replicaset"], reader.report)?;
+    let fields = Fields::of(node, "`of`", &names(&OF_FIELDS), reader.report)?;
     let replica_set = match fields.get("replicaset") {
         Some(named) => Some(reader.scope.named_set(named, reader.report)?),
         None => None,
@@ -83,4 +130,23 @@ pub(super) fn of(node: Option<&Node>, reader: &mut Reader<'_>) -> Option<Pods> {
         None => None,
     };
     Some(Pods { deployment, revision, replica_set, ..Pods::default() })
+}
+
+/// `ready 2 of revision 1`.
+pub(super) fn label(verb: &str, pods: &Pods) -> String {
+    let count = match pods.count {
+        _ if !pods.names.is_empty() => pods.names.join(","),
+        Count::All => "all".to_owned(),
+        Count::Exactly(number) => number.to_string(),
+    };
+    let atomic = if pods.atomic { " atomic" } else { "" };
+    format!("{verb} {count}{}{atomic}", whose(pods))
+}
+
+/// ` of revision 1`, or nothing.
+pub(super) fn whose(pods: &Pods) -> String {
+    let deployment = pods.deployment.iter().map(|name| format!(" of {name}"));
+    let revision = pods.revision.iter().map(|revision| format!(" of revision {revision}"));
+    let set = pods.replica_set.iter().map(|name| format!(" of {name}"));
+    deployment.chain(revision).chain(set).collect()
 }

@@ -1,0 +1,132 @@
+//! `apply: {apiVersion: …}`: any object, created or replaced. What `deployment` and `replicaset`
+//! stand for, too.
+
+use serde_json::{Value, json};
+
+use super::{Action, By, Change, Drive, Form, Names, Operation, Performing, Written};
+use crate::case::field::{Field, TEXT, Type};
+use crate::case::read;
+use crate::case::schema::text;
+use crate::case::scope::Scope;
+use crate::case::step::Reader;
+use crate::case::tree::{Kind, Node};
+use crate::pointer::At;
+
+/// What every object has; all else is as the API server takes it.
+static FIELDS: [Field; 3] = [
+    Field::required("apiVersion", TEXT, "The API's group and version."),
+    Field::required("kind", TEXT, "The kind."),
+    Field::required(
+        "metadata",
+        Type::Is(
+            |_| json!({"type": "object", "required": ["name"], "properties": {"name": text(), "namespace": false}}),
+            "a mapping with `name` and without `namespace`",
+        ),
+        "Its name, labels, annotations and owners; an owner needs no `uid`.",
+    ),
+];
+
+pub(super) static FORM: Form = Form {
+    name: "apply",
+    says: "Creates or replaces any object, as `kubectl apply` does. `$(NAMESPACE)` in it is the case's namespace.",
+    by: By::User,
+    short: "",
+    fields: &FIELDS,
+    schema,
+    read,
+    announce,
+    refusable: true,
+    inner: true,
+    only_held: None,
+    examples: &["- apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: debug}}"],
+};
+
+/// An object is created, or its spec replaced.
+#[derive(Debug, PartialEq)]
+pub(in crate::case) struct Apply(pub(in crate::case) Value);
+
+fn schema(_: bool) -> Value {
+    let fields = FIELDS.iter().map(|field| (field.name.to_owned(), field.takes.schema(false)));
+    let required: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
+    json!({"type": "object", "required": required, "properties": Value::Object(fields.collect())})
+}
+
+fn announce(scope: &mut Scope, node: &Node) {
+    let kind = node.get("kind").and_then(Node::as_text);
+    let name = node.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Node::as_text);
+    scope.announce(kind, name);
+}
+
+fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -> Option<Operation> {
+    let Kind::Map(_) = value.kind else {
+        reader.report.add(value, "`apply` takes a manifest", format!("this is {}", value.describe()));
+        return None;
+    };
+    let metadata = value.get("metadata");
+    let required = [
+        ("apiVersion", value.get("apiVersion")),
+        ("kind", value.get("kind")),
+        ("name", metadata.and_then(|it| it.get("name"))),
+    ];
+    let mut complete = true;
+    for (what, found) in required {
+        let found = found.map(|found| read::text(found, what, reader.report).is_some());
+        if found.is_none() {
+            reader.report.add(value, format!("the manifest has no `{what}`"), "an object needs it");
+        }
+        complete &= found == Some(true);
+    }
+    if let Some(namespace) = metadata.and_then(|it| it.get("namespace")) {
+        reader.report.add(namespace, "a case does not choose its namespace", "leave this out");
+        complete = false;
+    }
+    let name = metadata.and_then(|it| it.get("name")).and_then(Node::as_text);
+    if value.get("kind").and_then(Node::as_text) == Some("Deployment") && !refused {
+        name.into_iter().for_each(|name| reader.scope.enter(name));
+    }
+    complete.then(|| Operation::new(Apply(value.to_json())))
+}
+
+impl Action for Apply {
+    fn form(&self) -> &'static Form {
+        &FORM
+    }
+
+    fn label(&self, _: Names) -> String {
+        let Self(manifest) = self;
+        let text = |pointer: &str| manifest.at(pointer).and_then(|value| value.as_str()).unwrap_or("?");
+        let mut label = format!("{}/{}", text("/kind").to_lowercase(), text("/metadata/name"));
+        let shown = [
+            ("replicas", "/spec/replicas"),
+            ("strategy", "/spec/strategy/type"),
+            ("maxSurge", "/spec/strategy/rollingUpdate/maxSurge"),
+            ("maxUnavailable", "/spec/strategy/rollingUpdate/maxUnavailable"),
+            ("image", "/spec/template/spec/containers/0/image"),
+        ];
+        for (name, pointer) in shown {
+            match manifest.at(pointer) {
+                Some(Value::String(text)) => label += &format!(" {name}={text}"),
+                Some(value) => label += &format!(" {name}={value}"),
+                None => {}
+            }
+        }
+        label
+    }
+
+    fn words(&self, add: &mut dyn FnMut(&str)) {
+        let Self(manifest) = self;
+        let spec = &manifest["spec"];
+        spec.as_object().into_iter().flatten().for_each(|(field, _)| add(field));
+        spec["strategy"]["type"].as_str().into_iter().for_each(&mut *add);
+        spec["strategy"]["rollingUpdate"].as_object().into_iter().flatten().for_each(|(field, _)| add(field));
+        manifest["kind"].as_str().into_iter().for_each(&mut *add);
+    }
+
+    fn change(&self) -> Change<'_> {
+        Change::Object(&self.0)
+    }
+
+    fn perform<'a>(&'a self, driver: &'a dyn Drive) -> Performing<'a> {
+        driver.apply(&self.0)
+    }
+}

@@ -1,0 +1,155 @@
+//! `deployment: {name: web, replicas: 10, image: "app:1"}`: the short form of a Deployment, and the
+//! manifest that it stands for. What it does is `apply`'s.
+
+use serde_json::{Map, Value, json};
+
+use super::apply::Apply;
+use super::{By, Form, Operation, Written};
+use crate::case::field::{BOOLEAN, Field, NAME, TEXT, TEXTS, Type, names};
+use crate::case::finding::Report;
+use crate::case::read::{self, Fields, MOST_PODS};
+use crate::case::schema::{any_of, integer, object};
+use crate::case::scope::Scope;
+use crate::case::short::name_and_image;
+use crate::case::step::Reader;
+use crate::case::tree::Node;
+
+/// A number of pods, or a percentage.
+const SHARE: Type = Type::Is(share, "a number, or a percentage such as `25%`");
+const SECONDS: Type = Type::Count { most: i32::MAX as i64 };
+
+static FIELDS: [Field; 12] = [
+    Field::required("name", NAME, "Its name; its pods are labelled `app: NAME`."),
+    Field::new("replicas", Type::Count { most: MOST_PODS }, "How many pods it wants."),
+    Field::required("image", TEXT, "The image of its only container, `app`. Changing it starts a rollout."),
+    Field::new("maxSurge", SHARE, "How many pods more than it wants there may be; percentages are rounded up."),
+    Field::new("maxUnavailable", SHARE, "How many pods fewer may be available; percentages are rounded down."),
+    Field::new("strategy", Type::Words(&["RollingUpdate", "Recreate"]), "How it replaces pods."),
+    Field::new("minReadySeconds", SECONDS, "How long a pod must be ready before it counts as available."),
+    Field::new("progressDeadlineSeconds", SECONDS, "How long a rollout may stand still."),
+    Field::new(
+        "revisionHistoryLimit",
+        Type::Count { most: MOST_PODS },
+        "How many old ReplicaSets without pods are kept.",
+    ),
+    Field::new("paused", BOOLEAN, "Whether it starts no rollout."),
+    Field::new("annotations", TEXTS, "Annotations."),
+    Field::new("labels", TEXTS, "Labels of its own; not of its pods."),
+];
+
+pub(super) static FORM: Form = Form {
+    name: "deployment",
+    says: "Creates a Deployment, or replaces its spec, as `kubectl apply` does.",
+    by: By::User,
+    short: "",
+    fields: &FIELDS,
+    schema,
+    read: |reader, written| deployment(reader, written).map(|manifest| Operation::new(Apply(manifest))),
+    announce,
+    refusable: true,
+    inner: true,
+    only_held: None,
+    examples: &[
+        "- deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 25%, maxUnavailable: 0}",
+        "- deployment: {name: web, image: \"app:2\", strategy: Recreate}",
+    ],
+};
+
+fn share(refused: bool) -> Value {
+    let percent =
+        if refused { json!({"type": "string"}) } else { json!({"type": "string", "pattern": "^[0-9]{1,5}%$"}) };
+    any_of([if refused { json!({"type": "integer"}) } else { integer(0, MOST_PODS) }, percent])
+}
+
+fn schema(refused: bool) -> Value {
+    let mut schema = object(&FIELDS, refused);
+    if !refused {
+        let zero = json!({"enum": [0, "0%"]});
+        schema["not"] = any_of([
+            json!({
+                "required": ["strategy"],
+                "properties": {"strategy": {"const": "Recreate"}},
+                "anyOf": [{"required": ["maxSurge"]}, {"required": ["maxUnavailable"]}],
+            }),
+            json!({
+                "required": ["maxSurge", "maxUnavailable"],
+                "properties": {"maxSurge": zero, "maxUnavailable": zero},
+            }),
+        ]);
+    }
+    schema
+}
+
+fn announce(scope: &mut Scope, node: &Node) {
+    scope.announce_deployment(node.get("name").and_then(Node::as_text));
+}
+
+/// The manifest; refused steps may hold what the server will not take. `None` after a finding.
+fn deployment(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -> Option<Value> {
+    let manifest = manifest(value, *refused, reader.report);
+    let name = value.get("name").and_then(Node::as_text).filter(|_| !refused);
+    // Even if it is wrong, so that later steps may name it.
+    name.into_iter().for_each(|name| reader.scope.enter(name));
+    manifest
+}
+
+fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
+    let fields = Fields::of(node, "a deployment", &names(&FIELDS), report)?;
+    let (name, image) = name_and_image(node, "deployment", &fields, report)?;
+
+    let mut metadata = Map::from_iter([("name".to_owned(), Value::from(name.as_str()))]);
+    for key in ["labels", "annotations"] {
+        if let Some(map) = fields.get(key).and_then(|node| read::texts(node, key, report)) {
+            metadata.insert(key.to_owned(), json!(map));
+        }
+    }
+    let mut spec = json!({
+        "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "app", "image": image}]}},
+    });
+    for field in &FIELDS {
+        let Type::Count { most } = field.takes else { continue };
+        let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=most };
+        if let Some(number) = fields.get(field.name).and_then(|node| read::integer(node, field.name, range, report)) {
+            spec[field.name] = number.into();
+        }
+    }
+    if let Some(paused) = fields.get("paused").and_then(|node| read::boolean(node, "paused", report)) {
+        spec["paused"] = paused.into();
+    }
+    if let Some(strategy) = strategy(&fields, refused, report) {
+        spec["strategy"] = strategy;
+    }
+    Some(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}))
+}
+
+/// The strategy, if any of its fields is there; combinations that the server refuses are findings.
+fn strategy(fields: &Fields<'_>, refused: bool, report: &mut Report) -> Option<Value> {
+    let kinds = [("RollingUpdate", false), ("Recreate", true)];
+    let recreate = fields.get("strategy").and_then(|node| read::word(node, "the strategy", &kinds, report));
+    let mut rolling = Map::new();
+    for key in ["maxSurge", "maxUnavailable"] {
+        let value = fields.get(key).and_then(|node| read::number_or_percent(node, key, refused, report));
+        rolling.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    if let (Some(true), false, Some((key, _))) =
+        (recreate, refused, fields.entry("maxSurge").or(fields.entry("maxUnavailable")))
+    {
+        report.add(key, format!("Recreate has no `{}`", key.as_key()), "the server will refuse this");
+    }
+    let none = |value: Option<&Value>| value.is_some_and(|value| value == &json!(0) || value == &json!("0%"));
+    if none(rolling.get("maxSurge")) && none(rolling.get("maxUnavailable")) && !refused {
+        let (key, _) = fields.entry("maxUnavailable")?;
+        report.add(key, "maxSurge and maxUnavailable cannot both be 0", "the server will refuse this");
+    }
+    let kind = match recreate {
+        None if rolling.is_empty() => return None,
+        Some(true) => "Recreate",
+        _ => "RollingUpdate",
+    };
+    let mut strategy = json!({"type": kind});
+    if !rolling.is_empty() {
+        strategy["rollingUpdate"] = Value::Object(rolling);
+    }
+    Some(strategy)
+}
