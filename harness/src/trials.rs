@@ -1,7 +1,8 @@
 //! Cases as trials of a test runner.
 //!
-//! A trial is a case on a subject on a cluster. Its name is its path: `control-plane::ours::rolling::quarter-on-ten`. Whether it
-//! can run here is decided when the trials are listed, because a trial that skips itself at run time counts as passed.
+//! A trial is a case on a subject on a cluster. Its name is its path: `control-plane::ours::rolling::quarter-on-ten`. On a
+//! real cluster the case's tags follow, `kind::ours::rolling::rollover#cross-section#smoke`: nextest's
+//! profiles choose by names alone. Whether it can run here is decided when the trials are listed, because a trial that skips itself at run time counts as passed.
 //!
 //! Trials that are known to fail stand in one list, each with its reason. A listed trial must be non-conformant: one that passes is an
 //! error, and so is one that is inconclusive.
@@ -74,7 +75,7 @@ pub struct Trials {
 /// One case on one subject on one cluster.
 #[derive(Debug)]
 pub struct CaseTrial {
-    /// `<cluster>::<subject>::<area>::<case>`.
+    /// `<cluster>::<subject>::<area>::<case>`, and on a real cluster `#<tag>` for each of the case's tags.
     pub name: String,
     /// Why it cannot run here, if it cannot.
     pub ignored: Option<String>,
@@ -98,7 +99,7 @@ impl Trials {
     /// On the first bad case or list.
     pub fn find(folder: &Path, known: &Path, wish: &Wish) -> Result<Self, TrialsError> {
         let paths = match wish {
-            Wish::One(name) => match name.splitn(3, "::").nth(2) {
+            Wish::One(name) => match path(name).splitn(3, "::").nth(2) {
                 Some(case) => {
                     let case = folder.join(case.replace("::", "/")).display().to_string();
                     let paths = case::EXTENSIONS.map(|extension| PathBuf::from(format!("{case}.{extension}")));
@@ -137,6 +138,8 @@ impl Trials {
                 for case in &self.cases {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
                     let known = self.known.get(&name).cloned();
+                    let tags = case.tags.iter().filter(|_| site != SiteName::Sim).map(|tag| format!("#{tag}"));
+                    let name = name + &tags.collect::<String>();
                     let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, &case.controllers));
                     let ignored = ignored.or_else(|| slow(site, case));
                     all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
@@ -149,7 +152,7 @@ impl Trials {
 
     /// A known failure that is no trial (any more).
     fn stale(&self) -> Option<TrialsError> {
-        let names: Vec<_> = self.list().into_iter().map(|trial| trial.name).collect();
+        let names: Vec<_> = self.list().into_iter().map(|trial| path(&trial.name).to_owned()).collect();
         let gone = self.known.keys().find(|name| !names.contains(name))?;
         Some(TrialsError::Known {
             path: "known failures".into(),
@@ -230,6 +233,11 @@ impl CaseTrial {
             text: report::failure(&judgement, &again, false),
         })
     }
+}
+
+/// A trial's name without tags: so known failures name it, however its case is tagged.
+fn path(name: &str) -> &str {
+    name.split('#').next().unwrap_or(name)
 }
 
 /// Why a subject cannot be judged by a case, if it cannot.

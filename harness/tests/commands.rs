@@ -144,12 +144,12 @@ fn a_failure_is_told_of_wherever_it_was_asked_for() {
     let (said, code) = lockstep(&told, &job);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("expected, at rest") && said.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{said}");
-    let annotation = format!("::error file={cases}/wrong.yaml,line=7,title=area/wrong%3A non-conformant%3A step 1");
+    let annotation = format!("::error file={cases}/wrong.yaml,line=8,title=area/wrong%3A non-conformant%3A step 1");
     assert!(said.contains(&annotation), "no {annotation} in\n{said}");
     let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
     assert!(xml.contains("tests=\"2\"") && xml.contains("failures=\"1\"") && xml.contains("rs1 3 -&gt; 1"), "{xml}");
     assert!(page.contains("first wrong step") && page.matches("<section").count() == 2);
-    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains("step 1, line 7"), "{summary}");
+    assert!(summary.contains("### Lockstep: 1 of 2 not conformant") && summary.contains("step 1, line 8"), "{summary}");
     for name in [
         "about.json",
         "recording.ndjson",

@@ -1,4 +1,4 @@
-//! Every case as a trial `<cluster>::<subject>::<area>::<case>`, for `cargo nextest run` and `cargo test`.
+//! Every case as a trial `<cluster>::<subject>::<area>::<case>`, with its tags on a real cluster, for `cargo nextest run` and `cargo test`.
 //!
 //! What cannot run here is listed as ignored; nothing is skipped at run time, and an inconclusive trial fails. See
 //! `lockstep::trials`.

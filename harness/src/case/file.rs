@@ -24,14 +24,21 @@ const CONTROLLERS: Type = Type::Is(
 );
 const NODES: Type =
     Type::Is(|_| json!({"type": "array", "uniqueItems": true, "items": reference("name")}), "a list of names");
+const TAGS: Type =
+    Type::Is(|_| json!({"type": "array", "uniqueItems": true, "items": reference("name")}), "a list of names");
 const WHO: Type = Type::Words(&["auto", "held"]);
 const GIVEN: Type = Type::Is(|_| reference("steps"), "a list of [steps](#steps)");
 const STEPS: Type =
     Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("step")}), "a list of [steps](#steps)");
 
 /// The fields of a case.
-pub(super) static FIELDS: [Field; 12] = [
+pub(super) static FIELDS: [Field; 13] = [
     Field::required("description", TEXT, "What the case is about, in one sentence."),
+    Field::new(
+        "tags",
+        TAGS,
+        "Groups that it belongs to, for `tag(x)` in filters and for trials on real clusters: `cross-section` on local processes, `smoke` on kind and on containers.",
+    ),
     Field::new(
         "controllers",
         CONTROLLERS,
@@ -182,7 +189,8 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         terminations.and_then(|node| read::word(node, "terminations", &words, report)).unwrap_or_default();
     let words = [("held", PodKind::Held), ("real", PodKind::Real)];
     let pods = fields.get("pods").and_then(|node| read::word(node, "pods", &words, report)).unwrap_or_default();
-    let nodes = fields.get("nodes").map(|node| nodes(node, report)).unwrap_or_default();
+    let nodes = fields.get("nodes").map(|node| distinct(node, "node", report)).unwrap_or_default();
+    let tags = fields.get("tags").map(|node| distinct(node, "tag", report)).unwrap_or_default();
     let controllers = fields.get("controllers").and_then(|node| controllers(node, report)).unwrap_or_default();
     let words = [("auto", Bindings::Auto), ("held", Bindings::Held)];
     let bindings = fields.get("bindings").and_then(|node| read::word(node, "bindings", &words, report));
@@ -240,6 +248,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         path,
         source,
         description,
+        tags: tags.into_iter().collect(),
         controllers,
         nodes,
         bindings,
@@ -264,15 +273,15 @@ fn controllers(node: &Node, report: &mut Report) -> Option<Controllers> {
     items.iter().map(|item| read::word(item, "a controller", &words, report)).collect()
 }
 
-/// The names of the nodes, each once.
-fn nodes(node: &Node, report: &mut Report) -> Vec<String> {
+/// The names of nodes or tags (`what`), each once.
+fn distinct(node: &Node, what: &str, report: &mut Report) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for item in read::items(node, "`nodes`", report).unwrap_or_default() {
-        let Some(name) = read::name(item, "a node's name", report) else {
+    for item in read::items(node, &format!("`{what}s`"), report).unwrap_or_default() {
+        let Some(name) = read::name(item, &format!("a {what}'s name"), report) else {
             continue;
         };
         if names.contains(&name) {
-            report.add(item, format!("node `{name}` is there already"), "each node has a name of its own");
+            report.add(item, format!("{what} `{name}` is there already"), format!("each {what} has a name of its own"));
         }
         names.push(name);
     }

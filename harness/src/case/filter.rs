@@ -6,12 +6,13 @@
 //! | `name(x)` | the name without its folder |
 //! | `case(x)` | `area/name` |
 //! | `label(x)` | one of the case's labels: what it makes happen and what it sets, see [`labels`] |
+//! | `tag(x)` | one of the case's `tags` |
 //! | `text(x)` | the description |
 //! | `judges(x)` | one of the controllers that it judges |
 //! | `all()`, `none()` | every case, no case |
 //! | `a & b`, `a \| b`, `a - b`, `!a`, `(a)`, and `and`, `or`, `not` | as usual; `&` and `-` bind more tightly than `\|` |
 //!
-//! `x` is a part of what is looked at, in any case of letters; `=x` is the whole of it, and that is what `area` and `judges` mean anyway;
+//! `x` is a part of what is looked at, in any case of letters; `=x` is the whole of it, and that is what `area`, `tag` and `judges` mean anyway;
 //! `#x*` is a pattern. Words without brackets are a part of `area/name`, as `case(x)`.
 
 use std::collections::BTreeSet;
@@ -45,6 +46,8 @@ pub enum Subject {
     Case,
     /// `label`
     Label,
+    /// `tag`
+    Tag,
     /// `text`
     Text,
     /// `judges`
@@ -72,11 +75,12 @@ pub struct FilterError {
     at: usize,
 }
 
-const SUBJECTS: [(&str, Subject); 6] = [
+const SUBJECTS: [(&str, Subject); 7] = [
     ("area", Subject::Area),
     ("name", Subject::Name),
     ("case", Subject::Case),
     ("label", Subject::Label),
+    ("tag", Subject::Tag),
     ("text", Subject::Text),
     ("judges", Subject::Judges),
 ];
@@ -110,6 +114,7 @@ impl Filter {
                     Subject::Area => matcher.fits(area),
                     Subject::Name => matcher.fits(name),
                     Subject::Case => matcher.fits(&case.name),
+                    Subject::Tag => case.tags.iter().any(|tag| matcher.fits(tag)),
                     Subject::Text => matcher.fits(&case.description),
                     Subject::Judges => case.controllers.to_string().split(',').any(|one| matcher.fits(one)),
                     Subject::Label => labels(case).iter().any(|label| matcher.fits(label)),
@@ -288,9 +293,9 @@ impl<'a> Reader<'a> {
             }
             (_, Some((_, subject)), asked) => Filter::Asks(*subject, matcher(*subject, asked)),
             (_, None, _) => {
-                let known = SUBJECTS.iter().map(|(name, _)| *name).chain(["all", "none"]);
-                let hint = did_you_mean(word, known)
-                    .unwrap_or_else(|| "one of area, name, case, label, text, judges, all and none".to_owned());
+                let known: Vec<_> = SUBJECTS.iter().map(|(name, _)| *name).chain(["all", "none"]).collect();
+                let hint =
+                    did_you_mean(word, known.iter().copied()).unwrap_or_else(|| format!("one of {}", known.join(", ")));
                 return Err(self.error(format!("there is no `{word}(…)`"), hint));
             }
         };
@@ -309,7 +314,7 @@ fn matcher(subject: Subject, asked: &str) -> Matcher {
         (("=", rest), _) => Matcher::Whole(rest.to_owned()),
         (("~", rest), _) => Matcher::Part(rest.to_owned()),
         (("#", rest), _) => Matcher::Pattern(rest.to_owned()),
-        (_, Subject::Area | Subject::Judges) => Matcher::Whole(asked.to_owned()),
+        (_, Subject::Area | Subject::Tag | Subject::Judges) => Matcher::Whole(asked.to_owned()),
         _ => Matcher::Part(asked.to_owned()),
     }
 }
@@ -322,7 +327,7 @@ mod tests {
     use crate::case::{Case, parse};
 
     fn case() -> Case {
-        let text = "description: Ten are scaled.\ngiven:\n  - deployment: {name: web, image: 'app:1', maxSurge: 1}\nsteps:\n  - scale: 3\n  - undo: {}\n    refused: {message: never}\n";
+        let text = "description: Ten are scaled.\ntags: [smoke]\ngiven:\n  - deployment: {name: web, image: 'app:1', maxSurge: 1}\nsteps:\n  - scale: 3\n  - undo: {}\n    refused: {message: never}\n";
         parse("cases/rolling/ten-or-more.yaml", "rolling/ten-or-more", text).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -339,6 +344,8 @@ mod tests {
     #[case("all() - area(rolling)", false)]
     #[case("!(area(scale) | label(fault)) & judges(deployment)", true)]
     #[case("judges(replicaset)", false)]
+    #[case("tag(smoke)", true)]
+    #[case("tag(smo)", false)]
     #[case("none()", false)]
     #[case("case(#*/ten-*)", true)]
     #[case("label(pause) & label(pause) | label(refused)", true)]

@@ -1,5 +1,7 @@
 //! A case, validated: what the driver executes and the judge quotes. Only `case::file` makes one.
 
+use std::collections::BTreeSet;
+
 pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
 pub use super::operations::{Action, Advance, Change, Drive, DriveError, Form, Names, Operation, Performing, label};
 pub use super::restart::{Beside, RestartOptions, RestartProfile};
@@ -18,6 +20,8 @@ pub struct Case {
     pub source: String,
     /// What the case is about, one sentence.
     pub description: String,
+    /// Groups that it belongs to.
+    pub tags: BTreeSet<String>,
     /// What is judged, and what a subject must therefore bring.
     pub controllers: Controllers,
     /// Nodes that the pods are bound to in turn; empty: a node of its own for each pod.

@@ -14,7 +14,7 @@ pub(super) struct Selection {
     #[arg(default_value = "cases")]
     paths: Vec<PathBuf>,
     /// Only these cases, such as 'area(rolling) & label(surge)'; a word alone is a part of `area/name`. There are area, name, case, label (what
-    /// a case does and sets: undo, during, maxSurge …), text (its description) and judges, each with (part), (=whole) or (#pattern*); & | - !
+    /// a case does and sets: undo, during, maxSurge …), tag, text (its description) and judges, each with (part), (=whole) or (#pattern*); & | - !
     #[arg(short = 'E', long, value_name = "FILTER", value_parser = Filter::parse)]
     filter: Option<Filter>,
     /// Only cases that failed the last time they were played.

@@ -2,7 +2,7 @@
 //!
 //! It is taken from the text, not from the parsed case: an old recording is digested even where this build no longer reads
 //! its case. What cannot change the meaning is left out: comments on lines of their own, blank lines, blanks at the end of
-//! a line, the description, and the case's rules, which are asked of a recording and change nothing in it. Nor do values of Secrets go
+//! a line, the description, the tags, and the case's rules, which are asked of a recording and change nothing in it. Nor do values of Secrets go
 //! into it: short ones could be found by trying.
 
 use crate::case::redacted;
@@ -22,7 +22,7 @@ pub(super) fn parse(comment: &str) -> Option<String> {
 }
 
 /// The fields of a case that change nothing in a recording.
-const LEFT_OUT: [&str; 3] = ["description:", "rules:", "expectation:"];
+const LEFT_OUT: [&str; 4] = ["description:", "tags:", "rules:", "expectation:"];
 
 /// The lines that say what the case does.
 fn meaning(source: &str) -> impl Iterator<Item = &str> {
@@ -49,6 +49,7 @@ mod tests {
     #[case::comments("# a\ndescription: x\ngiven:\n  # b\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
     #[case::blanks("description: x\n\ngiven:  \r\n  - deployment: web\n  \nsteps:\n  - scale: 12", true)]
     #[case::description("description: y\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
+    #[case::tags("description: x\ntags: [smoke]\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
     #[case::long_description("description: >\n  y\n\n  z\ngiven:\n  - deployment: web\nsteps:\n  - scale: 12\n", true)]
     #[case::description_at_the_end("given:\n  - deployment: web\nsteps:\n  - scale: 12\ndescription: x\n", true)]
     #[case::rules(

@@ -395,6 +395,7 @@ fn a_mistake_in_a_step(#[case] steps: &str, #[case] expected: &str) {
 #[case::controllers("description: x\ncontrollers: [daemonset]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: a controller cannot be `daemonset`"])]
 #[case::nodes_and_held_bindings("description: x\nnodes: [a]\nbindings: held\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: `nodes` where pods wait for the case to give them one"])]
 #[case::which_set("description: x\ngiven:\n  - replicaset: {name: a, image: x}\n  - replicaset: {name: b, image: x}\nsteps:\n  - pods: {name: {c: {ready: true}}}\n", &["6: the pods of which ReplicaSet?"])]
+#[case::tags_twice("description: x\ntags: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: tag `a` is there already"])]
 #[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: node `a` is there already"])]
 #[case::duplicate_key("description: x\ndescription: y\n", &["2: `description` is there twice"])]
 #[case::not_yaml("description: [x\nsteps: y\n", &["2: this is not YAML"])]
