@@ -230,7 +230,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     if let Some(place) = reader.stopped {
         reader.report.add_at(place, "the subject stays stopped", "a case ends with a subject: add `subject: start`");
     }
-    let (rules, expectation) = ruled::of(fields.get("rules"), fields.get("expectation"), text, report);
+    let (rules, expectation) = ruled::of(root, text, report);
     let of_restarts = controllers.has(Controller::ConfigRestart);
     if of_restarts && (expectation != Expectation::Rules || rules.is_empty()) {
         let why = "restarts have no upstream that could be held against";

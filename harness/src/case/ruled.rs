@@ -2,7 +2,9 @@
 //!
 //! Expressions are read here, so that a slip in one is an error with its place before anything runs; `crate::rules` asks them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +12,7 @@ use super::finding::Report;
 use super::nearest::did_you_mean;
 use super::read::{self, Fields};
 use super::schema::text;
-use super::tree::Node;
+use super::tree::{Kind, Node};
 use crate::rules::{Expectation, Expression, Rule, When};
 
 /// As JSON schema.
@@ -20,13 +22,23 @@ pub(super) fn schema() -> Value {
     json!({"type": "object", "additionalProperties": false, "minProperties": 1, "properties": lists})
 }
 
-/// The rules in these nodes; `source` is the whole file.
-pub(super) fn of(
-    rules: Option<&Node>,
-    expectation: Option<&Node>,
-    source: &str,
-    report: &mut Report,
-) -> (Vec<Rule>, Expectation) {
+/// The labels of a case's steps, each with the number of its step; 0 for all of `given`.
+fn labels(root: &Node) -> BTreeMap<String, u32> {
+    let steps = |list: &str| match root.get(list).map(|list| &list.kind) {
+        Some(Kind::List(steps)) => steps.as_slice(),
+        _ => &[],
+    };
+    let label = |step: &Node| step.get("label").and_then(Node::as_text).map(str::to_owned);
+    let given = steps("given").iter().filter_map(label).map(|label| (label, 0));
+    let steps = (1..).zip(steps("steps")).filter_map(|(number, step)| Some((label(step)?, number)));
+    given.chain(steps).collect()
+}
+
+/// The rules of a case and what it is compared with; `source` is the whole file.
+pub(super) fn of(root: &Node, source: &str, report: &mut Report) -> (Vec<Rule>, Expectation) {
+    let present = |field: &str| root.get(field).filter(|node| !matches!(node.kind, Kind::Null));
+    let (rules, expectation) = (present("rules"), present("expectation"));
+    let labels = Arc::new(labels(root));
     let words =
         [("timeline", Expectation::Timeline), ("outcomes", Expectation::Outcomes), ("rules", Expectation::Rules)];
     let chosen = expectation.and_then(|node| read::word(node, "expectation", &words, report)).unwrap_or_default();
@@ -39,7 +51,7 @@ pub(super) fn of(
             let Some(list) = fields.get(when.name()) else { continue };
             let texts = read::items(list, &format!("`{}`", when.name()), report).unwrap_or_default();
             written |= !texts.is_empty();
-            all.extend(texts.iter().filter_map(|text| rule(text, when, source, report)));
+            all.extend(texts.iter().filter_map(|text| rule(text, when, &labels, source, report)));
         }
     }
     if let (Expectation::Rules, false, Some(node)) = (chosen, written, expectation) {
@@ -48,10 +60,23 @@ pub(super) fn of(
     (all, chosen)
 }
 
-fn rule(node: &Node, when: When, source: &str, report: &mut Report) -> Option<Rule> {
+fn rule(
+    node: &Node,
+    when: When,
+    labels: &Arc<BTreeMap<String, u32>>,
+    source: &str,
+    report: &mut Report,
+) -> Option<Rule> {
     let text = read::text(node, "a rule", report)?;
     let mistakes = match Expression::read(text) {
-        Ok(_) => return Some(Rule { when, text: text.to_owned(), line: node.line }),
+        Ok(expression) => {
+            for (label, at) in expression.labels.iter().filter(|(label, _)| !labels.contains_key(label)) {
+                let hint = did_you_mean(label, labels.keys().map(String::as_str))
+                    .unwrap_or_else(|| "add `label: …` beside its operation".to_owned());
+                report.add_at(within(node, text, source, at), format!("no step has the label `{label}`"), hint);
+            }
+            return Some(Rule { when, text: text.to_owned(), line: node.line, labels: Arc::clone(labels) });
+        }
         Err(mistakes) => mistakes,
     };
     for mistake in mistakes {

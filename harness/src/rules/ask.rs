@@ -22,7 +22,8 @@ impl<'r> Asking<'r> {
     /// These rules.
     pub(crate) fn of(rules: &'r [Rule]) -> Self {
         let asked = rules.iter().map(Asked::new).collect();
-        Self { asked, history: History::default(), past: Arc::default(), last: StepId::GIVEN }
+        let history = History::of(rules.first().map(|rule| Arc::clone(&rule.labels)).unwrap_or_default());
+        Self { asked, past: Arc::new(history.clone()), history, last: StepId::GIVEN }
     }
 
     /// The rules that do not hold, each with the step where that shows first; `finally` and `eventually` only where the recording is

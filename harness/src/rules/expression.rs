@@ -33,6 +33,8 @@ pub(crate) struct Expression {
     pub(super) variables: BTreeSet<String>,
     /// Whether it asks about what has been.
     pub(super) looks_back: bool,
+    /// The labels of steps that it names, and where in its text.
+    pub(crate) labels: Vec<(String, Range<usize>)>,
 }
 
 /// What is wrong with an expression, and where in its text, in bytes.
@@ -63,9 +65,10 @@ impl Expression {
             // What follows the first is a consequence of it.
             errors.errors.iter().take(1).map(mistake).collect::<Vec<_>>()
         })?;
-        let mut check = Check { text, mistakes: Vec::new(), variables: BTreeSet::new(), looks_back: false };
+        let (mistakes, labels) = (Vec::new(), Vec::new());
+        let mut check = Check { text, mistakes, variables: BTreeSet::new(), looks_back: false, labels };
         check.look(&root, &mut Vec::new());
-        let Check { mistakes, variables, looks_back, .. } = check;
+        let Check { mistakes, variables, looks_back, labels, .. } = check;
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -78,7 +81,7 @@ impl Expression {
                 (0..text.len(), "it says nothing about a recording: use `deployment`, `pods`, …".to_owned());
             return Err(vec![Mistake { at, what: "the rule is always the same".to_owned(), hint, unknown: None }]);
         }
-        Ok(Self { root, text: text.to_owned(), variables, looks_back })
+        Ok(Self { root, text: text.to_owned(), variables, looks_back, labels })
     }
 }
 
@@ -126,6 +129,7 @@ struct Check<'t> {
     mistakes: Vec<Mistake>,
     variables: BTreeSet<String>,
     looks_back: bool,
+    labels: Vec<(String, Range<usize>)>,
 }
 
 impl Check<'_> {
@@ -202,6 +206,9 @@ impl Check<'_> {
             }
             _ => (name, Some(format!("`{name}` takes one text in quotes"))),
         };
+        if name == "began" && wrong.is_none() {
+            self.labels.push((asked.to_owned(), place(self.text, asked)));
+        }
         if let Some(hint) = wrong {
             let (at, what) = (place(self.text, asked), format!("`{name}` cannot be asked that"));
             self.mistakes.push(Mistake { at, what, hint, unknown: None });

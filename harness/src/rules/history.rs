@@ -3,11 +3,12 @@
 //! A new one is a name in `FUNCTIONS`, a check of its argument, a field that `take` fills, and an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::timeline::Frame;
 
 /// The functions; each takes one text.
-pub(super) const FUNCTIONS: [&str; 2] = ["count", "restarts"];
+pub(super) const FUNCTIONS: [&str; 3] = ["began", "count", "restarts"];
 
 /// The kinds of workloads that have a pod template.
 const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
@@ -23,9 +24,18 @@ pub(super) struct History {
     restarts: BTreeMap<String, i64>,
     /// The workloads that were ever there.
     workloads: BTreeSet<String>,
+    /// The numbers of the steps that carry a label.
+    labels: Arc<BTreeMap<String, u32>>,
+    /// The number of the step that is on.
+    step: u32,
 }
 
 impl History {
+    /// Of a case whose steps carry these labels; nothing has been yet.
+    pub(super) fn of(labels: Arc<BTreeMap<String, u32>>) -> Self {
+        Self { labels, ..Self::default() }
+    }
+
     /// Remember what led to this frame; whether there was anything to remember.
     pub(super) fn take(&mut self, frame: &Frame<'_, '_>) -> bool {
         let version = frame.version.filter(|version| WORKLOADS.contains(&version.kind.as_str()));
@@ -38,7 +48,18 @@ impl History {
         if let Some(decision) = frame.decision() {
             self.decisions.push(decision.to_string().split_whitespace().map(str::to_owned).collect());
         }
-        appeared || restarted.is_some() || frame.decision().is_some()
+        let begins = frame.step.index != self.step;
+        self.step = frame.step.index;
+        appeared || restarted.is_some() || frame.decision().is_some() || begins
+    }
+
+    /// Whether the step with this label has begun.
+    ///
+    /// # Errors
+    /// There is no such step.
+    pub(super) fn began(&self, label: &str) -> Result<bool, String> {
+        let first = self.labels.get(label).ok_or_else(|| format!("no step has the label {label}"))?;
+        Ok(self.step >= *first)
     }
 
     /// How many decisions hold these words in a row: `rs2 created`, `rs1 10 -> 8`, `revision=2`.
@@ -66,6 +87,9 @@ impl History {
 /// Why not.
 pub(super) fn check(function: &str, argument: &str) -> Result<(), String> {
     match function {
+        // Which labels there are is the case's to know.
+        "began" if argument.trim().is_empty() => Err("name the label of a step".to_owned()),
+        "began" => Ok(()),
         "restarts" => match argument.split_once('/') {
             Some((kind, name)) if WORKLOADS.iter().any(|it| it.to_lowercase() == kind) && !name.is_empty() => Ok(()),
             _ => Err("name a workload: 'deployment/web', 'statefulset/web' or 'daemonset/web'".to_owned()),

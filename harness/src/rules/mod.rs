@@ -8,8 +8,8 @@
 //! * A frame is the state after one version of any object, whoever wrote it, and once more the state that has settled. Rules see its
 //!   objects as the API has them, with a `name` that another run shares (`rs1`), and with the zeros and empty maps that the API leaves
 //!   out; of Secrets they see names alone. See `scene`.
-//! * Functions over history look back to the very beginning, `given` included: `count('rs2 created')` is how many decisions read
-//!   so, `restarts('deployment/web')` how often the subject changed that pod template. See `history`.
+//! * Functions over history look back to the very beginning, `given` included: `began('changed')` is whether the step with that
+//!   label has begun, `count('rs2 created')` how many decisions read so, `restarts('deployment/web')` how often the subject changed that pod template. See `history`.
 //!
 //! What is wrong with a rule in itself is found when the case is read: its syntax, a name or a field that does not exist, parts whose
 //! types do not go together. What depends on data shows at a frame: a label that is not there, the first of no ReplicaSets, the
@@ -28,7 +28,9 @@ mod shapes;
 mod show;
 mod types;
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
+use std::sync::Arc;
 
 pub(crate) use ask::Asking;
 pub(crate) use expression::{Expression, Mistake};
@@ -42,6 +44,8 @@ pub struct Rule {
     pub text: String,
     /// The line of the case file, from 1.
     pub line: usize,
+    /// The case's labels, each with the number of its step.
+    pub labels: Arc<BTreeMap<String, u32>>,
 }
 
 /// When a rule must hold.
@@ -113,7 +117,7 @@ impl Rule {
     #[must_use]
     pub fn says_when(&self) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        self.when != When::Finally && self.text.split(|c| !is_part(c)).any(|word| word == "step")
+        self.when != When::Finally && self.text.split(|c| !is_part(c)).any(|word| word == "step" || word == "began")
     }
 }
 

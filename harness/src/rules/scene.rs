@@ -159,6 +159,10 @@ fn functions(context: &mut Context<'_, '_>, history: &Arc<History>) -> Result<()
     let past = Arc::clone(history);
     context.add_function("count", move |words: Arc<String>| past.count(&words))?;
     let past = Arc::clone(history);
+    context.add_function("began", move |label: Arc<String>| {
+        past.began(&label).map_err(|why| ExecutionError::function_error("began", why))
+    })?;
+    let past = Arc::clone(history);
     context.add_function("restarts", move |workload: Arc<String>| {
         past.restarts(&workload).map_err(|why| ExecutionError::function_error("restarts", why))
     })

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -22,7 +24,8 @@ fn film() -> Film {
 }
 
 fn rule(when: When, text: &str) -> Rule {
-    Rule { when, text: text.to_owned(), line: 9 }
+    let labels = [("given".to_owned(), 0), ("scaled".to_owned(), 1), ("late".to_owned(), 2)];
+    Rule { when, text: text.to_owned(), line: 9, labels: Arc::new(labels.into()) }
 }
 
 fn broken(rules: &[Rule], recording: &Recording, whole: bool) -> Vec<(StepId, Broken)> {
@@ -54,6 +57,9 @@ fn first(rules: &[Rule], recording: &Recording) -> Option<Broken> {
 #[case::count_of_none(When::Finally, "count('deleted') == 0", true)]
 #[case::settled_states_only(When::Always, "!settled || replicaSets[0].spec.replicas == deployment.spec.replicas", true)]
 #[case::by_step(When::Always, "step == 1 || deployment.spec.replicas == 2", true)]
+#[case::by_label(When::Always, "began('scaled') || deployment.spec.replicas == 2", true)]
+#[case::by_label_too_late(When::Always, "began('late') || deployment.spec.replicas == 2", false)]
+#[case::by_label_of_given(When::Never, "!began('given')", true)]
 #[case::not_restarted(When::Always, "restarts('deployment/web') == 0", true)]
 #[case::no_such_field(When::Always, "deployment.spec.size == 3", false)]
 #[case::no_such_workload(When::Never, "restarts('deployment/api') > 0", false)]

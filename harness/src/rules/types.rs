@@ -290,6 +290,7 @@ impl Types<'_> {
             "int" => Type::Int,
             "uint" => Type::Uint,
             "string" => Type::Text,
+            "began" => Type::Bool,
             _ if history::FUNCTIONS.contains(&name) => Type::Int,
             _ => Type::Any,
         }

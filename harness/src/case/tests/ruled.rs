@@ -58,3 +58,12 @@ fn a_rule_that_is_none_is_told_of_once() {
     assert!(error.starts_with("error: a Deployment has no field `speck`"), "{error}");
     assert_eq!(error.matches("error:").count(), 1, "{error}");
 }
+
+#[rstest]
+#[case::unknown("began('later')", &["9: no step has the label `later`"])]
+#[case::known("began('grown')", &[])]
+#[case::empty("began(' ')", &["9: `began` cannot be asked that"])]
+fn rules_name_steps_by_label(#[case] rule: &str, #[case] expected: &[&str]) {
+    let steps = "  - scale: 4\n    label: grown";
+    assert_eq!(findings(&format!("{}rules:\n  never: [\"{rule}\"]\n", text(steps))), expected);
+}
