@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use super::CliError;
 use super::coverage::Tables;
 use super::out::{self, say};
+use super::places;
 use super::run::colour;
-use crate::case;
+use crate::case::{self, Case};
 use crate::cluster::DEFAULT_VERSION;
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::report;
+use crate::timeline::Golden;
 use crate::versions::Minor;
 
 /// Tell a case as a story: what happens at each step, what upstream makes of it, and why.
@@ -25,12 +27,20 @@ pub(super) struct Arguments {
     /// As upstream of this version does it, such as v1.15.
     #[arg(long, value_name = "VERSION")]
     by: Option<Minor>,
+    /// Write a picture of what upstream did to this file, as SVG, instead of the story.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let server = format!("kube-apiserver {}", arguments.on);
     let mut tables = Tables::default();
-    for (number, path) in case::find(&arguments.paths)?.iter().enumerate() {
+    let paths = case::find(&arguments.paths)?;
+    places::file("--svg", arguments.svg.as_deref())?;
+    if arguments.svg.is_some() && paths.len() != 1 {
+        return Err(CliError::Usage(format!("--svg draws one case, not {}", paths.len())));
+    }
+    for (number, path) in paths.iter().enumerate() {
         let case = case::load(path)?;
         let pins = tables.pinned_by(&case)?;
         let golden = GoldenTimelines::beside(Path::new(&case.path))?;
@@ -38,6 +48,10 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             Some(minor) => golden.by(minor, &case.controllers),
             None => golden,
         };
+        if let Some(file) = &arguments.svg {
+            draw(file, &case, golden.for_server(&server))?;
+            continue;
+        }
         if number > 0 {
             say!("\n{}\n", "─".repeat(80));
         }
@@ -54,4 +68,12 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         }
     }
     Ok(Outcome::Conformant)
+}
+
+/// Write the picture of a case.
+fn draw(file: &Path, case: &Case, golden: Option<&Golden>) -> Result<(), CliError> {
+    let timeline = golden.and_then(|golden| golden.outcomes().next());
+    let timeline = timeline.ok_or_else(|| CliError::Usage(format!("--svg: {} is not blessed", case.path)))?;
+    std::fs::write(file, report::page::picture(case, timeline))
+        .map_err(|source| CliError::File { path: file.to_owned(), source })
 }

@@ -28,11 +28,13 @@ pub(super) const LEGEND: &str = "<p class=\"legend\"><span class=\"key total\"><
     <span class=\"key full\"></span> available pods of a ReplicaSet <span class=\"key half\"></span> ready, not for long enough \
     <span class=\"key empty\"></span> wanted, not ready &nbsp; ◆ a user &nbsp; ● nodes &nbsp; ◷ time &nbsp; ▼ the first wrong step</p>\n";
 
-/// The hatching that all pictures share.
-pub(super) fn patterns() -> &'static str {
-    "<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\"><defs>\
-     <pattern id=\"hatch\" width=\"7\" height=\"7\" patternTransform=\"rotate(45)\" patternUnits=\"userSpaceOnUse\">\
-     <rect width=\"7\" height=\"7\" class=\"hatch-ground\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"7\" class=\"hatch-line\"/></pattern></defs></svg>\n"
+/// The hatching, as a pattern that pictures refer to.
+pub(super) const HATCH: &str = "<defs><pattern id=\"hatch\" width=\"7\" height=\"7\" patternTransform=\"rotate(45)\" patternUnits=\"userSpaceOnUse\">\
+     <rect width=\"7\" height=\"7\" class=\"hatch-ground\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"7\" class=\"hatch-line\"/></pattern></defs>";
+
+/// The hatching that all pictures of a page share.
+pub(super) fn patterns() -> String {
+    format!("<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\">{HATCH}</svg>\n")
 }
 
 /// What the pictures of one case share.
@@ -45,18 +47,19 @@ pub(super) struct Frame {
     most: i64,
     widest: i64,
     wrong: Option<StepId>,
-    number: usize,
+    /// The case's on the page; nothing for a picture that is a file of its own.
+    number: Option<usize>,
     /// The width of a step.
     wide: usize,
 }
 
 impl Frame {
-    /// Around all these courses. `number` is the case's on the page.
+    /// Around all these courses. `number` is the case's on the page, whose steps are linked to.
     pub(super) fn around<'a>(
         courses: impl Iterator<Item = &'a Course> + Clone,
         ids: Vec<StepId>,
         wrong: Option<StepId>,
-        number: usize,
+        number: Option<usize>,
     ) -> Self {
         let wide = (ROOM / ids.len().max(1)).clamp(NARROW, WIDE);
         let mut frame =
@@ -85,21 +88,29 @@ impl Frame {
 
     /// One picture with its title.
     pub(super) fn figure(&self, out: &mut String, side: &str, whose: &str, course: &Course, timeline: &Timeline) {
-        let wide = self.wide;
-        let width = GUTTER + wide * self.ids.len() + 10;
+        let (width, height) = self.size();
         // A little too wide shrinks; only what could not be read any more is scrolled.
         let least = width * 3 / 4;
-        let lanes = |tall: usize, low: usize| {
-            f64::from(u32::try_from(tall).unwrap_or(0)) * (TALL + GAP)
-                + f64::from(u32::try_from(low).unwrap_or(0)) * (LOW + GAP)
-        };
-        let height = HEAD + lanes(self.deployments.len(), self.sets.len()) + FOOT;
         let _ = writeln!(
             out,
             "<figure class=\"{side}\"><figcaption><b>{side}</b> {}</figcaption><div class=\"scroll\">\
              <svg style=\"width:100%;max-width:{width}px;min-width:{least}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{side}: pods by step\">",
             escape(whose)
         );
+        self.drawing(out, course, timeline);
+        out.push_str("</svg></div></figure>\n");
+    }
+
+    /// The width and the height of a picture.
+    pub(super) fn size(&self) -> (usize, f64) {
+        let lanes = |number: usize, each: f64| f64::from(u32::try_from(number).unwrap_or(0)) * (each + GAP);
+        let height = HEAD + lanes(self.deployments.len(), TALL) + lanes(self.sets.len(), LOW) + FOOT;
+        (GUTTER + self.wide * self.ids.len() + 10, height)
+    }
+
+    /// What a picture shows.
+    pub(super) fn drawing(&self, out: &mut String, course: &Course, timeline: &Timeline) {
+        let (_, height) = self.size();
         self.columns_of(out, timeline, height);
         let mut top = HEAD;
         for name in &self.deployments {
@@ -111,7 +122,6 @@ impl Frame {
             top += LOW + GAP;
         }
         self.hovers(out, timeline, height);
-        out.push_str("</svg></div></figure>\n");
     }
 
     /// Where a step's column begins.
@@ -142,11 +152,12 @@ impl Frame {
                 let _ = writeln!(out, "<line class=\"user\" x1=\"{x}\" y1=\"{HEAD}\" x2=\"{x}\" y2=\"{foot:.0}\"/>");
             }
             let name = if *id == StepId::GIVEN { "given".to_owned() } else { id.to_string().replace("step ", "") };
+            let (open, close) = self.number.map_or_else(Default::default, |number| {
+                (format!("<a href=\"#case{number}-{}\">", anchor(*id)), "</a>")
+            });
             let _ = writeln!(
                 out,
-                "<a href=\"#case{}-{}\"><text class=\"step {class}\" x=\"{middle}\" y=\"{:.0}\">{mark} {name}</text></a><text class=\"label\" x=\"{middle}\" y=\"{:.0}\">{}</text>",
-                self.number,
-                anchor(*id),
+                "{open}<text class=\"step {class}\" x=\"{middle}\" y=\"{:.0}\">{mark} {name}</text>{close}<text class=\"label\" x=\"{middle}\" y=\"{:.0}\">{}</text>",
                 foot + 14.0,
                 foot + 28.0,
                 escape(&short(&step.label, *id, wide))

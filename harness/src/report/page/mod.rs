@@ -5,8 +5,10 @@
 //!
 //! * `chart` draws a timeline: a lane for each Deployment with its bounds, one for each ReplicaSet with what is wanted and available.
 //! * `steps` is the same in lines, both sides beside each other.
+//! * `picture` is one of the pictures as a file of its own.
 
 mod chart;
+mod picture;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -22,6 +24,8 @@ use crate::course::Course;
 use crate::outcome::Outcome;
 use crate::timeline::{StepId, Timeline};
 use crate::verdict::{Blessing, Judgement, Place, What};
+
+pub use picture::picture;
 
 /// One judged play on the page.
 #[derive(Debug, Clone, Copy)]
@@ -49,9 +53,11 @@ pub fn page(title: &str, sheets: &[Sheet<'_>]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{}",
+         <title>{}</title>\n<style>\n{}{}{}</style>\n</head>\n<body>\n{}",
         escape(title),
+        include_str!("colours.css"),
         include_str!("style.css"),
+        include_str!("chart.css"),
         chart::patterns(),
     );
     let _ = writeln!(out, "<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>", escape(title), counts(sheets));
@@ -212,7 +218,7 @@ fn pictures(out: &mut String, number: usize, sheet: &Sheet<'_>, case: &Case, wro
     let expected = sheet.expected.map(|timeline| Course::of(timeline, case));
     let ids: BTreeSet<StepId> =
         expected.iter().chain([&actual]).flat_map(|course| course.stops.iter().map(|stop| stop.id)).collect();
-    let frame = chart::Frame::around(expected.iter().chain([&actual]), ids.into_iter().collect(), wrong, number);
+    let frame = chart::Frame::around(expected.iter().chain([&actual]), ids.into_iter().collect(), wrong, Some(number));
     let beside = if frame.columns() <= BESIDE { " beside" } else { "" };
     let _ = writeln!(out, "<div class=\"pictures{beside}\">");
     if let (Some(course), Some(timeline)) = (&expected, sheet.expected) {

@@ -1,0 +1,33 @@
+//! The picture of a case as an SVG file of its own, for a document.
+//!
+//! The drawing, its style and its colours are the page's. Light or dark as the reader's system is.
+
+use std::fmt::Write;
+
+use super::{chart, escape};
+use crate::case::Case;
+use crate::course::Course;
+use crate::timeline::Timeline;
+
+/// Draws what a timeline says of a case.
+#[must_use]
+pub fn picture(case: &Case, timeline: &Timeline) -> String {
+    let course = Course::of(timeline, case);
+    let ids = course.stops.iter().map(|stop| stop.id).collect();
+    let frame = chart::Frame::around(std::iter::once(&course), ids, None, None);
+    let (width, height) = frame.size();
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n"
+    );
+    let _ = write!(
+        out,
+        "<title>{}: pods by step</title>\n<style>\n{}{}.card {{ fill: var(--card); }}\n</style>\n{}\n\
+         <rect class=\"card\" width=\"{width}\" height=\"{height}\" rx=\"8\"/>\n",
+        escape(&case.name),
+        include_str!("colours.css"),
+        include_str!("chart.css"),
+        chart::HATCH,
+    );
+    frame.drawing(&mut out, &course, timeline);
+    out + "</svg>\n"
+}
