@@ -16,7 +16,7 @@ pub(super) struct OwnArguments {
     /// The context of a cluster of your own that lockstep may work on. It makes namespaces, nodes and roles there and removes them.
     #[arg(long, value_name = "CONTEXT")]
     yes_this_cluster: Option<String>,
-    /// Work on a cluster of your own even if its API server cannot keep the pods of cases off your nodes: see the README.
+    /// Work on a cluster of your own even if its API server cannot keep the pods of cases off your nodes: see docs/clusters.md.
     #[arg(long)]
     accept_unguarded_pods: bool,
 }

@@ -1,0 +1,109 @@
+//! Links between pages, and what pages name.
+//!
+//! A page of the book links to the book alone, so that it reads the same as a built book and in a
+//! repository browser; files outside of it are named as code.
+
+use std::collections::BTreeSet;
+
+use super::pages::Page;
+use super::root;
+
+/// Links of a page that lead nowhere.
+pub(crate) fn broken(page: &Page, pages: &[Page]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (number, line) in page.prose() {
+        for target in targets(line) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let to = if path.is_empty() { page.path.clone() } else { resolved(folder, path) };
+            let at = format!("{}:{number}: {target}", page.path);
+            if page.path.starts_with("docs/") && !to.starts_with("docs/") {
+                wrong.push(format!("{at} leads out of the book; name the file as code"));
+            } else if !root().join(&to).exists() {
+                wrong.push(format!("{at}: {to} is not there"));
+            } else if !anchor.is_empty() {
+                let anchors = pages.iter().find(|page| page.path == to).map(anchors).unwrap_or_default();
+                if !anchors.contains(anchor) {
+                    wrong.push(format!("{at}: {to} has no such heading"));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+/// Files and cases that a page names as code and that are not there.
+pub(crate) fn missing(page: &Page) -> Vec<String> {
+    const FOLDERS: [&str; 8] =
+        ["cases/", "harness/", "controller/", "scripts/", "docs/", ".cargo/", ".github/", ".ci/"];
+    let areas = root().join("cases").read_dir().into_iter().flatten().flatten();
+    let areas: BTreeSet<String> = areas.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let own: Vec<String> = page.blocks().into_iter().filter_map(|block| Some(stem(&block.file?).to_owned())).collect();
+    let mut wrong = Vec::new();
+    for (number, line) in page.prose() {
+        // The parts between back-ticks are every second one.
+        for code in line.split('`').skip(1).step_by(2) {
+            let named =
+                code.chars().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit() || "._/-".contains(sign));
+            // What a page makes itself, and what is made of it.
+            if !named || own.iter().any(|own| own == stem(code)) {
+                continue;
+            }
+            let file = FOLDERS.iter().any(|folder| code.starts_with(folder)).then(|| code.to_owned());
+            let case = || {
+                let (area, name) = code.split_once('/')?;
+                (areas.contains(area) && !name.is_empty()).then(|| format!("cases/{code}.yaml"))
+            };
+            if let Some(path) = file.or_else(case).filter(|path| !root().join(path).exists()) {
+                wrong.push(format!("{}:{number}: {path} is not there", page.path));
+            }
+        }
+    }
+    wrong
+}
+
+/// A path without what follows the first dot of its name.
+fn stem(path: &str) -> &str {
+    let name = path.rfind('/').map_or(0, |slash| slash + 1);
+    path[name..].find('.').map_or(path, |dot| &path[..name + dot])
+}
+
+/// Where `](…)`, `src="…"` and `srcset="…"` lead; what is code is left out.
+fn targets(line: &str) -> Vec<String> {
+    let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("code");
+    let mut targets = Vec::new();
+    for (open, close) in [("](", ')'), ("src=\"", '"'), ("srcset=\"", '"'), ("href=\"", '"')] {
+        let starts = prose.match_indices(open).map(|(at, _)| at + open.len());
+        targets.extend(starts.filter_map(|at| prose[at..].split_once(close)).map(|(target, _)| target.to_owned()));
+    }
+    targets
+}
+
+/// `../cases` seen from `docs` is `cases`.
+fn resolved(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// The anchors of a page's headings, as repository browsers and mdBook make them.
+fn anchors(page: &Page) -> BTreeSet<String> {
+    let headings = page.prose().into_iter().filter(|(_, line)| line.starts_with('#'));
+    headings.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()
+}
+
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|sign| sign.is_alphanumeric() || " -_".contains(*sign));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}

@@ -1,0 +1,148 @@
+//! What is generated: the page of commands, from clap, and the pictures, by `lockstep explain`.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use clap::{Arg, CommandFactory};
+use lockstep::cli::Cli;
+
+use super::{overwrite, root};
+
+/// Where the page of commands is.
+const PAGE: &str = "docs/commands.md";
+/// The pictures, and the cases that they are of.
+const PICTURES: [(&str, &str); 1] = [("docs/images/rollout.svg", "cases/rolling/rollover.yaml")];
+const COLUMNS: usize = 100;
+
+/// What is not as the program makes it; nothing after an overwrite.
+pub(crate) fn stale() -> Vec<String> {
+    let mut files = vec![(PAGE, page())];
+    files.extend(PICTURES.map(|(file, case)| (file, picture(case))));
+    let mut stale = Vec::new();
+    for (path, fresh) in files {
+        if std::fs::read_to_string(root().join(path)).is_ok_and(|text| text == fresh) {
+            continue;
+        }
+        if overwrite() {
+            std::fs::write(root().join(path), fresh).expect("the file can be written");
+        } else {
+            stale.push(format!("{path} is stale: LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'"));
+        }
+    }
+    stale
+}
+
+fn picture(case: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("picture.svg");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
+    let output = command.current_dir(root()).args(["explain", case, "--svg"]).arg(&file).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::read_to_string(file).expect("a picture")
+}
+
+fn page() -> String {
+    let mut cli = Cli::command();
+    cli.build();
+    let mut out = "# Command reference\n\n\
+        <!-- Generated from the program's own help; a test compares it. Do not edit. -->\n\n\
+        In a checkout each command begins with `cargo lockstep`.\n\n"
+        .to_owned();
+    let commands: Vec<&clap::Command> = cli.get_subcommands().filter(|command| command.get_name() != "help").collect();
+    for command in &commands {
+        let name = command.get_name();
+        let line = format!("* [`lockstep {name}`](#lockstep-{name}): {}", text(command.get_about()));
+        let _ = writeln!(out, "{}", filled(&line, "  "));
+    }
+    let run = commands.iter().find(|command| command.get_name() == "run").expect("there is a command `run`");
+    let of_run: Vec<String> = shown(run).map(item).collect();
+    for command in &commands {
+        let said = if command.get_name() == "run" { &[] } else { of_run.as_slice() };
+        section(&mut out, command, &format!("lockstep {}", command.get_name()), said);
+    }
+    let _ = write!(out, "\n## Exit codes\n\n```text\n{}\n```\n", text(cli.get_after_help()));
+    out
+}
+
+/// The arguments that help shows.
+fn shown(command: &clap::Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|argument| !argument.is_hide_set() && argument.get_id() != "help")
+}
+
+/// A command; what `lockstep run` says in the same words is only named.
+fn section(out: &mut String, command: &clap::Command, name: &str, said: &[String]) {
+    let about = command.get_long_about().or(command.get_about());
+    let _ = write!(out, "\n## {name}\n\n{}\n", filled(&text(about), ""));
+    let (known, own): (Vec<&Arg>, Vec<&Arg>) = shown(command).partition(|argument| said.contains(&item(argument)));
+    if !own.is_empty() {
+        let _ = write!(out, "\n{}\n", own.into_iter().map(item).collect::<Vec<_>>().join("\n"));
+    }
+    if !known.is_empty() {
+        let names: Vec<String> = known.into_iter().map(|argument| format!("`{}`", flag(argument))).collect();
+        let _ = write!(
+            out,
+            "\n{}\n",
+            filled(&format!("As for [`lockstep run`](#lockstep-run): {}.", names.join(", ")), "")
+        );
+    }
+    for below in command.get_subcommands().filter(|command| command.get_name() != "help") {
+        section(out, below, &format!("{name} {}", below.get_name()), said);
+    }
+}
+
+/// `-E, --filter FILTER`.
+fn flag(argument: &Arg) -> String {
+    let value = argument.get_value_names().filter(|_| argument.get_action().takes_values());
+    let value =
+        value.map_or_else(String::new, |names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+    let flag = match (argument.get_short(), argument.get_long()) {
+        (Some(short), Some(long)) => format!("-{short}, --{long} {value}"),
+        (Some(short), None) => format!("-{short} {value}"),
+        (None, Some(long)) => format!("--{long} {value}"),
+        (None, None) => value,
+    };
+    flag.trim().to_owned()
+}
+
+fn item(argument: &Arg) -> String {
+    let values = argument.get_action().takes_values();
+    let mut says = text(argument.get_long_help().or(argument.get_help()));
+    let possible = if values { argument.get_possible_values() } else { Vec::new() };
+    let possible: Vec<&clap::builder::PossibleValue> = possible.iter().filter(|value| !value.is_hide_set()).collect();
+    if !possible.is_empty() {
+        let described = possible.iter().map(|value| match value.get_help() {
+            Some(help) => format!("`{}` ({})", value.get_name(), help.to_string().trim_end_matches('.')),
+            None => format!("`{}`", value.get_name()),
+        });
+        says = format!("{}. One of {}.", says.trim_end_matches('.'), described.collect::<Vec<_>>().join(", "));
+    }
+    let defaults: Vec<String> =
+        argument.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
+    if values && !defaults.is_empty() {
+        says = format!("{}. Default: {}.", says.trim_end_matches('.'), defaults.join(", "));
+    }
+    if let Some(variable) = argument.get_env() {
+        says = format!("{}. Environment: `{}`.", says.trim_end_matches('.'), variable.to_string_lossy());
+    }
+    filled(&format!("* `{}`: {says}", flag(argument)), "  ")
+}
+
+fn text(styled: Option<&clap::builder::StyledStr>) -> String {
+    styled.map(ToString::to_string).unwrap_or_default()
+}
+
+/// Lines of at most a hundred columns, all but the first indented.
+fn filled(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a first line");
+        let empty = line.trim().is_empty();
+        if !empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            line.push_str(if empty { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
