@@ -1,5 +1,8 @@
 //! Console blocks: commands after `$ `, each with what it prints.
 //!
+//! The notation is trycmd's. trycmd itself runs programs by name and knows no alias of cargo's, and
+//! does not show exit codes as a shell does; pages have what a reader types.
+//!
 //! `...` on a line of its own stands for any lines, `[..]` for any text of a line. A command that
 //! does not end with 0 is followed by `$ echo $?`.
 

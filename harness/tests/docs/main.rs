@@ -5,6 +5,7 @@
 //! * A `yaml` block that has a description must be a valid case. After `<!-- file: PATH -->` it is
 //!   that file: the repository's where it has one, else one that the page's commands find.
 //! * Links lead somewhere, and files and cases that a page names are there (`links`).
+//! * Options and metrics that a page names exist (`names`).
 //! * `docs/commands.md` and the pictures are what the program makes (`reference`).
 //!
 //! `LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'` writes what is generated anew, and
@@ -12,6 +13,7 @@
 
 mod console;
 mod links;
+mod names;
 mod pages;
 mod reference;
 mod sandbox;
@@ -115,6 +117,12 @@ fn links_lead_somewhere() {
 #[test]
 fn files_and_cases_that_are_named_are_there() {
     none(&pages().iter().flat_map(links::missing).collect::<Vec<_>>());
+}
+
+#[test]
+fn options_and_metrics_that_are_named_exist() {
+    let names = names::Names::read();
+    none(&pages().iter().flat_map(|page| names.unknown(page)).collect::<Vec<_>>());
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Sandbox {
 }
 
 /// Where this build's programs are: a test stands in target/PROFILE/deps.
-fn built() -> PathBuf {
+pub(crate) fn built() -> PathBuf {
     let me = std::env::current_exe().expect("a test has a file");
     me.ancestors().nth(2).expect("it is two folders deep").to_owned()
 }
