@@ -97,6 +97,21 @@ fn explain_tells_every_case_and_gives_reasons() {
     assert!(code == 0 && all.lines().count() > 8_000);
 }
 
+#[test]
+fn explain_draws_one_case_that_is_blessed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("picture.svg").display().to_string();
+    let (said, code) = lockstep(&["explain", "cases/recreate/three.yaml", "--svg", &file], &[]);
+    let picture = std::fs::read_to_string(&file).expect("a picture");
+    assert!(said.is_empty() && code == 0, "{said}");
+    assert!(picture.starts_with("<svg xmlns=") && picture.contains("prefers-color-scheme: dark"), "{picture}");
+    assert!(!picture.contains("<a ") && !picture.contains("<script"), "{picture}");
+    assert_eq!(complaint(&["explain", "cases/recreate", "--svg", &file]).1, 64);
+    let unblessed = "cases/config-restart/s02-safe-adopted.yaml";
+    let (said, code) = complaint(&["explain", unblessed, "--svg", &file]);
+    assert!(said.contains("is not blessed") && code == 64, "{said}");
+}
+
 /// What another version of upstream did lies beside the case, and is told of, explained and held against whoever is to be like it.
 #[test]
 fn other_versions_of_upstream_have_timelines_of_their_own() {
