@@ -6,7 +6,7 @@ use std::process::Command;
 use clap::{Arg, CommandFactory};
 use lockstep::cli::Cli;
 
-use super::{overwrite, root};
+use super::{OVERWRITE, overwrite, root};
 
 /// Where the page of commands is.
 const PAGE: &str = "docs/commands.md";
@@ -26,7 +26,7 @@ pub(crate) fn stale() -> Vec<String> {
         if overwrite() {
             std::fs::write(root().join(path), fresh).expect("the file can be written");
         } else {
-            stale.push(format!("{path} is stale: LOCKSTEP_DOCS=overwrite cargo nextest run -E 'binary(docs)'"));
+            stale.push(format!("{path} is stale: {OVERWRITE}"));
         }
     }
     stale
