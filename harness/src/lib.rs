@@ -61,6 +61,7 @@ mod quote;
 pub mod recording;
 pub mod report;
 pub mod rules;
+pub mod run;
 pub mod runner;
 mod state;
 pub mod subject;

@@ -11,6 +11,7 @@
 //! play counts, whatever it is.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -24,7 +25,8 @@ use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report::{self, Again};
-use crate::runner::{Environment, EnvironmentError, Session, SessionOptions, Simulation, simulated};
+use crate::run::{Plan, Played, RunError, Setup, Source};
+use crate::runner::{Simulation, simulated};
 use crate::subject::Spec;
 use crate::verdict::{self, Verdict};
 
@@ -203,17 +205,18 @@ impl CaseTrial {
         }
         let plan = shared::plan(self.site, self.case.controllers.clone())
             .ok_or_else(|| format!("there are no trials on {}", self.site))?;
-        let recording = runtime()?.block_on(async {
-            let environment = Environment::open(shared::obtain_for(&plan).await?).await?;
-            let options =
-                SessionOptions { budget: BUDGET, restart: self.case.restart.clone(), ..SessionOptions::default() };
-            let session = Session::take(&environment, &spec, &options).await?;
-            let recording = session.play(&self.case).await;
-            session.leave().await;
-            environment.close().await;
-            Ok::<_, EnvironmentError>(recording)
-        });
-        self.judgement(&recording.map_err(|error| error.to_string())?, &golden)
+        let setup = Setup { source: Source::Shared, budget: BUDGET, ..Setup::new(plan) };
+        let (specs, cases) = ([spec], [Arc::clone(&self.case)]);
+        let mut recording = None;
+        let played = runtime()?.block_on(setup.with_each(&self.case.controllers, &specs, 1, async |_, player| {
+            let take = async |played: Played<'_>| {
+                recording = Some(played.recording);
+                Ok::<_, RunError>(ControlFlow::Break(()))
+            };
+            setup.play_each(player, Plan::once(&cases), take).await
+        }));
+        played.map_err(|error| error.to_string())?;
+        self.judgement(&recording.ok_or("the case was not played")?, &golden)
     }
 
     fn judgement(&self, recording: &Recording, golden: &GoldenTimelines) -> Result<Judged, String> {
@@ -223,7 +226,7 @@ impl CaseTrial {
         }
         let judgement = verdict::judge(&self.case, recording, blessed);
         let repeat = format!("cargo nextest run -E 'test(={})'", self.name);
-        let again = Again { program: "cargo lockstep".to_owned(), repeat, seed: None };
+        let again = Again { program: "cargo lockstep".to_owned(), repeat };
         if judgement.outcome() == Outcome::Unblessed {
             return Err(format!("{}: {}", self.case.path, report::headline(&judgement)));
         }

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::out::{note, say};
-use super::run::colour;
+use super::place::Place;
+use super::reporter::Notes;
+use super::reporter::colour;
 use super::select::{Selection, blessed};
-use super::stage::Place;
-use super::{CliError, several, stage};
+use super::{CliError, several};
 use crate::case::Case;
 use crate::cluster::SiteName;
 use crate::controllers::Controllers;
@@ -20,6 +21,7 @@ use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
 use crate::rules::Expectation;
+use crate::run::{Events, Setup, Source};
 use crate::subject::Spec;
 use crate::timeline::{Golden, Provenance, Timeline};
 use crate::verdict::{self, Finding, Judgement, Verdict, What};
@@ -77,24 +79,22 @@ async fn recorded(
     under_test: &Controllers,
     cases: &[Arc<Case>],
 ) -> Result<Vec<Vec<Recording>>, CliError> {
+    let events = Events::to(vec![Arc::new(Notes)]);
+    let setup = Setup { source: Source::Boot, ..arguments.place.setup(events) };
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     for (boot, times) in (1..).zip(BOOTS) {
-        let environment = stage::unless_interrupted(arguments.place.boot(under_test)).await?;
-        let played = stage::on(environment, async |environment| {
-            let session = arguments.place.session(environment, spec).await?;
+        let played = setup.with_each(under_test, std::slice::from_ref(spec), cases.len(), async |_, player| {
             for time in 1..=times {
                 let last = boot == BOOTS.len() && time == times;
                 let _load = last.then(Load::start);
                 note!("boot {boot}, recording {time}{}", if last { ", with all cores busy" } else { "" });
                 for (case, recordings) in cases.iter().zip(&mut recordings) {
                     for _ in 0..plays(case) {
-                        session.revive().await?;
-                        recordings.push(session.play(case).await);
+                        recordings.push(player.play(case).await?);
                     }
                 }
             }
-            session.leave().await;
-            Ok(())
+            Ok::<_, CliError>(())
         });
         played.await?;
     }

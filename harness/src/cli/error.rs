@@ -7,6 +7,7 @@ use crate::cluster::{ClusterError, kind::KindError};
 use crate::golden::GoldenError;
 use crate::outcome::{Cause, Outcome};
 use crate::recording::RecordingError;
+use crate::run::{ReportError, RunError};
 use crate::runner::EnvironmentError;
 use crate::subject::SubjectError;
 
@@ -59,6 +60,26 @@ pub enum CliError {
         /// What the system says.
         source: std::io::Error,
     },
+}
+
+impl From<RunError> for CliError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Environment(error) => error.into(),
+            RunError::Interrupted(cause) => Self::Interrupted(cause),
+            RunError::Lost(why) => Self::Lost(why),
+            RunError::Report(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReportError> for CliError {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Recording { path, source } => Self::Recording { path, source },
+            ReportError::File { path, source } => Self::File { path, source },
+        }
+    }
 }
 
 impl From<EnvironmentError> for CliError {

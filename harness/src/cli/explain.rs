@@ -6,7 +6,7 @@ use super::CliError;
 use super::coverage::Tables;
 use super::out::{self, say};
 use super::places;
-use super::run::colour;
+use super::reporter::colour;
 use crate::case::{self, Case};
 use crate::cluster::DEFAULT_VERSION;
 use crate::golden::GoldenTimelines;

@@ -2,7 +2,6 @@
 //!
 //! A case that has faults of its own, such as a file that this command wrote, is tried with those alone.
 
-use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +9,11 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::again::Typed;
-use super::out::{note, say};
-use super::run::{Output, colour};
+use super::out::note;
+use super::place::Place;
+use super::reporter::{Faults, Notes};
+use super::run::Output;
 use super::select::Selection;
-use super::stage::Place;
 use super::{CliError, places};
 use crate::case::{self, Case};
 use crate::clock::{self, Instant};
@@ -22,9 +22,12 @@ use crate::controllers::Controller;
 use crate::faults::{self, Kind, Point, Where};
 use crate::outcome::Outcome;
 use crate::quote::quoted;
-use crate::report::{self, FaultsOfCase};
+use crate::recording::Recording;
+use crate::report::FaultsOfCase;
+use crate::run::{Event, Events};
 use crate::runner::Player;
 use crate::subject::Spec;
+use crate::supervise::Interrupt;
 use crate::verdict::{Withstood, withstood};
 
 /// Crash, refuse, lose answers and lag at every write of a case, and see whether it ends as it does without.
@@ -65,97 +68,107 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     places::folder("--out", arguments.out.as_deref())?;
-    let told = Told { output: arguments.output, cases: RefCell::default(), complete: Cell::default() };
+    let since = clock::instant();
+    let json = arguments.output == Output::Json;
+    let events = Events::to(vec![Arc::new(Notes), Arc::new(Faults::new(json))]);
+    let setup = arguments.place.setup(events.clone());
+    let mut sweep = Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, now: None, outcomes: vec![] };
     let mut ended = Ok(());
     for (under_test, cases) in arguments.place.by_environment(cases) {
-        let tried = arguments.place.with_each(&under_test, &specs, usize::MAX, async |spec, player| {
-            tried(&arguments, typed, spec, player, &cases, &kinds, &told).await
-        });
-        // Interrupted here, what was tried before is still told.
+        let tried = setup
+            .with_each(&under_test, &specs, usize::MAX, async |spec, player| sweep.subject(spec, player, &cases).await);
+        // Interrupted here, what was tried before is reported all the same.
         if let Err(error) = tried.await {
             ended = Err(error);
             break;
         }
     }
-    told.close();
-    ended.map(|()| Outcome::of(told.cases.borrow().iter().map(FaultsOfCase::outcome)))
+    sweep.over()?;
+    let outcomes = sweep.outcomes;
+    let cause = Interrupt::of_process().cause();
+    events.emit(&Event::RunEnded { outcomes: &outcomes, left: None, cause, took: since.elapsed() })?;
+    ended.map(|()| Outcome::of(outcomes))
 }
 
-/// What was tried so far, case by case: printed with each case, and whatever the end is, summed up.
-struct Told {
-    output: Output,
-    cases: RefCell<Vec<FaultsOfCase>>,
-    /// How many of them are whole, and printed.
-    complete: Cell<usize>,
+/// What is tried, and what came of it so far.
+struct Sweep<'a> {
+    arguments: &'a Arguments,
+    typed: &'a Typed,
+    kinds: &'a [Kind],
+    events: &'a Events,
+    /// The case that is being tried.
+    now: Option<FaultsOfCase>,
+    /// Of each case and subject.
+    outcomes: Vec<Outcome>,
 }
 
-impl Told {
-    /// A case begins.
-    fn open(&self, of: FaultsOfCase) {
-        self.cases.borrow_mut().push(of);
+impl Sweep<'_> {
+    /// A subject on every case and its points.
+    async fn subject(&mut self, spec: &Spec, player: &Player<'_>, cases: &[Arc<Case>]) -> Result<(), CliError> {
+        let (since, before) = (clock::instant(), self.outcomes.len());
+        let mut plays = 0;
+        for case in cases {
+            if self.arguments.is_over(since) {
+                break;
+            }
+            let longer = with_respite(self.arguments, case)?;
+            self.case((spec, player), longer.as_ref().unwrap_or(case), since).await?;
+            plays += 1 + self.now.as_ref().map_or(0, |of| of.tried.len());
+            self.over()?;
+        }
+        note!("{spec}: {plays} plays in {:.1} s", since.elapsed().as_secs_f64());
+        let left = cases.len() - (self.outcomes.len() - before);
+        if left > 0 {
+            note!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
+        }
+        Ok(())
     }
 
-    /// One of its points was tried.
-    fn point(&self, tried: (Point, Withstood, Option<String>)) {
-        if let Some(of) = self.cases.borrow_mut().last_mut() {
+    /// All points of the case were tried, or no more will be.
+    fn over(&mut self) -> Result<(), CliError> {
+        if let Some(of) = self.now.take() {
+            self.outcomes.push(of.outcome());
+            self.events.emit(&Event::FaultsTried(&of))?;
+        }
+        Ok(())
+    }
+
+    /// One case and its points.
+    async fn case(
+        &mut self,
+        (spec, player): (&Spec, &Player<'_>),
+        case: &Arc<Case>,
+        since: Instant,
+    ) -> Result<(), CliError> {
+        let arguments = self.arguments;
+        let plain = without_faults(case);
+        let own = plain != **case;
+        let reference = player.play(&plain).await?;
+        let writes = faults::writes(&reference);
+        let all = faults::points(case, &reference).into_iter().filter(|point| self.kinds.contains(&point.kind));
+        let all: Vec<Point> = if own { Vec::new() } else { all.collect() };
+        let of = self.now.insert(FaultsOfCase {
+            case: case.name.clone(),
+            subject: reference.header.subject.clone(),
+            again: arguments.again(self.typed, spec),
+            writes: writes.values().sum(),
+            points: if own { 1 } else { all.len() },
+            tried: Vec::new(),
+        });
+        if own {
+            let faulted = player.play(case).await?;
+            of.tried.push((own_point(case), withstood(case, &reference, &faulted), Some(case.path.clone())));
+            return Ok(());
+        }
+        let points = faults::sample(all, &case.name, arguments.max_points, arguments.place.seed);
+        let points = stream::iter(points).take_while(|_| std::future::ready(!arguments.is_over(since)));
+        let plays = points.map(|point| arguments.point(player, case, &reference, point));
+        let mut plays = std::pin::pin!(plays.buffered(player.lanes()));
+        while let Some(tried) = plays.try_next().await? {
             of.tried.push(tried);
         }
+        Ok(())
     }
-
-    /// All of its points were tried, or no more will be.
-    fn case(&self) {
-        let cases = self.cases.borrow();
-        for of in &cases[self.complete.get()..] {
-            match self.output {
-                Output::Human => say!("{}", report::faults(of, colour())),
-                Output::Json => say!("{}", report::faults_json(of)),
-            }
-        }
-        self.complete.set(cases.len());
-    }
-
-    fn close(&self) {
-        self.case();
-        let cases = self.cases.borrow();
-        if self.output == Output::Human && !cases.is_empty() {
-            say!("\n{}\n", report::faults_table(&cases));
-            let failed = report::not_withstood(&cases);
-            if !failed.is_empty() {
-                say!("{failed}\n");
-            }
-        }
-    }
-}
-
-/// A subject on every case and its points, told of as it goes.
-async fn tried(
-    arguments: &Arguments,
-    typed: &Typed,
-    spec: &Spec,
-    player: &Player<'_>,
-    cases: &[Arc<Case>],
-    kinds: &[Kind],
-    told: &Told,
-) -> Result<(), CliError> {
-    let (since, before) = (clock::instant(), told.cases.borrow().len());
-    for case in cases {
-        if arguments.is_over(since) {
-            break;
-        }
-        let longer = with_respite(arguments, case)?;
-        one(arguments, arguments.again(typed, spec), player, longer.as_ref().unwrap_or(case), kinds, since, told)
-            .await?;
-        told.case();
-    }
-    let took = since.elapsed().as_secs_f64();
-    let all = told.cases.borrow();
-    let plays: usize = all[before..].iter().map(|of| 1 + of.tried.len()).sum();
-    note!("{spec}: {plays} plays in {took:.1} s");
-    let left = cases.len() - (all.len() - before);
-    if left > 0 {
-        note!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
-    }
-    Ok(())
 }
 
 impl Arguments {
@@ -164,6 +177,31 @@ impl Arguments {
         let subject = self.subject.iter().find(|text| text.parse().is_ok_and(|one: Spec| one == *spec));
         let subject = quoted(&subject.map_or_else(|| spec.to_string(), Clone::clone));
         [typed.beginning(), format!(" --subject {subject}{}", typed.flags(&NOT_OF_A_FAULT))]
+    }
+
+    /// Try one point of a case: what came of it, and the file that repeats it where it was not withstood.
+    async fn point(
+        &self,
+        player: &Player<'_>,
+        case: &Arc<Case>,
+        reference: &Recording,
+        point: Point,
+    ) -> Result<(Point, Withstood, Option<String>), CliError> {
+        let Some(text) = faults::inject(case, &point) else {
+            let why =
+                "the step's line leaves no place for a fault; write the operation on the line of its dash".to_owned();
+            return Ok((point, Withstood::Unknown(why), None));
+        };
+        let injected = Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?);
+        let faulted = player.play(&injected).await?;
+        let result = withstood(&injected, reference, &faulted);
+        let failed = matches!(result, Withstood::No(_) | Withstood::Unknown(_));
+        let file = match &self.out {
+            Some(folder) if failed => Some(keep(folder, case, &point, &text)?),
+            _ => None,
+        };
+        tracing::info!(case = case.name, %point, ?result, "tried");
+        Ok((point, result, file))
     }
 
     /// Whether the time is spent.
@@ -188,64 +226,6 @@ fn kinds(only: &[String]) -> Result<Vec<Kind>, CliError> {
         kinds.extend(meant);
     }
     Ok(kinds)
-}
-
-/// One case and its points.
-async fn one(
-    arguments: &Arguments,
-    again: [String; 2],
-    player: &Player<'_>,
-    case: &Arc<Case>,
-    kinds: &[Kind],
-    since: Instant,
-    told: &Told,
-) -> Result<(), CliError> {
-    let plain = without_faults(case);
-    let own = plain != **case;
-    let reference = player.play(&plain).await?;
-    let writes = faults::writes(&reference);
-    let mut of = FaultsOfCase {
-        case: case.name.clone(),
-        subject: reference.header.subject.clone(),
-        again,
-        writes: writes.values().sum(),
-        points: 1,
-        tried: Vec::new(),
-    };
-    if own {
-        let point = own_point(case);
-        let faulted = player.play(case).await?;
-        of.tried.push((point, withstood(case, &reference, &faulted), Some(case.path.clone())));
-        told.open(of);
-        return Ok(());
-    }
-    let all: Vec<Point> =
-        faults::points(case, &reference).into_iter().filter(|point| kinds.contains(&point.kind)).collect();
-    of.points = all.len();
-    told.open(of);
-    let points = faults::sample(all, &case.name, arguments.max_points, arguments.place.seed);
-    let plays = stream::iter(points).take_while(|_| std::future::ready(!arguments.is_over(since))).map(async |point| {
-        let Some(text) = faults::inject(case, &point) else {
-            let why =
-                "the step's line leaves no place for a fault; write the operation on the line of its dash".to_owned();
-            return Ok((point, Withstood::Unknown(why), None));
-        };
-        let injected = Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?);
-        let faulted = player.play(&injected).await?;
-        let result = withstood(&injected, &reference, &faulted);
-        let failed = matches!(result, Withstood::No(_) | Withstood::Unknown(_));
-        let file = match &arguments.out {
-            Some(folder) if failed => Some(keep(folder, case, &point, &text)?),
-            _ => None,
-        };
-        tracing::info!(case = case.name, %point, ?result, "tried");
-        Ok::<_, CliError>((point, result, file))
-    });
-    let mut plays = std::pin::pin!(plays.buffered(player.lanes()));
-    while let Some(tried) = plays.try_next().await? {
-        told.point(tried);
-    }
-    Ok(())
 }
 
 /// A case of config restarts with time at its end, where time costs nothing; one that has faults of its own has the time that it needs.

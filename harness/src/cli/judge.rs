@@ -7,14 +7,16 @@ use walkdir::WalkDir;
 
 use super::again::Typed;
 use super::like::Like;
-use super::telling::{Play, Reports, Telling};
+use super::reporter::{Reports, Results, Style, reporters};
 use super::{CliError, run};
 use crate::case::{self, Case};
+use crate::clock;
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::Again;
+use crate::run::{Event, Events, Judged};
 use crate::supervise::Interrupt;
 use crate::verdict;
 
@@ -36,14 +38,34 @@ pub(super) struct Arguments {
     reports: Reports,
 }
 
-pub(super) async fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, CliError> {
+pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     arguments.reports.check()?;
-    let telling = Telling::new(&arguments.reports, "lockstep judge".to_owned());
+    let since = clock::instant();
+    let results = match arguments.output {
+        run::Output::Human => Results::Human(Style::Judge),
+        run::Output::Json => Results::Json,
+    };
+    let events = reporters(&arguments.reports, "lockstep judge", results);
+    let paths = found(&arguments.recordings)?;
     let mut outcomes = Vec::new();
-    let mut ended = Ok(());
-    for path in &found(&arguments.recordings)? {
+    let mut cause = None;
+    for path in &paths {
+        outcomes.push(arguments.judge(typed, &events, path)?);
+        cause = Interrupt::of_process().cause();
+        if cause.is_some() {
+            break;
+        }
+    }
+    let left = cause.map(|_| paths.len() - outcomes.len());
+    events.emit(&Event::RunEnded { outcomes: &outcomes, left, cause, took: since.elapsed() })?;
+    cause.map_or_else(|| Ok(Outcome::of(outcomes)), |cause| Err(CliError::Interrupted(cause)))
+}
+
+impl Arguments {
+    /// Judge one recording.
+    fn judge(&self, typed: &Typed, events: &Events, path: &Path) -> Result<Outcome, CliError> {
         let (recording, recorded) = read(path)?;
-        let case = match &arguments.cases {
+        let case = match &self.cases {
             Some(folder) => beside(folder, &recording.header.case),
             None => PathBuf::from(&recording.header.path),
         };
@@ -54,34 +76,24 @@ pub(super) async fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outc
             return Err(CliError::File { path: case, source });
         }
         let golden = GoldenTimelines::beside(&case)?;
-        let golden = golden.applicable_to(&recording.header, arguments.like.like);
-        let blessed = golden.for_server(&recording.header.cluster.version);
-        let judgement = verdict::judge(&recorded, &recording, blessed);
-        let expected = judgement.expected(blessed);
+        let golden = golden.applicable_to(&recording.header, self.like.like);
+        let golden = golden.for_server(&recording.header.cluster.version);
+        let judgement = verdict::judge(&recorded, &recording, golden);
         let flags = typed.flags(&run::NOT_OF_A_PLAY);
         let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&path.display().to_string()));
-        let again = Again { program: typed.program.clone(), repeat, seed: None };
-        run::print(&judgement, None, arguments.output, &again);
-        let play = Play {
+        events.emit(&Event::CaseJudged(&Judged {
             judgement: &judgement,
-            expected,
+            expected: judgement.expected(golden),
+            golden,
             recording: &recording,
-            again: &again,
+            again: &Again { program: typed.program.clone(), repeat },
             took: None,
-            log_source: None,
-        };
-        telling.take(&play).await?;
-        outcomes.push(judgement.outcome());
-        if let Some(cause) = Interrupt::of_process().cause() {
-            ended = Err(CliError::Interrupted(cause));
-            break;
-        }
+            output: None,
+            seed: None,
+            brief: false,
+        }))?;
+        Ok(judgement.outcome())
     }
-    telling.finish()?;
-    if arguments.output == run::Output::Human {
-        telling.list();
-    }
-    ended.map(|()| Outcome::of(outcomes))
 }
 
 /// The recordings that the paths name: files as they are, folders with every `*.ndjson` below them.

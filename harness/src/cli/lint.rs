@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::CliError;
 use super::out::say;
-use super::run::colour;
+use super::reporter::colour;
 use crate::case::{self, CaseError, Findings};
 use crate::golden::{self, Stray};
 use crate::outcome::Outcome;

@@ -14,7 +14,6 @@ mod coverage;
 mod doctor;
 mod error;
 mod explain;
-mod failed;
 mod faults;
 mod judge;
 mod like;
@@ -23,17 +22,15 @@ mod list;
 mod mutants;
 mod out;
 mod own;
+mod place;
 mod places;
-mod progress;
 mod record;
+mod reporter;
 mod run;
 mod schema;
 mod select;
 mod several;
 mod site;
-mod stage;
-mod tally;
-mod telling;
 
 use std::ffi::OsString;
 
@@ -113,7 +110,7 @@ impl Cli {
             Command::Run(arguments) => run::execute(arguments, &self.typed).await,
             Command::Compare(arguments) => compare::execute(arguments, &self.typed).await,
             Command::Record(arguments) => record::execute(arguments).await,
-            Command::Judge(arguments) => judge::execute(&arguments, &self.typed).await,
+            Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
             Command::List(arguments) => list::execute(&arguments, &self.typed),

@@ -1,16 +1,18 @@
 //! `lockstep record`: play cases and keep what was seen, unjudged.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-
-use futures::{StreamExt, TryStreamExt, stream};
+use std::sync::Arc;
 
 use super::out::say;
+use super::place::Place;
+use super::reporter::Notes;
 use super::select::Selection;
-use super::stage::Place;
 use super::{CliError, places};
 use crate::outcome::Outcome;
 use crate::private;
 use crate::recording::{Recording, RecordingError};
+use crate::run::{Events, Plan, Played};
 use crate::subject::Spec;
 
 /// Play cases and keep the recordings.
@@ -34,16 +36,17 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     places::folder("--out", Some(&arguments.out))?;
     let mut cut = false;
+    let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
     for (under_test, cases) in arguments.place.by_environment(cases) {
-        let recorded =
-            arguments.place.with_each(&under_test, std::slice::from_ref(&spec), cases.len(), async |_, player| {
-                let mut plays = stream::iter(&cases).map(|case| player.play(case)).buffered(player.lanes());
-                while let Some(recording) = plays.try_next().await? {
-                    cut |= !recording.end.as_ref().is_some_and(|end| end.completed);
-                    say!("{}", keep(&arguments.out, &recording)?.display());
-                }
-                Ok(())
-            });
+        let specs = std::slice::from_ref(&spec);
+        let recorded = setup.with_each(&under_test, specs, cases.len(), async |_, player| {
+            let take = async |played: Played<'_>| {
+                cut |= !played.recording.end.as_ref().is_some_and(|end| end.completed);
+                say!("{}", keep(&arguments.out, &played.recording)?.display());
+                Ok::<_, CliError>(ControlFlow::Continue(()))
+            };
+            setup.play_each(player, Plan::once(&cases), take).await
+        });
         recorded.await?;
     }
     // Whose fault an unfinished case is, `lockstep judge` says.

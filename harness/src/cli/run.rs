@@ -1,34 +1,29 @@
 //! `lockstep run`: a subject on cases, against the timelines blessed from upstream.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-
-use futures::{StreamExt, TryStreamExt, stream};
 
 use super::again::Typed;
 use super::like::Like;
-use super::out::{note, say};
-use super::progress::Progress;
+use super::out::note;
+use super::place::Place;
+use super::reporter::{Reports, Results, Style, reporters};
 use super::select::{Selection, blessed};
-use super::stage::Place;
-use super::tally::Tally;
-use super::telling::{Play, Reports, Telling};
-use super::{CliError, places, record, stage};
+use super::{CliError, places, record};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::SiteName;
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
-use crate::recording::Recording;
-use crate::report::{self, Again};
+use crate::report::Again;
+use crate::run::{Event, Events, Judged, Plan, Played, Round, Setup};
 use crate::runner::{Player, Session};
-use crate::subject::{LogSource, Spec};
-use crate::timeline::Timeline;
-use crate::verdict::{self, Blessing, Judgement};
+use crate::subject::Spec;
+use crate::supervise::Interrupt;
+use crate::verdict;
 
 /// Judge a subject on cases, against the timelines blessed from upstream.
 #[derive(Debug, clap::Args)]
@@ -106,68 +101,28 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
         return Err(CliError::Usage(why.to_owned()));
     }
-    arguments.timelines |= cases.len() == 1 && arguments.rounds().nth(1).is_none();
     // All of them are read before anything runs.
     let read = cases.iter().map(|case| Ok((case.path.clone(), blessed(case)?)));
-    let read = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
-    let all = clock::instant();
-    let telling = Telling::new(&arguments.reports, format!("lockstep run, {}", arguments.subject.join(", ")));
-    let tally = Tally::default();
-    let plays = cases.len() * specs.len() * arguments.rounds().count();
-    let progress = Progress::of(plays);
-    let desk = Desk { typed, telling, tally, progress, outcomes: RefCell::default() };
-    let mut ended = Ok(());
-    for (under_test, cases) in arguments.place.by_environment(cases) {
-        if arguments.stops(&desk.outcomes.borrow()) {
-            break;
-        }
-        let goldens: Vec<&GoldenTimelines> = cases.iter().filter_map(|case| read.get(&case.path)).collect();
-        let plays = cases.len() * arguments.rounds().count();
-        let judged = arguments.place.with_each(&under_test, &specs, plays, async |spec, player| {
-            let outcomes = judged(&arguments, &desk, spec, player, &cases, &goldens).await?;
-            if outcomes.contains(&Outcome::Inconclusive)
-                && let Some(logs) = player.keep_logs().await
-            {
-                note!("the cluster's own logs are in {}", logs.display());
-            }
-            Ok(())
-        });
-        ended = judged.await.map(drop);
-        if ended.is_err() {
-            break;
-        }
-    }
-    let Desk { telling, tally, progress, outcomes, .. } = desk;
-    drop(progress);
-    // Whatever ended it, what was judged until then is told.
-    telling.remember();
-    telling.finish()?;
-    let outcomes = outcomes.into_inner();
-    if arguments.output == Output::Human {
-        tally.lines().iter().for_each(|line| say!("{line}"));
-        let left = plays.saturating_sub(outcomes.len());
-        let left = if ended.is_err() { format!(", {left} not played") } else { String::new() };
-        match outcomes.as_slice() {
-            [] => say!("nothing was judged{left}"),
-            some => say!("{}{left}", report::summary(some, all.elapsed(), colour())),
-        }
-        telling.list();
-    }
+    let goldens = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
+    let since = clock::instant();
+    let rounds: Vec<Round> = arguments.rounds().collect();
+    let plays = cases.len() * specs.len() * rounds.len();
+    let timelines = arguments.timelines || cases.len() == 1 && rounds.len() == 1;
+    let results = match arguments.output {
+        Output::Human => Results::Human(Style::Run { timelines }),
+        Output::Json => Results::Json,
+    };
+    let title = format!("lockstep run, {}", arguments.subject.join(", "));
+    let events = reporters(&arguments.reports, &title, results);
+    events.emit(&Event::RunStarted { plays })?;
+    let mut run = Run { arguments: &arguments, typed, goldens: &goldens, events: &events, outcomes: Vec::new() };
+    let ended = run.all(&specs, cases, &rounds).await;
+    let outcomes = run.outcomes;
+    // Whatever ended it, what was judged until then is reported.
+    let (left, cause) = (plays.saturating_sub(outcomes.len()), Interrupt::of_process().cause());
+    let left = ended.is_err().then_some(left);
+    events.emit(&Event::RunEnded { outcomes: &outcomes, left, cause, took: since.elapsed() })?;
     ended.map(|()| Outcome::of(outcomes))
-}
-
-/// One time through all the cases.
-#[derive(Debug, Clone, Copy)]
-struct Round {
-    time: u32,
-    seed: Option<u64>,
-}
-
-/// What there is of one play.
-struct Seen<'a> {
-    recording: &'a Recording,
-    log_source: Option<&'a LogSource>,
-    took: Duration,
 }
 
 impl Arguments {
@@ -184,7 +139,7 @@ impl Arguments {
         let with_seed = if seed == 0 { String::new() } else { format!(" --seed {seed}") };
         let flags = typed.flags(&NOT_OF_A_PLAY);
         let repeat = format!("{} {}{subject}{flags}{with_seed}", typed.beginning(), quoted(&case.path));
-        Again { program: typed.program.clone(), repeat, seed: Some(seed) }
+        Again { program: typed.program.clone(), repeat }
     }
 
     /// The rounds, in order.
@@ -197,102 +152,103 @@ impl Arguments {
     }
 }
 
-/// What all plays of a command share.
-struct Desk<'a> {
+/// A run, and what came of it so far.
+struct Run<'a> {
+    arguments: &'a Arguments,
     typed: &'a Typed,
-    telling: Telling,
-    tally: Tally,
-    progress: Progress,
+    goldens: &'a BTreeMap<String, GoldenTimelines>,
+    events: &'a Events,
     /// Of all that was judged so far.
-    outcomes: RefCell<Vec<Outcome>>,
+    outcomes: Vec<Outcome>,
 }
 
-/// A subject on every case, told of as it goes; of many rounds on a simulated cluster only what is not as it should be, and a line each.
-async fn judged(
-    arguments: &Arguments,
-    desk: &Desk<'_>,
-    spec: &Spec,
-    player: &Player<'_>,
-    cases: &[Arc<Case>],
-    goldens: &[&GoldenTimelines],
-) -> Result<Vec<Outcome>, CliError> {
-    let since = clock::instant();
-    let several = arguments.rounds().nth(1).is_some();
-    let brief = several && player.sessions().is_empty();
-    let plays = arguments
-        .rounds()
-        .flat_map(|round| cases.iter().zip(goldens).map(move |(case, golden)| (round, case, *golden)));
-    let plays = stream::iter(plays).map(async |(round, case, golden)| {
-        let turn = player.turn().await;
-        let began = clock::instant();
-        desk.progress.begins(&case.name);
-        let log_source = turn.session().and_then(Session::log_source);
-        let recording = turn.play(case, round.seed).await?;
-        desk.progress.ends(&case.name);
-        let seen = Seen { recording: &recording, log_source: log_source.as_ref(), took: began.elapsed() };
-        let outcome = tell(arguments, desk, spec, round, case, golden, &seen, brief).await?;
-        desk.outcomes.borrow_mut().push(outcome);
-        Ok::<_, CliError>((round, outcome))
-    });
-    let mut plays = plays.buffered(player.lanes());
-    let mut outcomes: Vec<Outcome> = Vec::new();
-    while let Some((round, outcome)) = plays.try_next().await? {
-        outcomes.push(outcome);
-        if arguments.stops(&outcomes) {
-            break;
+impl Run<'_> {
+    /// Every case with every subject, on a test environment for each set of controllers.
+    async fn all(&mut self, specs: &[Spec], cases: Vec<Arc<Case>>, rounds: &[Round]) -> Result<(), CliError> {
+        let arguments = self.arguments;
+        let setup = arguments.place.setup(self.events.clone());
+        for (under_test, cases) in arguments.place.by_environment(cases) {
+            if arguments.stops(&self.outcomes) {
+                break;
+            }
+            setup
+                .with_each(&under_test, specs, cases.len() * rounds.len(), async |spec, player| {
+                    let plan = Plan { cases: &cases, rounds, output: arguments.reports.keeps_evidence() };
+                    self.subject(&setup, spec, player, plan).await
+                })
+                .await?;
         }
-        if brief && outcomes.len().is_multiple_of(cases.len()) {
-            let begun = outcomes.len() - cases.len();
-            let good = outcomes.iter().skip(begun).filter(|outcome| **outcome == Outcome::Conformant).count();
-            let seed = round.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
-            note!("{spec}: time {}{seed}: {good} of {} conformant", round.time, cases.len());
-        }
+        Ok(())
     }
-    stage::pace(spec, outcomes.len(), since.elapsed());
-    // No case shows an end between two of them; it is the subject's failure all the same.
-    let between: Vec<String> = player.sessions().iter().flat_map(Session::ended_between).collect();
-    outcomes.extend(between.iter().map(|_| Outcome::NonConformant));
-    Ok(outcomes)
-}
 
-/// Judge what was recorded of one play, keep it where that is wanted, and tell of it.
-#[expect(clippy::too_many_arguments, reason = "all that is known of one play")]
-async fn tell(
-    arguments: &Arguments,
-    desk: &Desk<'_>,
-    spec: &Spec,
-    round: Round,
-    case: &Arc<Case>,
-    golden: &GoldenTimelines,
-    seen: &Seen<'_>,
-    brief: bool,
-) -> Result<Outcome, CliError> {
-    let Seen { recording, log_source, took } = *seen;
-    if let Some(folder) = &arguments.recordings {
-        let several = arguments.subject.len() > 1;
-        let folder = if several { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
-        let folder = if arguments.repeat > 1 { folder.join(round.time.to_string()) } else { folder };
-        let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
-        record::keep(&folder, recording)?;
+    /// One subject on every case.
+    async fn subject(
+        &mut self,
+        setup: &Setup,
+        spec: &Spec,
+        player: &Player<'_>,
+        plan: Plan<'_>,
+    ) -> Result<(), CliError> {
+        let (since, before) = (clock::instant(), self.outcomes.len());
+        let mut good: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
+        setup
+            .play_each(player, plan, async |played: Played<'_>| {
+                let brief = plan.rounds.len() > 1 && player.sessions().is_empty();
+                let (round, outcome) = (played.round, self.judge(spec, &played, brief)?);
+                self.outcomes.push(outcome);
+                let (conformant, plays) = good.entry((round.time, round.seed)).or_default();
+                *conformant += usize::from(outcome == Outcome::Conformant);
+                *plays += 1;
+                if brief && *plays == plan.cases.len() {
+                    let (conformant, plays) = (*conformant, *plays);
+                    let Round { time, seed } = round;
+                    self.events.emit(&Event::RoundEnded { spec, time, seed, conformant, plays })?;
+                }
+                let stops = self.arguments.stops(&self.outcomes);
+                Ok::<_, CliError>(if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })
+            .await?;
+        let plays = self.outcomes.len() - before;
+        self.events.emit(&Event::CasesPlayed { title: &spec.to_string(), plays, took: since.elapsed() })?;
+        // No case shows an end between two of them; it is the subject's failure all the same.
+        let between = player.sessions().iter().flat_map(Session::ended_between);
+        self.outcomes.extend(between.map(|_| Outcome::NonConformant));
+        if self.outcomes[before..].contains(&Outcome::Inconclusive)
+            && let Some(logs) = player.keep_logs().await
+        {
+            note!("the cluster's own logs are in {}", logs.display());
+        }
+        Ok(())
     }
-    let golden = golden.applicable_to(&recording.header, arguments.like.like);
-    let blessed = golden.for_server(&recording.header.cluster.version);
-    let judgement = verdict::judge(case, recording, blessed);
-    desk.tally.take(&judgement, blessed, round.seed);
-    let expected = judgement.expected(blessed);
-    if arguments.output == Output::Human
-        && arguments.timelines
-        && let Some(blessed) = expected
-    {
-        beside(&judgement, blessed);
+
+    /// Judge one play, and keep its recording where that is wanted.
+    fn judge(&self, spec: &Spec, played: &Played<'_>, brief: bool) -> Result<Outcome, CliError> {
+        let Self { arguments, events, .. } = self;
+        let Played { case, recording, round, took, output, .. } = played;
+        if let Some(folder) = &arguments.recordings {
+            let several = arguments.subject.len() > 1;
+            let folder = if several { folder.join(spec.to_string().replace('/', "_")) } else { folder.clone() };
+            let folder = if arguments.repeat > 1 { folder.join(round.time.to_string()) } else { folder };
+            let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
+            record::keep(&folder, recording)?;
+        }
+        let golden = &self.goldens[&case.path];
+        let golden = golden.applicable_to(&recording.header, arguments.like.like);
+        let golden = golden.for_server(&recording.header.cluster.version);
+        let judgement = verdict::judge(case, recording, golden);
+        events.emit(&Event::CaseJudged(&Judged {
+            judgement: &judgement,
+            expected: judgement.expected(golden),
+            golden,
+            recording,
+            again: &arguments.again(self.typed, spec, *round, case),
+            took: Some(*took),
+            output: output.as_deref(),
+            seed: round.seed,
+            brief,
+        }))?;
+        Ok(judgement.outcome())
     }
-    let again = arguments.again(desk.typed, spec, round, case);
-    if !brief || judgement.outcome() != Outcome::Conformant {
-        print(&judgement, Some(took), arguments.output, &again);
-    }
-    let play = Play { judgement: &judgement, expected, recording, again: &again, took: Some(took), log_source };
-    desk.telling.take(&play).await?;
-    Ok(judgement.outcome())
 }
 
 /// Seeds from one to another, both included.
@@ -312,40 +268,4 @@ impl std::str::FromStr for Seeds {
         let seeds = Self { first: number(first)?, last: number(last)? };
         if seeds.first <= seeds.last { Ok(seeds) } else { Err(bad()) }
     }
-}
-
-/// What upstream did and what the subject did, beside each other.
-fn beside(judgement: &Judgement, blessed: &Timeline) {
-    let upstream = match &judgement.blessing {
-        Blessing::Golden(Some(from)) => format!("upstream, as blessed ({})", from.controller),
-        _ => "upstream, as blessed".to_owned(),
-    };
-    let subject = judgement.subject.to_string();
-    let left = report::Side { title: &upstream, timeline: blessed };
-    let right = report::Side { title: &subject, timeline: &judgement.timeline };
-    say!("{}\n\n{}\n", judgement.case, report::side_by_side(left, right, width(), colour()));
-}
-
-/// How wide the terminal is; wide enough for two timelines where it does not say.
-pub(super) fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(180)
-}
-
-/// Print one case's judgement: a line, and all that a person needs where it is not conformant.
-pub(super) fn print(judgement: &Judgement, took: Option<Duration>, output: Output, again: &Again) {
-    match output {
-        Output::Json => say!("{}", report::json(judgement)),
-        Output::Human if judgement.outcome() == Outcome::Conformant => {
-            let took = took.map_or_else(String::new, |took| format!("  {:.2} s", took.as_secs_f64()));
-            let which = report::outcome(judgement).map_or_else(String::new, |which| format!(", {which}"));
-            say!("{:15} {} on {}{which}{took}", judgement.verdict.name(), judgement.case, judgement.subject.name);
-        }
-        Output::Human => say!("{}\n", report::failure(judgement, again, colour())),
-    }
-}
-
-/// Whether standard output is for a person's eyes.
-pub(super) fn colour() -> bool {
-    use std::io::IsTerminal;
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
 }

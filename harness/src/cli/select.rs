@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CliError, failed};
+use super::CliError;
+use super::reporter::failed;
 use crate::case::filter::Filter;
 use crate::case::{self, Case};
 use crate::golden::GoldenTimelines;

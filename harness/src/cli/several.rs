@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::CliError;
 use super::out::say;
-use super::run::colour;
+use super::reporter::colour;
 use crate::case::Case;
 use crate::golden;
 use crate::outcome::Outcome;

@@ -9,8 +9,6 @@ pub struct Again {
     pub program: String,
     /// The whole command; nothing where there is none.
     pub repeat: String,
-    /// The seed in it, where it has one.
-    pub seed: Option<u64>,
 }
 
 impl Again {

@@ -40,8 +40,9 @@ pub fn json(judgement: &Judgement) -> String {
     plain::json(&value.to_string()).into_owned()
 }
 
-/// `version` names the program as well, for readers of older reports.
-fn identity(identity: &Identity) -> Value {
+/// A subject or a cluster; `version` names the program as well, for readers of older reports.
+#[must_use]
+pub fn identity(identity: &Identity) -> Value {
     object!({"name": identity.name, "program": identity.program, "version": identity.title()})
 }
 

@@ -34,7 +34,7 @@ pub use again::Again;
 pub use change::change;
 pub use failure::{failure, headline, outcome};
 pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table, not_withstood};
-pub use json::json;
+pub use json::{identity, json};
 pub use side_by_side::{Side, side_by_side};
 pub use staircase::staircase;
 pub use story::story;

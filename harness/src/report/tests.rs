@@ -16,7 +16,7 @@ use crate::verdict::fixture::judge;
 
 fn again() -> Again {
     let repeat = "lockstep run cases/rolling/x.yaml --subject ours".to_owned();
-    Again { program: "lockstep".to_owned(), repeat, seed: None }
+    Again { program: "lockstep".to_owned(), repeat }
 }
 
 fn web() -> Value {

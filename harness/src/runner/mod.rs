@@ -9,6 +9,7 @@
 mod environment;
 mod events;
 mod header;
+mod hook;
 mod ledger;
 mod middle;
 mod play;
@@ -18,6 +19,7 @@ mod session;
 mod simulated;
 
 pub use environment::{Environment, EnvironmentError};
+pub use hook::StepHook;
 pub use player::{Player, Sessions, Turn};
 pub use session::{Session, SessionOptions};
 pub use simulated::{Simulation, simulated};

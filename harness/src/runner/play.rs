@@ -16,6 +16,7 @@ use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object, still};
 use crate::recording::{Blame, End, Entry, Impossible, Recording, Settling, StepMark, Trouble};
+use crate::timeline::StepId;
 
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
@@ -234,6 +235,7 @@ impl<'a> Play<'a> {
         let stopped = rest.unsettled.is_some();
         let (took, at) = (clock::millis_since(since), self.now());
         self.entries.push(Entry::Settled(Settling { unsettled: rest.unsettled, rounds: rest.rounds, took, at }));
+        self.session.steps.settled(self.case, StepId { index, part });
         if stopped { Err(Stopped) } else { Ok(()) }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::StepHook;
 use super::ledger::{self, Refused};
 use super::revive::{Ends, Starting};
 use super::{Environment, EnvironmentError};
@@ -33,12 +34,15 @@ pub struct SessionOptions {
     pub bypass_interceptor: bool,
     /// Whether a process finds what a pod does: the variables and files of a service account.
     pub in_cluster: bool,
+    /// Who is told of each step that has settled.
+    pub steps: StepHook,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
         let restart = RestartOptions::default();
-        Self { budget: Duration::from_secs(20), pods: None, restart, bypass_interceptor: false, in_cluster: false }
+        let (bypass_interceptor, in_cluster, steps) = (false, false, StepHook::default());
+        Self { budget: Duration::from_secs(20), pods: None, restart, bypass_interceptor, in_cluster, steps }
     }
 }
 
@@ -57,6 +61,7 @@ pub struct Session<'a> {
     restart: Mutex<RestartOptions>,
     bypass_interceptor: bool,
     in_cluster: bool,
+    pub(super) steps: StepHook,
     /// How the subject ended, by itself, in no case.
     pub(super) ends: Mutex<Ends>,
     pub(super) cases: std::sync::atomic::AtomicU32,
@@ -154,6 +159,7 @@ impl<'a> Session<'a> {
             restart,
             bypass_interceptor: options.bypass_interceptor,
             in_cluster: options.in_cluster,
+            steps: options.steps.clone(),
             ends: Mutex::default(),
             cases: 0.into(),
             refused: Refused::default(),
@@ -250,7 +256,14 @@ impl<'a> Session<'a> {
     pub(super) fn options(&self) -> SessionOptions {
         let (restart, bypass_interceptor, in_cluster) =
             (self.restart().clone(), self.bypass_interceptor, self.in_cluster);
-        SessionOptions { budget: self.budget, pods: self.pods, restart, bypass_interceptor, in_cluster }
+        SessionOptions {
+            budget: self.budget,
+            pods: self.pods,
+            restart,
+            bypass_interceptor,
+            in_cluster,
+            steps: self.steps.clone(),
+        }
     }
 
     /// Why nothing can be believed that was seen on this cluster: what a simulated server was asked that it does not know, or its silence.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{Environment, EnvironmentError, Session, SessionOptions};
+use super::{Environment, EnvironmentError, Session, SessionOptions, StepHook};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::Cluster;
@@ -26,13 +26,16 @@ pub struct Simulation {
     pub check: bool,
     /// Ends a play in the middle: virtual time waits for nobody.
     pub interrupt: Interrupt,
+    /// Who is told of each step that has settled.
+    pub steps: StepHook,
 }
 
 impl Simulation {
     /// With seed 0, for whoever brings these controllers; never interrupted.
     #[must_use]
     pub fn new(under_test: Controllers, budget: Duration) -> Self {
-        Self { seed: 0, under_test, budget, check: false, interrupt: Interrupt::default() }
+        let (interrupt, steps) = (Interrupt::default(), StepHook::default());
+        Self { seed: 0, under_test, budget, check: false, interrupt, steps }
     }
 }
 
@@ -82,8 +85,12 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
             sim.start_transcript();
         }
         let environment = Environment::open(cluster).await?;
-        let options =
-            SessionOptions { budget: simulation.budget, restart: case.restart.clone(), ..SessionOptions::default() };
+        let options = SessionOptions {
+            budget: simulation.budget,
+            restart: case.restart.clone(),
+            steps: simulation.steps.clone(),
+            ..SessionOptions::default()
+        };
         let session = Session::take(&environment, spec, &options).await?;
         let mut recording = session.play(case).await;
         recording.header.seed = Some(simulation.seed);

@@ -1,7 +1,7 @@
 //! What several plays of a case have in common: whether they gave one timeline, and which of upstream's several outcomes they reached.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::fingerprint::fingerprint;
 use crate::outcome::Outcome;
@@ -11,8 +11,8 @@ use crate::verdict::Judgement;
 /// Counts by subject and case, as plays come in.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    outcomes: RefCell<BTreeMap<(String, String), Vec<Count>>>,
-    timelines: RefCell<BTreeMap<Repeated, Timelines>>,
+    outcomes: Mutex<BTreeMap<(String, String), Vec<Count>>>,
+    timelines: Mutex<BTreeMap<Repeated, Timelines>>,
 }
 
 /// What is to give one timeline: a subject, a case, and a seed if one was given.
@@ -37,12 +37,12 @@ impl Tally {
     /// Count a play. Only plays of one seed are to give one timeline.
     pub(super) fn take(&self, judgement: &Judgement, blessed: Option<&Golden>, seed: Option<u64>) {
         let key = (judgement.subject.name.clone(), judgement.case.clone());
-        let mut timelines = self.timelines.borrow_mut();
+        let mut timelines = lock(&self.timelines);
         let timelines = timelines.entry((key.0.clone(), key.1.clone(), seed)).or_default();
         timelines.plays += 1;
         timelines.different.insert(fingerprint(judgement.timeline.to_string().bytes()));
         let (Some(nearest), Some(blessed)) = (judgement.nearest, blessed) else { return };
-        let mut all = self.outcomes.borrow_mut();
+        let mut all = lock(&self.outcomes);
         let counts = all.entry(key).or_insert_with(|| {
             let from = blessed.outcomes().map(|outcome| outcome.provenance.as_ref());
             let said = from.map(|from| from.and_then(|from| Some(format!("{} of {}", from.seen?, from.recordings))));
@@ -56,7 +56,7 @@ impl Tally {
     /// A line for each case and outcome, and for each case whose plays differ.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = self.repeated();
-        for ((subject, case), counts) in self.outcomes.borrow().iter() {
+        for ((subject, case), counts) in lock(&self.outcomes).iter() {
             for (number, Count { reached, upstream }) in (1..).zip(counts) {
                 let reached = match reached {
                     0 => "not reached".to_owned(),
@@ -71,7 +71,7 @@ impl Tally {
 
     /// Of cases that were played several times.
     fn repeated(&self) -> Vec<String> {
-        let all = self.timelines.borrow();
+        let all = lock(&self.timelines);
         let several = || all.iter().filter(|(_, timelines)| timelines.plays > 1);
         let cases = several().map(|((_, case, _), _)| case).collect::<BTreeSet<_>>().len();
         let plays: u32 = several().map(|(_, timelines)| timelines.plays).sum();
@@ -95,6 +95,10 @@ impl Tally {
     }
 }
 
+fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +108,7 @@ mod tests {
         for (case, plays, different) in timelines {
             let different = different.iter().map(|&one| one.to_owned()).collect();
             let key = ("ours".to_owned(), (*case).to_owned(), None);
-            tally.timelines.borrow_mut().insert(key, Timelines { plays: *plays, different });
+            lock(&tally.timelines).insert(key, Timelines { plays: *plays, different });
         }
         tally
     }

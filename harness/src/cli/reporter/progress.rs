@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock::{self, Instant};
+use crate::run::{Event, ReportError, Subscriber};
+use crate::timeline::StepId;
 
 /// How often the line is written anew.
 const TICK: Duration = Duration::from_millis(250);
@@ -16,11 +18,12 @@ const SLOW: Duration = Duration::from_secs(15);
 /// Takes the cursor to the beginning and clears the line.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// Tells until it is dropped.
+/// Prints while plays run.
+#[derive(Default)]
 pub(super) struct Progress {
     state: Arc<Mutex<State>>,
     /// Dropped, it ends the thread.
-    _running: Sender<()>,
+    running: Mutex<Option<Sender<()>>>,
 }
 
 #[derive(Default)]
@@ -28,42 +31,37 @@ struct State {
     live: bool,
     done: usize,
     total: usize,
-    /// What runs, since when, and after how long it is told of next.
-    running: BTreeMap<String, (Option<Instant>, Duration)>,
+    /// What runs.
+    running: BTreeMap<String, Running>,
+}
+
+/// A play that runs.
+struct Running {
+    since: Option<Instant>,
+    /// After how long it is named next.
+    next: Duration,
+    /// The last step that has settled.
+    step: Option<StepId>,
 }
 
 impl Progress {
-    /// Of so many plays.
-    pub(super) fn of(total: usize) -> Self {
+    /// So many plays are to come.
+    fn start(&self, total: usize) {
         let quiet = ["CI", "GITHUB_ACTIONS"].iter().any(|name| std::env::var_os(name).is_some());
         let live = total > 1 && !quiet && std::io::stderr().is_terminal();
-        let state = Arc::new(Mutex::new(State { live, total, ..State::default() }));
+        *lock(&self.state) = State { live, total, ..State::default() };
         let (running, over) = channel::<()>();
-        let ticking = Arc::clone(&state);
+        let ticking = Arc::clone(&self.state);
         std::thread::spawn(move || {
             while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 lock(&ticking).tick(&mut std::io::stderr());
             }
         });
-        Self { state, _running: running }
+        *lock(&self.running) = Some(running);
     }
 
-    /// A play begins.
-    pub(super) fn begins(&self, name: &str) {
-        lock(&self.state).running.insert(name.to_owned(), (Some(clock::instant()), SLOW));
-    }
-
-    /// A play is over, and something about it is about to be printed.
-    pub(super) fn ends(&self, name: &str) {
-        let mut state = lock(&self.state);
-        state.running.remove(name);
-        state.done += 1;
-        state.clear(&mut std::io::stderr());
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
+    fn stop(&self) {
+        lock(&self.running).take();
         let mut state = lock(&self.state);
         state.clear(&mut std::io::stderr());
         state.running.clear();
@@ -71,8 +69,33 @@ impl Drop for Progress {
     }
 }
 
+impl Subscriber for Progress {
+    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+        match *event {
+            Event::RunStarted { plays } => self.start(plays),
+            Event::CaseStarted { case } => {
+                let running = Running { since: Some(clock::instant()), next: SLOW, step: None };
+                lock(&self.state).running.insert(case.name.clone(), running);
+            }
+            Event::StepSettled { case, step } => {
+                lock(&self.state).running.get_mut(&case.name).into_iter().for_each(|it| it.step = Some(step));
+            }
+            Event::CasePlayed { case } => {
+                let mut state = lock(&self.state);
+                state.running.remove(&case.name);
+                state.done += 1;
+                // Something about it is about to be printed.
+                state.clear(&mut std::io::stderr());
+            }
+            Event::RunEnded { .. } => self.stop(),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 /// What a thread that panicked has left is still good for a line of progress.
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+fn lock<T>(state: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -87,11 +110,11 @@ impl State {
         let times: Vec<(String, Duration)> = self
             .running
             .iter()
-            .map(|(name, (since, _))| (name.clone(), since.map_or(Duration::ZERO, |since| since.elapsed())))
+            .map(|(name, it)| (name.clone(), it.since.map_or(Duration::ZERO, |since| since.elapsed())))
             .collect();
         for (name, took) in &times {
-            if let Some((_, next)) = self.running.get_mut(name).filter(|(_, next)| took >= next) {
-                *next *= 2;
+            if let Some(it) = self.running.get_mut(name).filter(|it| *took >= it.next) {
+                it.next *= 2;
                 let clear = if self.live { CLEAR } else { "" };
                 writeln!(out, "{clear}slow: {name} has been running for {} s", took.as_secs()).ok();
             }
@@ -102,12 +125,15 @@ impl State {
         }
     }
 
-    /// `[ 12/245] rolling/quarter-on-ten 1.2 s`; of several the one that has been running longest.
+    /// `[ 12/245] rolling/quarter-on-ten after step 1 1.2 s`; of several the one that has been running longest.
     fn line(&self, times: &[(String, Duration)]) -> String {
         let width = self.total.to_string().len();
         let longest = times.iter().max_by_key(|(_, took)| *took);
         let more = if times.len() > 1 { format!(" and {} more", times.len() - 1) } else { String::new() };
-        let what = longest.map_or_else(String::new, |(name, took)| format!("{name} {:.1} s{more}", took.as_secs_f64()));
+        let step = |name: &String| self.running.get(name)?.step.map(|step| format!(" after {step}"));
+        let what = longest.map_or_else(String::new, |(name, took)| {
+            format!("{name}{} {:.1} s{more}", step(name).unwrap_or_default(), took.as_secs_f64())
+        });
         format!("[{:>width$}/{}] {what}", self.done, self.total)
     }
 }
@@ -118,7 +144,7 @@ mod tests {
 
     fn ticked(live: bool, took: Duration) -> String {
         let since = clock::instant().checked_sub(took).unwrap();
-        let running = BTreeMap::from([("a/b".to_owned(), (Some(since), SLOW))]);
+        let running = BTreeMap::from([("a/b".to_owned(), Running { since: Some(since), next: SLOW, step: None })]);
         let mut state = State { live, done: 3, total: 120, running };
         let mut out = Vec::new();
         state.tick(&mut out);

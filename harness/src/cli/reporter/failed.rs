@@ -3,18 +3,43 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::collected::Collected;
 use crate::fingerprint::fingerprint;
+use crate::run::{Event, ReportError, Subscriber};
 use crate::state;
 
 /// The cases that failed last.
-pub(super) fn last() -> BTreeSet<String> {
+pub(in super::super) fn last() -> BTreeSet<String> {
     let text = file().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
+/// Remembers when the run ends.
+pub(super) struct Failed {
+    collected: Arc<Collected>,
+}
+
+impl Failed {
+    pub(super) fn new(collected: Arc<Collected>) -> Self {
+        Self { collected }
+    }
+}
+
+impl Subscriber for Failed {
+    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+        if let Event::RunEnded { .. } = event {
+            let state = self.collected.so_far();
+            let bad = state.kept.iter().filter(|it| !it.is_good());
+            remember(&state.played, bad.map(|it| it.judgement.path.as_str()));
+        }
+        Ok(())
+    }
+}
+
 /// Of those that were played, these have failed; of the others nothing new is known. What cannot be written is not remembered.
-pub(super) fn remember<'a>(played: &BTreeSet<String>, bad: impl Iterator<Item = &'a str>) {
+fn remember<'a>(played: &BTreeSet<String>, bad: impl Iterator<Item = &'a str>) {
     let mut all = last();
     let before = all.clone();
     all.retain(|path| !played.contains(path));

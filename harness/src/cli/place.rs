@@ -1,4 +1,4 @@
-//! What every command that plays cases shares: the cluster it names, the budget, and who plays.
+//! What every command that plays cases is told on its command line: the cluster, the budget, and how cases are played.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -6,21 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{join_all, select_all, try_join_all};
-
-use crate::clock::Instant;
-
 use super::CliError;
 use super::choice::{Choice, Suits};
 use super::out::note;
 use super::select::Selection;
 use super::site::SiteArguments;
 use crate::case::model::PodKind;
-use crate::case::{Case, RestartOptions, RestartProfile};
-use crate::clock;
-use crate::cluster::{self, Cluster, SiteName, Standing};
+use crate::case::{Case, RestartProfile};
+use crate::cluster::{self, SiteName};
 use crate::controllers::Controllers;
-use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptions, Simulation};
+use crate::run::{Events, Setup, Source};
 use crate::subject::{ServiceAccount, Spec, SubjectError};
 use crate::supervise::{self, Interrupt};
 
@@ -170,114 +165,26 @@ impl Place {
         environments.into_iter().collect()
     }
 
-    /// Boot the cluster without what the subjects bring, or attach to the one that `lockstep cluster up` left running, and watch it.
-    pub(super) async fn open(&self, under_test: &Controllers) -> Result<Environment, CliError> {
-        let site = self.site.cluster();
-        if !matches!(site, SiteName::Sim | SiteName::ControlPlane | SiteName::Containers) {
-            return self.boot(under_test).await;
-        }
-        let standing =
-            Standing::of_user(site).map_err(EnvironmentError::from)?.running().await.map_err(EnvironmentError::from)?;
-        let suits =
-            |cluster: &Cluster| cluster.identity.version == self.site.k8s_version && cluster.without == *under_test;
-        match standing.filter(suits) {
-            Some(cluster) => watch(cluster, "attached to a running control plane", clock::instant()).await,
-            None => self.boot(under_test).await,
-        }
-    }
-
-    /// Boot a cluster of this command's own, whatever else is running, and watch it.
-    pub(super) async fn boot(&self, under_test: &Controllers) -> Result<Environment, CliError> {
-        let since = clock::instant();
-        let cluster = cluster::boot(&self.site.plan(self.keep).without(under_test.clone()))
-            .await
-            .map_err(EnvironmentError::from)?;
-        let how = match self.site.cluster() {
-            SiteName::Kubeconfig => "yours, ready",
-            _ if cluster.belongs_here() => "booted",
-            _ => "ready",
-        };
-        watch(cluster, how, since).await
-    }
-
-    /// Do the work, at most so many plays, with each subject in turn: at a test environment that is set up for
-    /// it and taken down after it whatever comes of it, or on simulated clusters. A test environment that is a
-    /// simulated cluster costs little, so there are as many as lanes.
-    pub(super) async fn with_each<T>(
-        &self,
-        under_test: &Controllers,
-        specs: &[Spec],
-        most: usize,
-        mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, CliError>,
-    ) -> Result<Vec<T>, CliError> {
-        let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-        let simulation = self.simulation(under_test);
-        let mut each = async |environments: &[Environment]| {
-            let mut done = Vec::new();
-            for spec in specs {
-                let player = match environments {
-                    [_, ..] if !self.is_virtual(spec) => {
-                        let sessions =
-                            try_join_all(environments.iter().map(|environment| self.session(environment, spec)))
-                                .await?;
-                        Player::Sessions(sessions.into())
-                    }
-                    _ => Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes },
-                };
-                done.push(work(spec, &player).await?);
-                for session in player.sessions() {
-                    refusals(spec, session);
-                    session.ended_between().iter().for_each(|end| note!("{spec}: {end}"));
-                }
-                player.leave().await;
-            }
-            Ok(done)
-        };
-        if specs.iter().all(|spec| self.is_virtual(spec)) {
-            return unless_interrupted(each(&[])).await;
-        }
-        let mut environments = vec![unless_interrupted(self.open(under_test)).await?];
-        if self.site.cluster() == SiteName::Sim {
-            for _ in 1..lanes.get().min(most) {
-                environments.push(unless_interrupted(self.boot(under_test)).await?);
-            }
-        }
-        on_each(environments, each).await
-    }
-
-    /// Whether a subject is played in virtual time here: a process of its own cannot be.
-    pub(super) fn is_virtual(&self, spec: &Spec) -> bool {
-        self.site.cluster() == SiteName::Sim && spec.is_simulable()
-    }
-
-    /// What a simulated cluster begins with.
-    fn simulation(&self, under_test: &Controllers) -> Simulation {
-        let simulation = Simulation::new(under_test.clone(), self.budget);
-        let interrupt = Interrupt::of_process();
-        Simulation { seed: self.seed, check: self.check_determinism, interrupt, ..simulation }
-    }
-
-    /// Put a subject to work.
-    pub(super) async fn session<'a>(&self, environment: &'a Environment, spec: &Spec) -> Result<Session<'a>, CliError> {
-        let since = clock::instant();
+    /// Where and how the cases are played, for whoever reports.
+    pub(super) fn setup(&self, events: Events) -> Setup {
         let pods = self.pods.map(|pods| match pods {
             PodsArgument::Held => PodKind::Held,
             PodsArgument::Real => PodKind::Real,
         });
-        // Where it cannot be told, its user has.
-        let told = spec.takes_restart_options();
-        let profile = self.profile.filter(|_| !told).unwrap_or_default();
-        let restart = RestartOptions { profile, ..RestartOptions::default() };
-        let in_cluster = self.in_cluster && matches!(spec, Spec::Command(_));
-        let options = SessionOptions { budget: self.budget, pods, restart, in_cluster, ..SessionOptions::default() };
-        let session = Session::take(environment, spec, &options).await?;
-        let version = session.identity().title();
-        note!(
-            "{spec}: {version}, brings {}, the test environment proved and the subject started in {:.1} s",
-            environment.under_test(),
-            since.elapsed().as_secs_f64()
-        );
-        Ok(session)
+        let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+        Setup {
+            source: Source::Standing,
+            budget: self.budget,
+            pods,
+            profile: self.profile,
+            in_cluster: self.in_cluster,
+            seed: self.seed,
+            check_determinism: self.check_determinism,
+            lanes,
+            interrupt: Interrupt::of_process(),
+            events,
+            ..Setup::new(self.site.plan(self.keep))
+        }
     }
 }
 
@@ -293,69 +200,8 @@ fn budget(text: &str) -> Result<Duration, String> {
 
 /// Longer than any case takes to settle.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a test environment may take to go after an interruption: what is left of it then goes with the supervisors, or is the next run's to remove.
-const CLOSING: Duration = Duration::from_millis(1_400);
 
 /// Do something that is dropped where it waits when this process is to end.
 pub(super) async fn unless_interrupted<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     Interrupt::of_process().unless(work).await.unwrap_or_else(|cause| Err(CliError::Interrupted(cause)))
-}
-
-/// Do the work on a test environment, and take the test environment down whatever comes of it: an error, an interruption, a cluster that is taken away.
-pub(super) async fn on<T>(
-    environment: Environment,
-    work: impl AsyncFnOnce(&Environment) -> Result<T, CliError>,
-) -> Result<T, CliError> {
-    on_each(vec![environment], async |environments| work(&environments[0]).await).await
-}
-
-/// The same on several at once.
-async fn on_each<T>(
-    environments: Vec<Environment>,
-    work: impl AsyncFnOnce(&[Environment]) -> Result<T, CliError>,
-) -> Result<T, CliError> {
-    let worked = tokio::select! {
-        worked = unless_interrupted(work(&environments)) => worked,
-        (why, ..) = select_all(environments.iter().map(|environment| Box::pin(environment.lost()))) => Err(CliError::Lost(why)),
-    };
-    if matches!(worked, Err(CliError::Interrupted(_))) {
-        tokio::time::timeout(CLOSING, join_all(environments.into_iter().map(Environment::abandon))).await.ok();
-        return worked;
-    }
-    match Interrupt::of_process().unless(join_all(environments.into_iter().map(Environment::close))).await {
-        Ok(_) => worked,
-        Err(cause) => Err(CliError::Interrupted(cause)),
-    }
-}
-
-async fn watch(cluster: Cluster, how: &str, since: Instant) -> Result<Environment, CliError> {
-    let environment = Environment::open(cluster).await?;
-    let (name, version) = (&environment.identity().name, environment.identity().title());
-    note!("{name}: {version}, {how} in {:.1} s", since.elapsed().as_secs_f64());
-    Ok(environment)
-}
-
-/// Say what the API server refused a subject; of one with rights of its own also that it refused nothing.
-fn refusals(spec: &Spec, session: &Session<'_>) {
-    let (requests, refused) = session.requests();
-    match refused.is_empty() {
-        true if spec.is_inside() => note!("{spec}: {requests} requests, none of them refused"),
-        true => {}
-        false => {
-            let refused: Vec<_> = refused.into_iter().map(|(what, times)| format!("{what} ({times}×)")).collect();
-            note!("{spec}: {requests} requests; the API server refused {}", refused.join(", "));
-        }
-    }
-}
-
-/// Say how fast a subject went through its cases.
-pub(super) fn pace(spec: &dyn std::fmt::Display, cases: usize, took: Duration) {
-    let seconds = took.as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "a number of cases is small")]
-    let number = cases as f64;
-    let (each, pace) = (seconds / number, number * 60.0 / seconds);
-    match cases {
-        1 => note!("{spec}: one case in {seconds:.2} s"),
-        _ => note!("{spec}: {cases} cases in {seconds:.1} s, {each:.2} s each, {pace:.0} a minute"),
-    }
 }

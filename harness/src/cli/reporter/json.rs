@@ -1,0 +1,17 @@
+//! The results as JSON, one object a line.
+
+use super::super::out::say;
+use crate::report;
+use crate::run::{Event, ReportError, Subscriber};
+
+/// Prints each judgement as a line of JSON.
+pub(in super::super) struct Json;
+
+impl Subscriber for Json {
+    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+        if let Event::CaseJudged(judged) = event {
+            say!("{}", report::json(judged.judgement));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! The cases of a plan, played by one subject.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+
+use super::event::Event;
+use super::setup::{RunError, Setup};
+use crate::case::Case;
+use crate::clock;
+use crate::recording::Recording;
+use crate::runner::{Player, Session};
+
+/// What is to be played.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The cases.
+    pub cases: &'a [Arc<Case>],
+    /// How often; each round goes through all cases.
+    pub rounds: &'a [Round],
+    /// Whether what the subject prints is read after each case.
+    pub output: bool,
+}
+
+/// One time through all the cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// Which time it is, from 1.
+    pub time: u32,
+    /// The seed of its simulated clusters, where each round has its own.
+    pub seed: Option<u64>,
+}
+
+impl<'a> Plan<'a> {
+    /// Each of these cases once.
+    #[must_use]
+    pub const fn once(cases: &'a [Arc<Case>]) -> Self {
+        Self { cases, rounds: &[Round { time: 1, seed: None }], output: false }
+    }
+}
+
+/// One case, played.
+#[derive(Debug)]
+pub struct Played<'a> {
+    /// The round.
+    pub round: Round,
+    /// The number of the case in the plan, from 0.
+    pub number: usize,
+    /// The case.
+    pub case: &'a Arc<Case>,
+    /// What was seen.
+    pub recording: Recording,
+    /// How long it took.
+    pub took: Duration,
+    /// What the subject printed since it was started, where the plan wants it and the subject prints.
+    pub output: Option<String>,
+}
+
+impl Setup {
+    /// Play each case of the plan, as many side by side as the player has lanes, and take each recording as it is complete, until
+    /// `take` breaks off.
+    ///
+    /// # Errors
+    /// What keeps a case from being played, and whatever `take` says.
+    pub async fn play_each<E: From<RunError>>(
+        &self,
+        player: &Player<'_>,
+        plan: Plan<'_>,
+        mut take: impl AsyncFnMut(Played<'_>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        let all = plan.rounds.iter().flat_map(|round| plan.cases.iter().enumerate().map(move |case| (*round, case)));
+        let plays = stream::iter(all).map(async |(round, (number, case))| {
+            let turn = player.turn().await;
+            let began = clock::instant();
+            self.events.emit(&Event::CaseStarted { case })?;
+            let log_source = turn.session().and_then(Session::log_source).filter(|_| plan.output);
+            let recording = turn.play(case, round.seed).await?;
+            let took = began.elapsed();
+            let output = match log_source {
+                Some(log_source) => Some(log_source.read().await),
+                None => None,
+            };
+            self.events.emit(&Event::CasePlayed { case })?;
+            Ok::<_, RunError>(Played { round, number, case, recording, took, output })
+        });
+        let mut plays = plays.buffer_unordered(player.lanes());
+        while let Some(played) = plays.next().await {
+            if take(played?).await?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

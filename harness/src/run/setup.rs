@@ -1,0 +1,272 @@
+//! What a run needs, brought up for each subject in turn and taken down whatever comes of it.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use futures::future::{join_all, select_all, try_join_all};
+
+use super::event::{Event, Events, HowReady, ReportError};
+use crate::case::model::PodKind;
+use crate::case::{RestartOptions, RestartProfile};
+use crate::clock::{self, Instant};
+use crate::cluster::{self, Cluster, Plan, SiteName, Standing, shared};
+use crate::controllers::Controllers;
+use crate::outcome::Cause;
+use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptions, Simulation, StepHook};
+use crate::subject::Spec;
+use crate::supervise::Interrupt;
+
+/// Where and how cases are played.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The cluster, without what the subjects bring.
+    pub plan: Plan,
+    /// Where it comes from.
+    pub source: Source,
+    /// How long one settling may take.
+    pub budget: Duration,
+    /// Who runs the pods; `None`: as each case says.
+    pub pods: Option<PodKind>,
+    /// How subjects that cannot be told decide restarts.
+    pub profile: Option<RestartProfile>,
+    /// Whether `command:` subjects find what a pod does.
+    pub in_cluster: bool,
+    /// What a simulated cluster's chances are drawn from.
+    pub seed: u64,
+    /// Whether every case in virtual time is played twice, to compare.
+    pub check_determinism: bool,
+    /// How many cases are played side by side, where each has a simulated cluster of its own.
+    pub lanes: NonZeroUsize,
+    /// Ends the run.
+    pub interrupt: Interrupt,
+    /// Who reports.
+    pub events: Events,
+}
+
+/// Where a cluster comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The one that `lockstep cluster up` left running, if it suits; else one of this run's own.
+    Standing,
+    /// One of this run's own, whatever else is running.
+    Boot,
+    /// The one that the trials of a test runner share.
+    Shared,
+}
+
+/// What keeps a run from playing.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The test environment, or the subject, could not be set up.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    /// A signal.
+    #[error("interrupted ({0})")]
+    Interrupted(Cause),
+    /// The cluster went to somebody else.
+    #[error("the cluster is no longer lockstep's to use: {0}")]
+    Lost(String),
+    /// A report cannot be written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+}
+
+/// How long a test environment may take to go after an interruption: what is left of it then goes with the supervisors, or is the next run's to remove.
+const CLOSING: Duration = Duration::from_millis(1_400);
+
+impl Setup {
+    /// On this cluster, which is booted for it; all else as it is by default.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            source: Source::Boot,
+            budget: Duration::from_secs(20),
+            pods: None,
+            profile: None,
+            in_cluster: false,
+            seed: 0,
+            check_determinism: false,
+            lanes: NonZeroUsize::MIN,
+            interrupt: Interrupt::default(),
+            events: Events::default(),
+        }
+    }
+
+    /// Do the work, at most so many plays, with each subject in turn: at a test environment that is set up for it and taken down after
+    /// it whatever comes of it, or on simulated clusters. A test environment that is a simulated cluster costs little, so there are as
+    /// many as lanes.
+    ///
+    /// # Errors
+    /// What keeps it from being set up, and whatever the work says.
+    pub async fn with_each<T, E: From<RunError>>(
+        &self,
+        under_test: &Controllers,
+        specs: &[Spec],
+        most: usize,
+        mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, E>,
+    ) -> Result<Vec<T>, E> {
+        let simulation = self.simulation(under_test);
+        let mut each = async |environments: &[Environment]| {
+            let mut done = Vec::new();
+            for spec in specs {
+                let player = match environments {
+                    [_, ..] if !self.is_virtual(spec) => {
+                        let sessions = environments.iter().map(|environment| self.session(environment, spec));
+                        Player::Sessions(try_join_all(sessions).await?.into())
+                    }
+                    _ => Player::Simulated { spec: spec.clone(), simulation: simulation.clone(), lanes: self.lanes },
+                };
+                done.push(work(spec, &player).await?);
+                player.sessions().iter().try_for_each(|session| self.ended(spec, session))?;
+                player.leave().await;
+            }
+            Ok(done)
+        };
+        if specs.iter().all(|spec| self.is_virtual(spec)) {
+            return self.unless_interrupted(each(&[])).await;
+        }
+        let mut environments = vec![self.unless_interrupted(self.open(under_test)).await?];
+        if self.plan.site.name() == SiteName::Sim {
+            for _ in 1..self.lanes.get().min(most) {
+                environments.push(self.unless_interrupted(self.boot(under_test)).await?);
+            }
+        }
+        on_each(&self.interrupt, environments, each).await
+    }
+
+    /// Whether a subject is played in virtual time here: a process of its own cannot be.
+    #[must_use]
+    pub fn is_virtual(&self, spec: &Spec) -> bool {
+        self.plan.site.name() == SiteName::Sim && spec.is_simulable()
+    }
+
+    /// The cluster without what the subjects bring, watched.
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    pub async fn open(&self, under_test: &Controllers) -> Result<Environment, RunError> {
+        let site = self.plan.site.name();
+        let stands = matches!(site, SiteName::Sim | SiteName::ControlPlane | SiteName::Containers);
+        match self.source {
+            Source::Shared => {
+                let plan = self.plan.clone().without(under_test.clone());
+                let cluster = shared::obtain_for(&plan).await.map_err(EnvironmentError::from)?;
+                return Ok(Environment::open(cluster).await?);
+            }
+            Source::Standing if stands => {}
+            Source::Standing | Source::Boot => return self.boot(under_test).await,
+        }
+        let standing = async { Standing::of_user(site)?.running().await };
+        let standing = standing.await.map_err(EnvironmentError::from)?;
+        let suits = |cluster: &Cluster| cluster.identity.version == self.plan.version && cluster.without == *under_test;
+        match standing.filter(suits) {
+            Some(cluster) => self.watch(cluster, HowReady::Attached, clock::instant()).await,
+            None => self.boot(under_test).await,
+        }
+    }
+
+    /// Boot a cluster of this run's own, whatever else is running, and watch it.
+    async fn boot(&self, under_test: &Controllers) -> Result<Environment, RunError> {
+        let since = clock::instant();
+        let plan = self.plan.clone().without(under_test.clone());
+        let cluster = cluster::boot(&plan).await.map_err(EnvironmentError::from)?;
+        let how = match plan.site.name() {
+            SiteName::Kubeconfig => HowReady::Own,
+            _ if cluster.belongs_here() => HowReady::Booted,
+            _ => HowReady::Ready,
+        };
+        self.watch(cluster, how, since).await
+    }
+
+    async fn watch(&self, cluster: Cluster, how: HowReady, since: Instant) -> Result<Environment, RunError> {
+        let environment = Environment::open(cluster).await?;
+        let (identity, took) = (environment.identity(), since.elapsed());
+        self.events.emit(&Event::EnvironmentReady { identity, how, took })?;
+        Ok(environment)
+    }
+
+    /// Put a subject to work.
+    ///
+    /// # Errors
+    /// When the test environment does not prove itself, or the subject cannot be started.
+    pub async fn session<'a>(&self, environment: &'a Environment, spec: &Spec) -> Result<Session<'a>, RunError> {
+        let since = clock::instant();
+        // Where it cannot be told, its user has.
+        let profile = self.profile.filter(|_| !spec.takes_restart_options()).unwrap_or_default();
+        let options = SessionOptions {
+            budget: self.budget,
+            pods: self.pods,
+            restart: RestartOptions { profile, ..RestartOptions::default() },
+            in_cluster: self.in_cluster && matches!(spec, Spec::Command(_)),
+            steps: self.steps(),
+            ..SessionOptions::default()
+        };
+        let session = Session::take(environment, spec, &options).await?;
+        let (identity, under_test, took) = (session.identity(), environment.under_test(), since.elapsed());
+        self.events.emit(&Event::SessionReady { spec, identity, under_test, took })?;
+        Ok(session)
+    }
+
+    /// What a simulated cluster begins with.
+    fn simulation(&self, under_test: &Controllers) -> Simulation {
+        let simulation = Simulation::new(under_test.clone(), self.budget);
+        let (interrupt, steps) = (self.interrupt.clone(), self.steps());
+        Simulation { seed: self.seed, check: self.check_determinism, interrupt, steps, ..simulation }
+    }
+
+    /// Tells of each step that has settled. Where that cannot be written, something else will say so.
+    fn steps(&self) -> StepHook {
+        let events = self.events.clone();
+        StepHook::new(move |case, step| drop(events.emit(&Event::StepSettled { case, step })))
+    }
+
+    fn ended(&self, spec: &Spec, session: &Session<'_>) -> Result<(), RunError> {
+        let (requests, refused) = session.requests();
+        let refused: Vec<(String, u64)> = refused.into_iter().collect();
+        let ended = session.ended_between();
+        Ok(self.events.emit(&Event::SessionEnded { spec, requests, refused: &refused, ended: &ended })?)
+    }
+
+    /// Do something that is dropped where it waits when the run is to end.
+    async fn unless_interrupted<T, E: From<RunError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        self.interrupt.unless(work).await.unwrap_or_else(|cause| Err(RunError::Interrupted(cause).into()))
+    }
+}
+
+/// Do the work on a test environment, and take it down whatever comes of it: an error, an interruption, a cluster that is taken away.
+///
+/// # Errors
+/// Whatever the work says; [`RunError::Interrupted`] and [`RunError::Lost`].
+pub async fn on_environment<T, E: From<RunError>>(
+    interrupt: &Interrupt,
+    environment: Environment,
+    work: impl AsyncFnOnce(&Environment) -> Result<T, E>,
+) -> Result<T, E> {
+    on_each(interrupt, vec![environment], async |environments| work(&environments[0]).await).await
+}
+
+/// The same on several at once.
+async fn on_each<T, E: From<RunError>>(
+    interrupt: &Interrupt,
+    environments: Vec<Environment>,
+    work: impl AsyncFnOnce(&[Environment]) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut cut = None;
+    let worked = tokio::select! {
+        worked = interrupt.unless(work(&environments)) => worked.unwrap_or_else(|cause| {
+            cut = Some(cause);
+            Err(RunError::Interrupted(cause).into())
+        }),
+        (why, ..) = select_all(environments.iter().map(|environment| Box::pin(environment.lost()))) => Err(RunError::Lost(why).into()),
+    };
+    // The work may have been interrupted in a place that said so itself.
+    if cut.or(interrupt.cause()).is_some() {
+        tokio::time::timeout(CLOSING, join_all(environments.into_iter().map(Environment::abandon))).await.ok();
+        return worked;
+    }
+    match interrupt.unless(join_all(environments.into_iter().map(Environment::close))).await {
+        Ok(_) => worked,
+        Err(cause) => Err(RunError::Interrupted(cause).into()),
+    }
+}
