@@ -10,6 +10,7 @@
 //! recorder replaces them by digests.
 
 mod diagnosis;
+mod header;
 mod names;
 
 use std::collections::BTreeMap;
@@ -20,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use diagnosis::Diagnosis;
+pub use header::{Header, Identity, SubjectKind};
 
-use crate::controllers::Controllers;
 use crate::expect::Expect;
 pub(crate) use names::part;
 
@@ -53,89 +54,6 @@ pub enum Entry {
     Impossible(Impossible),
     /// The last line.
     End(End),
-}
-
-/// What was run, where and for whom.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Header {
-    /// See [`FORMAT`].
-    pub format: u32,
-    /// `area/name`.
-    pub case: String,
-    /// The case file's path, as it was given.
-    pub path: String,
-    /// The case file's text, so that a recording explains itself.
-    pub source: String,
-    /// What the case judges; what else is in the recording is there to be read.
-    #[serde(default)]
-    pub judged: Controllers,
-    /// What the subject brought; the cluster had the rest.
-    #[serde(default)]
-    pub under_test: Controllers,
-    /// The namespace that the case ran in.
-    pub namespace: String,
-    /// Who was judged: `upstream`, `ours`, `command:…`, and what it calls itself.
-    pub subject: Identity,
-    /// Of which kind that is.
-    pub kind: SubjectKind,
-    /// Where: `control-plane`, …, and the server's version.
-    pub cluster: Identity,
-    /// Whether a kubelet ran the pods.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub real_pods: bool,
-    /// What the simulated cluster's chances were drawn from; `None` where time is real.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// When, RFC 3339.
-    pub started: String,
-}
-
-/// What a controller or a cluster is called, and which program that is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Identity {
-    /// What the user called it on the command line, e.g. `upstream`.
-    pub name: String,
-    /// The program behind the name: `kube-controller-manager`.
-    pub program: String,
-    /// The program's version, as it says it: `v1.36.3`; empty where it says none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub version: String,
-}
-
-impl Identity {
-    /// One of these.
-    pub fn new(name: impl Display, program: impl Into<String>, version: impl Into<String>) -> Self {
-        Self { name: name.to_string(), program: program.into(), version: version.into() }
-    }
-
-    /// The program and its version: `kube-controller-manager v1.36.3`.
-    #[must_use]
-    pub fn title(&self) -> String {
-        format!("{} {}", self.program, self.version).trim().to_owned()
-    }
-}
-
-/// The name and the program behind it: `upstream (kube-controller-manager v1.36.3)`.
-impl Display for Identity {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.name, self.title())
-    }
-}
-
-/// Who is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum SubjectKind {
-    /// This project's controller.
-    Ours,
-    /// Upstream's kube-controller-manager, of whichever version.
-    Upstream,
-    /// A program of the user's.
-    Command,
-    /// A controller that runs as pods of the cluster.
-    Deployment,
 }
 
 /// The beginning of a step.

@@ -23,7 +23,6 @@ mod file;
 pub mod filter;
 mod find;
 mod finding;
-mod malformed;
 mod middle;
 pub mod model;
 mod moved;
@@ -37,12 +36,11 @@ mod restart;
 mod ruled;
 mod schema;
 mod scope;
-mod secret;
 mod short;
 mod step;
 mod target;
-mod tree;
 
+use crate::tree;
 pub use file::{parse, parse_bytes, recorded};
 pub(crate) use find::{EXTENSIONS, name};
 pub use find::{find, load, told_apart};
@@ -50,7 +48,6 @@ pub use finding::{CaseError, Findings, Placed};
 pub use model::{Case, RestartOptions, RestartProfile};
 pub use reference::reference;
 pub use schema::schema;
-pub(crate) use secret::{masked, redact, redacted};
 
 #[cfg(test)]
 mod tests;

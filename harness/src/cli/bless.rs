@@ -138,7 +138,7 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
     let held = golden.applicable_to(header, None);
     let before = held.for_server(&header.cluster.version);
     if case.expectation == Expectation::Outcomes {
-        return several::bless(case, &timelines, &provenance, before, &path, check);
+        return several::bless(case, &timelines, &provenance, before, (&path, check));
     }
     let timeline = match verdict::agree(&timelines) {
         Ok(timeline) => timeline,

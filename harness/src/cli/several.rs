@@ -18,14 +18,14 @@ use crate::verdict;
 /// How many times as many recordings are made of such a case.
 pub(super) const TIMES: usize = 4;
 
-/// Bless the outcomes that these timelines show, beside those that were blessed before; `path` is the first one's file.
+/// Bless the outcomes that these timelines show, beside those that were blessed before, in the first one's file and those beside it; or
+/// only say what would change.
 pub(super) fn bless(
     case: &Case,
     timelines: &[Timeline],
     from: &Provenance,
     before: Option<&Golden>,
-    path: &Path,
-    check: bool,
+    (path, check): (&Path, bool),
 ) -> Result<Outcome, CliError> {
     let name = &case.name;
     let found = match verdict::outcomes(timelines) {

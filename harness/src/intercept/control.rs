@@ -287,8 +287,7 @@ impl Control {
         &self,
         watch: u64,
         resource: &str,
-        kept: &mut VecDeque<Kept>,
-        ready: &mut VecDeque<Bytes>,
+        (kept, ready): (&mut VecDeque<Kept>, &mut VecDeque<Bytes>),
         now: Instant,
         waker: &Waker,
     ) -> Option<Instant> {

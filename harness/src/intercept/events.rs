@@ -106,7 +106,7 @@ impl Events {
         loop {
             let now = clock::instant();
             let Self { control, id, resource, kept, ready, .. } = self;
-            let next = control.release(*id, resource, kept, ready, now, cx.waker());
+            let next = control.release(*id, resource, (kept, ready), now, cx.waker());
             let Some(next) = next.filter(|_| self.ready.is_empty()) else { return };
             let fits = self.timer.as_ref().is_some_and(|(due, _)| *due == next);
             if !fits {

@@ -87,8 +87,7 @@ impl Probe {
         world: &Arc<World>,
         namespace: &str,
         under_test: &Controllers,
-        budget: Duration,
-        doubt: Duration,
+        (budget, doubt): (Duration, Duration),
     ) -> Result<Self, ObserveError> {
         world.follow(namespace);
         let pulse = Pulse::new(client, world, namespace, under_test);

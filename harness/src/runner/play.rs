@@ -7,7 +7,6 @@ use tokio::task::JoinSet;
 use super::Session;
 use super::ledger::Ledger;
 use super::middle::{self, Interception};
-use crate::case;
 use crate::case::model::{Bindings, Case, Count, Operation, Pods, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
@@ -16,6 +15,7 @@ use crate::observe::namespace::remove_namespace;
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::{Kind, Object, still};
 use crate::recording::{Blame, End, Entry, Impossible, Recording, Settling, StepMark, Trouble};
+use crate::secret;
 use crate::timeline::StepId;
 
 /// How the names of cases' namespaces begin.
@@ -111,7 +111,7 @@ impl Session<'_> {
         let diagnosis = if play.is_in_trouble() { self.diagnosis().await } else { None };
         let end = End { completed, events_complete, at: world.elapsed() - began, diagnosis };
         let mut recording = Recording { header, entries: play.entries, end: Some(end) };
-        case::redact(&mut recording);
+        secret::redact(&mut recording);
         recording
     }
 }

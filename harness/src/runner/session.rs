@@ -74,6 +74,16 @@ pub struct Session<'a> {
     _alone: Option<Guard>,
 }
 
+/// What a session is made of once its subject runs.
+struct Begun {
+    interceptor: Interceptor,
+    subject: Running,
+    probe: Option<Probe>,
+    half: Option<Running>,
+    alone: Option<Guard>,
+    beyond: usize,
+}
+
 impl<'a> Session<'a> {
     /// Prove the test environment while no subject runs, then start the subject. Waits while another process's subject is at work
     /// on the same cluster: two would act on each other's cases.
@@ -92,7 +102,8 @@ impl<'a> Session<'a> {
             let half = subject::half(sim.client(), environment.under_test())?;
             let interceptor = Interceptor::inside(sim.clone());
             let subject = begin(environment, spec, &interceptor, "", options).await?;
-            return Ok(Self::in_session(environment, spec, options, interceptor, subject, None, half, None, 0));
+            let begun = Begun { interceptor, subject, probe: None, half, alone: None, beyond: 0 };
+            return Ok(Self::begun(environment, spec, options, begun));
         }
         let alone = environment.cluster.exclusive().await?;
         let half = match environment.cluster.half() {
@@ -104,16 +115,21 @@ impl<'a> Session<'a> {
         let namespace = format!("lockstep-probe-{:x}", clock::now().as_nanosecond());
         let doubt = environment.cluster.doubt();
         let under_test = environment.under_test();
-        let probe =
-            match Probe::prove(&environment.client, &environment.world, &namespace, under_test, options.budget, doubt)
-                .await
-            {
-                Ok(probe) => probe,
-                Err(error) => {
-                    remove_namespace(&environment.client, &namespace).await;
-                    return Err(error.into());
-                }
-            };
+        let probe = match Probe::prove(
+            &environment.client,
+            &environment.world,
+            &namespace,
+            under_test,
+            (options.budget, doubt),
+        )
+        .await
+        {
+            Ok(probe) => probe,
+            Err(error) => {
+                remove_namespace(&environment.client, &namespace).await;
+                return Err(error.into());
+            }
+        };
         environment.cluster.admit(&namespace).await?;
         let interceptor = interceptor(environment, spec).await?;
         let starting = Starting { environment, spec, interceptor: &interceptor, probe: &probe, options };
@@ -130,21 +146,12 @@ impl<'a> Session<'a> {
             subject.stop().await;
             return Err(SubjectError::BypassInterceptor(spec.to_string()).into());
         }
-        Ok(Self::in_session(environment, spec, options, interceptor, subject, Some(probe), half, Some(alone), beyond))
+        let begun = Begun { interceptor, subject, probe: Some(probe), half, alone: Some(alone), beyond };
+        Ok(Self::begun(environment, spec, options, begun))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "these are its fields")]
-    fn in_session(
-        environment: &'a Environment,
-        spec: &Spec,
-        options: &SessionOptions,
-        interceptor: Interceptor,
-        subject: Running,
-        probe: Option<Probe>,
-        half: Option<Running>,
-        alone: Option<Guard>,
-        beyond: usize,
-    ) -> Self {
+    fn begun(environment: &'a Environment, spec: &Spec, options: &SessionOptions, begun: Begun) -> Self {
+        let Begun { interceptor, subject, probe, half, alone, beyond } = begun;
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
         let (budget, pods, restart) = (options.budget, options.pods, Mutex::new(options.restart.clone()));
         Session {

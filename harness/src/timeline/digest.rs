@@ -5,8 +5,8 @@
 //! a line, the description, the tags, and the case's rules, which are asked of a recording and change nothing in it. Nor do values of Secrets go
 //! into it: short ones could be found by trying.
 
-use crate::case::redacted;
 use crate::fingerprint::{DIGITS, fingerprint};
+use crate::secret::redacted;
 
 /// The digest of a case file's text: 16 hexadecimal digits in lower case.
 pub(crate) fn digest(source: &str) -> String {

@@ -1,5 +1,7 @@
 //! progress_test.go.
 
+#![allow(clippy::too_many_arguments, reason = "the columns of a table")]
+
 use std::time::Duration;
 
 use rstest::rstest;

@@ -1,5 +1,7 @@
 //! sync_test.go: TestScale. Sizes are newest first, as upstream lists them; `new` says whether the first one is the new one.
 
+#![allow(clippy::too_many_arguments, reason = "the columns of a table")]
+
 use rstest::rstest;
 
 use super::fixtures::{Set, World, sizes};

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::form::nothing;
 use super::{Action, By, Change, Drive, Form, Names, Operation, Performing, Written};
 use crate::case::field::{Field, Type, names};
-use crate::case::masked;
 use crate::case::model::{PatchKind, Target};
 use crate::case::read::{self, Fields};
 use crate::case::schema::{any_of, object};
 use crate::case::step::Reader;
 use crate::case::target::TARGET;
 use crate::case::tree::Kind;
+use crate::secret::masked;
 
 static FIELDS: [Field; 3] = [
     Field::required("target", TARGET, "What is patched."),

@@ -70,6 +70,7 @@ impl Reports {
 }
 
 /// How results are printed.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Results {
     /// For people.
     Human(Style),

@@ -191,7 +191,7 @@ impl Frame {
                 let _ = writeln!(out, "<path class=\"line {class}\" d=\"{rise}M{x} {0:.1}H{end}\"/>", y(now));
             }
             last = Some((column, total));
-            self.numbers(out, column, stop, name, total, &y);
+            self.numbers(out, column, (stop, name), total, &y);
         }
     }
 
@@ -229,7 +229,14 @@ impl Frame {
     }
 
     /// The numbers at the lines; one that is outside of its bound stands out.
-    fn numbers(&self, out: &mut String, column: usize, stop: &Stop, name: &str, total: Total, y: &impl Fn(i64) -> f64) {
+    fn numbers(
+        &self,
+        out: &mut String,
+        column: usize,
+        (stop, name): (&Stop, &str),
+        total: Total,
+        y: &impl Fn(i64) -> f64,
+    ) {
         let wide = self.wide;
         let middle = self.x(column) + wide / 2;
         let bounds = stop.allowed.get(name).map(|allowed| allowed.bounds);

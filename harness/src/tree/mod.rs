@@ -1,6 +1,8 @@
 //! YAML as a tree whose every node knows where it stands, so that each finding can point at its own place and all of them
 //! can be collected. The syntax itself is serde-saphyr's, with kubectl's reading of scalars.
 
+mod malformed;
+
 use std::fmt::Formatter;
 use std::ops::Range;
 
@@ -9,18 +11,18 @@ use serde_saphyr::{Location, Spanned};
 
 /// One node of the document.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Where it stands, in bytes.
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// Its line, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// What it is.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
 }
 
 /// What a node is.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Null,
     Bool(bool),
     Int(i64),
@@ -32,16 +34,16 @@ pub(super) enum Kind {
 
 /// The document is no YAML.
 #[derive(Debug)]
-pub(super) struct Malformed {
-    pub(super) span: Range<usize>,
-    pub(super) what: String,
-    pub(super) hint: String,
+pub(crate) struct Malformed {
+    pub(crate) span: Range<usize>,
+    pub(crate) what: String,
+    pub(crate) hint: String,
 }
 
 /// Deeper than any manifest; each level costs stack.
-pub(super) const DEEPEST: usize = 32;
+pub(crate) const DEEPEST: usize = 32;
 /// More nodes than any case has, with and without those that aliases repeat.
-pub(super) const MOST_NODES: usize = 50_000;
+pub(crate) const MOST_NODES: usize = 50_000;
 
 fn alias_limits() -> serde_saphyr::options::AliasLimits {
     let mut limits = serde_saphyr::options::AliasLimits::default();
@@ -51,7 +53,7 @@ fn alias_limits() -> serde_saphyr::options::AliasLimits {
 
 impl Node {
     /// Read one YAML document as kubectl would: `0644` is octal, `yes` is a boolean; duplicate keys are errors.
-    pub(super) fn parse(text: &str) -> Result<Self, Malformed> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
         let options = serde_saphyr::options! {
             with_snippet: false,
             legacy_octal_numbers: true,
@@ -72,7 +74,7 @@ impl Node {
     }
 
     /// The node as JSON, as the API takes it.
-    pub(super) fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.kind {
             Kind::Null => serde_json::Value::Null,
             Kind::Bool(value) => (*value).into(),
@@ -85,7 +87,7 @@ impl Node {
     }
 
     /// The value of a key, if this is a map.
-    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match &self.kind {
             Kind::Map(map) => map.iter().find(|(name, _)| name.as_key() == key).map(|(_, value)| value),
             _ => None,
@@ -93,7 +95,7 @@ impl Node {
     }
 
     /// Whether it is a list or a mapping without anything in it.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match &self.kind {
             Kind::List(list) => list.is_empty(),
             Kind::Map(map) => map.is_empty(),
@@ -102,7 +104,7 @@ impl Node {
     }
 
     /// The text, if it is one.
-    pub(super) fn as_text(&self) -> Option<&str> {
+    pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
             _ => None,
@@ -110,7 +112,7 @@ impl Node {
     }
 
     /// A key as a word; numbers and booleans as they are written.
-    pub(super) fn as_key(&self) -> String {
+    pub(crate) fn as_key(&self) -> String {
         match &self.kind {
             Kind::Text(text) => text.clone(),
             Kind::Int(number) => number.to_string(),
@@ -121,7 +123,7 @@ impl Node {
     }
 
     /// What it is, in a reader's words.
-    pub(super) fn describe(&self) -> &'static str {
+    pub(crate) fn describe(&self) -> &'static str {
         match self.kind {
             Kind::Null => "nothing",
             Kind::Bool(_) => "a boolean",

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::tree::{Kind, Node};
 use crate::recording::{Entry, Recording};
+use crate::tree::{Kind, Node};
 
 /// What `kubectl apply` keeps of an object, in a text of its own.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -1,6 +1,6 @@
 //! What the YAML parser says of a file that it cannot read, in a reader's words.
 
-use super::tree::{DEEPEST, MOST_NODES, Malformed};
+use super::{DEEPEST, MOST_NODES, Malformed};
 
 /// Part of the parser's message, what is wrong, and what to do. The first that fits is taken.
 const WORDS: [(&str, &str, &str); 17] = [
@@ -29,7 +29,7 @@ const WORDS: [(&str, &str, &str); 17] = [
 
 impl Malformed {
     /// From the parser's message without its place; `rest` is the text from that place on.
-    pub(super) fn in_words(span: std::ops::Range<usize>, message: &str, rest: &str) -> Self {
+    pub(crate) fn in_words(span: std::ops::Range<usize>, message: &str, rest: &str) -> Self {
         let said = |what: &str, hint: &str| Self { span: span.clone(), what: what.to_owned(), hint: hint.to_owned() };
         if rest.starts_with("<<<<<<<") || rest.starts_with("=======") || rest.starts_with(">>>>>>>") {
             return said("a merge conflict", "choose one side");
