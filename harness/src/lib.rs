@@ -1,42 +1,63 @@
-//! Lockstep runs one YAML case against upstream's `kube-controller-manager` and against another Deployment controller,
-//! moves the pods of both by hand, one step at a time, and diffs what the ReplicaSets did.
+//! Lockstep runs a YAML case against a Deployment controller, on a cluster whose own one is off, moves the
+//! pods by hand, one step at a time, and compares what the ReplicaSets did with what upstream's
+//! `kube-controller-manager` did on the same case.
 //!
 //! # The picture
 //!
 //! ```text
-//!            case ──► driver ──steps──► API server ◄──interceptor──── subject        (what is judged)
-//!                        │                  │    ▲
-//!                        │                  │    └── the test environment's own controllers (what the subject does not bring)
-//!                     settle ◄──watches── observe
-//!                        │                  │
-//!                        └──────────────► recording ──► timeline ──► verdict ──► report
-//!                                             (a file)     └──── compared with the golden timeline of upstream
+//!  cases/*.yaml ─► case ─► driver ──steps──► API server ◄──interceptor──► subject
+//!                            │                  ▲    ▲                 (the controller under test)
+//!                            │                  │    └── the controllers that the subject does not bring
+//!                          settle ◄──watches── observe
+//!                            │                  │
+//!                            └───────────────► recording
+//!                                                 │    a file; nothing below this line touches a cluster
+//!                                              replay ─► timeline ─► verdict ─► report
+//!                                                           ▲
+//!                                 cases/*.timeline ─► golden, recorded from upstream
 //! ```
 //!
-//! * **Lockstep.** A [`case`] is a list of steps: one thing that the world does each. Between two steps the world stands still;
-//!   after each the runner waits until the namespace has *settled*, which is proved ([`observe::settle`]), not timed.
-//! * **History first.** Watches keep every version of every object ([`observe`]); judging reads the [`recording`] and never a cluster.
-//! * **Upstream is the oracle.** Expected [`timeline`]s are recorded from upstream, never written by hand.
-//! * **Three verdicts.** A test environment that failed is never the subject's failure, a subject that did nothing is never a pass ([`verdict`]).
-//! * **The interceptor.** Every [`subject`] reaches the API server through a proxy of the harness's own ([`intercept`]). It can hold, refuse and lose
-//!   what passes, so a step has a middle, and [`faults`] fall between any two writes.
-//! * **The judge shares no code with the controller under test.** One file, `subject/ours.rs`, names the controller crate.
+//! * A [`case`] is a list of steps. After each step the runner waits until the namespace has settled,
+//!   which is proved ([`observe::settle`]), not timed.
+//! * Watches record every version of every object ([`observe`]). Judging reads the [`recording`] alone,
+//!   so a stored recording is judged again with the same result.
+//! * Golden [`timeline`]s are recorded from upstream, never written by hand.
+//! * A verdict is conformant, non-conformant or inconclusive ([`verdict`]). A test environment that
+//!   failed is never the subject's failure; a subject that did nothing is never a pass.
+//! * The subject reaches the API server through the interceptor ([`intercept`]), which can hold, delay,
+//!   refuse and drop what passes. So a step has a middle, and [`faults`] fall between any two writes.
+//! * The harness shares no code with the controller that it judges: `subject/ours.rs` alone names that
+//!   crate, and the simulated API server (`kube-apiserver-sim`) names neither.
 //!
-//! # Where things are
+//! # The way of a case
 //!
-//! `case`, `controllers`, `course`, `coverage`, `expect`, `mutants`, `plain`, `recording`, `timeline`, `rules`, `verdict`, `faults`, `report`, `versions` and `outcome` are pure: no clock,
-//! no network, no runtime. `supervise`, `cluster`,
-//! `intercept`, `subject`, `driver` and `observe` talk to the world. They meet in `runner` alone, and `cli` is how a person gets there.
-//! The simulated API server is the crate `kube-apiserver-sim` (`harness/apiserver`), which knows nothing of this one.
+//! `case::load` → `run::Setup::with_each` (cluster, environment, session) → `run::Setup::play_each` →
+//! `runner::Session::play` → `recording::Recording` → `verdict::judge(case, recording, golden)`, which
+//! replays the recording once (`timeline::replay`) → `run::Event::CaseJudged` → whoever reports.
 //!
-//! # Where this differs from the first picture of it
+//! # The rooms, from below
 //!
-//! * A checkpoint is one object a line, not one line in all: diffs of it read better.
-//! * The test environment's kube-controller-manager runs the controllers that cases can see, by name, rather than all but one: it needs half
-//!   the time to start and disturbs the measured half less.
-//! * A timeline names its case by a digest, so that an edited case is told from a wrong subject.
-//! * A Deployment's own decisions stand after its ReplicaSets' in a step: they travel in a status write that conflicts and is
-//!   repeated, so their place between the others is not repeatable on upstream itself.
+//! Each imports from those above it in this list only; `tests/layers.rs` checks that.
+//!
+//! | room | what comes in, what goes out, what it may not know |
+//! | --- | --- |
+//! | `clock`, `private`, `state` | time, files of this user's own; nothing of Kubernetes |
+//! | [`controllers`], [`expect`], [`outcome`], [`plain`], `tree` | names, numbers and texts that all use; `tree` is YAML with places |
+//! | [`recording`] | what was seen while a case ran, as a file; not what was expected |
+//! | `secret` | takes the values of Secrets out of a case's text and of a recording |
+//! | [`timeline`] | a recording in, what the subject decided out; not what was expected |
+//! | [`rules`], [`versions`] | CEL over frames; what other versions of upstream write differently |
+//! | [`case`] | a YAML file in, a validated case out, or findings with their places; no cluster |
+//! | [`course`], [`faults`], [`verdict`] | sizes and bounds; where a run can be disturbed; case, recording and golden timeline in, a judgement out |
+//! | [`golden`], [`report`] | timelines beside their cases; judgements in, text, HTML, JSON and XML out |
+//! | [`supervise`] | child processes that end with this one; nothing of Kubernetes |
+//! | [`cluster`] | a plan in, a cluster out; not what runs on it |
+//! | [`intercept`] | the proxy between subject and API server; not what a case is about |
+//! | [`observe`], [`subject`] | watches and whether the namespace has settled; a controller, started and ended |
+//! | [`driver`] | steps in, requests out, as users, nodes and kubelets make them |
+//! | [`runner`] | one case on one session: a recording; never a verdict |
+//! | [`run`] | many cases on many sessions, and a stream of events; prints nothing |
+//! | [`trials`], [`cli`] | what a test runner or a person asked for; decides no verdict |
 
 pub mod case;
 pub mod cli;
