@@ -30,7 +30,10 @@ use crate::versions::Minor;
 /// How many times each boot plays every case; the last time of all is under load.
 const BOOTS: [u32; 2] = [2, 3];
 
-/// Record timelines from upstream, five recordings from two boots, and write them beside their cases.
+/// Record golden timelines from upstream.
+///
+/// Each case is recorded five times on two boots of a control plane; the timelines are written
+/// beside the cases.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -38,10 +41,10 @@ pub(super) struct Arguments {
     #[command(flatten)]
     place: Place,
     /// Which upstream: upstream, upstream:VERSION or upstream:PATH.
-    #[arg(long, default_value = "upstream")]
+    #[arg(help_heading = "Subject", long, default_value = "upstream")]
     subject: String,
-    /// Write nothing; show which timelines are missing, and line by line what would change.
-    #[arg(long)]
+    /// Write nothing; show what would change, line by line.
+    #[arg(help_heading = "Output", long)]
     check: bool,
 }
 

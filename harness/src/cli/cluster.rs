@@ -26,9 +26,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Boot a cluster without a Deployment controller and leave it running.
+    /// Start a cluster without a Deployment controller and leave it running.
     Up(SiteArguments),
-    /// End it; nothing of it is left.
+    /// Stop the cluster and remove all of it.
     Down(SiteArguments),
     /// What `up --cluster sim` leaves running.
     #[command(hide = true)]

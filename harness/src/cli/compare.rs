@@ -21,21 +21,21 @@ use crate::subject::Spec;
 use crate::supervise::Interrupt;
 use crate::verdict;
 
-/// Run the cases live on two subjects and diff what they did.
+/// Run the cases live on two controllers and compare what they did.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
     place: Place,
-    /// The two subjects: ours, upstream, upstream:VERSION, "command:PROGRAM ARGUMENTS", or on kind deployment:MANIFEST.
-    #[arg(long, required = true, num_args = 1)]
+    /// The two controllers; give the flag twice. Values as for `lockstep run`.
+    #[arg(help_heading = "Subject", long, required = true, num_args = 1)]
     subject: Vec<String>,
     /// Show both timelines side by side, not only where they differ.
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     timelines: bool,
-    /// Keep the recordings in this folder, in one folder for each side.
-    #[arg(long, value_name = "FOLDER")]
+    /// Keep the recordings in this folder, one folder per side.
+    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     recordings: Option<std::path::PathBuf>,
     #[command(flatten)]
     reports: Reports,

@@ -13,10 +13,10 @@ use crate::outcome::Outcome;
 /// Show which requirement is pinned by which cases and tests, and fail where one is pinned by nothing or a case pins none.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The folder of the cases; requirements.yaml lies in it, and the tests that it names are found from the folder above.
+    /// Folder of the cases and of requirements.yaml.
     #[arg(default_value = "cases")]
     folder: PathBuf,
-    /// Only the requirements that neither a case nor a test pins.
+    /// Only requirements that neither a case nor a test covers.
     #[arg(long)]
     unpinned: bool,
 }

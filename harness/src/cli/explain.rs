@@ -15,19 +15,19 @@ use crate::report;
 use crate::timeline::Golden;
 use crate::versions::Minor;
 
-/// Tell a case as a story: what happens at each step, what upstream makes of it, and why.
+/// Explain a case step by step: what happens, what upstream does, and why.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Case files, or folders of them.
     #[arg(required = true, value_name = "CASE")]
     paths: Vec<PathBuf>,
-    /// As upstream did it on a server of this version, where that differs.
+    /// On a server of this version, where upstream differs there.
     #[arg(long, value_name = "VERSION", default_value = DEFAULT_VERSION)]
     on: String,
     /// As upstream of this version does it, such as v1.15.
     #[arg(long, value_name = "VERSION")]
     by: Option<Minor>,
-    /// Write a picture of what upstream did to this file, as SVG, instead of the story.
+    /// Write a picture of the golden timeline to this file, as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }

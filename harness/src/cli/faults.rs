@@ -30,30 +30,32 @@ use crate::subject::Spec;
 use crate::supervise::Interrupt;
 use crate::verdict::{Withstood, withstood};
 
-/// Crash, refuse, lose answers and lag at every write of a case, and see whether it ends as it does without.
+/// Crash the controller, refuse its writes and delay its watches, at every write of a case.
+///
+/// After each fault the case must end as it ends without one.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
     place: Place,
-    /// Whom to try; may be given several times.
-    #[arg(long, default_value = "ours")]
+    /// The controller to test; may be given several times.
+    #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: Vec<String>,
-    /// Only these: crash, crash-before, crash-after, refuse, refuse-409, …, lost, lag.
-    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    /// Only these faults: crash, crash-before, crash-after, refuse, refuse-409 …, lost, lag.
+    #[arg(help_heading = "Faults", long, value_delimiter = ',', value_name = "KINDS")]
     only: Vec<String>,
-    /// At most so many points of each case, chosen by the seed, of every kind its share.
-    #[arg(long, value_name = "N")]
+    /// At most this many faults per case, chosen by the seed, of every kind its share.
+    #[arg(help_heading = "Faults", long, value_name = "N")]
     max_points: Option<usize>,
-    /// Begin no more points once this time is spent; what was not tried is told.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// Start no more faults after this time; what was not tried is reported.
+    #[arg(help_heading = "Faults", long, value_name = "TIME", value_parser = humantime::parse_duration)]
     within: Option<Duration>,
-    /// A folder for the case files that repeat what was not withstood.
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder for case files that repeat the faults that failed.
+    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t)]
+    /// Output format.
+    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
     output: Output,
 }
 

@@ -20,19 +20,19 @@ use crate::run::{Event, Events, Judged};
 use crate::supervise::Interrupt;
 use crate::verdict;
 
-/// Judge stored recordings again; needs no cluster.
+/// Judge stored recordings again, without a cluster.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Recordings, as `lockstep record` and `lockstep run --recordings` write them, or folders of them.
-    #[arg(required = true)]
+    /// Recordings, or folders of them.
+    #[arg(help_heading = "Output", required = true)]
     recordings: Vec<PathBuf>,
-    /// Where the cases and their golden timelines are, if not where they were.
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder of the cases and golden timelines, if they have moved.
+    #[arg(help_heading = "Selection", long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
     #[command(flatten)]
     like: Like,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t)]
+    /// Output format.
+    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
     output: run::Output,
     #[command(flatten)]
     reports: Reports,

@@ -4,8 +4,11 @@ use crate::versions::Minor;
 
 /// What subjects are held to, where it is not the default version.
 #[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Subject")]
 pub(super) struct Like {
-    /// Hold the subjects to what upstream of this version does, such as v1.33; so is upstream:VERSION itself without being told.
+    /// Compare with what upstream of this version does, such as v1.33.
+    ///
+    /// `upstream:VERSION` is compared with its own version without this flag.
     #[arg(long = "as", value_name = "VERSION")]
     pub(super) like: Option<Minor>,
 }

@@ -14,7 +14,7 @@ use crate::golden::{self, Stray};
 use crate::outcome::Outcome;
 use crate::report::github::{self, Spot};
 
-/// Say what is wrong with case files and their timelines; plays nothing.
+/// Check case files and golden timelines, without playing them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Case files, or folders of them.

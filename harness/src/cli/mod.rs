@@ -53,40 +53,45 @@ pub struct Cli {
 
 const AFTER: &str = "\
 Exit codes: 0 conformant; 1 non-conformant; 2 inconclusive; 3 unblessed or changed timelines; 4 no case selected;
-64 bad usage or a bad case file; 70 internal error. With several outcomes the most telling wins: 70, 64, 1, 2, 3.
+64 bad usage or a bad case file; 70 internal error. With several outcomes the most severe wins: 70, 64, 1, 2, 3.
 Ended early: 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 141 standard output closed; what was judged until then is reported.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Judge a subject on cases, against the timelines blessed from upstream.
+    /// Judge a controller by the cases, against timelines recorded from upstream.
     Run(run::Arguments),
-    /// Run the cases live on two subjects and diff what they did.
+    /// Run the cases live on two controllers and compare what they did.
     Compare(compare::Arguments),
-    /// Play cases and keep the recordings.
+    /// Play cases and keep the recordings, unjudged.
     Record(record::Arguments),
-    /// Judge stored recordings again; needs no cluster.
+    /// Judge stored recordings again, without a cluster.
     Judge(judge::Arguments),
-    /// Record timelines from upstream, five recordings from two boots, and write them beside their cases.
+    /// Record golden timelines from upstream.
+    ///
+    /// Each case is recorded five times on two boots of a control plane; the timelines are written
+    /// beside the cases.
     Bless(bless::Arguments),
-    /// Crash, refuse, lose answers and lag at every write of a case, and see whether it ends as it does without.
+    /// Crash the controller, refuse its writes and delay its watches, at every write of a case.
+    ///
+    /// After each fault the case must end as it ends without one.
     Faults(faults::Arguments),
     /// List the cases.
     List(list::Arguments),
-    /// Tell a case as a story: what happens at each step, what upstream makes of it, and why.
+    /// Explain a case step by step: what happens, what upstream does, and why.
     Explain(explain::Arguments),
-    /// Say what is wrong with case files and their timelines; plays nothing.
+    /// Check case files and golden timelines, without playing them.
     Lint(lint::Arguments),
-    /// Print the JSON schema of a case, for editors.
+    /// Print the JSON schema of case files, for editors.
     Schema(schema::Arguments),
-    /// Say which clusters can run here, and what the others lack.
+    /// Check which clusters can run on this machine.
     Doctor(doctor::Arguments),
-    /// Print completions for a shell.
+    /// Print shell completions.
     Completions(completions::Arguments),
-    /// Show which requirement is pinned by what.
+    /// Show which case or test covers each requirement.
     Coverage(coverage::Arguments),
-    /// Hold wrong controllers against the cases, to see that each is found out, and that each case can say no.
+    /// Run the mutant bank: every mutant must fail at least one case.
     Mutants(mutants::Arguments),
-    /// A control plane of one's own, for kubectl and for runs that need not boot one.
+    /// Start and stop a cluster that runs and kubectl can use.
     Cluster(cluster::Arguments),
 }
 

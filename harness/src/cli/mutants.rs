@@ -22,27 +22,27 @@ use crate::subject::{Spec, bank, with_mutant};
 use crate::supervise::Interrupt;
 use crate::verdict;
 
-/// Hold wrong controllers against the cases, to see that each is found out, and that each case can say no.
+/// Run the mutant bank: every mutant must fail at least one case.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// Only the mutants whose name contains this text; may be given several times.
+    /// Only mutants whose name contains this text; may be given several times.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// End with a mutant's first killer; then nothing is said about cases that kill none.
+    /// Stop each mutant at the first case that fails.
     #[arg(long)]
     quick: bool,
-    /// Print the bank and play nothing.
+    /// List the mutants; play nothing.
     #[arg(long)]
     list: bool,
-    /// Who may survive, and which cases may kill none, each with a reason.
+    /// Mutants that may survive and cases that kill none, each with its reason.
     #[arg(long, value_name = "FILE", default_value = "harness/tests/mutants.yaml")]
     exceptions: PathBuf,
-    /// How many mutants at a time [default: one a core].
+    /// Mutants played in parallel [default: number of cores].
     #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
-    /// Keep every outcome in this file: mutant, case and verdict, a line each, separated by tabs.
+    /// Write every outcome to this file: mutant, case, verdict, separated by tabs.
     #[arg(long, value_name = "FILE")]
     outcomes: Option<PathBuf>,
 }

@@ -9,14 +9,17 @@ use crate::quote::quoted;
 
 /// Which cluster of the user's own.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Cluster")]
 pub(super) struct OwnArguments {
-    /// Where the cluster of `--cluster kubeconfig` stands in; $KUBECONFIG, else ~/.kube/config by default.
+    /// kubeconfig: the file that names the cluster [default: $KUBECONFIG, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of a cluster of your own that lockstep may work on. It makes namespaces, nodes and roles there and removes them.
+    /// kubeconfig: the context that lockstep may work on; required.
+    ///
+    /// Lockstep creates namespaces, nodes and roles there, and removes them.
     #[arg(long, value_name = "CONTEXT")]
     yes_this_cluster: Option<String>,
-    /// Work on a cluster of your own even if its API server cannot keep the pods of cases off your nodes: see docs/clusters.md.
+    /// kubeconfig: run although pods of cases might reach your nodes; see docs/clusters.md.
     #[arg(long)]
     accept_unguarded_pods: bool,
 }

@@ -21,48 +21,57 @@ use crate::supervise::{self, Interrupt};
 
 /// Where to run.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Playing")]
 pub(super) struct Place {
     #[command(flatten)]
     pub(super) site: SiteArguments,
-    /// How long one settling may take before somebody is to blame.
-    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = budget)]
+    /// How long a step may take to settle before it fails.
+    #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
     budget: Duration,
-    /// Who runs the pods: nobody but the case, or a kubelet (kind only; the case holds a readiness gate). Each case says by default.
-    #[arg(long, value_enum, value_name = "KIND")]
+    /// Who runs the pods: the case alone, or a kubelet [default: as each case says].
+    ///
+    /// `real` needs kind; the case then holds a readiness gate.
+    #[arg(help_heading = "Playing", long, value_enum, value_name = "KIND")]
     pods: Option<PodsArgument>,
-    /// Which controllers the subjects bring, such as deployment,replicaset; the cluster has the others, from upstream [default: those
-    /// that each case judges].
-    #[arg(long, value_name = "CONTROLLERS")]
+    /// Controllers under test, such as deployment,replicaset [default: those that each case
+    /// judges].
+    ///
+    /// The cluster runs all others, from upstream.
+    #[arg(help_heading = "Playing", long, value_name = "CONTROLLERS")]
     controllers: Option<Controllers>,
-    /// How the subjects decide restarts, xing or safe: only cases of this profile are played. Ours is told by each case [default:
-    /// safe for other subjects].
-    #[arg(long, value_name = "PROFILE")]
+    /// Only config-restart cases of this profile: xing or safe [default: safe].
+    ///
+    /// Our own controller is given each case's profile and plays both.
+    #[arg(help_heading = "Playing", long, value_name = "PROFILE")]
     profile: Option<RestartProfile>,
-    /// Give a `command:` subject what it would find in a pod: KUBERNETES_SERVICE_HOST and _PORT, and a service account's files, mounted for
-    /// it alone.
-    #[arg(long)]
+    /// Give a `command:` subject the environment of a pod.
+    ///
+    /// KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files of a service account, mounted
+    /// for it alone.
+    #[arg(help_heading = "Playing", long)]
     in_cluster: bool,
-    /// What is left to chance: a simulated cluster's names, uids and delays (with 0 nothing is delayed), and which faults are tried.
-    /// The same seed gives the same.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    /// Seed of names, uids and delays on `sim`, and of the choice of faults.
+    ///
+    /// With 0 nothing is delayed. Identical arguments give an identical run.
+    #[arg(help_heading = "Playing", long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
-    /// Play every case of a simulated cluster twice, and see whether every request and answer is the same.
-    #[arg(long)]
+    /// sim: play each case twice and compare every request and answer.
+    #[arg(help_heading = "Playing", long)]
     check_determinism: bool,
-    /// How many cases are played side by side, where each has a simulated cluster of its own [default: as many as there are cores].
-    #[arg(short = 'j', long, value_name = "N")]
+    /// Cases played in parallel, each on a cluster of its own [default: number of cores].
+    #[arg(help_heading = "Playing", short = 'j', long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Leave a kind cluster running that was made for this; the next run uses it.
-    #[arg(long)]
+    /// kind: leave the cluster running; the next run uses it.
+    #[arg(help_heading = "Playing", long)]
     keep: bool,
 }
 
 /// Who runs the pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum PodsArgument {
-    /// Nobody: the case alone says what becomes of them.
+    /// The case alone; no kubelet runs them.
     Held,
-    /// A kubelet; the case holds their readiness gate.
+    /// A kubelet; the case holds a readiness gate.
     Real,
 }
 

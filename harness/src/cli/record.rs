@@ -15,18 +15,18 @@ use crate::recording::{Recording, RecordingError};
 use crate::run::{Events, Plan, Played};
 use crate::subject::Spec;
 
-/// Play cases and keep the recordings.
+/// Play cases and keep the recordings, unjudged.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
     place: Place,
-    /// Whom to record.
-    #[arg(long, default_value = "upstream")]
+    /// The controller to record.
+    #[arg(help_heading = "Subject", long, default_value = "upstream")]
     subject: String,
-    /// The folder for the recordings: `<area>/<case>.ndjson`.
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder for the recordings: `<area>/<case>.ndjson`.
+    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     out: PathBuf,
 }
 

@@ -25,36 +25,39 @@ use crate::subject::Spec;
 use crate::supervise::Interrupt;
 use crate::verdict;
 
-/// Judge a subject on cases, against the timelines blessed from upstream.
+/// Judge a controller by the cases, against timelines recorded from upstream.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
     place: Place,
-    /// Whom to judge: ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, "command:PROGRAM ARGUMENTS", or on
-    /// kind deployment:MANIFEST, a controller that runs as pods of the cluster, from a file or a folder of kustomize's.
-    #[arg(long, default_value = "ours")]
+    /// The controller to judge: ours, upstream, upstream:VERSION, "command:PROGRAM ARGUMENTS" …
+    ///
+    /// Also ours:fixed (with this project's fixes of upstream's defects), ours:process (the built
+    /// program), upstream:PATH, and on kind deployment:MANIFEST: a controller that runs as pods of
+    /// the cluster, from a file or a kustomize folder. May be given several times.
+    #[arg(help_heading = "Subject", long, default_value = "ours")]
     subject: Vec<String>,
     #[command(flatten)]
     like: Like,
-    /// Play each case so many times.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Play each case this many times.
+    #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Play each case of a simulated cluster with each of these seeds, such as 1..1000, which ends with 1000.
-    #[arg(long, value_name = "FROM..TO", conflicts_with = "seed")]
+    /// sim: play each case with each of these seeds, such as 1..1000 (both included).
+    #[arg(help_heading = "Playing", long, value_name = "FROM..TO", conflicts_with = "seed")]
     seeds: Option<Seeds>,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t)]
+    /// Output format.
+    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
     output: Output,
-    /// Show what upstream did and what the subject did side by side; so it is where one case is played alone.
-    #[arg(long)]
+    /// Show the golden timeline and the subject's side by side; default for a single case.
+    #[arg(help_heading = "Output", long)]
     timelines: bool,
     /// Keep the recordings in this folder, for `lockstep judge`.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     recordings: Option<PathBuf>,
-    /// Stop after the first play that is not conformant.
-    #[arg(long)]
+    /// Stop after the first case that is not conformant.
+    #[arg(help_heading = "Playing", long)]
     fail_fast: bool,
     #[command(flatten)]
     reports: Reports,
@@ -80,13 +83,13 @@ pub(super) const NOT_OF_A_PLAY: [&str; 14] = [
     "evidence",
 ];
 
-/// How to print.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(super) enum Output {
     /// For people.
     #[default]
     Human,
-    /// One JSON object a line for each case.
+    /// One JSON object per line and case.
     Json,
 }
 

@@ -10,12 +10,16 @@ use crate::golden::GoldenTimelines;
 
 /// Cases by path, and a filter on their names.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Selection")]
 pub(super) struct Selection {
     /// Case files, or folders of them.
     #[arg(default_value = "cases")]
     paths: Vec<PathBuf>,
-    /// Only these cases, such as 'area(rolling) & label(surge)'; a word alone is a part of `area/name`. There are area, name, case, label (what
-    /// a case does and sets: undo, during, maxSurge …), tag, text (its description) and judges, each with (part), (=whole) or (#pattern*); & | - !
+    /// Only these cases, such as 'area(rolling) & label(surge)'.
+    ///
+    /// A word alone matches a part of `area/name`. Predicates: area, name, case, label (what a case
+    /// does and sets: undo, during, maxSurge …), tag, text (the description) and judges; each takes
+    /// (part), (=whole) or (#pattern*). Operators: & | - !
     #[arg(short = 'E', long, value_name = "FILTER", value_parser = Filter::parse)]
     filter: Option<Filter>,
     /// Only cases that failed the last time they were played.

@@ -11,29 +11,33 @@ use crate::quote::quoted;
 
 /// Which cluster.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Cluster")]
 pub(super) struct SiteArguments {
-    /// Where to run: `sim` (simulated in this process, in virtual time for ours), `control-plane` (etcd, kube-apiserver and
-    /// kube-controller-manager as local processes), `containers` (the same from upstream's official images), `kind`, or `kubeconfig` (a
-    /// cluster of your own whose Deployment controller is off) [default: sim to run and faults, control-plane to all else].
+    /// Where to run: sim, control-plane, containers, kind or kubeconfig.
+    ///
+    /// Default: `sim` for `run` and `faults`, `control-plane` for all other commands. `sim`: simulated in
+    /// this process, in virtual time for `ours`. `control-plane`: etcd, kube-apiserver and
+    /// kube-controller-manager as local processes. `containers`: the same from upstream's official
+    /// images. `kind`: a kind cluster. `kubeconfig`: a cluster of your own whose Deployment controller
+    /// is off.
     #[arg(long, value_name = "CLUSTER", hide_possible_values = true, value_parser = sites())]
     cluster: Option<SiteName>,
     /// The cluster's Kubernetes version.
     #[arg(long, default_value = cluster::DEFAULT_VERSION, value_name = "VERSION", value_parser = version)]
     pub(super) k8s_version: String,
-    /// For containers: the registry that has kube-apiserver, kube-controller-manager and etcd; [default: LOCKSTEP_IMAGE_REGISTRY, or
-    /// upstream's own].
+    /// containers: the registry of the images [default: $LOCKSTEP_IMAGE_REGISTRY, else upstream's].
     #[arg(long, value_name = "REGISTRY")]
     image_registry: Option<String>,
-    /// For containers: etcd's image [default: LOCKSTEP_ETCD_IMAGE, or the one that the version's kubeadm takes].
+    /// containers: etcd's image [default: $LOCKSTEP_ETCD_IMAGE, else the one that kubeadm takes].
     #[arg(long, value_name = "IMAGE")]
     etcd_image: Option<String>,
-    /// kind's node image [default: LOCKSTEP_NODE_IMAGE, or kind's official one for the version].
+    /// kind: the node image [default: $LOCKSTEP_NODE_IMAGE, else kind's for the version].
     #[arg(long, value_name = "IMAGE")]
     node_image: Option<String>,
-    /// A kind configuration, which the harness's own is merged into [default: LOCKSTEP_KIND_CONFIG, or none].
+    /// kind: a configuration to merge [default: $LOCKSTEP_KIND_CONFIG].
     #[arg(long, value_name = "FILE")]
     kind_config: Option<PathBuf>,
-    /// The kind cluster's name.
+    /// kind: the name of the cluster.
     #[arg(long, value_name = "NAME", default_value = "lockstep", value_parser = name)]
     pub(super) kind_name: String,
     #[command(flatten)]

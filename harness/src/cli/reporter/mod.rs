@@ -37,14 +37,18 @@ use crate::supervise::Interrupt;
 
 /// Where else to report.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
 pub(super) struct Reports {
-    /// Write a page for a browser: what happened beside what was expected, as pictures and line by line. It needs no network.
+    /// Write an HTML page: what happened beside what was expected, as pictures and text.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// For each failure, keep in this folder what shows it: recording, timelines, report, page, what the subject printed, versions, and the command that repeats it.
+    /// Keep the evidence of each failure in this folder.
+    ///
+    /// Recording, timelines, report, page, what the subject printed, versions, and the command that
+    /// repeats it.
     #[arg(long, value_name = "FOLDER")]
     evidence: Option<PathBuf>,
 }
