@@ -85,7 +85,7 @@ async fn one(
     let measured = measure(&cluster, child.pid, pods).await;
     let ended = child.exited();
     supervisor.shutdown().await;
-    cluster.shutdown().await;
+    cluster.end().await;
     if let Some(ended) = ended {
         let said = std::fs::read_to_string(folder.path().join("output.log")).unwrap_or_default();
         return Err(format!("{title} ended by itself, {ended}: {said}").into());
@@ -125,7 +125,7 @@ struct Usage {
 }
 
 async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measured, Box<dyn std::error::Error>> {
-    let client = cluster.access.admin_client().await?;
+    let client = cluster.access().admin_client().await?;
     make_namespace(&client, NAMESPACE, None).await?;
     let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), NAMESPACE);
     // Also the proof that it has begun.

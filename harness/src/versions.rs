@@ -11,9 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::cluster;
 use crate::controllers::{Controller, Controllers};
 use crate::timeline::{Action, EventLine, Events, Timeline};
+
+/// The version that golden timelines come from.
+pub const DEFAULT_VERSION: &str = "v1.36.3";
 
 /// A minor of Kubernetes, such as v1.36.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,13 +31,13 @@ impl Minor {
     /// The minor of the version that a text names, as in `kube-controller-manager v1.33.13`.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        cluster::minor(text)?.parse().ok()
+        minor(text)?.parse().ok()
     }
 
     /// The one that the default timelines come from.
     #[must_use]
     pub fn is_default(self) -> bool {
-        Self::of(cluster::DEFAULT_VERSION) == Some(self)
+        Self::of(DEFAULT_VERSION) == Some(self)
     }
 }
 
@@ -54,6 +56,22 @@ impl FromStr for Minor {
             text.strip_prefix("v1.").and_then(|rest| rest.split('.').next()).and_then(|minor| minor.parse().ok());
         number.map(Self).ok_or_else(|| format!("`{text}` is no version of Kubernetes; use one such as v1.33"))
     }
+}
+
+/// Whether the text has the form of a version, as in `v1.36.3`.
+pub fn is_version(text: &str) -> bool {
+    let numbers = text.strip_prefix("v1.").map(|rest| rest.split('.').collect::<Vec<_>>());
+    numbers.is_some_and(|numbers| {
+        let [minor, patch] = numbers.as_slice() else { return false };
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits(minor) && digits(patch.split('-').next().unwrap_or_default())
+    })
+}
+
+/// The minor that a text names, as in `v1.33` of `kube-apiserver v1.33.13`.
+pub fn minor(text: &str) -> Option<String> {
+    let version = text.split([' ', ',']).find(|word| is_version(word))?;
+    version.rsplit_once('.').map(|(minor, _patch)| minor.to_owned())
 }
 
 /// Something that is told in every case, since some minor.
@@ -273,5 +291,12 @@ mod tests {
         assert_eq!(Minor::of("kube-controller-manager v1.15.5"), Some(Minor(15)));
         assert_eq!((Minor::of("rollout-controller 0.1.0"), Minor(36).is_default()), (None, true));
         assert!("1.33".parse::<Minor>().unwrap_err().contains("such as v1.33"));
+    }
+
+    #[test]
+    fn minors() {
+        assert_eq!(minor("kube-apiserver v1.33.13, real pods").as_deref(), Some("v1.33"));
+        assert_eq!(minor("v1.36.3").as_deref(), Some("v1.36"));
+        assert_eq!(minor("something else"), None);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use kube::Client;
 use libtest_mimic::{Arguments, Failed};
 use lockstep::cluster::containers::{Wish, available};
-use lockstep::cluster::{Cluster, DEFAULT_VERSION, Plan, Site, boot};
+use lockstep::cluster::{Cluster, DEFAULT_VERSION, Handover, Plan, Site, boot};
 use lockstep::supervise;
 
 use roles::{
@@ -87,40 +87,40 @@ fn network(folder: &Path) -> Result<String, Failed> {
 
 async fn boots() -> Outcome {
     let cluster = boot(&plan()).await?;
-    let names: Vec<&str> = cluster.programs.keys().map(String::as_str).collect();
+    let names: Vec<&str> = cluster.programs().keys().map(String::as_str).collect();
     check(names == ["etcd", "kube-apiserver", "kube-controller-manager"], format!("{names:?}"))?;
     alive(&cluster)?;
     check(cluster.admin_kubeconfig_path().is_file(), "it has no kubeconfig")?;
-    check(cluster.identity.name == "containers", cluster.identity.name.clone())?;
-    check(cluster.identity.version == format!("kube-apiserver {DEFAULT_VERSION}"), cluster.identity.version.clone())?;
-    let (found, network) = (containers(&cluster.dir)?, network(&cluster.dir)?);
+    check(cluster.identity().name == "containers", cluster.identity().name.clone())?;
+    check(cluster.identity().title() == format!("kube-apiserver {DEFAULT_VERSION}"), cluster.identity().title())?;
+    let (found, network) = (containers(cluster.dir())?, network(cluster.dir())?);
     for program in names {
         let container = found.iter().find(|(name, _)| *name == format!("{network}-{program}"));
         let ports = &container.ok_or(format!("{program} is not in {found:?}"))?.1;
-        let expected = cluster.access.server.replace("https://", "") + "->6443/tcp";
+        let expected = cluster.access().server.replace("https://", "") + "->6443/tcp";
         let published = if program == "kube-apiserver" { expected.as_str() } else { "" };
         check(ports == published, format!("{program} is published at {ports}"))?;
     }
-    check(cluster.access.server.starts_with("https://127.0.0.1:"), cluster.access.server.clone())?;
-    let mut anonymous = kube::Config::new(cluster.access.server.parse()?);
+    check(cluster.access().server.starts_with("https://127.0.0.1:"), cluster.access().server.clone())?;
+    let mut anonymous = kube::Config::new(cluster.access().server.parse()?);
     anonymous.accept_invalid_certs = true;
     let anonymous = Client::try_from(anonymous)?;
     check(anonymous.apiserver_version().await.is_err(), "somebody without a token got an answer")?;
-    check(cluster.access.subject_client()?.apiserver_version().await.is_ok(), "the subject gets no answer")?;
-    let known: Cluster = serde_json::from_str(&serde_json::to_string(&cluster)?)?;
-    cluster.shutdown().await;
-    check(!processes(&known).iter().any(|process| process.is_alive()) && !known.dir.exists(), "something is left")?;
-    removed(&known.dir, &network).await
+    check(cluster.access().subject_client()?.apiserver_version().await.is_ok(), "the subject gets no answer")?;
+    let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.hand_over())?)?.into();
+    cluster.end().await;
+    check(!processes(&known).iter().any(|process| process.is_alive()) && !known.dir().exists(), "something is left")?;
+    removed(known.dir(), &network).await
 }
 
 async fn killed() -> Outcome {
     let mut harness = start("victim")?;
     let cluster = said(&mut harness)?;
     alive(&cluster)?;
-    let network = network(&cluster.dir)?;
+    let network = network(cluster.dir())?;
     drop(harness);
-    gone(&cluster, &cluster.dir).await?;
-    removed(&cluster.dir, &network).await
+    gone(&cluster, cluster.dir()).await?;
+    removed(cluster.dir(), &network).await
 }
 
 /// The moment in which the engine makes a container is when most could be left.
@@ -142,11 +142,11 @@ async fn killed_early() -> Outcome {
 
 async fn shared() -> Outcome {
     let (runner, first, third) = shared_by_trials(&plan()).await?;
-    check(third.access.subject_client()?.apiserver_version().await.is_ok(), "it does not answer any more")?;
-    let network = network(&first.dir)?;
+    check(third.access().subject_client()?.apiserver_version().await.is_ok(), "it does not answer any more")?;
+    let network = network(first.dir())?;
     drop(runner);
-    gone(&first, first.dir.parent().ok_or("a cluster of a run has a folder around it")?).await?;
-    removed(&first.dir, &network).await
+    gone(&first, first.dir().parent().ok_or("a cluster of a run has a folder around it")?).await?;
+    removed(first.dir(), &network).await
 }
 
 /// An image whose etcd cannot start; it goes with this.

@@ -52,7 +52,7 @@ fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
 /// A control plane that plays the user's cluster, a client with the user's rights, and what to type.
 async fn users_own() -> Result<(Cluster, Client, Wish), Failed> {
     let cluster = boot(&Plan::new(DEFAULT_VERSION)).await?;
-    let client = cluster.access.admin_client().await?;
+    let client = cluster.access().admin_client().await?;
     let (files, context) = (vec![cluster.admin_kubeconfig_path()], "lockstep".to_owned());
     let wish = Wish { files, context, unguarded: false };
     Ok((cluster, client, wish))
@@ -137,10 +137,10 @@ async fn stay() -> Outcome {
     let cluster = visit(&wish).await?;
     let left = labelled(&client).await?;
     check(!left.iter().any(|name| name == "lockstep-9") && left.iter().any(|name| name == HOME), format!("{left:?}"))?;
-    check(!serde_json::to_string(&cluster.access.admin)?.contains("token"), "the user's credential is written down")?;
+    check(!serde_json::to_string(&cluster.access().admin)?.contains("token"), "the user's credential is written down")?;
 
     // The subject sees the user's Deployment and can do nothing to it.
-    let subject = cluster.access.subject_client()?;
+    let subject = cluster.access().subject_client()?;
     let seen = Api::<Deployment>::all(subject.clone()).list(&ListParams::default()).await?;
     check(seen.iter().any(|one| one.name_any() == "users-own"), "the subject does not see the user's Deployments")?;
     let (yes, none) = (PatchParams::default(), PostParams::default());
@@ -162,7 +162,7 @@ async fn stay() -> Outcome {
     make_in::<ReplicaSet>(&subject, "ls-case-0-1", two("rs")).await?;
     pods_are_kept_off_nodes(&client, &subject).await?;
 
-    cluster.shutdown().await;
+    cluster.end().await;
     let left = labelled(&client).await?;
     check(left == ["ls-others", "ls-prod", "users"], format!("left, or taken: {left:?}"))?;
     its_token_ends(&subject).await?;
@@ -175,7 +175,7 @@ async fn stay() -> Outcome {
     check(swept.is_empty(), format!("something was left: {swept}"))?;
     let told = swept.left().unwrap_or_default();
     check(told.contains("2 namespaces (ls-others, ls-prod)"), format!("not told of what stays: {told}"))?;
-    plane.shutdown().await;
+    plane.end().await;
     Ok(())
 }
 
@@ -265,7 +265,7 @@ async fn refused() -> Outcome {
     });
     refuses("process 7 on there is at work on this cluster").await?;
     renewing.abort();
-    plane.shutdown().await;
+    plane.end().await;
     Ok(())
 }
 

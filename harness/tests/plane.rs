@@ -20,7 +20,7 @@ use kube::{Client, Resource};
 use libtest_mimic::{Arguments, Failed};
 use lockstep::clock;
 use lockstep::cluster::shared::{Run, obtain, obtain_in, release};
-use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Standing, available, boot};
+use lockstep::cluster::{Cluster, ClusterError, DEFAULT_VERSION, Handover, Plan, Standing, available, boot};
 use lockstep::intercept::{Interceptor, Verb};
 use lockstep::supervise::{self, ProcessId};
 use serde::de::DeserializeOwned;
@@ -70,24 +70,24 @@ fn plan() -> Plan {
 
 async fn boots() -> Outcome {
     let cluster = boot(&plan()).await?;
-    let names: Vec<&str> = cluster.programs.keys().map(String::as_str).collect();
+    let names: Vec<&str> = cluster.programs().keys().map(String::as_str).collect();
     check(names == ["etcd", "kube-apiserver", "kube-controller-manager"], format!("{names:?}"))?;
     alive(&cluster)?;
     check(cluster.admin_kubeconfig_path().is_file(), "it has no kubeconfig")?;
-    check(cluster.identity.version == format!("kube-apiserver {DEFAULT_VERSION}"), cluster.identity.version.clone())?;
-    let client = cluster.access.admin_client().await?;
+    check(cluster.identity().title() == format!("kube-apiserver {DEFAULT_VERSION}"), cluster.identity().title())?;
+    let client = cluster.access().admin_client().await?;
     let found = client.apiserver_version().await?.git_version;
     check(found == DEFAULT_VERSION, format!("the server says {found}"))?;
-    let mut anonymous = kube::Config::new(cluster.access.server.parse()?);
+    let mut anonymous = kube::Config::new(cluster.access().server.parse()?);
     anonymous.accept_invalid_certs = true;
     let anonymous = Client::try_from(anonymous)?;
     check(anonymous.apiserver_version().await.is_err(), "somebody without a token got an answer")?;
     // The subject may do everything here.
-    namespace(&cluster.access.subject_client()?, "by-the-subject").await?;
-    let known: Cluster = serde_json::from_str(&serde_json::to_string(&cluster)?)?;
+    namespace(&cluster.access().subject_client()?, "by-the-subject").await?;
+    let known: Cluster = serde_json::from_str::<Handover>(&serde_json::to_string(&cluster.hand_over())?)?.into();
     drop(client);
-    cluster.shutdown().await;
-    check(!processes(&known).iter().any(ProcessId::is_alive) && !known.dir.exists(), "something is left")
+    cluster.end().await;
+    check(!processes(&known).iter().any(ProcessId::is_alive) && !known.dir().exists(), "something is left")
 }
 
 async fn killed() -> Outcome {
@@ -95,14 +95,14 @@ async fn killed() -> Outcome {
     let cluster = said(&mut harness)?;
     alive(&cluster)?;
     drop(harness);
-    gone(&cluster, &cluster.dir).await
+    gone(&cluster, cluster.dir()).await
 }
 
 async fn shared() -> Outcome {
     let (runner, first, third) = shared_by_trials(&plan()).await?;
-    third.access.admin_client().await?.apiserver_version().await?;
+    third.access().admin_client().await?.apiserver_version().await?;
     drop(runner);
-    gone(&first, first.dir.parent().ok_or("a cluster of a run has a folder around it")?).await
+    gone(&first, first.dir().parent().ok_or("a cluster of a run has a folder around it")?).await
 }
 
 async fn remembered() -> Outcome {
@@ -139,10 +139,10 @@ async fn standing() -> Outcome {
     let cluster = said(&mut process)?;
     check(process.0.wait()?.success(), "up failed")?;
     clock::pause(Duration::from_millis(300)).await;
-    check(standing.running().await?.is_some_and(|found| found.programs == cluster.programs), "it is not found")?;
+    check(standing.running().await?.is_some_and(|found| found.programs() == cluster.programs()), "it is not found")?;
     let again = standing.up(&plan()).await?;
-    check(again.already && again.cluster.programs == cluster.programs, "it was raised twice")?;
-    again.cluster.access.admin_client().await?.apiserver_version().await?;
+    check(again.already && again.cluster.programs() == cluster.programs(), "it was raised twice")?;
+    again.cluster.access().admin_client().await?.apiserver_version().await?;
     check(standing.down().await?, "down found none")?;
     check(!processes(&cluster).iter().any(ProcessId::is_alive) && !folder.exists(), "something is left")?;
     check(!standing.down().await?, "down found one twice")
@@ -235,7 +235,7 @@ fn two(name: &str) -> Value {
 }
 
 async fn environment() -> Outcome {
-    let client = obtain(DEFAULT_VERSION).await?.access.admin_client().await?;
+    let client = obtain(DEFAULT_VERSION).await?.access().admin_client().await?;
     let namespace = namespace(&client, "environment").await?;
     create::<Deployment>(&client, &namespace, two("web")).await?;
     create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
@@ -248,19 +248,19 @@ async fn environment() -> Outcome {
 
 async fn environment_without() -> Outcome {
     let cluster = boot(&Plan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
-    let client = cluster.access.admin_client().await?;
+    let client = cluster.access().admin_client().await?;
     let namespace = namespace(&client, "without").await?;
     create::<ReplicaSet>(&client, &namespace, two("rs")).await?;
     clock::pause(Duration::from_secs(1)).await;
     let pods = count::<Pod>(&client, &namespace).await?;
-    cluster.shutdown().await;
+    cluster.end().await;
     check(pods == 0, format!("somebody made {pods} pods"))
 }
 
 async fn interceptor() -> Outcome {
     let cluster = obtain(DEFAULT_VERSION).await?;
-    let namespace = namespace(&cluster.access.admin_client().await?, "interceptor").await?;
-    let interceptor = Interceptor::start(&cluster.access)?;
+    let namespace = namespace(&cluster.access().admin_client().await?, "interceptor").await?;
+    let interceptor = Interceptor::start(cluster.access())?;
     let client = interceptor.access().subject_client()?;
     let maps = Api::<ConfigMap>::namespaced(client.clone(), &namespace);
     let from = maps.list(&ListParams::default()).await?.metadata.resource_version.ok_or("a list has a version")?;

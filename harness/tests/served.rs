@@ -59,7 +59,7 @@ async fn boot() -> Result<Cluster, Box<dyn std::error::Error>> {
 
 async fn watched() -> Checked {
     let cluster = boot().await?;
-    let client = cluster.access.subject_client()?;
+    let client = cluster.access().subject_client()?;
     let version = client.apiserver_version().await?;
     assert_eq!(version.git_version, cluster::DEFAULT_VERSION);
     let api: Api<ConfigMap> = Api::namespaced(client, "default");
@@ -73,9 +73,10 @@ async fn watched() -> Checked {
 }
 
 async fn strange() -> Checked {
-    let mut cluster = boot().await?;
-    "nobody".clone_into(&mut cluster.access.subject_token);
-    let refused = cluster.access.subject_client()?.apiserver_version().await;
+    let cluster = boot().await?;
+    let mut access = cluster.access().clone();
+    "nobody".clone_into(&mut access.subject_token);
+    let refused = access.subject_client()?.apiserver_version().await;
     assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 401), "{refused:?}");
     Ok(())
 }
@@ -83,7 +84,7 @@ async fn strange() -> Checked {
 async fn unknown() -> Checked {
     let cluster = boot().await?;
     assert_eq!(cluster.unsupported().await?.len(), 0);
-    ask_too_much(&cluster.access.subject_client()?).await?;
+    ask_too_much(&cluster.access().subject_client()?).await?;
     assert_eq!(cluster.unsupported().await?.len(), 1);
     Ok(())
 }
@@ -170,7 +171,7 @@ async fn in_python() -> Checked {
 async fn played(too_much: bool) -> Checked {
     let case = small()?;
     let cluster = boot().await?;
-    let bypass_interceptor = cluster.access.subject_client()?;
+    let bypass_interceptor = cluster.access().subject_client()?;
     let environment = Environment::open(cluster).await?;
     let session = Session::take(&environment, &Spec::Ours, &SessionOptions::default()).await?;
     if too_much {

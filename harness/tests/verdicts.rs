@@ -162,7 +162,7 @@ fn stock_left_on() -> Result<(), String> {
 fn dead_environment() -> Result<(), String> {
     let judgement = run(async {
         let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION)).await?;
-        let victim = cluster.programs["kube-controller-manager"];
+        let victim = cluster.programs()["kube-controller-manager"];
         let environment = Environment::open(cluster).await?;
         let spec = Spec::Upstream(None);
         let case = case::load(&cases().join(CASE).with_extension("yaml")).expect("the case is good");

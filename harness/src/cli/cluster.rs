@@ -9,7 +9,7 @@ use super::again::Typed;
 use super::out::{note, say};
 use super::place::unless_interrupted;
 use super::site::SiteArguments;
-use crate::cluster::{self, Served, Site, SiteName, Standing, kind, own};
+use crate::cluster::{self, SimulatedServer, Site, SiteName, Standing, kind, own};
 use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
@@ -46,7 +46,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
     }
     match &arguments.command {
         Command::Serve { folder, without } => {
-            let served = Served::start().map_err(EnvironmentError::from)?;
+            let served = SimulatedServer::start().map_err(EnvironmentError::from)?;
             let _half = subject::half(served.client(), without)?;
             served.say(folder).map_err(EnvironmentError::from)?;
             // Until its supervisor ends it.
@@ -75,7 +75,7 @@ async fn up(site: &SiteArguments, program: &str) -> Result<(), EnvironmentError>
     say!("export KUBECONFIG={}", quoted(&cluster.admin_kubeconfig_path().display().to_string()));
     let is = if already { "was up already" } else { "is up" };
     let (run, down) = (site.words(SiteName::Sim), site.words(SiteName::ControlPlane));
-    note!("{} {is}; `{program} run{run}` uses it; `{program} cluster down{down}` ends it", cluster.identity.title());
+    note!("{} {is}; `{program} run{run}` uses it; `{program} cluster down{down}` ends it", cluster.identity().title());
     Ok(())
 }
 

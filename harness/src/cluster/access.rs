@@ -10,7 +10,8 @@ use rustls::pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{ClusterError, own};
+use super::ClusterError;
+use super::own::read as read_kubeconfig;
 
 /// An API server's address, the CAs that vouch for it, and in whose name to talk to it. Serialised it is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +72,7 @@ impl Access {
     pub async fn admin_client(&self) -> Result<kube::Client, ClusterError> {
         match &self.admin {
             Credential::Token(token) => self.client(token),
-            Credential::Kubeconfig { files, context } => client_of(own::read(files)?, Some(context)).await,
+            Credential::Kubeconfig { files, context } => client_of(read_kubeconfig(files)?, Some(context)).await,
         }
     }
 

@@ -6,9 +6,6 @@ use std::str::FromStr;
 use super::{containers, kind, own};
 use crate::controllers::Controllers;
 
-/// The version that golden timelines come from.
-pub const DEFAULT_VERSION: &str = "v1.36.3";
-
 /// What to boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -130,22 +127,6 @@ impl Plan {
     }
 }
 
-/// Whether the text has the form of a version, as in `v1.36.3`.
-pub fn is_version(text: &str) -> bool {
-    let numbers = text.strip_prefix("v1.").map(|rest| rest.split('.').collect::<Vec<_>>());
-    numbers.is_some_and(|numbers| {
-        let [minor, patch] = numbers.as_slice() else { return false };
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits(minor) && digits(patch.split('-').next().unwrap_or_default())
-    })
-}
-
-/// The minor that a text names, as in `v1.33` of `kube-apiserver v1.33.13`.
-pub fn minor(text: &str) -> Option<String> {
-    let version = text.split([' ', ',']).find(|word| is_version(word))?;
-    version.rsplit_once('.').map(|(minor, _patch)| minor.to_owned())
-}
-
 /// Fit for a file's name.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect()
@@ -164,13 +145,6 @@ mod tests {
         assert_eq!(Plan::new("v1.36.3").at(Site::Kind(kind::Wish::default())).key(), "kind-v1.36.3");
         let own = own::Wish { files: Vec::new(), context: "me@a/b".to_owned(), unguarded: false };
         assert_eq!(Plan::new("v1.36.3").at(Site::Kubeconfig(own)).key(), "kubeconfig-me_a_b-v1.36.3");
-    }
-
-    #[test]
-    fn minors() {
-        assert_eq!(minor("kube-apiserver v1.33.13, real pods").as_deref(), Some("v1.33"));
-        assert_eq!(minor("v1.36.3").as_deref(), Some("v1.36"));
-        assert_eq!(minor("something else"), None);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::controllers::{Controller, Controllers};
 
+/// The program behind every cluster that is not simulated.
+pub(super) const APISERVER: &str = "kube-apiserver";
 /// The test environment's controllers besides what can be judged: every other controller that a case may need.
 const ENVIRONMENT: [&str; 6] =
     ["statefulset", "daemonset", "garbagecollector", "namespace", "serviceaccount", "resourcequota"];

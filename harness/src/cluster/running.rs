@@ -1,110 +1,115 @@
-//! A cluster that runs.
+//! A cluster that runs: one of six backends, and what all of them answer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use kube_apiserver_sim::{ApiServer, Latency};
-use tempfile::TempDir;
+use kube_apiserver_sim::ApiServer;
 
-use serde::{Deserialize, Serialize};
-
-use super::place::write_private;
-use super::served::{self, Served};
-use super::{Access, ClusterError, Credential, DEFAULT_VERSION, Guard, SiteName, accounts, kind, own, programs};
-use crate::clock;
+use super::containers::Containers;
+use super::facts::Facts;
+use super::handover::{At, Handover};
+use super::kind::{self, Kind};
+use super::lock::{Guard, lock};
+use super::own::Own;
+use super::processes::Processes;
+use super::questions::{Connect, End, Prove};
+use super::served::Served;
+use super::simulated::Simulated;
+use super::{Access, ClusterError, programs};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
-use crate::supervise::{ProcessId, Supervisor};
+use crate::supervise::{ProcessId, Until};
 
-/// A cluster, as every process that uses it knows it. The last clone that the owner drops ends it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Cluster {
-    /// The site's name, and the server's version.
-    pub identity: Identity,
-    /// How to talk to it.
-    pub access: Access,
-    /// Its folder: logs, kubeconfig, locks, data.
-    pub dir: PathBuf,
-    /// Its processes on this machine by name: `etcd`, `kube-apiserver`, `kube-controller-manager`. Where those run in
-    /// containers it is what reads each one's log, and ends with it.
-    pub programs: BTreeMap<String, ProcessId>,
-    /// The process that ends it; nobody does where it was there before, or is to stay.
-    pub supervisor: Option<ProcessId>,
-    /// The controllers that it leaves to the subject.
-    #[serde(default)]
-    pub without: Controllers,
-    /// Its node, where it is kind's.
-    pub kind: Option<kind::Node>,
-    /// It is in this process, and there is nothing else of it.
-    #[serde(skip)]
-    pub(crate) sim: Option<ApiServer>,
-    /// The same over HTTP, in this process, with the folder for its files.
-    #[serde(skip)]
-    pub(super) served: Option<Arc<(Served, TempDir)>>,
-    /// Held by the process that the cluster belongs to.
-    #[serde(skip)]
-    pub(super) owned: Option<Arc<Supervisor>>,
-    /// Held by a process that uses a cluster by turns with others.
-    #[serde(skip)]
-    pub(super) alone: Option<Arc<Guard>>,
-    /// Held by the process that uses a cluster of somebody's; never written down for another.
-    #[serde(skip)]
-    pub(super) tenancy: Option<Arc<own::Tenancy>>,
+/// A cluster, as a process that uses it knows it. The last clone that the owner drops ends it.
+///
+/// Outside of this room nothing matches on the backend: what differs is a method here.
+#[derive(Debug, Clone)]
+pub enum Cluster {
+    /// In this process, on virtual time.
+    Simulated(Simulated),
+    /// The same over HTTP, in real time.
+    Served(Served),
+    /// Local processes.
+    Processes(Processes),
+    /// Upstream's images in containers.
+    Containers(Containers),
+    /// A node container of kind's.
+    Kind(Kind),
+    /// One of the user's own.
+    Own(Own),
 }
 
+/// The same question to whichever it is.
+macro_rules! each {
+    ($cluster:expr, $backend:ident => $answer:expr) => {
+        match $cluster {
+            Cluster::Simulated($backend) => $answer,
+            Cluster::Served($backend) => $answer,
+            Cluster::Processes($backend) => $answer,
+            Cluster::Containers($backend) => $answer,
+            Cluster::Kind($backend) => $answer,
+            Cluster::Own($backend) => $answer,
+        }
+    };
+}
+
+/// Start: the others are booted by a plan.
 impl Cluster {
     /// A simulated one in this process, which leaves out what the subject brings. With seed 0 its
     /// latency is fixed, with any other it is random.
     pub fn simulated(seed: u64, without: Controllers) -> Self {
-        let latency = if seed == 0 { Latency::Fixed } else { Latency::Random };
-        let server = ApiServer::builder().seed(seed).latency(latency).clock(clock::now).build();
-        let nothing = String::new;
-        let access = Access {
-            server: nothing(),
-            server_name: None,
-            ca_pem: nothing(),
-            admin: Credential::Token(nothing()),
-            subject_token: nothing(),
-        };
-        Self {
-            identity: Identity::new(SiteName::Sim, "simulated", DEFAULT_VERSION),
-            access,
-            dir: PathBuf::new(),
-            programs: BTreeMap::new(),
-            supervisor: None,
-            without,
-            kind: None,
-            sim: Some(server),
-            served: None,
-            owned: None,
-            alone: None,
-            tenancy: None,
-        }
+        Self::Simulated(Simulated::start(seed, without))
     }
 
-    /// A client for the harness itself. Needs a tokio runtime.
+    /// What another process needs to attach to it; `None` where only this process can use it.
+    pub fn hand_over(&self) -> Option<Handover> {
+        let at = match (self, self.supervisor()) {
+            (Self::Served(_), Some(supervisor)) => At::Served { supervisor },
+            (Self::Processes(_), Some(supervisor)) => At::Processes { supervisor },
+            (Self::Containers(_), Some(supervisor)) => At::Containers { supervisor },
+            (Self::Kind(kind), supervisor) => At::Kind { node: kind.node()?.clone(), supervisor },
+            _ => return None,
+        };
+        Some(Handover { facts: self.facts().clone(), at })
+    }
+}
+
+/// Attach to a cluster that another process has started.
+impl From<Handover> for Cluster {
+    fn from(Handover { facts, at }: Handover) -> Self {
+        match at {
+            At::Served { supervisor } => Self::Served(Served::attach(facts, supervisor)),
+            At::Processes { supervisor } => Self::Processes(Processes::attach(facts, supervisor)),
+            At::Containers { supervisor } => Self::Containers(Containers::attach(facts, supervisor)),
+            At::Kind { node, supervisor } => Self::Kind(Kind::attach(facts, node, supervisor)),
+        }
+    }
+}
+
+/// Prove.
+impl Cluster {
+    /// Whether every process of it still runs.
+    pub fn is_alive(&self) -> bool {
+        each!(self, backend => backend.is_alive())
+    }
+
+    /// Whether somebody on it watches for nodes that died.
+    pub fn watches_nodes(&self) -> bool {
+        each!(self, backend => backend.watches_nodes())
+    }
+
+    /// How long somebody's controller may keep still before it is believed not to be there.
+    pub fn doubt(&self) -> Duration {
+        each!(self, backend => backend.doubt())
+    }
+
+    /// Wait until no other subject acts on this cluster: two would run each other's Deployments.
     ///
     /// # Errors
-    /// When the credential cannot be read, or makes no client.
-    pub async fn client(&self) -> Result<kube::Client, ClusterError> {
-        match &self.sim {
-            Some(sim) => Ok(sim.client()),
-            None => self.access.admin_client().await,
-        }
-    }
-
-    /// A client for the test environment's controllers, where that is for this process to run.
-    pub fn half(&self) -> Option<kube::Client> {
-        let served = self.served.as_ref().map(|served| served.0.client());
-        self.sim.as_ref().map(ApiServer::client).or(served)
-    }
-
-    /// The simulated server over HTTP in this process, if the cluster is one.
-    pub(crate) fn served(&self) -> Option<&ApiServer> {
-        self.served.as_ref().map(|served| served.0.server())
+    /// When the lock's file cannot be made.
+    pub async fn exclusive(&self) -> Result<Guard, ClusterError> {
+        lock(self.dir().join("subject.lock")).await
     }
 
     /// The requests so far that a simulated server does not support: results that depend on them
@@ -113,105 +118,143 @@ impl Cluster {
     /// # Errors
     /// When it does not answer.
     pub async fn unsupported(&self) -> Result<Vec<String>, ClusterError> {
-        served::unsupported(self).await
+        each!(self, backend => backend.unsupported().await)
+    }
+}
+
+/// Connect.
+impl Cluster {
+    /// The site's name, and the server's version.
+    pub fn identity(&self) -> &Identity {
+        &self.facts().identity
     }
 
-    /// The harness's kubeconfig file.
-    pub fn admin_kubeconfig_path(&self) -> PathBuf {
-        programs::admin_kubeconfig(&self.dir)
+    /// How to talk to it.
+    pub fn access(&self) -> &Access {
+        &self.facts().access
     }
 
-    /// The log of one of its programs.
-    pub fn log(&self, program: &str) -> PathBuf {
-        programs::log(&self.dir, program)
+    /// Its folder: logs, kubeconfig, locks, data.
+    pub fn dir(&self) -> &Path {
+        &self.facts().dir
     }
 
-    /// The process number of one of its programs.
-    pub fn pid(&self, program: &str) -> Option<i32> {
-        self.programs.get(program).map(|process| process.pid)
+    /// Its processes on this machine by name. Where they run in containers it is what reads each
+    /// one's log, and ends with it.
+    pub fn programs(&self) -> &BTreeMap<String, ProcessId> {
+        &self.facts().programs
     }
 
-    /// Whether somebody on it watches for nodes that died.
-    pub fn watches_nodes(&self) -> bool {
-        self.kind.is_some() || self.tenancy.is_some()
+    /// The controllers that it leaves to the subject.
+    pub fn without(&self) -> &Controllers {
+        &self.facts().without
     }
 
-    /// How long somebody's controller may keep still before it is believed not to be there. Where the controller
-    /// manager's command line cannot be seen, it may be one that is slow, or that is just changing its leader.
-    pub fn doubt(&self) -> Duration {
-        let unseen = self.tenancy.as_ref().is_some_and(|tenancy| !tenancy.seen_off());
-        if unseen { Duration::from_secs(20) } else { Duration::from_millis(400) }
+    /// A client for the harness itself. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// When the credential cannot be read, or makes no client.
+    pub async fn client(&self) -> Result<kube::Client, ClusterError> {
+        each!(self, backend => backend.client().await)
     }
 
-    /// Let the subject write in a namespace of the harness's. Where the cluster is thrown away it may write anywhere.
+    /// A client for the test environment's controllers, where that is for this process to run.
+    pub fn half(&self) -> Option<kube::Client> {
+        self.in_virtual_time().or(self.in_real_time()).map(ApiServer::client)
+    }
+
+    /// The simulated server, where it is in this process, on virtual time and without a socket.
+    pub(crate) fn in_virtual_time(&self) -> Option<&ApiServer> {
+        each!(self, backend => backend.in_virtual_time())
+    }
+
+    /// The simulated server, where it is in this process and listens.
+    pub(crate) fn in_real_time(&self) -> Option<&ApiServer> {
+        each!(self, backend => backend.in_real_time())
+    }
+
+    /// The node that runs pods for real, where there is one.
+    pub fn node(&self) -> Option<&kind::Node> {
+        each!(self, backend => backend.node())
+    }
+
+    /// Let the subject write in a namespace of the harness's. Where the cluster is thrown away it
+    /// may write anywhere.
     ///
     /// # Errors
     /// When the server refuses.
     pub async fn admit(&self, namespace: &str) -> Result<(), ClusterError> {
-        match &self.tenancy {
-            Some(tenancy) => tenancy.admit(namespace).await,
-            None => Ok(()),
-        }
+        each!(self, backend => backend.admit(namespace).await)
     }
 
-    /// Whether [`Cluster::shutdown`] removes by itself all that the harness has made on it.
-    pub fn sweeps(&self) -> bool {
-        self.tenancy.is_some()
+    /// The harness's kubeconfig file.
+    pub fn admin_kubeconfig_path(&self) -> PathBuf {
+        programs::admin_kubeconfig(self.dir())
     }
 
-    /// Returns once this cluster is no longer the harness's to use, and says why; never where it is the harness's own.
-    pub async fn lost(&self) -> String {
-        let mut changes = match &self.tenancy {
-            Some(tenancy) => tenancy.lost(),
-            None => return std::future::pending().await,
-        };
-        match changes.wait_for(Option::is_some).await {
-            Ok(why) => why.clone().unwrap_or_default(),
-            Err(_) => std::future::pending().await,
-        }
+    /// The log of one of its programs.
+    pub fn log(&self, program: &str) -> PathBuf {
+        programs::log(self.dir(), program)
     }
 
-    /// Whether every process of it still runs.
-    pub fn is_alive(&self) -> bool {
-        self.supervisor.is_none_or(|supervisor| supervisor.is_alive())
-            && self.programs.values().all(ProcessId::is_alive)
+    /// The process number of one of its programs.
+    pub fn pid(&self, program: &str) -> Option<i32> {
+        self.programs().get(program).map(|process| process.pid)
     }
 
+    pub(super) fn facts(&self) -> &Facts {
+        each!(self, backend => backend.facts())
+    }
+}
+
+/// End.
+impl Cluster {
     /// Whether it ends with this process.
     pub fn belongs_here(&self) -> bool {
-        self.owned.is_some() || self.served.is_some()
+        each!(self, backend => backend.belongs_here())
     }
 
-    /// End it, or what the harness has on it, and wait until nothing is left. Does nothing for a cluster that belongs to somebody else, or that somebody still holds.
-    pub async fn shutdown(mut self) {
-        if let Some(supervisor) = self.owned.take().and_then(Arc::into_inner) {
-            self.kill_programs();
-            supervisor.shutdown().await;
-        }
-        // A kind cluster that stays keeps no account of this run's; the next makes its own.
-        let stays = self.kind.is_some() && self.supervisor.is_none();
-        if let (true, Some(_alone)) = (stays, self.alone.take().and_then(Arc::into_inner))
-            && let Err(error) = accounts::dismiss(&self.access).await
-        {
-            tracing::warn!("the subject's account could not be removed, so its token ends by itself in a day: {error}");
-        }
-        if let Some(tenancy) = self.tenancy.take().and_then(Arc::into_inner) {
-            tenancy.end().await;
-        }
+    /// The process that ends it; none where it was there before, or is to stay.
+    pub fn supervisor(&self) -> Option<ProcessId> {
+        each!(self, backend => backend.supervisor())
     }
 
-    /// End its programs at once. Their data is thrown away, so a graceful end would only take a second longer.
-    pub(super) fn kill_programs(&self) {
-        self.programs.values().for_each(ProcessId::kill_group);
+    /// Whether [`Cluster::end`] removes by itself all that the harness has made on it.
+    pub fn sweeps(&self) -> bool {
+        each!(self, backend => backend.sweeps())
     }
 
-    /// Write it down for other processes.
-    pub(super) fn save(&self, path: &Path) -> Result<(), ClusterError> {
-        write_private(path, &serde_json::to_vec_pretty(self).expect("a cluster is plain data"))
+    /// Returns once this cluster is no longer the harness's to use, and says why; never where it is
+    /// the harness's own.
+    pub async fn lost(&self) -> String {
+        each!(self, backend => backend.lost().await)
     }
 
-    /// Read what another process wrote down; `None` if nothing usable stands there.
-    pub(super) fn load(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    /// Keep the logs of its node, where they go with the cluster; returns the folder.
+    pub async fn keep_logs(&self) -> Option<PathBuf> {
+        kind::keep_logs(self.node()?).await
+    }
+
+    /// End it, or what the harness has on it, and wait until nothing is left. Does nothing for a
+    /// cluster that belongs to another process, or while another clone is left.
+    pub async fn end(self) {
+        each!(self, backend => backend.end().await);
+    }
+
+    /// Let it live on without this process.
+    pub(super) fn detach(self, until: Until) -> Result<Self, ClusterError> {
+        Ok(match self {
+            Self::Simulated(backend) => Self::Simulated(backend.detach(until)?),
+            Self::Served(backend) => Self::Served(backend.detach(until)?),
+            Self::Processes(backend) => Self::Processes(backend.detach(until)?),
+            Self::Containers(backend) => Self::Containers(backend.detach(until)?),
+            Self::Kind(backend) => Self::Kind(backend.detach(until)?),
+            Self::Own(backend) => Self::Own(backend.detach(until)?),
+        })
+    }
+
+    /// End what another process has left of it. Blocks for as long as `patience`.
+    pub(super) fn abandon(&self, patience: Duration) {
+        each!(self, backend => backend.abandon(patience));
     }
 }

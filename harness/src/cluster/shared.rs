@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::Mutex;
 
-use super::boot::{Booted, boot, boot_in};
+use super::boot::{boot, boot_in};
 use super::environment::variable;
-use super::exclusive::lock;
+use super::handover::Handover;
+use super::lock::lock;
 use super::place::{make_private, of_user, write_private};
 use super::plan::plain;
 use super::{Cluster, ClusterError, DEFAULT_VERSION, Plan, Site, SiteName, containers, kind};
@@ -142,7 +143,7 @@ async fn obtain_own(plan: &Plan) -> Result<Cluster, ClusterError> {
 pub async fn release() {
     for (_, booted) in std::mem::take(&mut *OWN.lock().await) {
         if let Ok(cluster) = booted {
-            cluster.shutdown().await;
+            cluster.end().await;
         }
     }
 }
@@ -156,20 +157,19 @@ pub async fn obtain_in(run: &Run, plan: &Plan) -> Result<Cluster, ClusterError> 
     if let Ok(why) = std::fs::read_to_string(&failure) {
         return Err(ClusterError::Remembered(why));
     }
-    if let Some(found) = Cluster::load(&state) {
+    if let Some(found) = Handover::load(&state).map(Cluster::from) {
         if found.is_alive() {
             return Ok(found);
         }
         // Somebody killed a part of it. Its supervisor stays until the run ends, and removes the folder then.
-        found.kill_programs();
+        found.facts().kill_programs();
     }
     match boot_in(&folder, plan).await {
-        Ok(Booted { cluster, supervisor }) => {
-            cluster.save(&state)?;
-            if let Some(supervisor) = supervisor {
-                supervisor.detach(until(run, &folder))?;
+        Ok(cluster) => {
+            if let Some(handover) = cluster.hand_over() {
+                handover.save(&state)?;
             }
-            Ok(cluster)
+            cluster.detach(until(run, &folder))
         }
         Err(error) => {
             remember(run, &folder, &failure, &error);

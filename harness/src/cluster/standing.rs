@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::boot::{Booted, boot_in};
-use super::exclusive::{Guard, lock};
+use super::boot::boot_in;
+use super::handover::Handover;
+use super::lock::{Guard, lock};
 use super::place::{make_private, of_user};
 use super::{Cluster, ClusterError, Plan, SiteName};
 use crate::supervise::Until;
@@ -46,16 +47,16 @@ impl Standing {
     pub async fn up(&self, plan: &Plan) -> Result<Raised, ClusterError> {
         loop {
             let _only_one = self.lock().await?;
-            match Cluster::load(&self.state()) {
+            match self.found() {
                 Some(cluster) if cluster.is_alive() => return Ok(Raised { cluster, already: true }),
                 // That takes the lock's file with it: once more from the start.
                 Some(stale) => self.sweep(Some(stale)).await?,
                 None => {
-                    let Booted { cluster, supervisor } = boot_in(&self.folder, plan).await?;
-                    cluster.save(&self.state())?;
-                    if let Some(supervisor) = supervisor {
-                        supervisor.detach(Until { gone: None, remove: self.folder.clone() })?;
+                    let cluster = boot_in(&self.folder, plan).await?;
+                    if let Some(handover) = cluster.hand_over() {
+                        handover.save(&self.state())?;
                     }
+                    let cluster = cluster.detach(Until { gone: None, remove: self.folder.clone() })?;
                     return Ok(Raised { cluster, already: false });
                 }
             }
@@ -68,7 +69,7 @@ impl Standing {
             return Ok(false);
         }
         let _only_one = self.lock().await?;
-        let found = Cluster::load(&self.state());
+        let found = self.found();
         let stood = found.is_some();
         self.sweep(found).await?;
         Ok(stood)
@@ -80,7 +81,7 @@ impl Standing {
             return Ok(None);
         }
         let _only_one = self.lock().await?;
-        match Cluster::load(&self.state()) {
+        match self.found() {
             Some(cluster) if cluster.is_alive() => Ok(Some(cluster)),
             found => self.sweep(found).await.map(|()| None),
         }
@@ -91,10 +92,7 @@ impl Standing {
         let folder = self.folder.clone();
         tokio::task::spawn_blocking(move || {
             if let Some(cluster) = found {
-                cluster.kill_programs();
-                if let Some(supervisor) = cluster.supervisor {
-                    supervisor.terminate(PATIENCE);
-                }
+                cluster.abandon(PATIENCE);
             }
             match std::fs::remove_dir_all(&folder) {
                 Err(error) if folder.exists() => Err(ClusterError::file(folder)(error)),
@@ -102,6 +100,10 @@ impl Standing {
             }
         })
         .await?
+    }
+
+    fn found(&self) -> Option<Cluster> {
+        Handover::load(&self.state()).map(Cluster::from)
     }
 
     async fn lock(&self) -> Result<Guard, ClusterError> {

@@ -159,7 +159,8 @@ impl Setup {
         }
         let standing = async { Standing::of_user(site)?.running().await };
         let standing = standing.await.map_err(EnvironmentError::from)?;
-        let suits = |cluster: &Cluster| cluster.identity.version == self.plan.version && cluster.without == *under_test;
+        let suits =
+            |cluster: &Cluster| cluster.identity().version == self.plan.version && cluster.without() == under_test;
         match standing.filter(suits) {
             Some(cluster) => self.watch(cluster, HowReady::Attached, clock::instant()).await,
             None => self.boot(under_test).await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::cluster::kind::{self, Images};
+use crate::cluster::kind::Images;
 use crate::cluster::{Cluster, ClusterError};
 use crate::controllers::Controllers;
 use crate::driver::nodes::Nodes;
@@ -71,29 +71,29 @@ impl Environment {
         let world = Arc::new(World::default());
         let watches = observe::open(&client, &world).await?;
         // In virtual time nobody has a file: there is nothing to be left behind.
-        let virtual_time = cluster.sim.is_some();
+        let virtual_time = cluster.in_virtual_time().is_some();
         let temporary = (!virtual_time).then(|| tempfile::Builder::new().prefix("lockstep-subject-").tempdir());
         let temporary = temporary.transpose()?;
         let folder = temporary.as_ref().map_or_else(PathBuf::new, |temporary| temporary.path().to_owned());
         let supervisor = if virtual_time { None } else { Some(Supervisor::start(&folder, true)?) };
         let nodes = Nodes::new(client.clone(), cluster.watches_nodes());
-        let images = cluster.kind.clone().map(|node| Arc::new(Images::new(node)));
+        let images = cluster.node().cloned().map(|node| Arc::new(Images::new(node)));
         Ok(Self { cluster, client, world, nodes, images, supervisor, folder, _watches: watches, _temporary: temporary })
     }
 
     /// The cluster's name and version.
     pub fn identity(&self) -> &Identity {
-        &self.cluster.identity
+        self.cluster.identity()
     }
 
     /// What its cluster leaves to the subject.
     pub fn under_test(&self) -> &Controllers {
-        &self.cluster.without
+        self.cluster.without()
     }
 
     /// Keep what the cluster itself has logged, where it goes with the cluster otherwise; returns the folder.
     pub async fn keep_logs(&self) -> Option<PathBuf> {
-        kind::keep_logs(self.cluster.kind.as_ref()?).await
+        self.cluster.keep_logs().await
     }
 
     /// Returns once the cluster is no longer the harness's to use, and says why; never where it is the harness's own.
@@ -116,7 +116,7 @@ impl Environment {
         let supervisor = self.supervisor.map(Supervisor::shutdown);
         tokio::join!(futures::future::OptionFuture::from(supervisor), async {
             drop(self.nodes);
-            self.cluster.shutdown().await;
+            self.cluster.end().await;
         });
     }
 
@@ -131,6 +131,6 @@ impl Environment {
         } else {
             self.nodes.remove().await;
         }
-        self.cluster.shutdown().await;
+        self.cluster.end().await;
     }
 }

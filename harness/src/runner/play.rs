@@ -51,7 +51,7 @@ impl Session<'_> {
         let began = world.elapsed();
         let stillness = self.stillness(case);
         let header = self.header(case, &namespace, matches!(stillness, Stillness::Real(_)));
-        let served = self.environment.cluster.served().cloned();
+        let served = self.environment.cluster.in_real_time().cloned();
         let driver =
             Driver::new(world.clone(), self.environment.nodes.clone(), &namespace, stillness.clone()).on(served);
         let ledger = Ledger::open(self.interceptor.log(), &namespace);

@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
         options: &SessionOptions,
     ) -> Result<Session<'a>, EnvironmentError> {
         spec.can_bring(environment.under_test())?;
-        if let Some(sim) = &environment.cluster.sim {
+        if let Some(sim) = environment.cluster.in_virtual_time() {
             let half = subject::half(sim.client(), environment.under_test())?;
             let interceptor = Interceptor::inside(sim.clone());
             let subject = begin(environment, spec, &interceptor, "", options).await?;
@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
 
     /// Why its restarts are not those that a case is about, or not beside whom it says, if they are not.
     pub(super) fn decides_otherwise(&self, case: &Case) -> Option<String> {
-        let here = if self.environment.cluster.sim.is_some() { Beside::Ours } else { Beside::Upstream };
+        let here = if self.environment.cluster.in_virtual_time().is_some() { Beside::Ours } else { Beside::Upstream };
         if case.beside.is_some_and(|beside| beside != here) {
             let why = "the case wants another Deployment controller beside the subject than this cluster has";
             return Some(why.to_owned());
@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
     /// Make a namespace that pods are let into and the subject can write in.
     async fn make_namespace(&self, name: &str) -> Result<(), EnvironmentError> {
         // A cluster in this process has one user, and the same words give the same play whoever plays it.
-        let installation = self.environment.cluster.sim.is_none().then(installation);
+        let installation = self.environment.cluster.in_virtual_time().is_none().then(installation);
         let made = make_namespace(&self.environment.client, name, installation).await;
         made.map_err(|error| ObserveError::Namespace(Box::new(error)))?;
         Ok(self.environment.cluster.admit(name).await?)
@@ -326,8 +326,8 @@ impl<'a> Session<'a> {
 
 /// An interceptor in the subject's reach: on loopback, or where the node's pods find this machine.
 async fn interceptor(environment: &Environment, spec: &Spec) -> Result<Interceptor, EnvironmentError> {
-    let access = &environment.cluster.access;
-    match environment.cluster.kind.as_ref().filter(|_| spec.is_inside()) {
+    let access = environment.cluster.access();
+    match environment.cluster.node().filter(|_| spec.is_inside()) {
         Some(node) => Ok(Interceptor::start_at(access, node.host().await?)?),
         None => Ok(Interceptor::start(access)?),
     }
@@ -341,13 +341,13 @@ pub(super) async fn begin(
     options: &SessionOptions,
 ) -> Result<Running, EnvironmentError> {
     let (folder, restart) = (environment.folder.join(namespace), &options.restart);
-    let access = &environment.cluster.access;
+    let access = environment.cluster.access();
     let kubeconfig = match options.bypass_interceptor {
         true => kubeconfig(&access.server, &access.ca_pem, &access.subject_token),
         false => interceptor.kubeconfig(),
     };
     let (supervisor, controllers) = (environment.supervisor.as_ref(), environment.under_test());
-    let node = environment.cluster.kind.as_ref().filter(|_| spec.is_inside());
+    let node = environment.cluster.node().filter(|_| spec.is_inside());
     let inside = node.map(|node| Inside { client: &environment.client, node, interceptor });
     let service_account = options.in_cluster.then(|| ServiceAccount {
         address: interceptor.address(),

@@ -80,7 +80,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
         let epoch = jiff::Timestamp::from_second(EPOCH).expect("a second of this century");
         let _simulated = clock::simulate(epoch);
         let cluster = Cluster::simulated(simulation.seed, simulation.under_test.clone());
-        let sim = cluster.sim.clone();
+        let sim = cluster.in_virtual_time().cloned();
         if let (Some(sim), true) = (&sim, simulation.check) {
             sim.start_transcript();
         }

@@ -69,7 +69,7 @@ pub(crate) fn compare() -> Result<(), Error> {
     let plan = Plan::new(cluster::DEFAULT_VERSION).without("deployment,replicaset".parse()?);
     let cluster = runtime.block_on(cluster::boot(&plan))?;
     let real = runtime.block_on(async { played(&Server::Real(cluster.client().await?)).await });
-    runtime.block_on(cluster.shutdown());
+    runtime.block_on(cluster.end());
     let real = real?;
     let ways = ways();
     let (mut objects, mut events, mut wrong) = (0, 0, 0);

@@ -227,7 +227,7 @@ fn random() -> Result<(), Error> {
         println!("{}\n", tell(&steps[at], &one[at], &other[at]));
         keep(&steps, one, at)?;
     }
-    runtime.block_on(cluster.shutdown());
+    runtime.block_on(cluster.end());
     println!("{table}");
     println!("{requests} requests in {number} sequences; {disagreements} sequences in which the servers do not agree");
     println!("{taken_out} more were taken out, of which managedFields alone tell whether they write");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use libtest_mimic::{Failed, Trial};
 use lockstep::clock;
 use lockstep::cluster::shared::{Run, obtain_in};
-use lockstep::cluster::{Cluster, Plan, Standing, boot};
+use lockstep::cluster::{Cluster, Handover, Plan, Standing, boot};
 use lockstep::supervise::ProcessId;
 
 /// The environment variable that gives this executable another role.
@@ -63,7 +63,8 @@ async fn play(role: &str, plan: &Plan) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    println!("{}", serde_json::to_string(&cluster).expect("plain data"));
+    let handover = cluster.hand_over().expect("others can use it");
+    println!("{}", serde_json::to_string(&handover).expect("plain data"));
     if role == "victim" {
         clock::pause(Duration::from_secs(600)).await;
     }
@@ -95,7 +96,7 @@ pub(crate) fn start(role: &str) -> Result<Process, Failed> {
 pub(crate) fn said(process: &mut Process) -> Result<Cluster, Failed> {
     let mut line = String::new();
     BufReader::new(process.0.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
+    Ok(serde_json::from_str::<Handover>(&line)?.into())
 }
 
 pub(crate) fn run(id: &str, pid: i32) -> Run {
@@ -111,17 +112,17 @@ pub(crate) fn runner() -> Result<(Process, i32), Failed> {
 
 /// Whether all of a cluster runs; if not, which part does not, and what it said last.
 pub(crate) fn alive(cluster: &Cluster) -> Outcome {
-    for (name, process) in &cluster.programs {
+    for (name, process) in cluster.programs() {
         let log = std::fs::read_to_string(cluster.log(name)).unwrap_or_default();
         let last: Vec<&str> = log.lines().rev().take(5).collect();
         check(process.is_alive(), format!("{name} does not run: {last:#?}"))?;
     }
-    check(cluster.supervisor.is_some_and(|supervisor| supervisor.is_alive()), "the supervisor does not run")
+    check(cluster.supervisor().is_some_and(|supervisor| supervisor.is_alive()), "the supervisor does not run")
 }
 
 /// Every process of a cluster, its supervisor included.
 pub(crate) fn processes(cluster: &Cluster) -> Vec<ProcessId> {
-    cluster.programs.values().copied().chain(cluster.supervisor).collect()
+    cluster.programs().values().copied().chain(cluster.supervisor()).collect()
 }
 
 pub(crate) async fn gone(cluster: &Cluster, folder: &Path) -> Outcome {
@@ -140,8 +141,8 @@ pub(crate) async fn shared_by_trials(plan: &Plan) -> Result<(Process, Cluster, C
     for trial in &mut trials {
         check(trial.0.wait()?.success(), "a trial failed")?;
     }
-    check(first.programs == second.programs && first.access == second.access, "they have different clusters")?;
+    check(first.programs() == second.programs() && first.access() == second.access(), "they have different clusters")?;
     let third = obtain_in(&run(&id, pid), plan).await?;
-    check(third.programs == first.programs, "a later one has another")?;
+    check(third.programs() == first.programs(), "a later one has another")?;
     Ok((runner, first, third))
 }

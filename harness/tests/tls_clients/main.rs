@@ -180,14 +180,14 @@ impl Server {
         }
         let cluster = cluster::boot(&Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim)).await?;
         let interceptor = match self {
-            Self::Interceptor => Some(Interceptor::start(&cluster.access)?),
-            Self::InterceptorElsewhere => Some(Interceptor::start_at(&cluster.access, ELSEWHERE)?),
+            Self::Interceptor => Some(Interceptor::start(cluster.access())?),
+            Self::InterceptorElsewhere => Some(Interceptor::start_at(cluster.access(), ELSEWHERE)?),
             _ => None,
         };
-        let address = cluster.access.server.trim_start_matches("https://").parse::<SocketAddr>()?;
+        let address = cluster.access().server.trim_start_matches("https://").parse::<SocketAddr>()?;
         let address = interceptor.as_ref().map_or(address, Interceptor::address);
         let ca = folder.path().join("ca.crt");
-        fs::write(&ca, interceptor.as_ref().map_or(cluster.access.ca_pem.as_str(), Interceptor::ca_pem))?;
+        fs::write(&ca, interceptor.as_ref().map_or(cluster.access().ca_pem.as_str(), Interceptor::ca_pem))?;
         Ok(Listening {
             address,
             ca,

@@ -1,7 +1,7 @@
 //! `containers`: etcd, kube-apiserver and kube-controller-manager from upstream's official images.
 //!
 //! ```text
-//! Wish, version ──► images ──► boot (testcontainers) ──► three containers on a network of their own ──► Cluster
+//! Wish, version ──► images ──► crew (testcontainers) ──► three containers on a network of their own ──► Cluster
 //!                                └ supervisor: the container engine's command removes all of it, however the harness ends
 //! ```
 //!
@@ -15,76 +15,30 @@
 //!
 //! Built only with the feature `containers`, which is on by default; without it the site says so.
 
+mod connect;
 #[cfg(feature = "containers")]
-mod boot;
+mod crew;
+mod end;
 mod error;
 #[cfg(feature = "containers")]
 mod images;
 #[cfg(feature = "containers")]
 mod names;
+mod prove;
 #[cfg(feature = "containers")]
 mod socket;
+mod start;
+mod wish;
 
-#[cfg(not(feature = "containers"))]
-use std::path::Path;
-
-#[cfg(feature = "containers")]
-pub(super) use boot::boot_in;
+use super::facts::Facts;
+use super::keeper::Keeper;
 pub use error::ContainersError;
+pub use start::available;
+pub use wish::Wish;
 
-#[cfg(not(feature = "containers"))]
-use super::{ClusterError, Plan, boot::Booted};
-
-use super::environment::variable;
-
-/// What the user wishes of the images.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
-    /// The registry, with a folder if there is one, that has kube-apiserver, kube-controller-manager and etcd; upstream's own
-    /// where none is given.
-    pub registry: Option<String>,
-    /// The whole name of etcd's image; that of the version's kubeadm where none is given.
-    pub etcd: Option<String>,
-}
-
-impl Wish {
-    /// What the environment says: `LOCKSTEP_IMAGE_REGISTRY` and `LOCKSTEP_ETCD_IMAGE`.
-    pub fn of_environment() -> Self {
-        Self { registry: variable("LOCKSTEP_IMAGE_REGISTRY"), etcd: variable("LOCKSTEP_ETCD_IMAGE") }
-    }
-}
-
-/// Whether such a cluster can boot here at once: the engine answers and the images are there. If not, what is missing.
-///
-/// # Errors
-/// The reason, as a fragment of a sentence.
-#[cfg(feature = "containers")]
-pub fn available(version: &str, wish: &Wish) -> Result<(), String> {
-    use super::engine::{last_line, remedy};
-    let mut ask = std::process::Command::new("docker");
-    ask.args(["image", "inspect", "--format", "{{.Id}}"]).args(images::Images::new(version, wish).all());
-    let answer = ask.output().map_err(|error| format!("no container engine: docker: {error}"))?;
-    if answer.status.success() {
-        return Ok(());
-    }
-    let why = last_line(&answer.stderr);
-    if why.contains("No such image") {
-        return Err(format!("{why}; pull it first"));
-    }
-    Err(format!("{why}; {}", remedy(&why)))
-}
-
-/// Whether such a cluster can boot here: it cannot, as this was built without.
-///
-/// # Errors
-/// Always.
-#[cfg(not(feature = "containers"))]
-pub fn available(_version: &str, _wish: &Wish) -> Result<(), String> {
-    Err(ContainersError::NotBuilt.to_string())
-}
-
-/// Say that this was built without.
-#[cfg(not(feature = "containers"))]
-pub(super) async fn boot_in(_parent: &Path, _plan: &Plan, _wish: &Wish) -> Result<Booted, ClusterError> {
-    Err(ContainersError::NotBuilt.into())
+/// A control plane of containers.
+#[derive(Debug, Clone)]
+pub struct Containers {
+    facts: Facts,
+    keeper: Keeper,
 }

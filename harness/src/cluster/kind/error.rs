@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::cluster::{ClusterError, EngineError};
+use crate::cluster::EngineError;
 
 /// Why there is no kind cluster.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +79,7 @@ pub enum KindError {
         /// The cluster.
         name: String,
         /// What is wrong.
-        why: Box<ClusterError>,
+        why: String,
         /// Where the node's logs are.
         logs: Option<PathBuf>,
     },

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1;
 use kube::Api;
 use tokio::sync::Mutex;
 
-use super::{ClusterError, KindError, Node};
+use super::{KindError, Node};
+use crate::cluster::ClusterError;
 use crate::cluster::engine::{last_line, run};
 
 /// The images that one node was given.

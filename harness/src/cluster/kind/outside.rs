@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::tool::Tool;
-use super::{ClusterError, KindError, Node};
+use super::{KindError, Node};
+use crate::cluster::ClusterError;
 use crate::cluster::engine::{last_line, run};
 
 /// A way from pods to a port of this machine's. To be closed: it outlives the harness otherwise, as long as the node does.

@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::KindError;
 use super::config::Config;
-use super::{ClusterError, KindError};
+use crate::cluster::ClusterError;
 use crate::cluster::engine::{Engine, last_line, on_path, run};
 use crate::cluster::place::{of_user, write_private};
 use crate::supervise::{Spec, Supervisor};

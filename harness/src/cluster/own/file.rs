@@ -38,6 +38,14 @@ pub fn read(files: &[PathBuf]) -> Result<Kubeconfig, OwnError> {
     })
 }
 
+/// Whether a context can be used, as far as the kubeconfig itself says; `None` never can.
+///
+/// # Errors
+/// See [`OwnError`].
+pub fn check(config: &Kubeconfig, context: Option<&str>) -> Result<(), OwnError> {
+    choose(config, context)?.authorities(context.unwrap_or_default()).map(drop)
+}
+
 /// The server that a context names, and who vouches for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {

@@ -19,9 +19,10 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
+use super::TenancyError;
 use super::rights::Rights;
-use super::{ClusterError, TenancyError};
 use crate::clock;
+use crate::cluster::ClusterError;
 use crate::cluster::installation::installation;
 use crate::cluster::ours::{INSTALLATION, MANAGER, OURS, labels, namespace_labels};
 use crate::controllers::{Controller, Controllers};

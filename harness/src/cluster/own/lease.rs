@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{ClusterError, TenancyError};
+use super::TenancyError;
 use crate::clock;
+use crate::cluster::ClusterError;
 use crate::cluster::ours::{HOME, MANAGER, OURS, PART, labels};
 
 /// The namespace that stays for as long as a harness uses the cluster.

@@ -19,169 +19,46 @@
 //!   of them all the same, which never starts and goes with the node: `daemons` warns of it.
 //!
 //! That nobody looks after Deployments is proved by the probe, as everywhere. Where the controller manager cannot be seen, it is given
-//! longer to betray itself: see [`Cluster::doubt`].
+//! longer to betray itself: see [`Cluster::doubt`](super::Cluster::doubt).
 
+mod connect;
 mod daemons;
+mod door;
+mod end;
 mod error;
 mod file;
 mod guard;
 mod lease;
+mod prove;
 mod rights;
+mod start;
 mod sweep;
 mod tenancy;
+mod wish;
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use kube::config::Kubeconfig;
-
+use super::facts::Facts;
+use super::lock::Guard;
+pub use connect::label;
+pub use end::down;
 pub use error::{OwnError, TenancyError};
-pub use file::{files, read};
+pub use file::{check, files, read};
 pub use sweep::Swept;
-pub use tenancy::Tenancy;
+use tenancy::Tenancy;
+pub use wish::Wish;
 
-use super::access::client_of;
-use super::boot::Booted;
-use super::exclusive::lock;
-use super::installation::installation;
-use super::ours::INSTALLATION;
-use super::place::{make_private, of_user, token, write_private};
-use super::stock::{self, Stock};
-use super::{Access, Cluster, ClusterError, Credential, Guard, Plan, SiteName};
-use crate::fingerprint::fingerprint;
-use crate::recording::Identity;
-use file::Target;
-use lease::Lease;
-use tenancy::Stay;
-
-/// Which cluster the user named.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
-    /// The files of the kubeconfig: see [`files`].
-    pub files: Vec<PathBuf>,
-    /// The context, in the user's own words on the command line.
-    pub context: String,
-    /// Whether the user accepts that the server cannot keep pods of cases off the cluster's own nodes.
-    pub unguarded: bool,
+/// A stay on a cluster of the user's own.
+#[derive(Debug, Clone)]
+pub struct Own {
+    facts: Facts,
+    held: Arc<Held>,
 }
 
-/// Whether a context can be used, as far as the kubeconfig itself says; `None` never can.
-///
-/// # Errors
-/// See [`OwnError`].
-pub fn check(config: &Kubeconfig, context: Option<&str>) -> Result<(), OwnError> {
-    file::choose(config, context)?.authorities(context.unwrap_or_default()).map(drop)
-}
-
-/// The label of everything that this installation makes on a cluster that outlives the run.
-pub fn label() -> (&'static str, &'static str) {
-    (INSTALLATION, installation())
-}
-
-/// Begin a stay on the cluster: nobody else's harness is on it, nothing of an earlier one is left, and the subject has an account.
-///
-/// # Errors
-/// Nothing of the harness's is on the cluster then, as far as the cluster can be reached.
-pub(super) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<Booted, ClusterError> {
-    let door = Door::open(parent, wish).await?;
-    let version = door.client.apiserver_version().await;
-    let version = version.map_err(|error| unreachable(wish, &error))?.git_version;
-    let stock = stock::look(&door.client, &plan.without).await?;
-    if let Stock::On { controller, pod, controllers } = stock {
-        let controller = controller.to_string();
-        return Err(TenancyError::StockController { controller, pod, controllers }.into());
-    }
-    daemons::warn(&door.client).await;
-    let lease = Lease::take(&door.client, &door.place).await?;
-    let access = |subject_token: String| Access {
-        server: door.target.server.clone(),
-        server_name: door.target.server_name.clone(),
-        ca_pem: door.ca_pem.clone(),
-        admin: Credential::Kubeconfig { files: wish.files.clone(), context: wish.context.clone() },
-        subject_token,
-    };
-    let stay = Stay { under_test: &plan.without, seen_off: stock == Stock::Off, unguarded: wish.unguarded };
-    let tenancy = Tenancy::begin(&door.client, lease, &stay, &access).await?;
-    let cluster = Cluster {
-        identity: Identity::new(SiteName::Kubeconfig, crate::cluster::APISERVER, version),
-        access: access(tenancy.subject_token().to_owned()),
-        dir: door.dir,
-        programs: std::collections::BTreeMap::new(),
-        supervisor: None,
-        kind: None,
-        without: plan.without.clone(),
-        sim: None,
-        served: None,
-        owned: None,
-        alone: Some(door.alone.into()),
-        tenancy: Some(tenancy.into()),
-    };
-    Ok(Booted { cluster, supervisor: None })
-}
-
-/// Remove everything of the harness's from the cluster, and wait until it is gone.
-///
-/// # Errors
-/// When another harness is at work there, or the cluster does not do as it is told.
-pub async fn down(wish: &Wish) -> Result<Swept, ClusterError> {
-    let door = Door::open(&of_user()?, wish).await?;
-    let lease = Lease::take(&door.client, &door.place).await?;
-    tenancy::leave(&door.client, lease).await
-}
-
-/// All that is needed before the cluster is touched; on this machine the next harness waits here.
-struct Door {
-    target: Target,
-    ca_pem: String,
-    client: kube::Client,
-    dir: PathBuf,
-    place: String,
+/// What only the process has that stays there.
+#[derive(Debug)]
+struct Held {
+    tenancy: Tenancy,
+    /// On this machine the next harness waits for it.
     alone: Guard,
-}
-
-impl Door {
-    async fn open(parent: &Path, wish: &Wish) -> Result<Self, ClusterError> {
-        let config = read(&wish.files)?;
-        let target = file::choose(&config, Some(&wish.context))?;
-        let ca_pem = target.authorities(&wish.context)?;
-        let client = client_of(config, Some(&wish.context)).await?;
-        let dir = parent.join(format!("own-{}", fingerprint(target.server.bytes())));
-        make_private(&dir)?;
-        let alone = lock(dir.join("lock")).await?;
-        let place = place(&dir.join("place"))?;
-        Ok(Self { target, ca_pem, client, dir, place, alone })
-    }
-}
-
-/// A name for this folder's turn at the cluster: whoever has the folder's lock and finds its own name on the lease finds a dead
-/// harness's.
-fn place(path: &Path) -> Result<String, ClusterError> {
-    if let Some(known) = std::fs::read_to_string(path).ok().filter(|known| !known.is_empty()) {
-        return Ok(known);
-    }
-    let mut name = token()?;
-    name.truncate(16);
-    write_private(path, name.as_bytes())?;
-    Ok(name)
-}
-
-fn unreachable(wish: &Wish, error: &dyn std::error::Error) -> ClusterError {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let mut said: Vec<String> = causes.map(ToString::to_string).collect();
-    // Each layer tends to repeat the one inside of it.
-    said.dedup_by(|inner, outer| outer.contains(inner.as_str()));
-    TenancyError::Unreachable { context: wish.context.clone(), why: said.join(": ") }.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_keeps_its_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-        let name = place(&one).unwrap();
-        assert_eq!((place(&one).unwrap(), name.len()), (name.clone(), 16));
-        assert_ne!(place(&two).unwrap(), name);
-    }
 }

@@ -21,8 +21,9 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::{Value, json};
 
-use super::{ClusterError, TenancyError, lease::NAMESPACE};
+use super::{TenancyError, lease::NAMESPACE};
 use crate::clock;
+use crate::cluster::ClusterError;
 use crate::cluster::accounts;
 use crate::cluster::installation::installation;
 use crate::cluster::ours::{gone, labels};

@@ -12,8 +12,9 @@ use kube::api::{Api, DeleteParams, ListParams};
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
-use super::{ClusterError, TenancyError};
+use super::TenancyError;
 use crate::clock;
+use crate::cluster::ClusterError;
 use crate::cluster::ours::{delete_namespace, gone, named_ours, others, ours};
 
 /// Where leases of nodes are.

@@ -6,16 +6,17 @@ use kube::Api;
 use kube::api::DeleteParams;
 use tokio::sync::watch;
 
+use super::TenancyError;
 use super::guard;
 use super::lease::{Lease, NAMESPACE};
 use super::rights::{Rights, prove_confined};
 use super::sweep::{self, Swept};
-use super::{Access, ClusterError, TenancyError};
 use crate::cluster::ours::gone;
+use crate::cluster::{Access, ClusterError};
 use crate::controllers::Controllers;
 
 /// A stay on somebody's cluster.
-pub struct Tenancy {
+pub(super) struct Tenancy {
     client: kube::Client,
     /// As the subject, for asking what it may do.
     subject: kube::Client,
@@ -86,7 +87,7 @@ impl Tenancy {
     }
 
     /// Let the subject write in a namespace of the harness's.
-    pub(in crate::cluster) async fn admit(&self, namespace: &str) -> Result<(), ClusterError> {
+    pub(super) async fn admit(&self, namespace: &str) -> Result<(), ClusterError> {
         self.rights.admit(&self.client, &self.subject, namespace).await
     }
 
@@ -94,17 +95,17 @@ impl Tenancy {
         &self.rights.token
     }
 
-    pub(in crate::cluster) fn seen_off(&self) -> bool {
+    pub(super) fn seen_off(&self) -> bool {
         self.seen_off
     }
 
     /// Tells why the cluster is no longer this harness's to use, once that is so.
-    pub(in crate::cluster) fn lost(&self) -> watch::Receiver<Option<String>> {
+    pub(super) fn lost(&self) -> watch::Receiver<Option<String>> {
         self.lease.lost()
     }
 
     /// Remove everything, unless the cluster is somebody else's by now: then it has removed, or will remove, what was here.
-    pub(in crate::cluster) async fn end(self) {
+    pub(super) async fn end(self) {
         if self.lease.lost().borrow().is_some() {
             return;
         }

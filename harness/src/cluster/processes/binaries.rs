@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::super::ClusterError;
+use crate::cluster::ClusterError;
 use crate::supervise::interrupt;
 
 const SCRIPT: &str = include_str!("../../../../scripts/control-plane");

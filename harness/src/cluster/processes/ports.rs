@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use super::super::ClusterError;
+use crate::cluster::ClusterError;
 
 /// `N` different ports that nobody listens on just now.
 ///

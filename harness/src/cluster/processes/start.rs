@@ -1,15 +1,17 @@
-//! The programs as processes under supervision: on free ports of loopback, with their files in the cluster's folder.
+//! Start: the programs as processes under supervision, on free ports of loopback, with their files
+//! in the cluster's folder.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use super::super::boot::Booted;
-use super::super::place::{self, write_private};
-use super::super::programs::{self, Layout};
-use super::super::ready::{Crew, ENVIRONMENT, Secrets, until_ready};
-use super::super::{Cluster, ClusterError, Plan, SiteName};
-use super::{Binaries, binaries, ports};
+use super::{Binaries, Processes, binaries, connect, ports, prove};
+use crate::cluster::facts::Facts;
+use crate::cluster::keeper::Keeper;
+use crate::cluster::place;
+use crate::cluster::programs::{self, APISERVER, Layout};
+use crate::cluster::ready::{Crew, ENVIRONMENT};
+use crate::cluster::{ClusterError, Plan, SiteName};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{Child, Exit, ProcessId, Spec, Supervisor};
@@ -17,27 +19,34 @@ use crate::supervise::{Child, Exit, ProcessId, Spec, Supervisor};
 /// How often somebody may take a port away before the program binds it.
 const ATTEMPTS: u32 = 5;
 
-/// Boot a control plane in a new folder inside of `parent`; it is the supervisor's to end.
-pub(in crate::cluster) async fn boot_in(parent: &Path, plan: &Plan) -> Result<Booted, ClusterError> {
-    let version = plan.version.clone();
-    let binaries = tokio::task::spawn_blocking(move || binaries(&version)).await??;
-    let dir = place::fresh(parent)?;
-    let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
-        // Nobody is left to do it; and what remains is an empty folder for temporary files.
-        let _ = std::fs::remove_dir_all(&dir);
-    })?;
-    let mut attempt = 1;
-    loop {
-        let mut starting = Starting::new(&supervisor, &binaries, &dir, &plan.without)?;
-        match starting.run().await {
-            Ok(cluster) => return Ok(Booted { cluster, supervisor: Some(supervisor) }),
-            Err(_) if attempt < ATTEMPTS && starting.lost_a_port() => attempt += 1,
-            Err(error) => {
-                supervisor.shutdown().await;
-                return Err(error);
+impl Processes {
+    /// A control plane with its files in a new folder inside of `parent`.
+    pub(in crate::cluster) async fn start(parent: &Path, plan: &Plan) -> Result<Self, ClusterError> {
+        let version = plan.version.clone();
+        let binaries = tokio::task::spawn_blocking(move || binaries(&version)).await??;
+        let dir = place::fresh(parent)?;
+        let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
+            // Nobody is left to do it; and what remains is an empty folder for temporary files.
+            let _ = std::fs::remove_dir_all(&dir);
+        })?;
+        let mut attempt = 1;
+        loop {
+            let mut starting = Starting::new(&supervisor, &binaries, &dir, &plan.without)?;
+            match starting.run().await {
+                Ok(facts) => return Ok(Self { facts, keeper: Keeper::own(supervisor) }),
+                Err(_) if attempt < ATTEMPTS && starting.lost_a_port() => attempt += 1,
+                Err(error) => {
+                    supervisor.shutdown().await;
+                    return Err(error);
+                }
             }
+            starting.clear().await;
         }
-        starting.clear().await;
+    }
+
+    /// One that another process started.
+    pub(in crate::cluster) fn attach(facts: Facts, supervisor: ProcessId) -> Self {
+        Self { facts, keeper: Keeper::elsewhere(supervisor) }
     }
 }
 
@@ -73,26 +82,17 @@ impl<'a> Starting<'a> {
         Ok(Self { supervisor, binaries, dir, without, layout, children: Vec::new() })
     }
 
-    async fn run(&mut self) -> Result<Cluster, ClusterError> {
-        let secrets = Secrets::write(&self.layout.pki, &self.layout.tokens, &[])?;
-        let access = secrets.access(format!("https://{}:{}", self.layout.listen, self.layout.api));
-        write_private(&self.layout.kubeconfig, secrets.kubeconfig(&access.server).as_bytes())?;
+    async fn run(&mut self) -> Result<Facts, ClusterError> {
+        let access = connect::connect(&self.layout)?;
         self.start("etcd", programs::etcd(&self.layout))?;
         self.start("kube-apiserver", programs::kube_apiserver(&self.layout))?;
-        until_ready(access.admin_client().await?, self).await?;
-        Ok(Cluster {
-            identity: Identity::new(SiteName::ControlPlane, crate::cluster::APISERVER, &self.binaries.version),
+        prove::prove(&access, self).await?;
+        Ok(Facts {
+            identity: Identity::new(SiteName::ControlPlane, APISERVER, &self.binaries.version),
             access,
             dir: self.dir.to_owned(),
             programs: self.children.iter().map(|child| (child.name.clone(), ProcessId::of(child.pid))).collect(),
-            supervisor: Some(self.supervisor.process()),
-            kind: None,
             without: self.without.clone(),
-            sim: None,
-            served: None,
-            owned: None,
-            alone: None,
-            tenancy: None,
         })
     }
 

@@ -11,19 +11,19 @@ use testcontainers::{ContainerAsync, GenericImage, ImageExt, TestcontainersError
 use super::images::{Images, split};
 use super::names::{API_PORT, ENVIRONMENT_KUBECONFIG, INSIDE, Names, PKI, TOKENS, files};
 use super::socket::{local_engine, pull_missing};
-use super::{ContainersError, Wish};
-use crate::cluster::boot::Booted;
+use super::{ContainersError, Wish, connect, prove};
 use crate::cluster::engine::Engine;
+use crate::cluster::facts::Facts;
 use crate::cluster::place::{self, make_private, write_private};
-use crate::cluster::programs;
-use crate::cluster::ready::{Crew, ENVIRONMENT, Secrets, until_ready};
-use crate::cluster::{Cluster, ClusterError, Plan, SiteName};
+use crate::cluster::programs::{self, APISERVER};
+use crate::cluster::ready::{Crew, ENVIRONMENT, Secrets};
+use crate::cluster::{ClusterError, Plan, SiteName};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
 use crate::supervise::{Child, Exit, ProcessId, Spec, SuperviseError, Supervisor};
 
-/// Boot a control plane in containers, with its folder inside of `parent`; it is the supervisor's to end.
-pub(in crate::cluster) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish) -> Result<Booted, ClusterError> {
+/// Start all three with their folder inside of `parent`; they are the supervisor's to end.
+pub(super) async fn start(parent: &Path, plan: &Plan, wish: &Wish) -> Result<(Facts, Supervisor), ClusterError> {
     let engine = local_engine().await?;
     let images = Images::new(&plan.version, wish);
     pull_missing(&images).await?;
@@ -43,7 +43,7 @@ pub(in crate::cluster) async fn boot_in(parent: &Path, plan: &Plan, wish: &Wish)
         running: Vec::new(),
     };
     match starting.run().await {
-        Ok(cluster) => Ok(Booted { cluster, supervisor: Some(supervisor) }),
+        Ok(facts) => Ok((facts, supervisor)),
         Err(error) => {
             supervisor.shutdown().await;
             Err(error)
@@ -71,7 +71,7 @@ struct Running {
 }
 
 impl Starting<'_> {
-    async fn run(&mut self) -> Result<Cluster, ClusterError> {
+    async fn run(&mut self) -> Result<Facts, ClusterError> {
         let secrets = Secrets::write(&self.dir.join(PKI), &self.dir.join(TOKENS), &self.names.containers())?;
         write_private(&self.dir.join(ENVIRONMENT_KUBECONFIG), secrets.kubeconfig(&self.names.server()).as_bytes())?;
         self.remove_in_the_end()?;
@@ -82,24 +82,14 @@ impl Starting<'_> {
             self.start("kube-apiserver", programs::kube_apiserver(&layout)),
         );
         self.running.extend([etcd?, server?]);
-        let access = secrets.access(format!("https://127.0.0.1:{}", self.published().await?));
-        write_private(&programs::admin_kubeconfig(self.dir), secrets.kubeconfig(&access.server).as_bytes())?;
-        let client = access.admin_client().await?;
-        until_ready(client.clone(), self).await?;
-        let version = client.apiserver_version().await.map_err(ClusterError::request("asking for the version"))?;
-        Ok(Cluster {
-            identity: Identity::new(SiteName::Containers, crate::cluster::APISERVER, version.git_version),
+        let access = connect::connect(self.dir, &secrets, self.published().await?)?;
+        let version = prove::prove(&access, self).await?;
+        Ok(Facts {
+            identity: Identity::new(SiteName::Containers, APISERVER, version),
             access,
             dir: self.dir.to_owned(),
             programs: self.running.iter().map(|it| (it.name.clone(), ProcessId::of(it.log.pid))).collect(),
-            supervisor: Some(self.supervisor.process()),
-            kind: None,
             without: self.without.clone(),
-            sim: None,
-            served: None,
-            owned: None,
-            alone: None,
-            tenancy: None,
         })
     }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Cluster, ClusterError};
+use super::ClusterError;
 
 /// The right to let a subject act on a cluster; it ends when this is dropped.
 #[derive(Debug)]
@@ -16,13 +16,6 @@ use super::{Cluster, ClusterError};
 pub struct Guard {
     /// Locked: closing it lets go.
     _file: File,
-}
-
-impl Cluster {
-    /// Wait until no other subject acts on this cluster.
-    pub async fn exclusive(&self) -> Result<Guard, ClusterError> {
-        lock(self.dir.join("subject.lock")).await
-    }
 }
 
 /// Lock a file of this user's, made if need be, without holding up the runtime.

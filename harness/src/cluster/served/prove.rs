@@ -1,0 +1,47 @@
+//! Prove: the program says that it listens. Which controllers run beside the server is decided
+//! where it is started.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{At, PROGRAM, Served, connect};
+use crate::clock;
+use crate::cluster::questions::Prove;
+use crate::cluster::{Access, ClusterError, DEFAULT_VERSION, Plan, programs};
+use crate::supervise::Child;
+
+/// A machine that is busy with something else may take this long.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// There is one version to simulate.
+pub(super) fn version(plan: &Plan) -> Result<(), ClusterError> {
+    if plan.version == DEFAULT_VERSION { Ok(()) } else { Err(ClusterError::Unlike(plan.version.clone())) }
+}
+
+/// Wait until the program has written how it is reached.
+pub(super) async fn prove(child: &Child, dir: &Path) -> Result<Access, ClusterError> {
+    let (log, since) = (programs::log(dir, PROGRAM), clock::instant());
+    loop {
+        if let Some(access) = connect::connect(dir) {
+            return Ok(access);
+        }
+        let tail = || std::fs::read_to_string(&log).unwrap_or_default();
+        if let Some(exit) = child.exited() {
+            return Err(ClusterError::Exited { program: PROGRAM.to_owned(), exit, tail: tail(), log });
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(ClusterError::NotReady { seconds: PATIENCE.as_secs(), tail: tail(), log });
+        }
+        clock::pause(LOOK).await;
+    }
+}
+
+impl Prove for Served {
+    fn is_alive(&self) -> bool {
+        match &self.at {
+            At::Here(_) => true,
+            At::Program(keeper) => keeper.is_alive(&self.facts),
+        }
+    }
+}
