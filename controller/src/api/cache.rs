@@ -1,6 +1,9 @@
 //! What the watches have shown so far: Deployments, ReplicaSets, pods, with the look-ups that rules and triggers need.
 //!
 //! A plain data structure. All maps are ordered, so what comes out of it is always in the same order.
+//!
+//! Written here: kube-runtime's store holds one kind in a hash map. The rules look up by owner and
+//! by selector, across three kinds that they must see as of one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,8 @@
 //! Stands for the election, keeps what was won, and gives it back.
+//!
+//! Written here, because the semantics are client-go's: another replica's record ages by this
+//! process's own clock, and a leader stops at the renew deadline. kube-lease-manager compares
+//! `renewTime` with the time of day, and has no deadline.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

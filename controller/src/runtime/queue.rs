@@ -9,6 +9,9 @@
 //! with fifteen retries anew, so the two differ only where upstream does nothing more.
 //!
 //! It counts as client-go's queues do, so that their dashboards mean the same here.
+//!
+//! Written here: kube-runtime's scheduler keeps one time for each key. Failures by key, workers that
+//! never share one, and client-go's counters would all be written around it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

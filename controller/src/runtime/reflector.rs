@@ -11,6 +11,9 @@
 //! each minute, so 90 s is that time once one has come so soon; before, and where none ever does, it is a little more than the server
 //! keeps a watch open. That is for what answers in the server's place, such as a proxy; of a connection that is dead `connection` knows
 //! much sooner.
+//!
+//! Written here: kube-runtime's watcher begins a refused watch again at the same place, and waits
+//! for a fixed time in silence, whatever the server's bookmarks say.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;

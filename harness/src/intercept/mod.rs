@@ -19,6 +19,9 @@
 //! * A server that cannot be reached is a 502 with a `Status`, as the server itself would say it.
 //! * `Upgrade` does not pass: no controller runs `exec` or `port-forward`.
 //!
+//! hyper speaks the protocols. The passing itself is written here: a library for reverse proxies decides
+//! by itself when a body is read and an answer begins, and a hold or a cut must fall between the two.
+//!
 //! # Where it stands in the way
 //!
 //! [`Control`] takes commands as data: [`Command`]s about requests, [`WatchCommand`]s about what a kind's watch tells the

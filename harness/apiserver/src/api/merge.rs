@@ -3,6 +3,9 @@
 //!
 //! The directives (`$patch`, `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`) are
 //! apimachinery's `strategicpatch`; merged lists are ordered as by its `normalizeElementOrder`.
+//!
+//! Written here: crates for patches know JSON patches and merge patches. The keys of lists, and the
+//! directives, are Kubernetes' own.
 
 use serde_json::{Map, Value};
 

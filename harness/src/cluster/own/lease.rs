@@ -4,6 +4,10 @@
 //! cluster itself. Whoever finds the lease held watches it by the clock of its own: renewed in the meantime, its holder lives, and
 //! the cluster is left to it; not renewed for the lease's whole length, its holder is dead, and the lease is taken over. A holder
 //! whose renewals do not get through gives up by itself before anybody may think so.
+//!
+//! Written by hand: kube-lease-manager (0.13) compares another machine's `renewTime` with this one's
+//! time of day, renews without the version that it has read, hides failed renewals, and waits for
+//! the lease where a second harness is to be refused by name.
 
 use std::time::Duration;
 
