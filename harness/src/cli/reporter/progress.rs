@@ -1,11 +1,15 @@
 //! How far a run is: on a terminal one line that is written over, with what is running and for how long; elsewhere only a plain line for
 //! a play that takes unusually long. Standard error alone, so that results can be piped.
+//!
+//! indicatif draws the line. What is slow is found here, as it is reported without a terminal too.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::clock::{self, Instant};
 use crate::run::{Event, ReportError, Subscriber};
@@ -15,8 +19,6 @@ use crate::timeline::StepId;
 const TICK: Duration = Duration::from_millis(250);
 /// A play of this length is told of, and again when it has taken twice as long.
 const SLOW: Duration = Duration::from_secs(15);
-/// Takes the cursor to the beginning and clears the line.
-const CLEAR: &str = "\r\x1b[2K";
 
 /// Prints while plays run.
 #[derive(Default)]
@@ -26,18 +28,17 @@ pub(super) struct Progress {
     running: Mutex<Option<Sender<()>>>,
 }
 
-#[derive(Default)]
 struct State {
-    live: bool,
-    done: usize,
-    total: usize,
+    /// What clears the line until the next tick.
+    screen: MultiProgress,
+    line: ProgressBar,
     /// What runs.
     running: BTreeMap<String, Running>,
 }
 
 /// A play that runs.
 struct Running {
-    since: Option<Instant>,
+    since: Instant,
     /// After how long it is named next.
     next: Duration,
     /// The last step that has settled.
@@ -49,7 +50,8 @@ impl Progress {
     fn start(&self, total: usize) {
         let quiet = ["CI", "GITHUB_ACTIONS"].iter().any(|name| std::env::var_os(name).is_some());
         let live = total > 1 && !quiet && std::io::stderr().is_terminal();
-        *lock(&self.state) = State { live, total, ..State::default() };
+        let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        *lock(&self.state) = State::of(total, target);
         let (running, over) = channel::<()>();
         let ticking = Arc::clone(&self.state);
         std::thread::spawn(move || {
@@ -63,9 +65,8 @@ impl Progress {
     fn stop(&self) {
         lock(&self.running).take();
         let mut state = lock(&self.state);
-        state.clear(&mut std::io::stderr());
         state.running.clear();
-        state.live = false;
+        state.line.finish_and_clear();
     }
 }
 
@@ -74,7 +75,7 @@ impl Subscriber for Progress {
         match *event {
             Event::RunStarted { plays } => self.start(plays),
             Event::CaseStarted { case } => {
-                let running = Running { since: Some(clock::instant()), next: SLOW, step: None };
+                let running = Running { since: clock::instant(), next: SLOW, step: None };
                 lock(&self.state).running.insert(case.name.clone(), running);
             }
             Event::StepSettled { case, step } => {
@@ -83,9 +84,9 @@ impl Subscriber for Progress {
             Event::CasePlayed { case } => {
                 let mut state = lock(&self.state);
                 state.running.remove(&case.name);
-                state.done += 1;
-                // Something about it is about to be printed.
-                state.clear(&mut std::io::stderr());
+                state.line.inc(1);
+                // Something about it is about to be printed; a closed standard error is no reason to stop.
+                state.screen.clear().ok();
             }
             Event::RunEnded { .. } => self.stop(),
             _ => {}
@@ -99,67 +100,82 @@ fn lock<T>(state: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self::of(0, ProgressDrawTarget::hidden())
+    }
+}
+
 impl State {
-    fn clear(&self, out: &mut impl Write) {
-        if self.live {
-            write!(out, "{CLEAR}").ok();
-        }
+    /// `[ 12/245] rolling/quarter-on-ten after step 1 1.2 s`
+    fn of(total: usize, target: ProgressDrawTarget) -> Self {
+        let template = format!("[{{pos:>{}}}/{{len}}] {{msg}}", total.to_string().len());
+        let style = ProgressStyle::with_template(&template).expect("a constant template but for a width");
+        let screen = MultiProgress::with_draw_target(target);
+        let line = screen.add(ProgressBar::new(total as u64).with_style(style));
+        Self { screen, line, running: BTreeMap::new() }
     }
 
     fn tick(&mut self, out: &mut impl Write) {
-        let times: Vec<(String, Duration)> = self
-            .running
-            .iter()
-            .map(|(name, it)| (name.clone(), it.since.map_or(Duration::ZERO, |since| since.elapsed())))
-            .collect();
+        let times: Vec<(String, Duration)> =
+            self.running.iter().map(|(name, it)| (name.clone(), it.since.elapsed())).collect();
         for (name, took) in &times {
             if let Some(it) = self.running.get_mut(name).filter(|it| *took >= it.next) {
                 it.next *= 2;
-                let clear = if self.live { CLEAR } else { "" };
-                writeln!(out, "{clear}slow: {name} has been running for {} s", took.as_secs()).ok();
+                let slow = format!("slow: {name} has been running for {} s", took.as_secs());
+                if self.line.is_hidden() {
+                    writeln!(out, "{slow}").ok();
+                } else {
+                    self.line.println(slow);
+                }
             }
         }
-        if self.live && !times.is_empty() {
-            write!(out, "{CLEAR}{}", self.line(&times)).ok();
-            out.flush().ok();
+        // Of several the one that has been running longest.
+        if let Some((name, took)) = times.iter().max_by_key(|(_, took)| *took) {
+            let step = self.running.get(name).and_then(|it| it.step).map(|step| format!(" after {step}"));
+            let more = if times.len() > 1 { format!(" and {} more", times.len() - 1) } else { String::new() };
+            let what = format!("{name}{} {:.1} s{more}", step.unwrap_or_default(), took.as_secs_f64());
+            self.line.set_message(what);
         }
-    }
-
-    /// `[ 12/245] rolling/quarter-on-ten after step 1 1.2 s`; of several the one that has been running longest.
-    fn line(&self, times: &[(String, Duration)]) -> String {
-        let width = self.total.to_string().len();
-        let longest = times.iter().max_by_key(|(_, took)| *took);
-        let more = if times.len() > 1 { format!(" and {} more", times.len() - 1) } else { String::new() };
-        let step = |name: &String| self.running.get(name)?.step.map(|step| format!(" after {step}"));
-        let what = longest.map_or_else(String::new, |(name, took)| {
-            format!("{name}{} {:.1} s{more}", step(name).unwrap_or_default(), took.as_secs_f64())
-        });
-        format!("[{:>width$}/{}] {what}", self.done, self.total)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use indicatif::InMemoryTerm;
+
     use super::*;
 
-    fn ticked(live: bool, took: Duration) -> String {
+    /// What is on standard error after two ticks, as a terminal and as a plain file.
+    fn ticked(live: bool, took: Duration) -> (String, String) {
+        let terminal = InMemoryTerm::new(10, 80);
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let mut state = State::of(120, if live { target } else { ProgressDrawTarget::hidden() });
+        state.line.set_position(3);
         let since = clock::instant().checked_sub(took).unwrap();
-        let running = BTreeMap::from([("a/b".to_owned(), Running { since: Some(since), next: SLOW, step: None })]);
-        let mut state = State { live, done: 3, total: 120, running };
+        state.running.insert("a/b".to_owned(), Running { since, next: SLOW, step: None });
         let mut out = Vec::new();
         state.tick(&mut out);
         state.tick(&mut out);
-        String::from_utf8(out).unwrap()
+        (terminal.contents(), String::from_utf8(out).unwrap())
     }
 
     #[test]
     fn a_terminal_gets_a_line_that_is_written_over() {
-        assert_eq!(ticked(true, Duration::from_millis(1_200)), format!("{CLEAR}[  3/120] a/b 1.2 s").repeat(2));
+        let line = "[  3/120] a/b 1.2 s".to_owned();
+        assert_eq!(ticked(true, Duration::from_millis(1_200)), (line, String::new()));
+    }
+
+    #[test]
+    fn on_a_terminal_what_is_slow_stands_above_the_line_and_once() {
+        let lines = "slow: a/b has been running for 16 s\n[  3/120] a/b 16.0 s".to_owned();
+        assert_eq!(ticked(true, Duration::from_secs(16)), (lines, String::new()));
     }
 
     #[test]
     fn elsewhere_only_what_is_slow_is_told_and_once() {
-        assert_eq!(ticked(false, Duration::from_secs(1)), "");
-        assert_eq!(ticked(false, Duration::from_secs(16)), "slow: a/b has been running for 16 s\n");
+        assert_eq!(ticked(false, Duration::from_secs(1)), (String::new(), String::new()));
+        let line = "slow: a/b has been running for 16 s\n".to_owned();
+        assert_eq!(ticked(false, Duration::from_secs(16)), (String::new(), line));
     }
 }
