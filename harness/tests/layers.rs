@@ -49,8 +49,35 @@ const CONTROLLER: Crate = Crate {
     circular: &[],
 };
 
+/// The harness: what is pure, what talks to the world, where the two meet, and the program.
+const HARNESS: Crate = Crate {
+    sources: "src",
+    layers: &[
+        &["clock", "private", "state"],
+        &["controllers", "coverage", "expect", "fingerprint", "outcome", "plain", "pointer", "quote", "tree"],
+        &["mutants", "recording"],
+        &["secret"],
+        &["timeline"],
+        &["rules", "versions"],
+        &["case"],
+        &["course", "faults", "verdict"],
+        &["golden", "report"],
+        &["supervise"],
+        &["cluster"],
+        &["intercept"],
+        &["observe", "subject"],
+        &["driver"],
+        &["runner"],
+        &["run"],
+        &["trials"],
+        &["cli"],
+    ],
+    circular: &["case", "cli", "golden", "recording", "rules", "runner", "subject", "timeline"],
+};
+
 #[rstest]
 #[case::controller(&CONTROLLER)]
+#[case::harness(&HARNESS)]
 fn layers(#[case] of: &Crate) {
     let faults = faults(of, &Tree::read(of.sources));
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
