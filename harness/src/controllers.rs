@@ -100,7 +100,7 @@ impl FromStr for Controllers {
         let known = || Controller::ALL.map(Controller::as_str).join(", ");
         let one = |word: &str| {
             let found = Controller::ALL.into_iter().find(|controller| controller.as_str() == word.trim());
-            found.ok_or_else(|| format!("'{word}' is no controller that can be judged; use {}", known()))
+            found.ok_or_else(|| format!("unknown controller '{word}': expected {}", known()))
         };
         text.split(',').map(one).collect()
     }
@@ -122,10 +122,7 @@ mod tests {
     #[test]
     fn others_are_refused() {
         let error = "deployment,daemonset".parse::<Controllers>().unwrap_err();
-        assert_eq!(
-            error,
-            "'daemonset' is no controller that can be judged; use deployment, replicaset, config-restart"
-        );
+        assert_eq!(error, "unknown controller 'daemonset': expected deployment, replicaset, config-restart");
         assert!("".parse::<Controllers>().is_err());
     }
 

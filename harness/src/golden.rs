@@ -190,7 +190,7 @@ impl fmt::Display for Stray {
                 write!(f, "stale       {path}: its case has changed since; `lockstep bless {case}`")
             }
             Self::Orphaned(_) => {
-                write!(f, "orphaned    {path}: no case stands beside it; remove it, or bring the case back")
+                write!(f, "orphaned    {path}: it has no case; remove it, or restore the case")
             }
             Self::Superfluous(_, default) => {
                 write!(f, "superfluous {path}: says what {} does; remove it", default.display())

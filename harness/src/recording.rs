@@ -281,15 +281,15 @@ pub struct Recording {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// A line is not an entry of this format.
-    #[error("line {line} is no entry of a recording: {source}")]
+    #[error("line {line} is not an entry of a recording: {source}")]
     Line {
         /// Counted from 1.
         line: usize,
         /// What the parser says.
         source: serde_json::Error,
     },
-    /// The first line is no header.
-    #[error("the first line is no header; is this a recording?")]
+    /// The first line is not a header.
+    #[error("the first line is not a header; is this a recording?")]
     NoHeader,
     /// Made by another version.
     #[error("recording has format {found}, this build reads {FORMAT}; record it again")]
@@ -393,12 +393,12 @@ mod tests {
     }
 
     #[rstest]
-    #[case("", "the first line is no header; is this a recording?")]
+    #[case("", "the first line is not a header; is this a recording?")]
     #[case(
         "{\"end\":{\"completed\":true,\"eventsComplete\":true,\"at\":1}}",
-        "the first line is no header; is this a recording?"
+        "the first line is not a header; is this a recording?"
     )]
-    #[case("no json", "line 1 is no entry of a recording: expected value at line 1 column 1")]
+    #[case("no json", "line 1 is not an entry of a recording: expected value at line 1 column 1")]
     fn other_files_are_refused(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(Recording::read(text.as_bytes()).unwrap_err().to_string(), expected);
     }

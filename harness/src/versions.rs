@@ -54,7 +54,7 @@ impl FromStr for Minor {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number =
             text.strip_prefix("v1.").and_then(|rest| rest.split('.').next()).and_then(|minor| minor.parse().ok());
-        number.map(Self).ok_or_else(|| format!("`{text}` is no version of Kubernetes; use one such as v1.33"))
+        number.map(Self).ok_or_else(|| format!("`{text}` is not a version of Kubernetes; use one such as v1.33"))
     }
 }
 

@@ -158,7 +158,7 @@ fn a_failure_is_told_of_wherever_it_was_asked_for() {
     let job = [environment[0], ("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.as_str())];
     let (said, code) = lockstep(&told, &job);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("expected, at rest") && said.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{said}");
+    assert!(said.contains("expected, settled") && said.contains("rs1 3 -> 0 instead of rs1 3 -> 1"), "{said}");
     let annotation = format!("::error file={cases}/wrong.yaml,line=8,title=area/wrong%3A non-conformant%3A step 1");
     assert!(said.contains(&annotation), "no {annotation} in\n{said}");
     let (xml, page, summary) = (read("junit.xml"), read("page.html"), read("summary.md"));
@@ -417,7 +417,7 @@ fn a_signal_ends_faults_with_what_was_tried() {
     kill_process(Pid::from_child(&running), Signal::INT).expect("it runs");
     out.read_to_string(&mut said).expect("text");
     assert_eq!(running.wait().expect("it ends").code(), Some(130), "{said}");
-    assert!(said.contains("3 of ") && said.contains("not reached") && !said.contains("not withstood"), "{said}");
+    assert!(said.contains("3 of ") && said.contains("not reached") && !said.contains("failed:"), "{said}");
 }
 
 /// What `cluster up` names to end the cluster ends that one.

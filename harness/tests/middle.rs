@@ -37,11 +37,11 @@ fn main() -> ExitCode {
     let trials = vec![
         trial("a-write-that-never-comes", || {
             let step = "{set: {image: app:2}, fault: {write: 99, of: replicasets, action: crash}}";
-            plays(&Spec::Ours, step, Verdict::NonConformant, "its write 99 of replicasets never came")
+            plays(&Spec::Ours, step, Verdict::NonConformant, "never made write 99 of replicasets")
         }),
         trial("a-decision-that-never-comes", || {
             let step = "{set: {image: app:2}, during: {decision: rs1 3 -> 7, do: [{scale: 4}]}}";
-            plays(&Spec::Ours, step, Verdict::NonConformant, "never asked for `rs1 3 -> 7`")
+            plays(&Spec::Ours, step, Verdict::NonConformant, "never requested `rs1 3 -> 7`")
         }),
         // The interceptor, which is the test environment's, gives no answer for longer than the budget.
         trial("a-hold-that-nobody-releases-in-time", || {

@@ -72,7 +72,7 @@ fn committed() -> Value {
     serde_json::from_str(&text).expect("it is JSON")
 }
 
-/// The file as an editor sees it: by the same reading of scalars, or nothing where it is no YAML.
+/// The file as an editor sees it: by the same reading of scalars, or nothing where it is not YAML.
 fn value(path: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(path).ok()?;
     let options = serde_saphyr::options! { with_snippet: false, legacy_octal_numbers: true };

@@ -114,7 +114,7 @@ impl Reader<'_> {
         };
         let Some(what) = what else {
             let hint = "such as `rs1 5 -> 4`, `rs2 created 3`, `rs1 deleted` or `web revision=2`";
-            self.report.add(node, format!("`{text}` is no decision"), hint);
+            self.report.add(node, format!("`{text}` is not a decision"), hint);
             return None;
         };
         if let DecidedWhat::Resized { from, to } = what
@@ -133,7 +133,7 @@ impl Reader<'_> {
             match set.map(|set| (set, set.strip_prefix("rs").and_then(|n| n.parse::<u32>().ok()).filter(|n| *n > 0))) {
                 Some((name, None)) => {
                     let hint = did_you_mean(name, ["rs1", "rs2"]).unwrap_or_else(|| "the first is `rs1`".to_owned());
-                    self.report.add(node, format!("`{name}` is no ReplicaSet"), hint);
+                    self.report.add(node, format!("`{name}` is not a ReplicaSet"), hint);
                     return None;
                 }
                 Some((_, number)) => number,

@@ -157,7 +157,7 @@ impl Reader<'_> {
     /// Fields that say nothing here.
     fn strays(&mut self, fields: &Fields<'_>, names: &[&str], what: &str) {
         for (key, _) in names.iter().filter_map(|name| fields.entry(name)) {
-            self.report.add(key, format!("`{}` says nothing about {what}", key.as_key()), "leave this out");
+            self.report.add(key, format!("`{}` does not apply to {what}", key.as_key()), "leave this out");
         }
     }
 

@@ -64,7 +64,7 @@ pub(super) static FIELDS: [Field; 13] = [
     Field::required(
         "steps",
         STEPS,
-        "What the world does. After each step the test environment waits until nothing more will happen.",
+        "The steps of the case. After each one the test environment waits until the namespace has settled.",
     ),
     Field::new(
         "with",
@@ -133,7 +133,7 @@ pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
     if !plain::is_one_line(path) || !plain::is_one_line(name) {
-        report.add_at(0..0, "the file's name is no plain text", "rename it: it would act on a terminal or in a job");
+        report.add_at(0..0, "the file's name is not plain text", "rename it: it would act on a terminal or in a job");
     }
     let case = match Node::parse(text) {
         Ok(root) => read_case(&root, text, &mut report).map(|case| {
@@ -233,7 +233,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     let (rules, expectation) = ruled::of(root, text, report);
     let of_restarts = controllers.has(Controller::ConfigRestart);
     if of_restarts && (expectation != Expectation::Rules || rules.is_empty()) {
-        let why = "restarts have no upstream that could be held against";
+        let why = "config restarts have no upstream to compare with";
         report.add(
             root,
             "a case of config restarts without rules",

@@ -19,10 +19,10 @@ pub enum CaseError {
     #[error("{} does not exist; name a case file or a folder of them", .0.display())]
     Missing(PathBuf),
     /// A path that was named is a link to nothing.
-    #[error("{} is a symbolic link to something that does not exist; mend the link, or name a case file", .0.display())]
+    #[error("{} is a symbolic link to something that does not exist; fix the link, or name a case file", .0.display())]
     Nowhere(PathBuf),
     /// A path leads back to itself.
-    #[error("{} is a symbolic link that leads in a circle; mend or remove the link", .0.display())]
+    #[error("{} is a symbolic link that leads in a circle; fix or remove the link", .0.display())]
     Circle(PathBuf),
     /// Two cases are called the same.
     #[error("two cases are called {name}: {one} and {other}; rename one of the files, or run them one after the other")]

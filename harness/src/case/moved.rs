@@ -99,11 +99,11 @@ fn read_count(node: &Node, reader: &mut Reader<'_>) -> Option<(Count, Vec<String
             Some((Count::Exactly(u32::try_from(names.len()).ok()?), names))
         }
         Kind::Text(text) => {
-            reader.report.add(node, format!("`{text}` is no number of pods"), "a number, or `all`");
+            reader.report.add(node, format!("`{text}` is not a number of pods"), "a number, or `all`");
             None
         }
         Kind::Int(0) => {
-            reader.report.add(node, "no pod at all", "a step that does nothing proves nothing");
+            reader.report.add(node, "no pod at all", "a step must do something");
             None
         }
         _ => {

@@ -156,7 +156,7 @@ fn readiness(node: &Node, report: &mut Report) -> Option<Readiness> {
             None
         }
         Err(_) => {
-            report.add(since, format!("`{text}` is no time"), "try `-90s` or `-2h`");
+            report.add(since, format!("`{text}` is not a time"), "try `-90s` or `-2h`");
             None
         }
     }

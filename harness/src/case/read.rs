@@ -123,7 +123,7 @@ pub(super) fn name(node: &Node, what: &str, report: &mut Report) -> Option<Strin
     if text.chars().all(inner) && operation(text.chars().next()) && operation(text.chars().last()) && text.len() <= 63 {
         return Some(text.to_owned());
     }
-    report.add(node, format!("`{text}` is no name"), "lower-case letters, digits, `-` and `.`, at most 63");
+    report.add(node, format!("`{text}` is not a name"), "lower-case letters, digits, `-` and `.`, at most 63");
     None
 }
 

@@ -153,7 +153,7 @@ pub(super) fn of(entry: Option<(&Node, &Node)>, judged: bool, report: &mut Repor
 fn duration(node: &Node, report: &mut Report) -> Option<Duration> {
     let text = read::text(node, "a duration", report)?;
     let duration = humantime::parse_duration(text);
-    duration.map_err(|error| report.add(node, format!("`{text}` is no duration"), error.to_string())).ok()
+    duration.map_err(|error| report.add(node, format!("`{text}` is not a duration"), error.to_string())).ok()
 }
 
 /// `budget: {restarts: 3, period: 10m}`.

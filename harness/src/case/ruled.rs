@@ -42,7 +42,7 @@ pub(super) fn of(root: &Node, source: &str, report: &mut Report) -> (Vec<Rule>, 
     let words =
         [("timeline", Expectation::Timeline), ("outcomes", Expectation::Outcomes), ("rules", Expectation::Rules)];
     let chosen = expectation.and_then(|node| read::word(node, "expectation", &words, report)).unwrap_or_default();
-    // One that is no rule is told of by itself.
+    // One that is not a rule is told of by itself.
     let (mut all, mut written) = (Vec::new(), false);
     if let Some(node) = rules {
         let names = When::ALL.map(When::name);
@@ -55,7 +55,7 @@ pub(super) fn of(root: &Node, source: &str, report: &mut Report) -> (Vec<Rule>, 
         }
     }
     if let (Expectation::Rules, false, Some(node)) = (chosen, written, expectation) {
-        report.add(node, "the case has no rules to be held against", "add `rules: {finally: [\"…\"]}`");
+        report.add(node, "the case has no rules", "add `rules: {finally: [\"…\"]}`");
     }
     (all, chosen)
 }

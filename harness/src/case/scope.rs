@@ -112,7 +112,7 @@ impl Scope {
         }
         let hint = did_you_mean(name, self.replica_sets.iter().map(String::as_str).chain(["rs1", "rs2"]))
             .unwrap_or_else(|| "one that the case makes, or `rs1` for the first that appears".to_owned());
-        report.add(node, format!("there is no ReplicaSet `{name}`"), hint);
+        report.add(node, format!("there is not a ReplicaSet `{name}`"), hint);
         None
     }
 

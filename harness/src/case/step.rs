@@ -183,7 +183,7 @@ impl Reader<'_> {
             Ok(duration) if duration > LONGEST => self.report.add(node, "that is too long", "at most ten years"),
             Ok(duration) => return Some(duration),
             Err(error) => {
-                self.report.add(node, format!("`{text}` is no duration"), not_a_duration(text, &error));
+                self.report.add(node, format!("`{text}` is not a duration"), not_a_duration(text, &error));
             }
         }
         None

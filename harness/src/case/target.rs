@@ -59,7 +59,7 @@ impl Reader<'_> {
         };
         let text = read::text(node, "a target", self.report)?;
         let Some((kind, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty()) else {
-            self.report.add(node, format!("`{text}` is no target"), "write `kind/name`, such as `deployment/web`");
+            self.report.add(node, format!("`{text}` is not a target"), "write `kind/name`, such as `deployment/web`");
             return None;
         };
         if !KINDS.contains(&kind) {

@@ -52,7 +52,7 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let (cases, ruled): (Vec<_>, Vec<_>) =
         arguments.selection.cases()?.into_iter().map(Arc::new).partition(|case| case.expectation.is_blessed());
     for case in ruled {
-        say!("not blessed  {}: its rules are what is expected, as there is no upstream", case.name);
+        say!("not blessed  {}: its rules are the expectation, as there is no upstream", case.name);
     }
     if cases.is_empty() {
         return Err(CliError::NoCase);

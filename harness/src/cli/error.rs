@@ -39,7 +39,7 @@ pub enum CliError {
     #[error("interrupted ({0})")]
     Interrupted(Cause),
     /// The cluster went to somebody else.
-    #[error("the cluster is no longer lockstep's to use: {0}")]
+    #[error("lockstep has lost the cluster: {0}")]
     Lost(String),
     /// A golden timeline is not readable.
     #[error(transparent)]

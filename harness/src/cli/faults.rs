@@ -222,7 +222,7 @@ fn kinds(only: &[String]) -> Result<Vec<Kind>, CliError> {
         let meant = Kind::meant(word);
         if meant.is_empty() {
             let known: Vec<String> = Kind::ALL.iter().map(ToString::to_string).collect();
-            let why = format!("there is no fault `{word}`; use crash, refuse, or one of {}", known.join(", "));
+            let why = format!("unknown fault `{word}`: expected crash, refuse, or one of {}", known.join(", "));
             return Err(CliError::Usage(why));
         }
         kinds.extend(meant);

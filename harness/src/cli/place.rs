@@ -132,13 +132,13 @@ impl Place {
         if environments.len() > 1 && (site == SiteName::Kubeconfig || self.keep) {
             let sets = environments.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
             let why = format!(
-                "one cluster cannot do without {sets} by turns; run the cases of one kind, or say --controllers"
+                "one cluster cannot leave out {sets} in turn; run the cases of one kind, or give --controllers"
             );
             return usage(why);
         }
         if self.keep && site != SiteName::Kind {
             let why = match site {
-                SiteName::Kubeconfig => "--keep is for kind; a cluster of your own stays anyway".to_owned(),
+                SiteName::Kubeconfig => "--keep is for kind; a cluster of your own is never removed".to_owned(),
                 _ => format!("--keep is for kind; `lockstep cluster up --cluster {site}` leaves one running"),
             };
             return usage(why);

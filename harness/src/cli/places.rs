@@ -28,7 +28,7 @@ pub(super) fn folder(flag: &str, path: Option<&Path>) -> Result<(), CliError> {
 /// What is not there yet can be made, with the folders that lead to it.
 fn parent(flag: &str, path: &Path) -> Result<(), CliError> {
     if path.is_symlink() {
-        return wrong(flag, path, "is a symbolic link to something that does not exist; mend the link");
+        return wrong(flag, path, "is a symbolic link to something that does not exist; fix the link");
     }
     let above = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists());
     let above = above.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -128,7 +128,7 @@ impl Driver {
             return Ok(None);
         }
         let found = nth(&self.world.list(Kind::ReplicaSet, &self.namespace), name);
-        found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is no ReplicaSet {name}")))
+        found.map(Some).ok_or_else(|| DriveError::Impossible(format!("there is not a ReplicaSet {name}")))
     }
 
     /// The name of the pod behind `rs2.1`; `None` for a name of another form.

@@ -18,7 +18,7 @@ pub enum InterceptorError {
     #[error("the interceptor's TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The cluster's CA is not a PEM certificate.
-    #[error("the cluster's CA is no certificate: {0}")]
+    #[error("the cluster's CA is not a certificate: {0}")]
     Ca(String),
     /// The cluster's address is not one.
     #[error("the cluster's address {0} is not of the form https://HOST:PORT")]

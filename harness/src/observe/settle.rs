@@ -181,7 +181,7 @@ async fn blame(world: &World, probe: &Probe, scene: &Scene<'_>, stuck: Option<Tr
             subject(format!("{how}: {why} (after {budget:?})"))
         }
         Some(Trouble { blame: Blame::Environment, why, .. }) => environment(&format!("{why} (after {budget:?})")),
-        None => environment("no round in silence within the budget, and nobody wrote in the end; raise --budget"),
+        None => environment("the namespace did not become quiet within the budget; raise --budget"),
     }
 }
 

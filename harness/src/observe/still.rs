@@ -59,7 +59,7 @@ pub async fn arrive(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
             return broken(world, scene);
         }
         if since.elapsed() >= scene.budget {
-            let why = format!("no rest in the middle of a step after {:?}", scene.budget);
+            let why = format!("the namespace did not settle in the middle of a step within {:?}", scene.budget);
             return Some(Trouble::new(Blame::Environment, why));
         }
     }

@@ -83,7 +83,7 @@ pub(super) fn sentence(what: &What) -> String {
         What::Unsettled(trouble) | What::Trouble(trouble) if trouble.ended => trouble.why.clone(),
         What::Unsettled(Trouble { blame, why, .. }) => match blame {
             Blame::Environment => format!("it cannot be said whether the namespace settled: {why}"),
-            Blame::Subject => format!("the subject never came to rest: {why}"),
+            Blame::Subject => format!("the namespace did not settle: {why}"),
         },
         What::Trouble(Trouble { blame, why, .. }) => match blame {
             Blame::Environment => format!("the test environment failed: {why}"),
@@ -92,8 +92,8 @@ pub(super) fn sentence(what: &What) -> String {
         What::Breach(breach) => format!("invariant `{}` broken: {}", breach.invariant, breach.detail),
         What::Unexpected(what) => what.clone(),
         What::Rule(broken) => broken.to_string(),
-        What::OtherRun(why) => format!("the run that this one is held against broke: {why}"),
-        What::BothIdle => "no decision was made, and none was expected; that two do nothing proves nothing".to_owned(),
+        What::OtherRun(why) => format!("the run that this one is compared with failed: {why}"),
+        What::BothIdle => "neither side acted; nothing to compare".to_owned(),
     }
 }
 
@@ -168,9 +168,7 @@ fn rule(judgement: &Judgement, broken: &Broken, paint: Paint) -> Vec<String> {
     let what = if *unfit { "cannot be evaluated" } else { "does not hold" };
     let mut out = vec![format!("  {}", paint.bad(&format!("the rule {what} {frame}: {why}")))];
     if *unfit {
-        out.push(
-            "  the case is bad, and says nothing about the subject: let the rule ask has(…) or size() first".to_owned(),
-        );
+        out.push("  the case is bad, not the subject: let the rule test has(…) or size() first".to_owned());
     }
     out.push(String::new());
     out.push(format!("    {}", paint.strong(&rule.to_string())));
@@ -245,7 +243,7 @@ fn at_rest(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<
         if stop.sets.is_empty() || stop.allowed.is_empty() {
             continue;
         }
-        out.push(format!("\n  {side}, at rest"));
+        out.push(format!("\n  {side}, settled"));
         let line = |line: String| if side == "expected" { paint.good(&line) } else { paint.bad(&line) };
         out.extend(staircase(course, stop).into_iter().map(|text| line(format!("    {text}"))));
     }
@@ -268,7 +266,7 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
             format!("  record it from upstream again: {bless}"),
         ],
         _ => vec![
-            "  no invariant was broken, but there is no golden timeline to hold it against".to_owned(),
+            "  no invariant was broken, but there is no golden timeline to compare with".to_owned(),
             format!("  record one from upstream: {bless}"),
         ],
     }

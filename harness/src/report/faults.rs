@@ -77,7 +77,7 @@ impl FaultsOfCase {
 pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
     let paint = Paint::new(colour);
     let word = match of.outcome() {
-        Outcome::NonConformant => "NOT WITHSTOOD",
+        Outcome::NonConformant => "FAILED",
         Outcome::Inconclusive => "INCONCLUSIVE",
         _ => "withstood",
     };
@@ -133,14 +133,14 @@ pub fn not_withstood(all: &[FaultsOfCase]) -> String {
         for (point, withstood, _) in &of.tried {
             let (what, why) = match withstood {
                 Withstood::Yes | Withstood::NotReached => continue,
-                Withstood::No(why) => ("not withstood", why.first().map_or("", String::as_str)),
+                Withstood::No(why) => ("failed", why.first().map_or("", String::as_str)),
                 Withstood::Unknown(why) => ("inconclusive", why.as_str()),
             };
             let why = plain::text(why.lines().next().unwrap_or_default());
             let _ = write!(text, "\n  {what:13}  {} on {}: {point}: {why}", of.case, of.subject.name);
         }
     }
-    if text.is_empty() { text } else { format!("not withstood:{text}") }
+    if text.is_empty() { text } else { format!("failed:{text}") }
 }
 
 /// One line for machines.
@@ -200,14 +200,14 @@ mod tests {
     #[test]
     fn for_people() {
         assert_snapshot!(faults(&of(), false), @r"
-        NOT WITHSTOOD   rolling/rollover on ours: 12 writes, 3 of 99 points tried
+        FAILED          rolling/rollover on ours: 12 writes, 3 of 99 points tried
           crash-after at write 1 of replicasets, line 6
               step 1: invariant broken: one-template: rs3 has the template of rs2
               repeat: cargo lockstep faults out/a.yaml --subject ours
         ");
         assert_snapshot!(not_withstood(&[of()]), @"
-        not withstood:
-          not withstood  rolling/rollover on ours: crash-after at write 1 of replicasets, line 6: step 1: invariant broken: one-template: rs3 has the template of rs2
+        failed:
+          failed         rolling/rollover on ours: crash-after at write 1 of replicasets, line 6: step 1: invariant broken: one-template: rs3 has the template of rs2
         ");
         assert_snapshot!(faults_table(&[of(), of()]), @r"
         fault           tried   failed  not reached inconclusive

@@ -71,11 +71,11 @@ fn a_failure_shows_the_first_wrong_step() {
       - expected: kube-controller-manager v1.36.3 on kube-apiserver v1.36.3
       + happened: ours (rollout-controller 0.1.0)
 
-      expected, at rest
+      expected, settled
         rs1  ██████████░░      12 wanted, 10 available
         web           │     ┃  12 of at most 15; 10 available, at least 9 must be
 
-      happened, at rest
+      happened, settled
         rs1  ██████████░░░     13 wanted, 10 available
         web           │     ┃  13 of at most 15; 10 available, at least 9 must be
 
@@ -127,7 +127,7 @@ fn an_unblessed_case_says_what_to_do() {
     assert_snapshot!(failure(&judge(&recording(12), None), &again(), false), @"
     UNBLESSED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
-      no invariant was broken, but there is no golden timeline to hold it against
+      no invariant was broken, but there is no golden timeline to compare with
       record one from upstream: lockstep bless cases/rolling/x.yaml
 
       repeat: lockstep run cases/rolling/x.yaml --subject ours

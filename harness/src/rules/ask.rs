@@ -124,7 +124,7 @@ impl<'r> Asked<'r> {
             Some((last, Broken { rule, frame, why, unfit: false, values: Vec::new() }))
         };
         match (&self.expression, self.rule.when) {
-            (Err(why), _) => bare("anywhere", format!("it is no rule: {why}")),
+            (Err(why), _) => bare("anywhere", format!("it is not a rule: {why}")),
             (Ok(_), When::Always | When::Never) if self.broken.is_some() => self.broken.clone(),
             (Ok(_), _) if !whole => None,
             (Ok(_), _) if !self.asked && self.broken.is_none() => {

@@ -174,6 +174,6 @@ fn sum(list: &[Cel]) -> Result<i64, ExecutionError> {
         Cel::Int(number) => {
             sum.checked_add(*number).ok_or_else(|| ExecutionError::function_error("sum", "the sum is too large"))
         }
-        other => Err(ExecutionError::function_error("sum", format!("{:?} is no whole number", other.type_of()))),
+        other => Err(ExecutionError::function_error("sum", format!("{:?} is not a whole number", other.type_of()))),
     })
 }

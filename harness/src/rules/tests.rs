@@ -184,7 +184,7 @@ fn many_signs_in_a_row_are_refused_before_they_hurt() {
 #[case::a_long_disjunction(format!("deployment.spec.paused{}", " || true".repeat(120)))]
 fn what_is_not_refused_can_be_asked(#[case] text: String) {
     let found = first(&[rule(When::Never, &text)], &film().end());
-    assert!(found.is_none_or(|broken| !broken.why.starts_with("it is no rule")));
+    assert!(found.is_none_or(|broken| !broken.why.starts_with("it is not a rule")));
 }
 
 #[rstest]
@@ -216,7 +216,7 @@ fn what_is_not_refused_can_be_asked(#[case] text: String) {
 #[case::size_of_a_number("size(step) == 1", "`size` takes a list, a map or a text", "step")]
 #[case::arity("pods.size(1) == 1", "`size` of so many", "size")]
 #[case::no_arguments("deployment.name.startsWith()", "`startsWith` of one", "startsWith")]
-#[case::pattern("deployment.name.matches('[')", "this is no regular expression", "matches")]
+#[case::pattern("deployment.name.matches('[')", "this is not a regular expression", "matches")]
 #[case::difference("deployment.name - 1 == 0", "a text and a whole number do not go together", "name")]
 #[case::key("pods['a'].name == 'a'", "a text names nothing in a list", "pods")]
 #[case::nothing_in_it("step in ['1', '2']", "a whole number and a list do not go together", "step")]

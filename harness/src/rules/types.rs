@@ -268,7 +268,7 @@ impl Types<'_> {
                 self.takes(name, &all[0], |of| matches!(of, Type::Any | Type::Text), "a text");
                 self.takes(name, &all[1], |of| matches!(of, Type::Any | Type::Text), "a text");
                 if let (true, Some(why)) = (name == "matches", no_pattern(all[1].1)) {
-                    self.wrong(place(self.text, name), "this is no regular expression".to_owned(), why);
+                    self.wrong(place(self.text, name), "this is not a regular expression".to_owned(), why);
                 }
                 Type::Bool
             }

@@ -52,8 +52,7 @@ impl<'a> Play<'a> {
             Ok(interception) => self.interception = interception,
             Err(Opaque(resource)) => {
                 let why = format!(
-                    "the subject watches {resource} in another form than JSON, and the interceptor cannot tell its events apart; \
-                     start it with JSON as its content type"
+                    "the subject watches {resource} in another encoding than JSON, which the interceptor cannot read; start it with JSON as its content type"
                 );
                 return self.stop(Blame::Environment, why);
             }
@@ -65,11 +64,11 @@ impl<'a> Play<'a> {
     pub(super) fn clear(&mut self) -> Result<(), Stopped> {
         let why = match self.interception.take() {
             Some(Interception::Decision { decided, .. }) => {
-                let why = format!("the subject came to rest and never asked for `{}`", decided.text);
+                let why = format!("the namespace settled, and the subject never requested `{}`", decided.text);
                 Impossible { why, never_came: false }
             }
             Some(Interception::Write { fault, .. }) => {
-                let why = format!("the subject came to rest, and its {} never came", between::point(&fault.point));
+                let why = format!("the namespace settled, and the subject never made {}", between::point(&fault.point));
                 Impossible { why, never_came: true }
             }
             Some(Interception::Held { .. } | Interception::Watch { .. }) | None => return Ok(()),

@@ -162,7 +162,7 @@ impl<'a> Play<'a> {
                     return Ok(());
                 }
             }
-            return self.stop(Blame::Subject, format!("there is no end of new pods after {ENDLESS} rounds"));
+            return self.stop(Blame::Subject, format!("new pods keep coming after {ENDLESS} rounds"));
         }
         self.step(step, 0).await
     }
@@ -186,8 +186,7 @@ impl<'a> Play<'a> {
             self.operation(step, index, number, &step.operation.part(part)).await?;
         }
         if pods.count == Count::All && operation.repeats() && !self.next(operation, pods).is_empty() {
-            return self
-                .stop(Blame::Subject, format!("there is no end of new pods: {ENDLESS} moved, and still some left"));
+            return self.stop(Blame::Subject, format!("new pods keep coming: {ENDLESS} were moved, and some are left"));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::controllers::Controller;
 pub enum SubjectError {
     /// The words on the command line are off.
     #[error(
-        "'{0}' is no subject; use ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, \"command:PROGRAM ARGUMENTS\" \
+        "unknown subject '{0}': expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, \"command:PROGRAM ARGUMENTS\" \
          or deployment:MANIFEST"
     )]
     Unknown(String),
@@ -88,7 +88,7 @@ pub enum SubjectError {
     #[error("{0} is there already and was not made by lockstep; remove it, or take another cluster")]
     There(String),
     /// What an earlier run has left does not go.
-    #[error("{what}, which an earlier run has left, was not gone after {seconds} s; is the cluster overloaded?")]
+    #[error("{what}, left by an earlier run, was not removed within {seconds} s; is the cluster overloaded?")]
     Stays {
         /// Which object.
         what: String,

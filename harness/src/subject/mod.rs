@@ -400,6 +400,6 @@ mod tests {
     #[case("deployment")]
     fn others_are_refused(#[case] text: &str) {
         let error = text.parse::<Spec>().unwrap_err().to_string();
-        assert!(error.contains("is no subject; use ours"), "{error}");
+        assert!(error.contains("expected ours"), "{error}");
     }
 }

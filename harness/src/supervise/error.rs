@@ -7,7 +7,7 @@ pub enum SuperviseError {
     #[error("the supervisor did not start: {0}; does `main` call supervise::main_if_asked first?")]
     Start(String),
     /// The supervisor is gone.
-    #[error("the supervisor is gone, so {0} cannot be started; see supervisor.log in its folder")]
+    #[error("the supervisor has ended, so {0} cannot be started; see supervisor.log in its folder")]
     Gone(String),
     /// There is no such program.
     #[error("no program {} for {name}: install it, or give its path", program.display())]

@@ -123,7 +123,7 @@ fn step_id(text: &str) -> Option<StepId> {
 /// `rs1 10 -> 8  desired=12 max=15`.
 fn decision(content: &str) -> Result<Decision, String> {
     let all = words(content);
-    let number = |text: &str| text.parse::<i32>().map_err(|_| format!("`{text}` is no number of replicas"));
+    let number = |text: &str| text.parse::<i32>().map_err(|_| format!("`{text}` is not a number of replicas"));
     let (object, action, rest) = match all.as_slice() {
         [object, "created", replicas, rest @ ..] => (object, Action::Created(number(replicas)?), rest),
         [object, from, "->", to, rest @ ..] => (object, Action::Resized { from: number(from)?, to: number(to)? }, rest),
@@ -150,7 +150,7 @@ fn state(content: &str) -> Result<State, String> {
 
 fn fields(words: &[&str]) -> Result<Vec<Field>, String> {
     let field = |word: &&str| {
-        let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no key=value"))?;
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not a key=value"))?;
         Ok(Field { key: key.to_owned(), value: value.to_owned() })
     };
     words.iter().map(field).collect()
@@ -180,6 +180,6 @@ fn events_heading(content: &str) -> Result<Events, String> {
 /// `Normal ScalingReplicaSet "…"  ×1`.
 fn event(content: &str) -> Result<EventLine, String> {
     let (text, count) = content.rsplit_once("  ×").ok_or("an event without `×` and how often")?;
-    let count = count.parse().map_err(|_| format!("`{count}` is no count"))?;
+    let count = count.parse().map_err(|_| format!("`{count}` is not a count"))?;
     Ok(EventLine { text: text.to_owned(), count })
 }

@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     Map(Vec<(Node, Node)>),
 }
 
-/// The document is no YAML.
+/// The document is not YAML.
 #[derive(Debug)]
 pub(crate) struct Malformed {
     pub(crate) span: Range<usize>,

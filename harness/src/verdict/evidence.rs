@@ -7,10 +7,10 @@ use crate::timeline::StepId;
 
 /// Why a step is no evidence at which objects changed that only the subject may change, and the subject wrote none.
 const FOREIGN: &str =
-    "decisions were made here, but not by the subject: another controller of the kind is at work on this cluster";
+    "decisions were made here, but not by the subject: another controller of the kind runs on this cluster";
 
 /// Why an impossible step is nobody's fault yet.
-const UNPROVED: &str = "nothing shows that the case asks for what can be: is it right? upstream's own run, blessed or beside it, would tell";
+const UNPROVED: &str = "no run of upstream shows that the step is possible; bless the case, or compare with upstream";
 
 /// The trouble that a recording tells of.
 #[derive(Debug, Default)]

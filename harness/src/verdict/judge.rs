@@ -249,7 +249,7 @@ fn idle() -> Finding {
 
 /// A subject that wrote nothing is never conformant, whatever became of the objects.
 fn did_nothing() -> Finding {
-    let why = "the subject wrote nothing at all: whatever was done here, somebody else did it".to_owned();
+    let why = "the subject wrote nothing; another controller did the work".to_owned();
     Finding {
         place: Place::Events,
         label: String::new(),

@@ -61,7 +61,7 @@ fn read(reader: &mut Reader<'_>, Written { value, .. }: &Written<'_>) -> Option<
         names.push((name, traits));
     }
     if names.is_empty() {
-        reader.report.add(named, "`pods` names none", "a step that does nothing proves nothing");
+        reader.report.add(named, "`pods` names none", "a step must do something");
         return None;
     }
     if reader.scope.several_sets() && of == Pods::default() {

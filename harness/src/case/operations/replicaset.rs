@@ -103,7 +103,7 @@ fn owner_reference(node: &Node, report: &mut Report) -> Option<Value> {
         Some(json!({"apiVersion": version, "kind": kind, "name": name, "controller": true}))
     });
     if found.is_none() {
-        report.add(node, format!("`{text}` is no owner"), "write `configmap/NAME` or `deployment/NAME`");
+        report.add(node, format!("`{text}` is not an owner"), "write `configmap/NAME` or `deployment/NAME`");
     }
     found
 }

@@ -247,9 +247,9 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::unnamed_moved("  - fail: {pods: [a]}", "no pod is called `a`")]
 #[case::expected_how("  - scale: 1\n    expect: {}", "who is expected?")]
 #[case::expected_of_many("  - ready: {pods: all}\n    expect: {alive: []}", "`expect` is for one step")]
-#[case::no_such_set("  - scale: {replicaset: wep, replicas: 1}", "there is no ReplicaSet `wep`")]
+#[case::no_such_set("  - scale: {replicaset: wep, replicas: 1}", "there is not a ReplicaSet `wep`")]
 #[case::scaled_twice("  - scale: {deployment: web, replicaset: rs1, replicas: 1}", "`scale` scales one thing")]
-#[case::no_such_owner("  - replicaset: {name: x, image: x, owner: family}", "`family` is no owner")]
+#[case::no_such_owner("  - replicaset: {name: x, image: x, owner: family}", "`family` is not an owner")]
 #[case::advance_to("  - advance: {to: 6s, since: x}", "no step before this has the label `x`")]
 #[case::advance_by_half("  - advance: {to: 6s}", "`advance` needs both `to` and `since`")]
 #[case::word("  - undo", "a step is a mapping")]
@@ -261,18 +261,18 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::no_such_deployment("  - pause: wep", "there is no Deployment `wep`")]
 #[case::patch_of_no_such("  - patch: {target: deployment/api, patch: {}}", "there is no Deployment `api`")]
 #[case::unknown_kind("  - delete: deploy/web", "unknown kind `deploy`")]
-#[case::no_target("  - delete: web", "`web` is no target")]
+#[case::no_target("  - delete: web", "`web` is not a target")]
 #[case::wrong_patch("  - patch: {target: deployment/web, type: json, patch: {}}", "this patch is a list of operations")]
 #[case::wrong_cascade("  - delete: {target: deployment/web, cascade: forground}", "the cascade cannot be `forground`")]
 #[case::no_pods("  - ready: {pods: 0}", "no pod at all")]
 #[case::short_pods("  - ready: all", "`ready` is a mapping")]
-#[case::odd_pods("  - ready: {pods: some}", "`some` is no number of pods")]
+#[case::odd_pods("  - ready: {pods: some}", "`some` is not a number of pods")]
 #[case::atomic("  - unready: {pods: 2, atomic: true}", "`unready` is never atomic")]
 #[case::nothing_set("  - set: {}", "`set` sets nothing")]
 #[case::nothing_to_undo("  - undo: {}", "there is nothing to undo")]
 #[case::no_time("  - advance: 0s", "no time passes")]
 #[case::no_unit("  - advance: 10", "a duration has a unit")]
-#[case::no_duration("  - advance: soon", "`soon` is no duration")]
+#[case::no_duration("  - advance: soon", "`soon` is not a duration")]
 #[case::a_lifetime("  - advance: 100years", "that is too long")]
 #[case::refused_node("  - ready: {pods: 1}\n    refused: {message: x}", "`ready` cannot be refused")]
 #[case::refused_how("  - scale: 1\n    refused: {}", "refused without a message")]
@@ -284,7 +284,7 @@ fn the_short_form_stands_for_a_manifest() {
 )]
 #[case::which("  - deployment: {name: api, image: x}\n  - scale: 1", "which Deployment?")]
 #[case::whose_pods("  - deployment: {name: api, image: x}\n  - ready: {pods: 1}", "the pods of which Deployment?")]
-#[case::bad_name("  - deployment: {name: Web, image: x}", "`Web` is no name")]
+#[case::bad_name("  - deployment: {name: Web, image: x}", "`Web` is not a name")]
 #[case::no_image("  - deployment: {name: web}", "the deployment has no `image`")]
 #[case::recreate_surge(
     "  - deployment: {name: web, image: x, strategy: Recreate, maxSurge: 1}",
@@ -300,12 +300,12 @@ fn the_short_form_stands_for_a_manifest() {
     "  - apply: {apiVersion: v1, kind: Secret, metadata: {name: x, namespace: y}}",
     "a case does not choose its namespace"
 )]
-#[case::no_decision("  - scale: 1\n    during: {decision: rs1 up, do: [{scale: 2}]}", "`rs1 up` is no decision")]
+#[case::no_decision("  - scale: 1\n    during: {decision: rs1 up, do: [{scale: 2}]}", "`rs1 up` is not a decision")]
 #[case::idle_decision(
     "  - scale: 1\n    during: {decision: rs1 5 -> 5, do: [{scale: 2}]}",
     "`rs1 5 -> 5` decides nothing"
 )]
-#[case::no_replica_set("  - scale: 1\n    during: {decision: r1 5 -> 4, do: [{scale: 2}]}", "`r1` is no ReplicaSet")]
+#[case::no_replica_set("  - scale: 1\n    during: {decision: r1 5 -> 4, do: [{scale: 2}]}", "`r1` is not a ReplicaSet")]
 #[case::whose_decision(
     "  - scale: 1\n    during: {decision: api/rs1 5 -> 4, do: [{scale: 2}]}",
     "there is no Deployment `api`"
@@ -367,7 +367,7 @@ fn the_short_form_stands_for_a_manifest() {
 )]
 #[case::fault_event(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, event: 1, action: crash}",
-    "`event` says nothing about a `write`"
+    "`event` does not apply to a `write`"
 )]
 #[case::fault_lag(
     "  - scale: 1\n    fault: {watch: pods, event: 1, action: {lag: 1s}}",

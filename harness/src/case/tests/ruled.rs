@@ -28,7 +28,7 @@ fn rules_are_read_with_their_lines() {
 #[case::no_text("rules: {always: [3]}\n", "7: a rule is a text")]
 #[case::syntax("rules:\n  never:\n    - pods.size( > 3\n", "9: this is not CEL")]
 #[case::name("rules:\n  never:\n    - pod.size() > 3\n", "9: unknown name `pod`")]
-#[case::no_rules("expectation: rules\n", "7: the case has no rules to be held against")]
+#[case::no_rules("expectation: rules\n", "7: the case has no rules")]
 #[case::word("expectation: rule\nrules: {always: [\"pods.size() < 3\"]}\n", "7: expectation cannot be `rule`")]
 fn bad_rules_are_bad_cases(#[case] lines: &str, #[case] expected: &str) {
     assert_eq!(findings(&ruled(lines)), [expected]);

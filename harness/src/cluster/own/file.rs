@@ -84,9 +84,9 @@ pub(super) fn choose(config: &Kubeconfig, wanted: Option<&str>) -> Result<Target
 fn target(cluster: &Cluster) -> Result<Target, String> {
     let server = cluster.server.as_deref().unwrap_or_default().trim_end_matches('/');
     let uri = server.parse::<hyper::Uri>().ok().filter(|uri| uri.host().is_some());
-    let uri = uri.ok_or_else(|| format!("its server `{server}` is no address of the form https://HOST:PORT"))?;
+    let uri = uri.ok_or_else(|| format!("its server `{server}` is not an address of the form https://HOST:PORT"))?;
     if uri.scheme_str() != Some("https") {
-        return Err(format!("its server {server} is not reached by https, and the interceptor goes no other way"));
+        return Err(format!("its server {server} does not use https, which the interceptor requires"));
     }
     let set = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
     if cluster.insecure_skip_tls_verify == Some(true) {
@@ -95,8 +95,7 @@ fn target(cluster: &Cluster) -> Result<Target, String> {
             .to_owned());
     }
     if set(&cluster.proxy_url) {
-        return Err("it has a proxy-url, and the interceptor goes straight to the server; \
-                    run lockstep where the server can be reached without"
+        return Err("it has a proxy-url, which the interceptor does not use; run lockstep where the server can be reached without a proxy"
             .to_owned());
     }
     let data = cluster.certificate_authority_data.as_ref().filter(|data| !data.is_empty());
@@ -198,10 +197,10 @@ mod tests {
     }
 
     #[rstest]
-    #[case("{}", "c", "context `c`: its server `` is no address of the form https://HOST:PORT")]
-    #[case("{server: 'https://a b'}", "c", "is no address")]
-    #[case("{server: '127.0.0.1:6443'}", "c", "is not reached by https")]
-    #[case("{server: 'http://a:8001'}", "c", "is not reached by https")]
+    #[case("{}", "c", "context `c`: its server `` is not an address of the form https://HOST:PORT")]
+    #[case("{server: 'https://a b'}", "c", "is not an address")]
+    #[case("{server: '127.0.0.1:6443'}", "c", "does not use https")]
+    #[case("{server: 'http://a:8001'}", "c", "does not use https")]
     #[case("{server: 'https://a', insecure-skip-tls-verify: true}", "c", "insecure-skip-tls-verify")]
     #[case("{server: 'https://a', proxy-url: 'http://p'}", "c", "proxy-url")]
     #[case("{server: 'https://a', certificate-authority-data: '%'}", "c", "is not PEM in base64")]

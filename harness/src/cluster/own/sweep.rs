@@ -45,7 +45,7 @@ impl Swept {
         let commands: Vec<_> = commands.collect();
         (!left.is_empty()).then(|| {
             format!(
-                "left alone, as this installation of lockstep did not make it: {}; if nobody else's run needs it: {}",
+                "left alone, as another installation of lockstep created it: {}; if no other run needs it: {}",
                 self.left,
                 commands.join("; ")
             )

@@ -40,8 +40,8 @@ pub enum ManifestError {
     /// kustomize failed.
     #[error("`kubectl kustomize` failed: {0}")]
     Kustomize(String),
-    /// It is no YAML.
-    #[error("document {document} is no YAML: {source}")]
+    /// It is not YAML.
+    #[error("document {document} is not YAML: {source}")]
     Yaml {
         /// From 1.
         document: usize,
@@ -49,7 +49,7 @@ pub enum ManifestError {
         source: serde_yaml::Error,
     },
     /// It is YAML, and no object of Kubernetes'.
-    #[error("document {document} is no object: it has no `{field}`")]
+    #[error("document {document} is not an object: it has no `{field}`")]
     NoObject {
         /// From 1.
         document: usize,
@@ -178,7 +178,7 @@ fn check(deployment: &Value) -> Result<(), String> {
     match deployment.at("/spec/replicas") {
         None | Some(Value::Null) => {}
         Some(number) if number.as_i64().is_some_and(|number| number > 0) => {}
-        Some(other) => return Err(format!("spec.replicas is {other}, so that nobody would be judged")),
+        Some(other) => return Err(format!("spec.replicas is {other}, so there is no controller to judge")),
     }
     if !deployment.at("/spec/selector").is_some_and(Value::is_object) {
         return Err("it has no spec.selector".to_owned());
@@ -239,10 +239,10 @@ mod tests {
     #[rstest]
     #[case("", "holds no Deployment")]
     #[case("kind: Namespace\napiVersion: v1\nmetadata: {name: a}", "holds no Deployment")]
-    #[case("a: [", "document 1 is no YAML")]
-    #[case("- a", "document 1 is no object: it has no `apiVersion`")]
-    #[case("apiVersion: v1\nkind: Secret", "document 1 is no object: it has no `metadata/name`")]
-    #[case("apiVersion: v1\nkind: List", "document 1 is no object: it has no `items`")]
+    #[case("a: [", "document 1 is not YAML")]
+    #[case("- a", "document 1 is not an object: it has no `apiVersion`")]
+    #[case("apiVersion: v1\nkind: Secret", "document 1 is not an object: it has no `metadata/name`")]
+    #[case("apiVersion: v1\nkind: List", "document 1 is not an object: it has no `items`")]
     #[case("apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: a}", "must be apps/v1")]
     #[case(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 0}",
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_broken_second_document_is_counted() {
         let error = Manifest::parse(&format!("{DEPLOYMENT}---\nfoo\n---\na: b")).unwrap_err().to_string();
-        assert!(error.starts_with("document 2 is no object"), "{error}");
+        assert!(error.starts_with("document 2 is not an object"), "{error}");
     }
 
     #[test]

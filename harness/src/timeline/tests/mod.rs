@@ -336,7 +336,7 @@ fn writes_after_the_end_break_the_silence() {
 #[rstest]
 #[case("        rs1 10 -> 8", 1, "nothing stands above it")]
 #[case("step one  x", 1, "neither `given`, `step N` nor `events`: `step one`")]
-#[case("step 1  x\n        rs1 created many", 2, "`many` is no number of replicas")]
+#[case("step 1  x\n        rs1 created many", 2, "`many` is not a number of replicas")]
 #[case("step 1  x\n      ! gravity: x", 2, "no invariant `gravity`")]
 #[case("step 1  x\n      = rs1", 2, "a checkpoint without numbers")]
 fn a_file_that_nobody_wrote_is_refused(#[case] text: &str, #[case] line: usize, #[case] why: &str) {

@@ -272,7 +272,7 @@ fn nothing_is_evidence_once_another_controller_is_at_work() {
 #[test]
 fn a_subject_that_wrote_nothing_is_never_conformant() {
     let silent = |film: Film| film.foreign(&with(&web(), &revision(2))).settled().end();
-    let expected = "inconclusive events the subject wrote nothing at all";
+    let expected = "inconclusive events the subject wrote nothing; another controller did the work";
     assert_eq!(first_trouble(&silent(untouched().user(1, "x"))), expected);
     assert_eq!(first_trouble(&silent(untouched().user(1, "x").request("create", "events", 201))), expected);
     assert_eq!(first_trouble(&silent(untouched().user(1, "x").request("update", "deployments", 409))), expected);
