@@ -50,7 +50,7 @@ struct Side {
 }
 
 async fn measure(environment: &Environment) -> Result<(), Box<dyn std::error::Error>> {
-    let case = case::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
+    let case = case::load_one(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE))?;
     let spec = "upstream".parse().map_err(|error| format!("{error}"))?;
     let mut sides = [Side::default(), Side::default()];
     for round in 0..ROUNDS {

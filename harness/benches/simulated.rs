@@ -26,10 +26,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::set_current_dir(root)?;
-    let cases = case::find(&[PathBuf::from("cases")])?
-        .iter()
-        .map(|path| case::load(path).map(Arc::new))
-        .collect::<Result<Vec<_>, _>>()?;
+    let cases =
+        case::find(&[PathBuf::from("cases")])?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let cases: Vec<_> = cases.into_iter().flatten().map(Arc::new).collect();
     let goldens =
         cases.iter().map(|case| GoldenTimelines::beside(Path::new(&case.path))).collect::<Result<Vec<_>, _>>()?;
     let spec: Spec = "ours".parse()?;

@@ -24,7 +24,7 @@ pub struct Requirement {
     pub source: String,
     /// How much it matters.
     pub level: Level,
-    /// The cases that pin it; `area/name*` are all whose name begins so.
+    /// The cases that pin it; `area/name` is that of each restart profile, `area/name*` are all whose name begins so.
     #[serde(default)]
     pub cases: Vec<String>,
     /// The unit tests that pin it: `FILE::FUNCTION`, the file from the repository's root.
@@ -122,7 +122,7 @@ pub fn resolved(mut table: Vec<Requirement>, cases: &BTreeSet<String>) -> Vec<Re
         for wanted in &requirement.cases {
             let all: Vec<&String> = match wanted.strip_suffix('*') {
                 Some(begins) => cases.iter().filter(|case| case.starts_with(begins)).collect(),
-                None => cases.get(wanted).into_iter().collect(),
+                None => cases.iter().filter(|case| is_of_file(case, wanted)).collect(),
             };
             if all.is_empty() && requirement.open.is_none() {
                 found.push(wanted.clone());
@@ -135,6 +135,11 @@ pub fn resolved(mut table: Vec<Requirement>, cases: &BTreeSet<String>) -> Vec<Re
         requirement.cases = found;
     }
     table
+}
+
+/// Whether a case is this one, or a file's case of one restart profile: `area/name@safe` of `area/name`.
+fn is_of_file(case: &str, file: &str) -> bool {
+    case.strip_prefix(file).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
 }
 
 /// What is wrong with a resolved table: pins that are not there, requirements without one, and cases that no requirement names.
@@ -243,6 +248,13 @@ mod tests {
     #[case::no_such_test("cases: [a/one], tests: [f.rs::bad]}", &["a names the test f.rs::bad, which is not there"])]
     fn what_is_wrong(#[case] rest: &str, #[case] expected: &[&str]) {
         assert_eq!(found(&format!("{ONE}{rest}\n")), expected);
+    }
+
+    #[test]
+    fn a_file_is_its_case_of_each_restart_profile() {
+        let cases = ["a/one@safe", "a/one@xing", "a/one-more"].map(str::to_owned).into();
+        let table = resolved(parse(&format!("{ONE}cases: [a/one]}}\n")).unwrap(), &cases);
+        assert_eq!(table[0].cases, ["a/one@safe", "a/one@xing"]);
     }
 
     #[test]

@@ -222,7 +222,8 @@ pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, GoldenError> {
         let text = std::fs::read(case).map_err(|source| GoldenError::File { path: case.clone(), source })?;
         let text = String::from_utf8_lossy(&text);
         let digest = digest_of_case(&text);
-        let read = case::load(case).ok();
+        // All cases of a file judge the same controllers, by the same kind of expectation.
+        let read = case::load(case).ok().and_then(|cases| cases.into_iter().next());
         let several = read.as_ref().is_some_and(|read| read.expectation == Expectation::Outcomes);
         match GoldenTimelines::beside(case) {
             Err(GoldenError::Timeline { path, source }) => strays.push(Stray::Unreadable(path, source.to_string())),
@@ -427,7 +428,7 @@ mod tests {
             let timeline = blessed.first();
             let from = timeline.provenance.as_ref().unwrap();
             assert_eq!(Label::of(&from.controller, &from.server), label, "{name}");
-            let under_test = case::load(&case).unwrap().controllers;
+            let under_test = case::load_one(&case).unwrap().controllers;
             let already = GoldenTimelines::beside(&case).unwrap().default_as(label, &under_test).unwrap();
             assert_eq!(already.first().case, timeline.case, "{name} is of another version of its case");
             assert!(!is_said(&already, &blessed), "{name} says what the default one says");

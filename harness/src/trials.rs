@@ -103,6 +103,7 @@ impl Trials {
         let paths = match wish {
             Wish::One(name) => match path(name).splitn(3, "::").nth(2) {
                 Some(case) => {
+                    let (case, _) = case::split(case);
                     let case = folder.join(case.replace("::", "/")).display().to_string();
                     let paths = case::EXTENSIONS.map(|extension| PathBuf::from(format!("{case}.{extension}")));
                     paths.into_iter().filter(|path| path.is_file()).collect()
@@ -111,7 +112,8 @@ impl Trials {
             },
             Wish::All => case::find(&[folder.to_owned()])?,
         };
-        let cases = paths.iter().map(|path| case::load(path).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let cases = paths.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+        let cases = cases.into_iter().flatten().map(Arc::new).collect();
         let known = read_known(known)?;
         // Asking an engine takes a moment: only for those that are wanted.
         let wanted = |site: &SiteName| match wish {

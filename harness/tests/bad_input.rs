@@ -22,7 +22,7 @@ fn corpus() -> Vec<PathBuf> {
 }
 
 /// Read a file under the name that it has for a person in this folder.
-fn read(path: &Path) -> Result<Case, CaseError> {
+fn read(path: &Path) -> Result<Vec<Case>, CaseError> {
     let name = path.file_name().expect("a file").to_string_lossy();
     case::parse_bytes(&format!("bad/{name}"), "bad/x", &std::fs::read(path).expect("readable"))
 }

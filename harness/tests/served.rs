@@ -151,7 +151,7 @@ async fn in_python() -> Checked {
     let session = Session::take(&environment, &spec, &options).await?;
     for name in ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous"] {
         let path = root.join("../cases").join(name).with_extension("yaml");
-        let case = Arc::new(case::load(&path)?);
+        let case = Arc::new(case::load_one(&path)?);
         let recording = session.play(&case).await;
         let golden = GoldenTimelines::beside(&path)?;
         let judgement = verdict::judge(&case, &recording, golden.for_server(&recording.header.cluster.version));

@@ -77,7 +77,7 @@ fn options() -> SessionOptions {
 /// Play the case and judge it against what is blessed.
 async fn judged(environment: &Environment, spec: &Spec) -> Result<Judgement, EnvironmentError> {
     let path = cases().join(CASE).with_extension("yaml");
-    let case = Arc::new(case::load(&path).expect("the case is good"));
+    let case = Arc::new(case::load_one(&path).expect("the case is good"));
     let blessed = std::fs::read_to_string(path.with_extension("timeline")).expect("the case is blessed");
     let blessed = Timeline::parse(&blessed).expect("the timeline is good");
     let session = Session::take(environment, spec, &options()).await?;
@@ -165,7 +165,7 @@ fn dead_environment() -> Result<(), String> {
         let victim = cluster.programs()["kube-controller-manager"];
         let environment = Environment::open(cluster).await?;
         let spec = Spec::Upstream(None);
-        let case = case::load(&cases().join(CASE).with_extension("yaml")).expect("the case is good");
+        let case = case::load_one(&cases().join(CASE).with_extension("yaml")).expect("the case is good");
         let case = Arc::new(case);
         let session = Session::take(&environment, &spec, &options()).await?;
         let kill = async {

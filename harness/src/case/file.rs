@@ -6,6 +6,7 @@ use super::counts;
 use super::field::{Field, TEXT, Type, names};
 use super::finding::{CaseError, Report};
 use super::model::{Bindings, Case, PodKind, Terminations};
+use super::profiles;
 use super::read::{self, Fields};
 use super::restart;
 use super::ruled;
@@ -91,11 +92,11 @@ pub(super) static FIELDS: [Field; 13] = [
 /// More bytes than any case has; what is larger is some other file.
 pub(super) const LARGEST: usize = 1 << 20;
 
-/// Read a case from a file's bytes, which may be no text at all.
+/// Read the cases of a file from its bytes, which may be no text at all.
 ///
 /// # Errors
 /// Everything that is wrong with it, each with its place.
-pub fn parse_bytes(path: &str, name: &str, bytes: &[u8]) -> Result<Case, CaseError> {
+pub fn parse_bytes(path: &str, name: &str, bytes: &[u8]) -> Result<Vec<Case>, CaseError> {
     let bad = |text: &str, at: usize, what: &str, hint: &str| {
         let mut report = Report::default();
         report.add_at(at..at + 1, what, hint);
@@ -107,7 +108,7 @@ pub fn parse_bytes(path: &str, name: &str, bytes: &[u8]) -> Result<Case, CaseErr
         return Err(bad(&first, 0, "the file is too large", "a case has at most 1 MiB"));
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) => parse(path, name, text),
+        Ok(text) => parse_all(path, name, text),
         Err(error) => {
             let at = error.valid_up_to();
             let hint = format!("the byte 0x{:02X}; save the file as UTF-8", bytes[at]);
@@ -125,11 +126,29 @@ pub fn recorded(header: &Header) -> Result<Case, CaseError> {
     parse(&header.path, &header.case, &header.source)
 }
 
-/// Read a case: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.
+/// Read the cases of a file, one per restart profile: `path` is where it came from, `name` is `area/name`. Nothing is read from disk.
 ///
 /// # Errors
 /// Everything that is wrong with it, each with its place.
+pub fn parse_all(path: &str, name: &str, text: &str) -> Result<Vec<Case>, CaseError> {
+    Ok(of_text(path, name, text)?.each())
+}
+
+/// Read one case of a file by its name: `area/name`, or `area/name@PROFILE` if the file stands for several.
+///
+/// # Errors
+/// Everything that is wrong with the file, each with its place; or the file has no case of that name.
 pub fn parse(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
+    let case = of_text(path, name, text)?;
+    match profiles::split(name).1 {
+        _ if case.profiles.is_empty() => Ok(case),
+        Some(profile) if case.profiles.contains(&profile) => Ok(case.with_profile(profile)),
+        _ => Err(case.is_one_of_several()),
+    }
+}
+
+/// The case of the file's first profile, called as the file is.
+fn of_text(path: &str, name: &str, text: &str) -> Result<Case, CaseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::default();
     if !plain::is_one_line(path) || !plain::is_one_line(name) {
@@ -240,7 +259,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
             format!("{why}; add `expectation: rules` and `rules`"),
         );
     }
-    let restart = restart::of(fields.entry("restart"), of_restarts, report);
+    let (restart, profiles) = restart::of(fields.entry("restart"), of_restarts, report);
     let beside = restart::beside(fields.get("with"), report);
     let (path, name, source) = Default::default();
     Some(Case {
@@ -258,6 +277,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         steps,
         beside,
         restart,
+        profiles,
         expectation,
         rules,
     })

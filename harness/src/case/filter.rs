@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
 
 /// Letters of a word without brackets: those of cases' names.
 fn is_letter(letter: char) -> bool {
-    letter.is_alphanumeric() || "-_./#*?".contains(letter)
+    letter.is_alphanumeric() || "-_./#*?@".contains(letter)
 }
 
 fn matcher(subject: Subject, asked: &str) -> Matcher {

@@ -6,20 +6,23 @@ use std::path::{Path, PathBuf};
 
 use super::file::{LARGEST, parse_bytes};
 use super::finding::CaseError;
-use super::model::Case;
+use super::model::{Case, RestartProfile};
+use super::profiles::on_disk;
+use crate::controllers::Controller;
 
 /// How the names of case files end.
 pub(crate) const EXTENSIONS: [&str; 2] = ["yaml", "yml"];
 
 /// The case files that the paths name: files as they are, folders with every `*.yaml` and `*.yml` below them, through symbolic links too;
-/// sorted, each once, however often it was named.
+/// sorted, each once, however often it was named. `FILE@PROFILE`, which means one case of a file, stays as it is.
 ///
 /// # Errors
 /// A path that does not exist, a folder that cannot be read, or no case at all.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
     let mut found = Vec::new();
     for path in paths {
-        let there = path.metadata().map_err(|source| unreachable(path, source))?;
+        let (file, _) = on_disk(path);
+        let there = file.metadata().map_err(|source| unreachable(path, source))?;
         if there.is_file() {
             found.push(path.clone());
             continue;
@@ -50,9 +53,20 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
     }
     found.sort();
     found.dedup();
-    let mut files = BTreeSet::new();
-    found.retain(|path| files.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
+    let mut known = BTreeSet::new();
+    found.retain(|path| known.insert(identity(path)));
+    // The whole of a file has the profile that is named besides.
+    found.retain(|path| match identity(path) {
+        (_, None) => true,
+        (file, Some(_)) => !known.contains(&(file, None)),
+    });
     if found.is_empty() { Err(CaseError::NoneFound(paths.to_vec())) } else { Ok(found) }
+}
+
+/// Which file a path means, and which of its profiles, if only one.
+fn identity(path: &Path) -> (PathBuf, Option<RestartProfile>) {
+    let (file, profile) = on_disk(path);
+    (file.canonicalize().unwrap_or(file), profile)
 }
 
 fn ends_as_case(path: Option<&Path>) -> bool {
@@ -94,11 +108,33 @@ pub fn told_apart(cases: &[Case]) -> Result<(), Vec<CaseError>> {
     if twins.is_empty() { Ok(()) } else { Err(twins) }
 }
 
-/// Read a case file.
+/// Read the cases of a file: one, or one per restart profile; of `FILE@PROFILE` the one that is named.
 ///
 /// # Errors
-/// The file cannot be read, or is no case.
-pub fn load(path: &Path) -> Result<Case, CaseError> {
+/// The file cannot be read, is no case, or has none of the profile that is named.
+pub fn load(path: &Path) -> Result<Vec<Case>, CaseError> {
+    let (file, profile) = on_disk(path);
+    let cases = load_file(&file)?;
+    let Some(profile) = profile else { return Ok(cases) };
+    let is_meant = |case: &Case| case.controllers.has(Controller::ConfigRestart) && case.restart.profile == profile;
+    let cases: Vec<Case> = cases.into_iter().filter(is_meant).collect();
+    if cases.is_empty() { Err(CaseError::NoProfile { path: file, profile: profile.to_string() }) } else { Ok(cases) }
+}
+
+/// Read the only case of a file, or the one that `FILE@PROFILE` names.
+///
+/// # Errors
+/// As for [`load`], or the file stands for several cases.
+pub fn load_one(path: &Path) -> Result<Case, CaseError> {
+    let mut cases = load(path)?.into_iter();
+    match (cases.next(), cases.next()) {
+        (Some(case), None) => Ok(case),
+        (Some(case), Some(_)) => Err(case.is_one_of_several()),
+        (None, _) => Err(CaseError::NoneFound(vec![path.to_owned()])),
+    }
+}
+
+fn load_file(path: &Path) -> Result<Vec<Case>, CaseError> {
     let mut bytes = Vec::new();
     // One byte more than a case may have says enough.
     let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes));
@@ -107,7 +143,7 @@ pub fn load(path: &Path) -> Result<Case, CaseError> {
 }
 
 /// `area/name`: the last two parts of the path, without the extension.
-pub(crate) fn name(path: &Path) -> String {
+fn name(path: &Path) -> String {
     let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
     let area = part(path.parent().and_then(Path::file_name));
     [area, part(path.file_stem())].into_iter().flatten().collect::<Vec<_>>().join("/")

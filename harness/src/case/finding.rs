@@ -34,6 +34,24 @@ pub enum CaseError {
         /// The other.
         other: String,
     },
+    /// One case was asked for, and the file stands for several.
+    #[error("{path} stands for a case of each of {profiles}; name one, such as {path}@{first}")]
+    Several {
+        /// The file.
+        path: String,
+        /// Its restart profiles.
+        profiles: String,
+        /// One of them.
+        first: String,
+    },
+    /// The file has no case of the restart profile that was named.
+    #[error("{} has no case of restart profile {profile}", path.display())]
+    NoProfile {
+        /// The file.
+        path: PathBuf,
+        /// What was named.
+        profile: String,
+    },
     /// The paths hold no case.
     #[error("no case file (*.yaml, *.yml) in {}", paths(.0))]
     NoneFound(Vec<PathBuf>),

@@ -6,12 +6,12 @@
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
 //! * `operations` is the table of what a step can do, one file each; `field` is how every mapping lists its fields.
-//! * `file`, `step`, `target`, `moved`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the rest of the format; `scope` knows which Deployments are there at which step, `counts` how many pods there can be.
+//! * `file`, `profiles`, `step`, `target`, `moved`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the rest of the format; `scope` knows which Deployments are there at which step, `counts` how many pods there can be.
 //! * `secret` takes the values of Secrets out of what is kept of a run.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`schema()`] is the format for editors, [`reference()`] for readers: both come from the lists of fields and the table.
 //! * [`filter`] chooses among cases.
-//! * [`find()`] and [`load`] are the only functions that touch the disk.
+//! * [`find()`], [`load`] and [`load_one`] are the only functions that touch the disk.
 //!
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
 
@@ -29,6 +29,7 @@ mod moved;
 mod naming;
 mod nearest;
 mod operations;
+mod profiles;
 mod read;
 mod real;
 mod reference;
@@ -41,11 +42,12 @@ mod step;
 mod target;
 
 use crate::tree;
-pub use file::{parse, parse_bytes, recorded};
-pub(crate) use find::{EXTENSIONS, name};
-pub use find::{find, load, told_apart};
+pub use file::{parse, parse_all, parse_bytes, recorded};
+pub(crate) use find::EXTENSIONS;
+pub use find::{find, load, load_one, told_apart};
 pub use finding::{CaseError, Findings, Placed};
 pub use model::{Case, RestartOptions, RestartProfile};
+pub(crate) use profiles::split;
 pub use reference::reference;
 pub use schema::schema;
 

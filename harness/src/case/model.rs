@@ -40,6 +40,8 @@ pub struct Case {
     pub beside: Option<Beside>,
     /// How a config-restart controller is to run.
     pub restart: RestartOptions,
+    /// The restart profiles that its file stands for, one case each; empty if it stands for this case alone.
+    pub profiles: Vec<RestartProfile>,
     /// What the case is held against.
     pub expectation: Expectation,
     /// What it says of every frame, of one of them, or of the end.

@@ -8,15 +8,21 @@ use super::field::{BOOLEAN, DURATION, Field, Type, names};
 use super::finding::Report;
 use super::model::{Advance, Case};
 use super::read::{self, Fields};
-use super::schema::{object, text};
+use super::schema::{object, text, words};
 use super::tree::{Kind, Node};
 
 const LIST: Type = Type::Is(|_| json!({"type": "array", "items": text()}), "a list of texts");
+const PROFILES: Type = Type::Is(|_| profiles_schema(), "`[safe, xing]`");
 const BUDGET: Type = Type::Is(|_| object(&BUDGETED, false), "`{restarts: 3, period: 10m}`");
 
 /// The fields.
-pub(super) static FIELDS: [Field; 6] = [
+pub(super) static FIELDS: [Field; 7] = [
     Field::new("profile", Type::Words(&["xing", "safe"]), "Whose choices it makes; `safe` by default."),
+    Field::new(
+        "profiles",
+        PROFILES,
+        "The file stands for one case per profile, `NAME@safe` and `NAME@xing`; instead of `profile`.",
+    ),
     Field::new("gracePeriod", DURATION, "How long changes are gathered."),
     Field::new("maxWait", DURATION, "How long at most."),
     Field::new("budget", BUDGET, "So many restarts of one workload within a period."),
@@ -36,7 +42,15 @@ static WITH: [Field; 1] = [Field::required(
 
 /// `restart`, as JSON schema.
 pub(super) fn schema() -> Value {
-    object(&FIELDS, false)
+    let mut schema = object(&FIELDS, false);
+    schema["not"] = json!({"required": ["profile", "profiles"]});
+    schema
+}
+
+/// `restart.profiles`, as JSON schema.
+fn profiles_schema() -> Value {
+    let profiles = RestartProfile::ALL.map(RestartProfile::as_str);
+    json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": words(&profiles)})
 }
 
 /// `with`, as JSON schema.
@@ -69,7 +83,7 @@ impl RestartOptions {
 }
 
 /// Whose choices it makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum RestartProfile {
     /// Those of xing's controller.
     Xing,
@@ -79,6 +93,9 @@ pub enum RestartProfile {
 }
 
 impl RestartProfile {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Xing, Self::Safe];
+
     /// As a case has it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -98,7 +115,7 @@ impl std::str::FromStr for RestartProfile {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = [Self::Xing, Self::Safe].into_iter().find(|profile| profile.as_str() == text);
+        let found = Self::ALL.into_iter().find(|profile| profile.as_str() == text);
         found.ok_or_else(|| format!("unknown restart profile '{text}': expected xing or safe"))
     }
 }
@@ -127,15 +144,25 @@ pub(super) fn beside(node: Option<&Node>, report: &mut Report) -> Option<Beside>
     read::word(fields.get("deployment")?, "who runs beside", &words, report)
 }
 
-/// Reads it; `judged`: whether the case judges such a controller at all.
-pub(super) fn of(entry: Option<(&Node, &Node)>, judged: bool, report: &mut Report) -> RestartOptions {
+/// Reads it, and the profiles where the file stands for a case of each; `judged`: whether the case judges such a controller at all.
+pub(super) fn of(
+    entry: Option<(&Node, &Node)>,
+    judged: bool,
+    report: &mut Report,
+) -> (RestartOptions, Vec<RestartProfile>) {
     let mut options = RestartOptions::default();
-    let Some((key, node)) = entry else { return options };
+    let Some((key, node)) = entry else { return (options, Vec::new()) };
     if !judged {
         report.add(key, "`restart` where no restarts are judged", "add `controllers: [config-restart]`");
     }
-    let Some(fields) = Fields::of(node, "`restart`", &names(&FIELDS), report) else { return options };
-    let words = [("xing", RestartProfile::Xing), ("safe", RestartProfile::Safe)];
+    let Some(fields) = Fields::of(node, "`restart`", &names(&FIELDS), report) else {
+        return (options, Vec::new());
+    };
+    if let (Some((key, _)), Some(_)) = (fields.entry("profiles"), fields.entry("profile")) {
+        report.add(key, "`profiles` beside `profile`", "leave out one of them");
+    }
+    let profiles = fields.get("profiles").map(|node| profiles_of(node, report)).unwrap_or_default();
+    let words = RestartProfile::ALL.map(|profile| (profile.as_str(), profile));
     let profile = fields.get("profile").and_then(|node| read::word(node, "a profile", &words, report));
     options.profile = profile.unwrap_or_default();
     options.grace = fields.get("gracePeriod").and_then(|node| duration(node, report));
@@ -147,7 +174,26 @@ pub(super) fn of(entry: Option<(&Node, &Node)>, judged: bool, report: &mut Repor
         let texts = items.iter().filter_map(|item| read::text(item, "a part of an error", report));
         options.ignored_errors = texts.map(str::to_owned).collect();
     }
-    options
+    (options, profiles)
+}
+
+/// Reads `profiles`.
+fn profiles_of(node: &Node, report: &mut Report) -> Vec<RestartProfile> {
+    let known = RestartProfile::ALL.map(|profile| (profile.as_str(), profile));
+    let items = read::items(node, "`profiles`", report);
+    if items.is_some_and(|items| items.len() < 2) {
+        report.add(node, "`profiles` has fewer than two profiles", "for one write `profile: safe`");
+    }
+    let mut profiles = Vec::new();
+    for item in items.unwrap_or_default() {
+        match read::word(item, "a profile", &known, report) {
+            Some(profile) if profiles.contains(&profile) => {
+                report.add(item, format!("the profile `{profile}` is there already"), "one case is made for each");
+            }
+            found => profiles.extend(found),
+        }
+    }
+    profiles
 }
 
 fn duration(node: &Node, report: &mut Report) -> Option<Duration> {

@@ -46,7 +46,7 @@ impl Suits<'_> {
             }
         }
         for (case, why) in left_out.iter().filter(|(case, _)| named(case)) {
-            choice.told.push(format!("{} is left out: {}", case.path, one(case, *why)));
+            choice.told.push(format!("{} is left out: {}", case.argument(), one(case, *why)));
         }
         let unnamed: Vec<_> = left_out.iter().filter(|(case, _)| !named(case)).collect();
         let of = |wanted: Unfit| unnamed.iter().filter(move |(_, why)| *why == wanted).map(|(case, _)| case);

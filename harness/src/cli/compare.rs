@@ -153,7 +153,7 @@ impl Arguments {
         let alone = if first.outcome() == Outcome::Unblessed { Outcome::Conformant } else { first.outcome() };
         // Both subjects, and all chances as they were.
         let flags = typed.flags(&NOT_OF_A_PLAY.map(|flag| if matches!(flag, "subject" | "seed") { "" } else { flag }));
-        let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&case.path));
+        let repeat = format!("{} {}{flags}", typed.beginning(), quoted(&case.argument()));
         events.emit(&Event::CaseJudged(&Judged {
             judgement: &second,
             expected: Some(&first.timeline),

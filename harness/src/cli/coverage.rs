@@ -67,7 +67,8 @@ fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
 fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
     let table = table(&folder.join(FILE))?;
     let cases = case::find(&[folder.to_owned()])?;
-    let cases: BTreeSet<String> = cases.iter().map(|path| case::name(path)).collect();
+    let cases = cases.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let cases: BTreeSet<String> = cases.into_iter().flatten().map(|case| case.name).collect();
     let table = coverage::resolved(table, &cases);
     let root = folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_test = |test: &str| {

@@ -35,34 +35,34 @@ pub(super) struct Arguments {
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let server = format!("kube-apiserver {}", arguments.on);
     let mut tables = Tables::default();
-    let paths = case::find(&arguments.paths)?;
+    let cases = case::find(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let cases = cases.concat();
     places::file("--svg", arguments.svg.as_deref())?;
-    if arguments.svg.is_some() && paths.len() != 1 {
-        return Err(CliError::Usage(format!("--svg draws one case, not {}", paths.len())));
+    if arguments.svg.is_some() && cases.len() != 1 {
+        return Err(CliError::Usage(format!("--svg draws one case, not {}", cases.len())));
     }
-    for (number, path) in paths.iter().enumerate() {
-        let case = case::load(path)?;
-        let pins = tables.pinned_by(&case)?;
+    for (number, case) in cases.iter().enumerate() {
+        let pins = tables.pinned_by(case)?;
         let golden = GoldenTimelines::beside(Path::new(&case.path))?;
         let golden = match arguments.by.filter(|minor| !minor.is_default()) {
             Some(minor) => golden.by(minor, &case.controllers),
             None => golden,
         };
         if let Some(file) = &arguments.svg {
-            draw(file, &case, golden.for_server(&server))?;
+            draw(file, case, golden.for_server(&server))?;
             continue;
         }
         if number > 0 {
             say!("\n{}\n", "─".repeat(80));
         }
         match golden.for_server(&server) {
-            None => out::result(format_args!("{}", report::story(&case, None, &pins, colour()))),
+            None => out::result(format_args!("{}", report::story(case, None, &pins, colour()))),
             Some(blessed) => {
                 for (number, outcome) in (1..).zip(blessed.outcomes()) {
                     if number > 1 {
                         say!("\nor, outcome {number} of {}:\n", blessed.count());
                     }
-                    out::result(format_args!("{}", report::story(&case, Some(outcome), &pins, colour())));
+                    out::result(format_args!("{}", report::story(case, Some(outcome), &pins, colour())));
                 }
             }
         }

@@ -159,7 +159,7 @@ impl Sweep<'_> {
         });
         if own {
             let faulted = player.play(case).await?;
-            of.tried.push((own_point(case), withstood(case, &reference, &faulted), Some(case.path.clone())));
+            of.tried.push((own_point(case), withstood(case, &reference, &faulted), Some(case.argument())));
             return Ok(());
         }
         let points = faults::sample(all, &case.name, arguments.max_points, arguments.place.seed);
@@ -277,5 +277,5 @@ fn keep(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String,
         std::fs::write(&path, text)
     };
     write().map_err(|source| CliError::File { path: path.clone(), source })?;
-    Ok(path.display().to_string())
+    Ok(format!("{}{}", path.display(), case.suffix()))
 }

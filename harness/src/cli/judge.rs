@@ -122,6 +122,7 @@ fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
 
 /// The file of a case in another folder than it was recorded from.
 fn beside(folder: &Path, case: &str) -> PathBuf {
+    let (case, _) = case::split(case);
     let files = case::EXTENSIONS.map(|extension| folder.join(format!("{case}.{extension}")));
     let [yaml, _] = &files;
     files.iter().find(|file| file.is_file()).unwrap_or(yaml).clone()

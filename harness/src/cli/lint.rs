@@ -37,12 +37,12 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let (mut good, mut cases) = (Vec::new(), Vec::new());
     for path in &files {
         match case::load(path) {
-            Ok(case) => {
+            Ok(of_file) => {
                 // Of another one its rules are what it is held against.
-                if case.expectation.is_blessed() {
+                if of_file.iter().any(|case| case.expectation.is_blessed()) {
                     good.push(path.clone());
                 }
-                cases.push(case);
+                cases.extend(of_file);
             }
             Err(CaseError::Bad(findings)) => {
                 count.bad += 1;
@@ -56,6 +56,8 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             }
         }
     }
+    // A file that cannot be read counts as one case.
+    let all = cases.len() + count.bad;
     for twins in case::told_apart(&cases).err().unwrap_or_default() {
         count.bad += 1;
         count.errors += 1;
@@ -72,7 +74,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     if count.strays + count.unread > 0 {
         say!("");
     }
-    say!("{}", count.said(files.len()));
+    say!("{}", count.said(all));
     Ok(count.outcome())
 }
 
@@ -119,7 +121,7 @@ impl Count {
     }
 
     /// `245 cases: 3 errors in 2 files; 1 timeline to look at`.
-    fn said(&self, files: usize) -> String {
+    fn said(&self, cases: usize) -> String {
         let s = |number: usize| if number == 1 { "" } else { "s" };
         let mut parts = Vec::new();
         if self.errors > 0 {
@@ -130,6 +132,6 @@ impl Count {
             parts.push(format!("{timelines} timeline{} to look at", s(timelines)));
         }
         let what = if parts.is_empty() { "nothing is wrong".to_owned() } else { parts.join("; ") };
-        format!("{files} case{}: {what}", s(files))
+        format!("{cases} case{}: {what}", s(cases))
     }
 }

@@ -141,7 +141,7 @@ impl Arguments {
         let seed = round.seed.unwrap_or(self.place.seed);
         let with_seed = if seed == 0 { String::new() } else { format!(" --seed {seed}") };
         let flags = typed.flags(&NOT_OF_A_PLAY);
-        let repeat = format!("{} {}{subject}{flags}{with_seed}", typed.beginning(), quoted(&case.path));
+        let repeat = format!("{} {}{subject}{flags}{with_seed}", typed.beginning(), quoted(&case.argument()));
         Again { program: typed.program.clone(), repeat }
     }
 

@@ -34,7 +34,7 @@ impl Selection {
         let mut errors = Vec::new();
         for path in case::find(&self.paths)? {
             match case::load(&path) {
-                Ok(case) => cases.push(case),
+                Ok(of_file) => cases.extend(of_file),
                 Err(error) => errors.push(error),
             }
         }
@@ -45,7 +45,7 @@ impl Selection {
         cases.retain(|case| self.filter.as_ref().is_none_or(|filter| filter.wants(case)));
         if self.rerun_failed {
             let last = failed::last();
-            cases.retain(|case| last.contains(&case.path));
+            cases.retain(|case| last.contains(&case.argument()));
         }
         if cases.is_empty() { Err(CliError::NoCase) } else { Ok(cases) }
     }
@@ -54,7 +54,10 @@ impl Selection {
 impl Selection {
     /// Whether a case was named by its own path, not found in a folder.
     pub(super) fn names(&self, case: &Case) -> bool {
-        self.paths.iter().any(|path| path.is_file() && path.display().to_string() == case.path)
+        self.paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .any(|named| named == case.argument() || named == case.path && Path::new(&named).is_file())
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn check(header: &Header) -> Result<(), RecordingError> {
 
 /// A name as one part of a path: it names nothing above or below, and another name gets another part as far as letters can tell.
 pub(crate) fn part(name: &str) -> String {
-    let safe = |letter: char| if letter.is_alphanumeric() || "-._".contains(letter) { letter } else { '_' };
+    let safe = |letter: char| if letter.is_alphanumeric() || "-._@".contains(letter) { letter } else { '_' };
     let part: String = name.chars().map(safe).collect();
     if part.chars().all(|letter| letter == '.') {
         return "_".repeat(part.len().max(1));

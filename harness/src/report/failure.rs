@@ -39,7 +39,10 @@ pub fn failure(judgement: &Judgement, again: &Again, colour: bool) -> String {
     if !again.repeat.is_empty() {
         out.push(String::new());
         if judgement.outcome() == Outcome::NonConformant {
-            out.push(format!("  why:    {}", paint.strong(&plain::line(&again.explain(&judgement.path)))));
+            out.push(format!(
+                "  why:    {}",
+                paint.strong(&plain::line(&again.explain(&judgement.definition.argument())))
+            ));
         }
         out.push(format!("  repeat: {}", paint.strong(&plain::line(&again.repeat))));
     }

@@ -12,7 +12,7 @@ use super::model::{
     Phase, Place, PodOperation, Pods, Readiness, Target, Terminations, Traits,
 };
 use super::operations::{Delete, Patch, Pause, Ready, Restart, Resume, Scale, Set, Terminate, Undo};
-use super::{CaseError, find, load, parse};
+use super::{CaseError, find, load, load_one, parse};
 
 mod restarts;
 mod ruled;
@@ -104,7 +104,7 @@ fn the_short_form_of_a_replica_set_stands_for_a_manifest() {
 #[test]
 fn a_name_is_the_area_and_the_file() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../cases");
-    assert_eq!(load(&root.join("undo/previous.yaml")).unwrap().name, "undo/previous");
+    assert_eq!(load_one(&root.join("undo/previous.yaml")).unwrap().name, "undo/previous");
 }
 
 #[rstest]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 
 use super::super::model::{Advance, Beside, Operation};
-use super::super::{RestartOptions, RestartProfile};
+use super::super::{CaseError, RestartOptions, RestartProfile, find, load, load_one, parse, parse_all};
 use super::{findings, read};
 
 /// A case of config restarts with these lines after its steps.
@@ -54,4 +54,41 @@ fn a_case_of_restarts_says_how_and_when() {
 )]
 fn a_bad_case_of_restarts(#[case] fields: &str, #[case] steps: &str, #[case] rules: &str, #[case] expected: &str) {
     assert_eq!(findings(&of_restarts(fields, steps, rules)), [expected]);
+}
+
+#[test]
+fn a_file_stands_for_a_case_of_each_of_its_profiles() {
+    let text = of_restarts("restart: {profiles: [safe, xing], gracePeriod: 1s}\n", "  - scale: 4", RULES);
+    let cases = parse_all("cases/a/x.yaml", "a/x", &text).unwrap();
+    let named = cases.iter().map(|case| (case.name.as_str(), case.argument()));
+    let expected = [("a/x@safe", "cases/a/x.yaml@safe"), ("a/x@xing", "cases/a/x.yaml@xing")];
+    assert_eq!(named.collect::<Vec<_>>(), expected.map(|(name, argument)| (name, argument.to_owned())));
+    let profiles = cases.iter().map(|case| (case.restart.profile, case.restart.grace));
+    let grace = Some(Duration::from_secs(1));
+    assert_eq!(profiles.collect::<Vec<_>>(), [(RestartProfile::Safe, grace), (RestartProfile::Xing, grace)]);
+    // As a recording has it.
+    assert_eq!(parse("cases/a/x.yaml", "a/x@xing", &text).unwrap(), cases[1]);
+    let error = parse("cases/a/x.yaml", "a/x", &text).unwrap_err().to_string();
+    assert_eq!(error, "cases/a/x.yaml stands for a case of each of safe, xing; name one, such as cases/a/x.yaml@safe");
+}
+
+#[test]
+fn a_path_names_a_file_or_one_of_its_cases() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let write = |name: &str, restart: &str| std::fs::write(path(name), of_restarts(restart, "  - scale: 4", RULES));
+    write("both.yaml", "restart: {profiles: [safe, xing]}\n").unwrap();
+    write("one.yaml", "restart: {profile: xing}\n").unwrap();
+    let names = |named: &[&str]| -> Result<Vec<String>, CaseError> {
+        let files = find(&named.iter().map(|name| path(name)).collect::<Vec<_>>())?;
+        let cases = files.iter().map(|file| load(file)).collect::<Result<Vec<_>, _>>()?;
+        Ok(cases.into_iter().flatten().map(|case| case.name.rsplit('/').next().unwrap().to_owned()).collect())
+    };
+    assert_eq!(names(&[""]).unwrap(), ["both@safe", "both@xing", "one"]);
+    assert_eq!(names(&["both.yaml@xing"]).unwrap(), ["both@xing"]);
+    assert_eq!(names(&["both.yaml@xing", "both.yaml"]).unwrap(), ["both@safe", "both@xing"]);
+    assert_eq!(names(&["one.yaml@xing"]).unwrap(), ["one"]);
+    assert!(matches!(names(&["one.yaml@safe"]), Err(CaseError::NoProfile { .. })));
+    assert!(matches!(names(&["both.yaml@other"]), Err(CaseError::Missing(_))));
+    assert!(matches!(load_one(&path("both.yaml")), Err(CaseError::Several { .. })));
 }

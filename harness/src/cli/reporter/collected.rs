@@ -38,7 +38,7 @@ pub(super) struct Collected {
 #[derive(Default, Clone)]
 pub(super) struct State {
     pub(super) kept: Vec<Arc<Kept>>,
-    /// The case files that were played.
+    /// The cases that were played, as a command line names them.
     pub(super) played: BTreeSet<String>,
     /// Conformant plays that were not kept.
     pub(super) forgotten: usize,
@@ -63,7 +63,7 @@ impl Subscriber for Collected {
     fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
         let Event::CaseJudged(judged) = event else { return Ok(()) };
         let mut state = self.state();
-        state.played.insert(judged.judgement.path.clone());
+        state.played.insert(judged.judgement.definition.argument());
         if is_good(judged.judgement.outcome()) && !self.keeps_good {
             state.forgotten += 1;
             return Ok(());

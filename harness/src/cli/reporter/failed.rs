@@ -1,4 +1,4 @@
-//! Which cases failed the last time they were played: one path a line, in the user's folder for what programs
+//! Which cases failed the last time they were played: one argument a line, in the user's folder for what programs
 //! remember, for `--rerun-failed`.
 
 use std::collections::BTreeSet;
@@ -32,18 +32,18 @@ impl Subscriber for Failed {
         if let Event::RunEnded { .. } = event {
             let state = self.collected.so_far();
             let bad = state.kept.iter().filter(|it| !it.is_good());
-            remember(&state.played, bad.map(|it| it.judgement.path.as_str()));
+            remember(&state.played, bad.map(|it| it.judgement.definition.argument()));
         }
         Ok(())
     }
 }
 
 /// Of those that were played, these have failed; of the others nothing new is known. What cannot be written is not remembered.
-fn remember<'a>(played: &BTreeSet<String>, bad: impl Iterator<Item = &'a str>) {
+fn remember(played: &BTreeSet<String>, bad: impl Iterator<Item = String>) {
     let mut all = last();
     let before = all.clone();
     all.retain(|path| !played.contains(path));
-    all.extend(bad.map(str::to_owned));
+    all.extend(bad);
     if all == before {
         return;
     }
