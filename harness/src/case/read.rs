@@ -118,13 +118,21 @@ pub(super) fn text<'n>(node: &'n Node, what: &str, report: &mut Report) -> Optio
 /// A name as Kubernetes takes it for objects and nodes.
 pub(super) fn name(node: &Node, what: &str, report: &mut Report) -> Option<String> {
     let text = text(node, what, report)?;
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-    let operation = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    if text.chars().all(inner) && operation(text.chars().next()) && operation(text.chars().last()) && text.len() <= 63 {
+    if is_name(text) {
         return Some(text.to_owned());
     }
-    report.add(node, format!("`{text}` is not a name"), "lower-case letters, digits, `-` and `.`, at most 63");
+    report.add(node, format!("`{text}` is not a name"), NAMES);
     None
+}
+
+/// What a name is.
+pub(super) const NAMES: &str = "lower-case letters, digits, `-` and `.`, at most 63";
+
+/// Whether a text is a name as Kubernetes takes it for objects and nodes.
+pub(super) fn is_name(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    text.chars().all(inner) && outer(text.chars().next()) && outer(text.chars().last()) && text.len() <= 63
 }
 
 /// From here on no whole number is one of 64 bits.

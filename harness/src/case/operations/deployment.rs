@@ -18,7 +18,14 @@ use crate::case::tree::Node;
 const SHARE: Type = Type::Is(share, "a number, or a percentage such as `25%`");
 const SECONDS: Type = Type::Count { most: i32::MAX as i64 };
 
-static FIELDS: [Field; 12] = [
+/// Where a container's environment comes from: as a case writes the kind, and as a container has it.
+const SOURCES: [(&str, &str); 2] = [("configmap", "configMapRef"), ("secret", "secretRef")];
+const ENV_FROM: Type = Type::Is(
+    |_| json!({"type": "array", "items": {"type": "string", "pattern": "^(configmap|secret)/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}}),
+    "a list of `configmap/NAME` and `secret/NAME`",
+);
+
+static FIELDS: [Field; 13] = [
     Field::required("name", NAME, "Its name; its pods are labelled `app: NAME`."),
     Field::new("replicas", Type::Count { most: MOST_PODS }, "How many pods it wants."),
     Field::required("image", TEXT, "The image of its only container, `app`. Changing it starts a rollout."),
@@ -35,6 +42,7 @@ static FIELDS: [Field; 12] = [
     Field::new("paused", BOOLEAN, "Whether it starts no rollout."),
     Field::new("annotations", TEXTS, "Annotations."),
     Field::new("labels", TEXTS, "Labels of its own; not of its pods."),
+    Field::new("envFrom", ENV_FROM, "ConfigMaps and Secrets that its container's environment comes from."),
 ];
 
 pub(super) static FORM: Form = Form {
@@ -52,6 +60,7 @@ pub(super) static FORM: Form = Form {
     examples: &[
         "- deployment: {name: api, replicas: 4, image: \"app:1\", maxSurge: 25%, maxUnavailable: 0}",
         "- deployment: {name: web, image: \"app:2\", strategy: Recreate}",
+        "- deployment: {name: web, image: \"app:1\", envFrom: [configmap/settings, secret/token]}",
     ],
 };
 
@@ -107,6 +116,9 @@ fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
         "selector": {"matchLabels": {"app": name}},
         "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "app", "image": image}]}},
     });
+    if let Some(sources) = fields.get("envFrom").map(|node| env_from(node, report)) {
+        spec["template"]["spec"]["containers"][0]["envFrom"] = sources;
+    }
     for field in &FIELDS {
         let Type::Count { most } = field.takes else { continue };
         let range = if refused { i64::from(i32::MIN)..=i64::from(i32::MAX) } else { 0..=most };
@@ -121,6 +133,28 @@ fn manifest(node: &Node, refused: bool, report: &mut Report) -> Option<Value> {
         spec["strategy"] = strategy;
     }
     Some(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}))
+}
+
+/// `[configmap/c, secret/s]` as a container has it.
+fn env_from(node: &Node, report: &mut Report) -> Value {
+    let items = read::items(node, "`envFrom`", report).unwrap_or_default();
+    items.iter().filter_map(|item| source(item, report)).collect()
+}
+
+fn source(node: &Node, report: &mut Report) -> Option<Value> {
+    let text = read::text(node, "a ConfigMap or Secret", report)?;
+    let found = text.split_once('/').and_then(|(kind, name)| {
+        let (_, field) = SOURCES.into_iter().find(|(known, _)| *known == kind)?;
+        Some((field, name))
+    });
+    let Some((field, name)) = found else {
+        report.add(node, format!("`{text}` is not a ConfigMap or Secret"), "write `configmap/NAME` or `secret/NAME`");
+        return None;
+    };
+    if !read::is_name(name) {
+        report.add(node, format!("`{name}` is not a name"), read::NAMES);
+    }
+    Some(json!({ (field): {"name": name} }))
 }
 
 /// The strategy, if any of its fields is there; combinations that the server refuses are findings.

@@ -102,6 +102,15 @@ fn the_short_form_of_a_replica_set_stands_for_a_manifest() {
 }
 
 #[test]
+fn the_short_form_of_a_deployment_has_configs() {
+    let short = "deployment: {name: web, image: \"app:1\", envFrom: [configmap/c, secret/s]}";
+    let case = read(&format!("description: x\ngiven:\n  - {short}\nsteps:\n  - scale: 1\n"));
+    let Change::Object(manifest) = case.given[0].operation.change() else { panic!() };
+    let sources = json!([{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}]);
+    assert_eq!(manifest["spec"]["template"]["spec"]["containers"][0]["envFrom"], sources);
+}
+
+#[test]
 fn a_name_is_the_area_and_the_file() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../cases");
     assert_eq!(load_one(&root.join("undo/previous.yaml")).unwrap().name, "undo/previous");
