@@ -1,7 +1,7 @@
 //! The one request of a restart: a JSON merge patch that carries what is remembered and the trigger together, so that no crash can come
 //! between them.
 //!
-//! Case: `config-restart/s37-safe-own-write-seen-late`.
+//! Case: `config-restart/s37-own-write-seen-late@safe`.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! A ConfigMap or Secret, as far as the rules look at it: checksums, never a value.
 //!
-//! Case: `config-restart/s10-safe-labels`.
+//! Case: `config-restart/s10-labels@safe`.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! It is a help, not the truth: whatever of it counts is on the workload, too, after one write. A controller that starts anew begins
 //! with the first look, and finds the same changes.
 //!
-//! Cases: `config-restart/s27-safe-created-late`, `config-restart/workload-seen-late`.
+//! Cases: `config-restart/s27-created-late@safe`, `config-restart/workload-seen-late`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

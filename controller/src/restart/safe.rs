@@ -6,8 +6,8 @@
 //! What a crash can cost is one restart too many: an undo brings the checksums of the old revision back, and a process that is killed before
 //! it has recorded the undo comes back to what looks like a change that it missed (scenario 49).
 //!
-//! Cases: `config-restart/s02-safe-adopted`, `config-restart/s19-safe-two-configs`, `config-restart/s25-safe-config-then-spec`,
-//! `config-restart/s28-safe-updated-at-once`, `config-restart/s39-safe-re-created`, `config-restart/s48-safe-foreign-keys`.
+//! Cases: `config-restart/s02-adopted@safe`, `config-restart/s19-two-configs@safe`, `config-restart/s25-safe-config-then-spec`,
+//! `config-restart/s28-safe-updated-at-once`, `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`.
 
 use jiff::Timestamp;
 

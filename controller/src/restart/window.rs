@@ -4,7 +4,7 @@
 //! of the check period (section 1.7). A config that changes every second therefore restarts every six (defect X10). The other one
 //! slides: each change opens it anew, up to a hard maximum after the first.
 //!
-//! Cases: `config-restart/s22-safe-every-two-seconds`, `config-restart/s23-safe-grace-1s`, `config-restart/longest-wait`.
+//! Cases: `config-restart/s22-safe-every-two-seconds`, `config-restart/s23-grace-1s@safe`, `config-restart/longest-wait`.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! A workload, as far as the rules look at it.
 //!
-//! Cases: `config-restart/s03-safe-opt-in-true`, `config-restart/paused-template-and-config`.
+//! Cases: `config-restart/s03-opt-in-true@safe`, `config-restart/paused-template-and-config`.
 
 use std::collections::BTreeSet;
 use std::fmt;

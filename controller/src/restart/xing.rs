@@ -1,6 +1,6 @@
 //! xing's rules about one workload, at a tick (sections 1.7 and 1.8).
 //!
-//! Cases: `config-restart/s02-xing-adopted`, `config-restart/s30-xing-pods-began-with-it`, `config-restart/s31-xing-reference-added`.
+//! Cases: `config-restart/s02-adopted@xing`, `config-restart/s30-xing-pods-began-with-it`, `config-restart/s31-reference-added@xing`.
 
 use jiff::Timestamp;
 
