@@ -107,7 +107,7 @@ fn explain_draws_one_case_that_is_blessed() {
     assert!(picture.starts_with("<svg xmlns=") && picture.contains("prefers-color-scheme: dark"), "{picture}");
     assert!(!picture.contains("<a ") && !picture.contains("<script"), "{picture}");
     assert_eq!(complaint(&["explain", "cases/recreate", "--svg", &file]).1, 64);
-    let unblessed = "cases/config-restart/s02-safe-adopted.yaml";
+    let unblessed = "cases/config-restart/s02-adopted.yaml@safe";
     let (said, code) = complaint(&["explain", unblessed, "--svg", &file]);
     assert!(said.contains("is not blessed") && code == 64, "{said}");
 }

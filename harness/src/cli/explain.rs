@@ -18,7 +18,7 @@ use crate::versions::Minor;
 /// Explain a case step by step: what happens, what upstream does, and why.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Case files, or folders of them.
+    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
     #[arg(required = true, value_name = "CASE")]
     paths: Vec<PathBuf>,
     /// On a server of this version, where upstream differs there.

@@ -17,7 +17,7 @@ use crate::report::github::{self, Spot};
 /// Check case files and golden timelines, without playing them.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Case files, or folders of them.
+    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
     #[arg(default_value = "cases")]
     paths: Vec<PathBuf>,
 }

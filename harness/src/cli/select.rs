@@ -12,7 +12,7 @@ use crate::golden::GoldenTimelines;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Selection")]
 pub(super) struct Selection {
-    /// Case files, or folders of them.
+    /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
     #[arg(default_value = "cases")]
     paths: Vec<PathBuf>,
     /// Only these cases, such as 'area(rolling) & label(surge)'.
