@@ -20,6 +20,7 @@ use name::Label;
 
 use crate::case;
 use crate::case::EXTENSIONS;
+use crate::collection;
 use crate::controllers::Controllers;
 use crate::recording::{Header, SubjectKind};
 use crate::rules::Expectation;
@@ -64,8 +65,7 @@ impl GoldenTimelines {
         let stem = case.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = case.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |source| GoldenError::File { path: folder.to_owned(), source };
-        for entry in folder.read_dir().map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
+        for path in collection::files_in(folder).map_err(failed)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some((_, label)) = Label::parse(&name).filter(|(case, _)| *case == stem) {
                 golden.all.extend(outcomes::blessed(&path)?.map(|blessed| (label, blessed)));
@@ -219,7 +219,7 @@ impl fmt::Display for Stray {
 pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, GoldenError> {
     let mut strays = Vec::new();
     for case in cases {
-        let text = std::fs::read(case).map_err(|source| GoldenError::File { path: case.clone(), source })?;
+        let text = collection::read(case).map_err(|source| GoldenError::File { path: case.clone(), source })?;
         let text = String::from_utf8_lossy(&text);
         let digest = digest_of_case(&text);
         // All cases of a file judge the same controllers, by the same kind of expectation.
@@ -279,7 +279,7 @@ fn has_case(timeline: &Path) -> bool {
 }
 
 fn read(path: &Path) -> Result<Option<Timeline>, GoldenError> {
-    match std::fs::read_to_string(path) {
+    match collection::read_to_string(path) {
         Ok(text) => {
             let read = Timeline::parse(&text).map(|timeline| Some(timeline.plain()));
             read.map_err(|source| GoldenError::Timeline { path: path.to_owned(), source })

@@ -41,7 +41,7 @@
 //!
 //! | room | what comes in, what goes out, what it may not know |
 //! | --- | --- |
-//! | `clock`, `private`, `state` | time, files of this user's own; nothing of Kubernetes |
+//! | `clock`, [`collection`], `private`, `state` | time, case files on disk or in the program, files of this user's own; nothing of Kubernetes |
 //! | [`controllers`], [`expect`], [`outcome`], [`plain`], `tree` | names, numbers and texts that all use; `tree` is YAML with places |
 //! | [`recording`] | what was seen while a case ran, as a file; not what was expected |
 //! | `secret` | takes the values of Secrets out of a case's text and of a recording |
@@ -63,6 +63,7 @@ pub mod case;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod collection;
 pub mod controllers;
 pub mod course;
 pub mod coverage;

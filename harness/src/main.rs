@@ -1,10 +1,13 @@
 //! The `lockstep` command. All of it is in the library; here is only the way in and the way out.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use include_dir::{Dir, include_dir};
 use lockstep::cli::{Cli, CliError};
+use lockstep::collection;
 use lockstep::outcome::Cause;
 use lockstep::plain;
 use lockstep::subject::SUBJECT_TARGET;
@@ -12,6 +15,10 @@ use lockstep::supervise::{Interrupt, interrupt};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The repository's cases, when this was compiled. A checkout reads those on disk, so it does not matter
+/// there that a new file alone does not make cargo compile this again.
+static COLLECTION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases");
 
 /// How long plays that were given up may take to notice.
 const LAST: Duration = Duration::from_millis(100);
@@ -24,6 +31,7 @@ fn main() -> ExitCode {
     // Nobody may be there to read that a log line could not be written either.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     log.log_internal_errors(false).init();
+    collection::embed(files(&COLLECTION));
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
@@ -53,6 +61,12 @@ fn main() -> ExitCode {
     // What still plays has nothing that would be left behind.
     runtime.shutdown_timeout(LAST);
     ExitCode::from(Interrupt::of_process().cause().map_or(outcome.code(), Cause::code))
+}
+
+/// Every file of a folder and of those in it.
+fn files(folder: &'static Dir<'static>) -> Vec<(&'static Path, &'static [u8])> {
+    let here = folder.files().map(|file| (file.path(), file.contents()));
+    here.chain(folder.dirs().flat_map(files)).collect()
 }
 
 /// Say what is wrong, where somebody reads it.

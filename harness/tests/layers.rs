@@ -53,7 +53,7 @@ const CONTROLLER: Crate = Crate {
 const HARNESS: Crate = Crate {
     sources: "src",
     layers: &[
-        &["clock", "private", "state"],
+        &["clock", "collection", "private", "state"],
         &["controllers", "coverage", "expect", "fingerprint", "outcome", "plain", "pointer", "quote", "tree"],
         &["mutants", "recording"],
         &["secret"],

@@ -1,4 +1,4 @@
-//! Case files on disk: the only part of this room that touches it.
+//! Case files, on disk or in the program: the only part of this room that touches them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -8,6 +8,7 @@ use super::file::{LARGEST, parse_bytes};
 use super::finding::CaseError;
 use super::model::{Case, RestartProfile};
 use super::profiles::on_disk;
+use crate::collection;
 use crate::controllers::Controller;
 
 /// How the names of case files end.
@@ -21,7 +22,18 @@ pub(crate) const EXTENSIONS: [&str; 2] = ["yaml", "yml"];
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
     let mut found = Vec::new();
     for path in paths {
-        let (file, _) = on_disk(path);
+        let (file, profile) = on_disk(path);
+        match collection::below(&file) {
+            Some(_) if profile.is_some() => {
+                found.push(path.clone());
+                continue;
+            }
+            Some(files) => {
+                found.extend(files.into_iter().filter(|file| is_case(file)));
+                continue;
+            }
+            None => {}
+        }
         let there = file.metadata().map_err(|source| unreachable(path, source))?;
         if there.is_file() {
             found.push(path.clone());
@@ -44,9 +56,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
                     });
                 }
             };
-            // The table beside the cases, and none of them.
-            let is_case = ends_as_case(Some(entry.path())) && entry.file_name() != crate::coverage::FILE;
-            if entry.file_type().is_file() && is_case {
+            if entry.file_type().is_file() && is_case(entry.path()) {
                 found.push(entry.into_path());
             }
         }
@@ -67,6 +77,12 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CaseError> {
 fn identity(path: &Path) -> (PathBuf, Option<RestartProfile>) {
     let (file, profile) = on_disk(path);
     (file.canonicalize().unwrap_or(file), profile)
+}
+
+/// Whether a file below a folder is a case, by its name.
+fn is_case(file: &Path) -> bool {
+    // The table beside the cases, and none of them.
+    ends_as_case(Some(file)) && file.file_name().is_some_and(|name| name != crate::coverage::FILE)
 }
 
 fn ends_as_case(path: Option<&Path>) -> bool {
@@ -137,7 +153,7 @@ pub fn load_one(path: &Path) -> Result<Case, CaseError> {
 fn load_file(path: &Path) -> Result<Vec<Case>, CaseError> {
     let mut bytes = Vec::new();
     // One byte more than a case may have says enough.
-    let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes));
+    let read = collection::open(path).and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|source| CaseError::Io { path: path.to_path_buf(), source })?;
     parse_bytes(&path.display().to_string(), &name(path), &bytes)
 }

@@ -15,6 +15,7 @@ use super::select::{Selection, blessed};
 use super::{CliError, several};
 use crate::case::Case;
 use crate::cluster::SiteName;
+use crate::collection;
 use crate::controllers::Controllers;
 use crate::golden;
 use crate::outcome::Outcome;
@@ -56,6 +57,13 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     }
     if cases.is_empty() {
         return Err(CliError::NoCase);
+    }
+    if let Some(case) = cases.iter().find(|case| collection::is_embedded(Path::new(&case.path))) {
+        return Err(CliError::Usage(format!(
+            "{} is inside the program, where no timeline can be written beside it; `lockstep init --cases` writes the \
+             embedded cases to a folder cases/, or bless in a checkout of the repository",
+            case.path
+        )));
     }
     let spec: Spec = arguments.subject.parse()?;
     if !matches!(spec, Spec::Upstream(_)) {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::CliError;
 use super::out::{self, say};
+use super::select;
 use crate::case::{self, Case};
+use crate::collection;
 use crate::coverage::{self, FILE, Requirement};
 use crate::outcome::Outcome;
 
@@ -36,7 +38,7 @@ impl Tables {
     /// What a case pins, of the table in the nearest folder above its file; nothing where there is none.
     pub(super) fn pinned_by(&mut self, case: &Case) -> Result<Vec<Requirement>, CliError> {
         let tables = Path::new(&case.path).ancestors().skip(1).map(|folder| folder.join(FILE));
-        let Some(path) = tables.into_iter().find(|path| path.is_file()) else { return Ok(Vec::new()) };
+        let Some(path) = tables.into_iter().find(|path| collection::is_file(path)) else { return Ok(Vec::new()) };
         let table = match self.0.entry(path) {
             Entry::Occupied(read) => read.into_mut(),
             Entry::Vacant(place) => {
@@ -50,7 +52,7 @@ impl Tables {
 
 fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
     let failed = |source| CliError::File { path: path.to_owned(), source };
-    let text = std::fs::read_to_string(path).map_err(|source| {
+    let text = collection::read_to_string(path).map_err(|source| {
         let folder = path.parent().unwrap_or(path).display();
         match source.kind() {
             std::io::ErrorKind::NotFound => CliError::Usage(format!(
@@ -66,12 +68,17 @@ fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
 /// The list, the totals and what is wrong, of a folder of cases with its table.
 fn coverage_of(folder: &Path, unpinned: bool) -> Result<(String, Vec<String>), CliError> {
     let table = table(&folder.join(FILE))?;
-    let cases = case::find(&[folder.to_owned()])?;
+    let cases = select::found(&[folder.to_owned()])?;
     let cases = cases.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
     let cases: BTreeSet<String> = cases.into_iter().flatten().map(|case| case.name).collect();
     let table = coverage::resolved(table, &cases);
     let root = folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_embedded = collection::is_embedded(folder);
     let is_test = |test: &str| {
+        // The sources of the tests are not in the program; the checkout that it was built from has them.
+        if is_embedded {
+            return true;
+        }
         let Some((file, function)) = test.split_once("::") else { return false };
         let source = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         source.contains(&format!("fn {function}("))

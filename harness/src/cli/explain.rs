@@ -7,6 +7,7 @@ use super::coverage::Tables;
 use super::out::{self, say};
 use super::places;
 use super::reporter::colour;
+use super::select;
 use crate::case::{self, Case};
 use crate::cluster::DEFAULT_VERSION;
 use crate::golden::GoldenTimelines;
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let server = format!("kube-apiserver {}", arguments.on);
     let mut tables = Tables::default();
-    let cases = case::find(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let cases = select::found(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
     let cases = cases.concat();
     places::file("--svg", arguments.svg.as_deref())?;
     if arguments.svg.is_some() && cases.len() != 1 {

@@ -11,6 +11,7 @@ use super::reporter::{Reports, Results, Style, reporters};
 use super::{CliError, run};
 use crate::case::{self, Case};
 use crate::clock;
+use crate::collection;
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
@@ -70,7 +71,7 @@ impl Arguments {
             None => PathBuf::from(&recording.header.path),
         };
         // Without its case a recording would quietly be judged by less than before.
-        if !case.is_file() {
+        if !collection::is_file(&case) {
             let source =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
             return Err(CliError::File { path: case, source });
@@ -125,7 +126,7 @@ fn beside(folder: &Path, case: &str) -> PathBuf {
     let (case, _) = case::split(case);
     let files = case::EXTENSIONS.map(|extension| folder.join(format!("{case}.{extension}")));
     let [yaml, _] = &files;
-    files.iter().find(|file| file.is_file()).unwrap_or(yaml).clone()
+    files.iter().find(|file| collection::is_file(file)).unwrap_or(yaml).clone()
 }
 
 /// Read a recording from a file, and its case from the recording.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::CliError;
 use super::out::say;
 use super::reporter::colour;
+use super::select;
 use crate::case::{self, CaseError, Findings};
 use crate::golden::{self, Stray};
 use crate::outcome::Outcome;
@@ -32,7 +33,7 @@ struct Count {
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
-    let files = case::find(&arguments.paths)?;
+    let files = select::found(&arguments.paths)?;
     let mut count = Count::default();
     let (mut good, mut cases) = (Vec::new(), Vec::new());
     for path in &files {

@@ -15,6 +15,7 @@ mod doctor;
 mod error;
 mod explain;
 mod faults;
+mod init;
 mod judge;
 mod like;
 mod lint;
@@ -77,6 +78,8 @@ enum Command {
     Faults(faults::Arguments),
     /// List the cases.
     List(list::Arguments),
+    /// Write a folder whose cases judge a controller of your own: a first case and a workflow.
+    Init(init::Arguments),
     /// Explain a case step by step: what happens, what upstream does, and why.
     Explain(explain::Arguments),
     /// Check case files and golden timelines, without playing them.
@@ -119,6 +122,7 @@ impl Cli {
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
             Command::List(arguments) => list::execute(&arguments, &self.typed),
+            Command::Init(arguments) => init::execute(&arguments, &self.typed),
             Command::Explain(arguments) => explain::execute(&arguments),
             Command::Lint(arguments) => lint::execute(&arguments),
             Command::Schema(arguments) => schema::execute(&arguments),

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::CliError;
+use super::out::note;
 use super::reporter::failed;
 use crate::case::filter::Filter;
 use crate::case::{self, Case};
+use crate::collection;
 use crate::golden::GoldenTimelines;
 
 /// Cases by path, and a filter on their names.
@@ -32,7 +34,7 @@ impl Selection {
     pub(super) fn cases(&self) -> Result<Vec<Case>, CliError> {
         let mut cases = Vec::new();
         let mut errors = Vec::new();
-        for path in case::find(&self.paths)? {
+        for path in found(&self.paths)? {
             match case::load(&path) {
                 Ok(of_file) => cases.extend(of_file),
                 Err(error) => errors.push(error),
@@ -57,8 +59,21 @@ impl Selection {
         self.paths
             .iter()
             .map(|path| path.display().to_string())
-            .any(|named| named == case.argument() || named == case.path && Path::new(&named).is_file())
+            .any(|named| named == case.argument() || named == case.path && collection::is_file(Path::new(&named)))
     }
+}
+
+/// The case files that the paths name. Where they are those inside the program, standard error says so.
+pub(super) fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let found = case::find(paths)?;
+    let used = found.iter().filter(|path| collection::is_embedded(path)).count();
+    if used == 0 {
+        return Ok(found);
+    }
+    let all = case::find(&[collection::FOLDER.into()])?.len();
+    let which = if used == all { "the".to_owned() } else { format!("{used} of the") };
+    note!("no folder cases/ here: using {which} {all} embedded cases");
+    Ok(found)
 }
 
 /// What is blessed of a case.
