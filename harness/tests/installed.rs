@@ -27,7 +27,8 @@ fn an_embedded_case_is_run_explained_and_linted_where_there_is_no_folder_of_case
     assert!(said.contains("With nothing unavailable allowed") && said.contains("pins: ") && code == 0, "{said}");
     let (list, aside, code) = lockstep(folder.path(), &["list"]);
     let cases = list.lines().count();
-    assert_eq!((aside, code), (format!("no folder cases/ here: using the {cases} embedded cases\n"), 0));
+    assert!(aside.starts_with("no folder cases/ here: using the ") && code == 0, "{aside}");
+    assert!(aside.ends_with(" embedded case files\n"), "{aside}");
     assert!(list.contains("rolling/surge-1-unavailable-0") && cases > 400, "{list}");
     let (said, _, code) = lockstep(folder.path(), &["lint", "./cases/rolling"]);
     assert!(said.contains("nothing is wrong") && code == 0, "{said}");

@@ -72,7 +72,7 @@ pub(super) fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     }
     let all = case::find(&[collection::FOLDER.into()])?.len();
     let which = if used == all { "the".to_owned() } else { format!("{used} of the") };
-    note!("no folder cases/ here: using {which} {all} embedded cases");
+    note!("no folder cases/ here: using {which} {all} embedded case files");
     Ok(found)
 }
 
