@@ -1,0 +1,132 @@
+package virtual
+
+import "encoding/json"
+
+// Protocol is the version of the turn protocol that this package speaks.
+const Protocol = 1
+
+// Frame is one message of the turn protocol; exactly one field is set.
+type Frame struct {
+	Hello  *Hello   `json:"hello,omitempty"`
+	Idle   *Idle    `json:"idle,omitempty"`
+	Ask    *Request `json:"ask,omitempty"`
+	Done   *Done    `json:"done,omitempty"`
+	Failed *Failed  `json:"failed,omitempty"`
+	Start  *Start   `json:"start,omitempty"`
+	Turn   *Turn    `json:"turn,omitempty"`
+	Answer *Answer  `json:"answer,omitempty"`
+}
+
+// Hello introduces the program that runs the controllers.
+type Hello struct {
+	Protocol    int      `json:"protocol"`
+	Program     string   `json:"program"`
+	Version     string   `json:"version"`
+	Go          string   `json:"go"`
+	Controllers []string `json:"controllers"`
+}
+
+// Idle reports that every goroutine waits, and what has happened since the last Idle.
+type Idle struct {
+	// Now is the bubble's time in nanoseconds since 1970.
+	Now int64 `json:"now"`
+	// Next is an instant before which no timer fires; 0 if there is no timer or none can be told.
+	Next int64 `json:"next,omitempty"`
+	// Requests were made since the last Idle, sorted by client, method, URI and body.
+	Requests []Request `json:"requests,omitempty"`
+	// Cancelled are requests reported earlier whose caller gave up.
+	Cancelled []int `json:"cancelled,omitempty"`
+	// Closed are watches that the client closed before they were ended.
+	Closed []int `json:"closed,omitempty"`
+}
+
+// Request is one HTTP request of a controller.
+type Request struct {
+	ID          int             `json:"id"`
+	Client      string          `json:"client"`
+	Method      string          `json:"method"`
+	URI         string          `json:"uri"`
+	ContentType string          `json:"contentType,omitempty"`
+	Accept      string          `json:"accept,omitempty"`
+	Body        json.RawMessage `json:"body,omitempty"`
+	// Bytes is the body where it is not JSON.
+	Bytes []byte `json:"bytes,omitempty"`
+}
+
+// Done ends a case.
+type Done struct {
+	// Goroutines counts what cases so far have left parked in this process.
+	Goroutines int `json:"goroutines"`
+}
+
+// Failed says why a case cannot go on.
+type Failed struct {
+	Message string `json:"message"`
+}
+
+// Start begins a case.
+type Start struct {
+	Now         int64           `json:"now"`
+	Controllers []string        `json:"controllers"`
+	Seed        int64           `json:"seed"`
+	Verbosity   *int            `json:"verbosity,omitempty"`
+	Gates       map[string]bool `json:"gates,omitempty"`
+	Flags       []string        `json:"flags,omitempty"`
+}
+
+// Turn is one stimulus; exactly one field is set.
+type Turn struct {
+	Response *Response `json:"response,omitempty"`
+	Fail     *Fail     `json:"fail,omitempty"`
+	Chunk    *Chunk    `json:"chunk,omitempty"`
+	EOF      *EOF      `json:"eof,omitempty"`
+	Advance  *Advance  `json:"advance,omitempty"`
+	End      *End      `json:"end,omitempty"`
+}
+
+// Response answers a request.
+type Response struct {
+	ID          int               `json:"id"`
+	Code        int               `json:"code"`
+	ContentType string            `json:"contentType,omitempty"`
+	Headers     map[string]string `json:"headers,omitempty"`
+	Body        json.RawMessage   `json:"body,omitempty"`
+	// Bytes is the body where it is not JSON.
+	Bytes []byte `json:"bytes,omitempty"`
+	// Stream keeps the body open for chunks: a watch.
+	Stream bool `json:"stream,omitempty"`
+}
+
+// Fail is a transport error in place of an answer, or the end of a watch by one.
+type Fail struct {
+	ID      int    `json:"id"`
+	Message string `json:"message"`
+	// Kind is reset, refused, eof or timeout; reset if empty.
+	Kind string `json:"kind,omitempty"`
+}
+
+// Chunk is one watch event.
+type Chunk struct {
+	ID   int             `json:"id"`
+	Data json.RawMessage `json:"data"`
+}
+
+// EOF ends a watch in order.
+type EOF struct {
+	ID int `json:"id"`
+}
+
+// Advance lets time pass.
+type Advance struct {
+	Until int64 `json:"until"`
+}
+
+// End ends the case.
+type End struct{}
+
+// Answer is the response to a request that must be answered at once.
+type Answer struct {
+	Response
+	// Fail, if not empty, is a transport error in place of the response.
+	Fail string `json:"fail,omitempty"`
+}

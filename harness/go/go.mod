@@ -1,0 +1,3 @@
+module lockstep/virtual
+
+go 1.25

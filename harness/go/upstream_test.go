@@ -1,0 +1,195 @@
+package virtual_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/virtual"
+	"lockstep/virtual/fakeapi"
+)
+
+// upstreamProgram is a kube-controller-manager-virtual that scripts/upstream-virtual has built.
+const upstreamProgram = "KUBE_CONTROLLER_MANAGER_VIRTUAL"
+
+// outside starts upstream's program and is the other end of its socket.
+func outside(t testing.TB) *virtual.Conn {
+	t.Helper()
+	path := os.Getenv(upstreamProgram)
+	if path == "" {
+		t.Skipf("set %s to a program that scripts/upstream-virtual has built", upstreamProgram)
+	}
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")
+	c := exec.Command(path)
+	c.Stdin, c.Stdout, c.Stderr = theirs, os.Stderr, os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	t.Cleanup(func() {
+		ours.Close()
+		if err := c.Wait(); err != nil {
+			t.Errorf("the program ended with %v", err)
+		}
+		t.Logf("program: %v user, %v system, %d MB at most", c.ProcessState.UserTime(), c.ProcessState.SystemTime(),
+			c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss/1024)
+	})
+	conn := virtual.NewConn(ours)
+	f, err := conn.Receive()
+	if err != nil || f.Hello == nil || f.Hello.Protocol != virtual.Protocol {
+		t.Fatalf("expected hello, got %+v, %v", f, err)
+	}
+	return conn
+}
+
+// played is what happened in a case.
+type played struct {
+	log        []string
+	turns      int
+	early      []string // an idle whose next timer had passed
+	goroutines int
+}
+
+// play plays a case until the time is up.
+func play(t testing.TB, conn *virtual.Conn, start virtual.Start, api *fakeapi.Server, d time.Duration) (p played) {
+	t.Helper()
+	send := func(f virtual.Frame) {
+		if err := conn.Send(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(virtual.Frame{Start: &start})
+	until := time.Unix(0, start.Now).Add(d)
+	var waited int64
+	for {
+		f, err := conn.Receive()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case f.Failed != nil:
+			t.Fatal(f.Failed.Message)
+		case f.Ask != nil:
+			p.log = append(p.log, line(*f.Ask))
+			answer, _ := api.Ask(*f.Ask)
+			send(virtual.Frame{Answer: &answer})
+			continue
+		case f.Done != nil:
+			p.goroutines = f.Done.Goroutines
+			return p
+		}
+		for _, q := range f.Idle.Requests {
+			p.log = append(p.log, line(q))
+		}
+		if n := f.Idle.Next; n != 0 && n <= f.Idle.Now {
+			p.early = append(p.early, fmt.Sprintf("now %d, next %d", f.Idle.Now, n))
+		}
+		if len(f.Idle.Requests) > 0 && waited != 0 && f.Idle.Now < waited {
+			p.early = append(p.early, fmt.Sprintf("request at %d, before the next timer at %d", f.Idle.Now, waited))
+		}
+		turn, ok := api.Turn(*f.Idle, until)
+		if !ok {
+			turn = virtual.Turn{End: &virtual.End{}}
+		}
+		waited = 0
+		if turn.Advance != nil {
+			waited = f.Idle.Next
+		}
+		p.turns++
+		send(virtual.Frame{Turn: &turn})
+	}
+}
+
+var watchTimeouts = regexp.MustCompile(`&timeout=[0-9ms]+|&timeoutSeconds=[0-9]+`)
+
+func line(q virtual.Request) string {
+	return fmt.Sprintf("%s %s %s %s%s", q.Client, q.Method, watchTimeouts.ReplaceAllString(q.URI, ""), q.Body, q.Bytes)
+}
+
+func deployment(image string) fakeapi.Object {
+	labels := fakeapi.Object{"app": "web"}
+	return fakeapi.Object{
+		"metadata": fakeapi.Object{"name": "web", "namespace": "default"},
+		"spec": fakeapi.Object{
+			"replicas": 3, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600, "minReadySeconds": 0,
+			"selector": fakeapi.Object{"matchLabels": labels},
+			"strategy": fakeapi.Object{"type": "RollingUpdate", "rollingUpdate": fakeapi.Object{"maxSurge": "25%", "maxUnavailable": "25%"}},
+			"template": fakeapi.Object{"metadata": fakeapi.Object{"labels": labels}, "spec": fakeapi.Object{
+				"containers": []any{fakeapi.Object{"name": "web", "image": image}}}},
+		},
+	}
+}
+
+// rollout is a server with a Deployment that is created, rolled at 60 s to an image whose pods never become ready.
+func rollout(start time.Time) *fakeapi.Server {
+	api := fakeapi.New()
+	api.OnWrite = func(verb, resource string, o fakeapi.Object) {
+		if resource != "pods" || verb != "create" {
+			return
+		}
+		spec := o["spec"].(fakeapi.Object)
+		if spec["containers"].([]any)[0].(fakeapi.Object)["image"] == "web:1" {
+			now := start.UTC().Format(time.RFC3339)
+			o["status"] = fakeapi.Object{"phase": "Running", "conditions": []any{
+				fakeapi.Object{"type": "Ready", "status": "True", "lastTransitionTime": now}}}
+			api.Update("pods", o, true)
+		}
+	}
+	api.At(start.Add(20*time.Second), func() { api.Create("deployments", deployment("web:1")) })
+	api.At(start.Add(60*time.Second), func() {
+		d := api.Get("deployments", "default", "web")
+		d["spec"] = deployment("web:2")["spec"]
+		api.Update("deployments", d, false)
+	})
+	return api
+}
+
+func TestUpstreamRollsADeployment(t *testing.T) {
+	conn := outside(t)
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, controllers := range [][]string{{"deployment"}, {"deployment", "replicaset"}, {"deployment", "replicaset", "garbagecollector"}} {
+		t.Run(strings.Join(controllers, "+"), func(t *testing.T) {
+			logs := map[[32]byte]int{}
+			var p played
+			var times []time.Duration
+			for i := range 20 {
+				api := rollout(now)
+				began := time.Now()
+				p = play(t, conn, virtual.Start{Now: now.UnixNano(), Controllers: controllers, Seed: 1}, api, 15*time.Minute)
+				times = append(times, time.Since(began))
+				logs[sha256.Sum256([]byte(strings.Join(p.log, "\n")))]++
+				if i == 0 && testing.Verbose() {
+					for _, l := range p.log {
+						t.Log(l[:min(len(l), 250)])
+					}
+				}
+				for _, e := range p.early {
+					t.Error(e)
+				}
+				if len(controllers) > 1 {
+					if got := len(api.List("pods")); got != 4 {
+						t.Errorf("%d pods, expected 3 of the old and 1 of the new", got)
+					}
+				}
+				status := fmt.Sprint(api.Get("deployments", "default", "web")["status"])
+				if !strings.Contains(status, "ProgressDeadlineExceeded") {
+					t.Errorf("no ProgressDeadlineExceeded in %s", status)
+				}
+			}
+			slices.Sort(times)
+			t.Logf("median %v (min %v, max %v), %d turns, %d requests, %d goroutines parked, request logs %v",
+				times[len(times)/2], times[0], times[len(times)-1], p.turns, len(p.log), p.goroutines, slices.Collect(maps.Values(logs)))
+		})
+	}
+}
