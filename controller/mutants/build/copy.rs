@@ -8,8 +8,8 @@ use crate::bank;
 
 /// The bank, seen from this crate.
 pub(crate) const BANK: &str = "bank";
-/// The controller, seen from this crate.
-pub(crate) const SOURCES: &str = "../src";
+/// The controller, seen from this crate: a link to `../src`, so that a package has a copy.
+pub(crate) const SOURCES: &str = "controller";
 
 /// Writes `controller/` and `bank.rs` into the build's output folder.
 ///

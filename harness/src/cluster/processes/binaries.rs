@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::cluster::ClusterError;
 use crate::supervise::interrupt;
 
-const SCRIPT: &str = include_str!("../../../../scripts/control-plane");
+const SCRIPT: &str = include_str!("../../../control-plane");
 
 /// What a control plane consists of.
 const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "etcd"];
