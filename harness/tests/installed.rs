@@ -66,7 +66,9 @@ fn init_writes_a_folder_that_is_green_and_overwrites_nothing() {
     assert!(said.contains("lockstep run --subject 'command:./my controller'") && code == 0, "{said}{aside}");
     let workflow = folder.path().join(".github/workflows/lockstep.yml");
     let workflow = std::fs::read_to_string(workflow).expect("written");
-    assert!(workflow.contains("          lockstep run --junit junit.xml --subject 'command:./my controller'\n"));
+    assert!(workflow.contains("          subject: \"command:./my controller\"\n"), "{workflow}");
+    let action = format!("/lockstep@v{}\n", env!("CARGO_PKG_VERSION"));
+    assert!(workflow.contains("uses: ") && workflow.contains(&action), "{workflow}");
     let (said, aside, code) = lockstep(folder.path(), &["run"]);
     assert!(said.contains("conformant      cases/first on ours") && code == 0, "{said}{aside}");
     let (said, aside, code) = lockstep(folder.path(), &["lint"]);

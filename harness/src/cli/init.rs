@@ -16,6 +16,9 @@ use crate::quote::quoted;
 use crate::subject::Spec;
 
 const CASE: &str = "cases/first.yaml";
+/// Where the project lives, from Cargo.toml; its action has the same address.
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Write a folder whose cases judge a controller of your own: a first case and a workflow.
 ///
@@ -106,9 +109,13 @@ fn own(subject: &str) -> Vec<New> {
         bytes: text.replace("SUBJECT", &quoted(subject)).into_bytes().into(),
         yields,
     };
+    let action = format!("{}@v{VERSION}", REPOSITORY.trim_start_matches("https://github.com/"));
+    // A string of JSON is one of YAML.
+    let subject_in_yaml = serde_json::Value::from(subject).to_string();
+    let workflow = include_str!("init/workflow.yml").replace("ACTION", &action).replace("SUBJECT", &subject_in_yaml);
     vec![
         text(CASE, include_str!("init/first.yaml"), false),
-        text(".github/workflows/lockstep.yml", include_str!("init/workflow.yml"), false),
+        text(".github/workflows/lockstep.yml", &workflow, false),
         text(".gitignore", include_str!("init/gitignore"), true),
         text("README.md", include_str!("init/README.md"), true),
     ]
