@@ -55,7 +55,7 @@ type Request struct {
 
 // Done ends a case.
 type Done struct {
-	// Goroutines counts what cases so far have left parked in this process.
+	// Goroutines counts what the case has left parked in this process for good.
 	Goroutines int `json:"goroutines"`
 }
 

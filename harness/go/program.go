@@ -33,8 +33,8 @@ func (p Program) Serve(conn *Conn) error {
 	if err := conn.Send(Frame{Hello: &hello}); err != nil {
 		return err
 	}
-	parked := runtime.NumGoroutine()
 	for {
+		before := runtime.NumGoroutine()
 		f, err := conn.Receive()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -50,7 +50,7 @@ func (p Program) Serve(conn *Conn) error {
 		case errors.Is(err, errRefused):
 			err = conn.Send(Frame{Failed: &Failed{Message: err.Error()}})
 		case err == nil:
-			err = conn.Send(Frame{Done: &Done{Goroutines: max(0, runtime.NumGoroutine()-parked)}})
+			err = conn.Send(Frame{Done: &Done{Goroutines: max(0, runtime.NumGoroutine()-before)}})
 		}
 		if err != nil {
 			return err
@@ -66,8 +66,8 @@ func (p Program) play(conn *Conn, start Start) (err error) {
 			panic(r)
 		}
 	}()
-	before := runtime.NumGoroutine()
 	p.Bubble(func() {
+		alone := runtime.NumGoroutine()
 		Epoch(time.Unix(0, start.Now))
 		//lint:ignore SA1019 effective with GODEBUG randseednop=0; client-go draws from this source
 		rand.Seed(start.Seed)
@@ -82,7 +82,7 @@ func (p Program) play(conn *Conn, start Start) (err error) {
 		// A case leaves its bubble when its goroutines have ended; those that sleep need time for it.
 		for pause := time.Second; pause <= 1000*time.Second; pause *= 10 {
 			synctest.Wait()
-			if runtime.NumGoroutine() <= before+2 {
+			if runtime.NumGoroutine() <= alone {
 				break
 			}
 			time.Sleep(pause)

@@ -50,7 +50,13 @@ func (n *Network) Idle() Idle {
 
 // Play applies one turn, which must be followed by Idle. What names a request or a watch that is gone is ignored:
 // its client may have given up while the turn was on its way.
+//
+// Each answer, failure and event comes one nanosecond after what came before. Go fires the timers of one instant in
+// random order; the timers that two stimuli start are for that reason not due at the same one.
 func (n *Network) Play(turn Turn) {
+	if turn.Advance == nil && turn.End == nil {
+		time.Sleep(time.Nanosecond)
+	}
 	switch {
 	case turn.Response != nil:
 		n.respond(*turn.Response)

@@ -21,7 +21,7 @@ import (
 const upstreamProgram = "KUBE_CONTROLLER_MANAGER_VIRTUAL"
 
 // outside starts upstream's program and is the other end of its socket.
-func outside(t testing.TB) *virtual.Conn {
+func outside(t testing.TB) (*virtual.Conn, virtual.Hello) {
 	t.Helper()
 	path := os.Getenv(upstreamProgram)
 	if path == "" {
@@ -51,12 +51,13 @@ func outside(t testing.TB) *virtual.Conn {
 	if err != nil || f.Hello == nil || f.Hello.Protocol != virtual.Protocol {
 		t.Fatalf("expected hello, got %+v, %v", f, err)
 	}
-	return conn
+	return conn, *f.Hello
 }
 
 // played is what happened in a case.
 type played struct {
-	log        []string
+	log        []string // less what was asked, whose order is upstream's chance: it discovers groups in parallel
+	asks       int
 	turns      int
 	early      []string // an idle whose next timer had passed
 	goroutines int
@@ -81,7 +82,7 @@ func play(t testing.TB, conn *virtual.Conn, start virtual.Start, api *fakeapi.Se
 		case f.Failed != nil:
 			t.Fatal(f.Failed.Message)
 		case f.Ask != nil:
-			p.log = append(p.log, line(*f.Ask))
+			p.asks++
 			answer, _ := api.Ask(*f.Ask)
 			send(virtual.Frame{Answer: &answer})
 			continue
@@ -90,6 +91,9 @@ func play(t testing.TB, conn *virtual.Conn, start virtual.Start, api *fakeapi.Se
 			return p
 		}
 		for _, q := range f.Idle.Requests {
+			if len(q.Bytes) != 0 {
+				t.Errorf("a request that is not JSON: %s", line(q))
+			}
 			p.log = append(p.log, line(q))
 		}
 		if n := f.Idle.Next; n != 0 && n <= f.Idle.Now {
@@ -156,7 +160,7 @@ func rollout(start time.Time) *fakeapi.Server {
 }
 
 func TestUpstreamRollsADeployment(t *testing.T) {
-	conn := outside(t)
+	conn, _ := outside(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, controllers := range [][]string{{"deployment"}, {"deployment", "replicaset"}, {"deployment", "replicaset", "garbagecollector"}} {
 		t.Run(strings.Join(controllers, "+"), func(t *testing.T) {
@@ -169,7 +173,7 @@ func TestUpstreamRollsADeployment(t *testing.T) {
 				p = play(t, conn, virtual.Start{Now: now.UnixNano(), Controllers: controllers, Seed: 1}, api, 15*time.Minute)
 				times = append(times, time.Since(began))
 				logs[sha256.Sum256([]byte(strings.Join(p.log, "\n")))]++
-				if i == 0 && testing.Verbose() {
+				if i == 0 && os.Getenv("SHOW") != "" {
 					for _, l := range p.log {
 						t.Log(l[:min(len(l), 250)])
 					}
@@ -188,8 +192,64 @@ func TestUpstreamRollsADeployment(t *testing.T) {
 				}
 			}
 			slices.Sort(times)
-			t.Logf("median %v (min %v, max %v), %d turns, %d requests, %d goroutines parked, request logs %v",
-				times[len(times)/2], times[0], times[len(times)-1], p.turns, len(p.log), p.goroutines, slices.Collect(maps.Values(logs)))
+			t.Logf("median %v (min %v, max %v), %d turns, %d requests, %d asks, %d goroutines parked, request logs %v",
+				times[len(times)/2], times[0], times[len(times)-1], p.turns, len(p.log), p.asks, p.goroutines, slices.Collect(maps.Values(logs)))
 		})
+	}
+}
+
+func TestUpstreamStartsEachCaseAnew(t *testing.T) {
+	conn, hello := outside(t)
+	play := func(year int, gates map[string]bool) []string {
+		start := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		api := rollout(start)
+		refused := map[string]bool{}
+		api.OnRequest = func(q virtual.Request) *virtual.Response { // each request once: upstream's error handlers are called
+			key := q.Method + watchTimeouts.ReplaceAllString(q.URI, "")
+			if refused[key] {
+				return nil
+			}
+			refused[key] = true
+			return fakeapi.Failure(500, "InternalError")
+		}
+		p := play(t, conn, virtual.Start{Now: start.UnixNano(), Controllers: []string{"deployment", "replicaset"}, Seed: 1, Gates: gates},
+			api, 15*time.Minute)
+		return p.log
+	}
+	first := play(2026, nil)
+	streaming := func(log []string) bool { return strings.Contains(strings.Join(log, " "), "sendInitialEvents") }
+	streams := streaming(first)
+	var gates map[string]bool
+	var minor int
+	if _, err := fmt.Sscanf(hello.Version, "v1.%d.", &minor); err != nil {
+		t.Fatal(err)
+	}
+	if minor >= 30 { // the first with such a gate
+		gates = map[string]bool{"WatchListClient": !streams}
+	}
+	other := play(2031, gates)
+	if gates != nil && streams == streaming(other) {
+		t.Errorf("the gate does nothing: %s", strings.Join(other, "\n"))
+	}
+	again := play(2026, nil)
+	if !slices.Equal(first, again) {
+		t.Errorf("a case differs after another:\n%s\n\n%s", strings.Join(first, "\n"), strings.Join(again, "\n"))
+	}
+}
+
+func TestUpstreamRefusesAStartThatItDoesNotUnderstand(t *testing.T) {
+	conn, _ := outside(t)
+	for want, start := range map[string]virtual.Start{
+		"NoSuchGate": {Gates: map[string]bool{"NoSuchGate": true}, Controllers: []string{"deployment"}},
+		"no-such":    {Flags: []string{"--no-such-flag"}, Controllers: []string{"deployment"}},
+		"gardener":   {Controllers: []string{"gardener"}},
+	} {
+		start.Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+		if err := conn.Send(virtual.Frame{Start: &start}); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := conn.Receive(); err != nil || f.Failed == nil || !strings.Contains(f.Failed.Message, want) {
+			t.Errorf("%s: got %+v, %v", want, f, err)
+		}
 	}
 }

@@ -17,6 +17,12 @@ func (s *Server) Ask(q virtual.Request) (virtual.Answer, error) {
 
 // Handle answers one request; what it causes is queued for the watches.
 func (s *Server) Handle(q virtual.Request) virtual.Response {
+	if s.OnRequest != nil {
+		if r := s.OnRequest(q); r != nil {
+			r.ID = q.ID
+			return *r
+		}
+	}
 	u, err := url.Parse(q.URI)
 	if err != nil {
 		return failure(q, http.StatusBadRequest, "BadRequest")
@@ -170,6 +176,12 @@ func view(o Object, metadata bool) Object {
 
 func success(q virtual.Request, code int, o Object) virtual.Response {
 	return virtual.Response{ID: q.ID, Code: code, Body: encoded(o)}
+}
+
+// Failure is an answer with a Status, for OnRequest: an HTTP code and a reason such as Conflict.
+func Failure(code int, reason string) *virtual.Response {
+	r := failure(virtual.Request{}, code, reason)
+	return &r
 }
 
 func failure(q virtual.Request, code int, reason string) virtual.Response {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"lockstep/virtual"
 )
 
 // Object is an API object as JSON decodes it.
@@ -35,6 +37,8 @@ var Resources = []Resource{
 type Server struct {
 	// Latency is the virtual time between a request and its answer.
 	Latency time.Duration
+	// OnRequest, if set, sees each request before the server does; what it returns, if not nil, is the answer.
+	OnRequest func(virtual.Request) *virtual.Response
 	// OnWrite, if set, is called after each write: a place for what a scheduler, a kubelet or a user would do.
 	OnWrite func(verb, resource string, o Object)
 

@@ -19,8 +19,11 @@ func flags(start virtual.Start) []string {
 		"--kube-api-qps=2000",
 		"--kube-api-burst=4000",
 	}
-	return append(list, start.Flags...)
+	return append(append(list, furtherFlags...), start.Flags...)
 }
+
+// furtherFlags are those of some versions only.
+var furtherFlags []string
 
 // gates sets feature gates for one case; the function that it returns sets them back. They are the process's.
 func gates(gate mutableGate, wanted map[string]bool) (restore func(), err error) {

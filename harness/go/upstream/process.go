@@ -3,34 +3,22 @@ package main
 import (
 	"fmt"
 	"reflect"
-	"sync"
-	"time"
+
+	"lockstep/virtual"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Package variables of upstream outlive a case, whose clock and channels do not. This file makes new for each case
-// what remembers them, and hands on what would end the process.
+// forgotten are the package variables of some versions only.
+var forgotten []func()
 
-// freshErrorLimit replaces the limit of one error a millisecond, which remembers the time of the last error: in the
-// next case, whose clock is behind it or behind real time, the first error would sleep until then. The limit itself
-// stays. Its handler's type is another in each version, hence the reflection.
-func freshErrorLimit() {
-	var mu sync.Mutex
-	var last time.Time
-	limit := func([]reflect.Value) []reflect.Value {
-		mu.Lock()
-		now := time.Now()
-		since := now.Sub(last)
-		last = now
-		mu.Unlock()
-		if since < time.Millisecond {
-			time.Sleep(time.Millisecond - since)
-		}
-		return nil
+// forget makes new what package variables remember of the last case, at the start of each: they outlive a case, whose
+// clock and channels do not.
+func forget() {
+	for _, f := range forgotten {
+		f()
 	}
-	handlers := reflect.ValueOf(utilruntime.ErrorHandlers)
-	handlers.Index(1).Set(reflect.MakeFunc(handlers.Type().Elem(), limit))
+	virtual.FreshErrorLimit(utilruntime.ErrorHandlers)
 }
 
 // reportPanics calls a function when a controller panics; the panic then ends the process, as it does upstream.
