@@ -1,17 +1,18 @@
 #!/bin/sh
-# Installs a release of lockstep for you alone: downloads the archive for this platform, verifies its checksum, and puts the program into a
-# folder. Nothing else is changed, and no root is needed.
+# Installs a release of lockstep for you alone: downloads the archive for this platform, verifies
+# its checksum, and puts the program into a folder. Nothing else is changed, and no root is needed.
 #
 #   sh install.sh [--version VERSION] [--to FOLDER]
 #
 # --version VERSION      such as 0.1.0; the latest release by default
 # --to FOLDER            ~/.local/bin by default
 #
-# LOCKSTEP_DOWNLOAD_URL  where releases are, http, https or file; below it are download/vVERSION/ and latest/download/, each with the archives
-#                        and SHA256SUMS. The repository's releases by default.
+# LOCKSTEP_DOWNLOAD_URL  where releases are: http, https or file; the repository's by default. Below
+#                        it are download/vVERSION/ and latest/download/, each with the archives and
+#                        SHA256SUMS.
 #
-# Exit codes: 0 installed; 64 bad usage; 65 the checksum or the program is not the release's; 69 no archive for this platform, or a tool or
-# the network is missing; 73 the folder cannot be written.
+# Exit codes: 0 installed; 64 bad usage; 65 the checksum or the program is not the release's; 69 no
+# archive for this platform, or a tool or the network is missing; 73 the folder cannot be written.
 set -eu
 
 releases=https://github.com/OWNER/lockstep/releases

@@ -1,7 +1,7 @@
-//! What a release is installed and used with: `scripts/install.sh`, and `scripts/action` behind `action.yml`.
+//! What installs and runs a release: `scripts/install.sh`, and `scripts/action` behind `action.yml`.
 //!
-//! The release is made here: an archive whose `lockstep` is a shell script. `scripts/release-archive`
-//! makes a real one, and tries it.
+//! The release is made here: an archive whose `lockstep` is a shell script.
+//! `scripts/release-archive` makes a real one, and tries it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
