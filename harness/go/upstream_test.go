@@ -1,6 +1,7 @@
 package virtual_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -20,8 +21,8 @@ import (
 // upstreamProgram is a kube-controller-manager-virtual that scripts/upstream-virtual has built.
 const upstreamProgram = "KUBE_CONTROLLER_MANAGER_VIRTUAL"
 
-// outside starts upstream's program and is the other end of its socket.
-func outside(t testing.TB) (*virtual.Conn, virtual.Hello) {
+// outside starts upstream's program, which ends with this exit code, and is the other end of its socket.
+func outside(t testing.TB, exit int) (*virtual.Conn, virtual.Hello) {
 	t.Helper()
 	path := os.Getenv(upstreamProgram)
 	if path == "" {
@@ -33,15 +34,16 @@ func outside(t testing.TB) (*virtual.Conn, virtual.Hello) {
 	}
 	ours, theirs := os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")
 	c := exec.Command(path)
-	c.Stdin, c.Stdout, c.Stderr = theirs, os.Stderr, os.Stderr
+	var stderr bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = theirs, &stderr, &stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	theirs.Close()
 	t.Cleanup(func() {
 		ours.Close()
-		if err := c.Wait(); err != nil {
-			t.Errorf("the program ended with %v", err)
+		if err := c.Wait(); c.ProcessState.ExitCode() != exit {
+			t.Errorf("the program ended with %v\n%s", err, stderr.String())
 		}
 		t.Logf("program: %v user, %v system, %d MB at most", c.ProcessState.UserTime(), c.ProcessState.SystemTime(),
 			c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss/1024)
@@ -61,10 +63,21 @@ type played struct {
 	turns      int
 	early      []string // an idle whose next timer had passed
 	goroutines int
+	failed     string
 }
 
 // play plays a case until the time is up.
-func play(t testing.TB, conn *virtual.Conn, start virtual.Start, api *fakeapi.Server, d time.Duration) (p played) {
+func play(t testing.TB, conn *virtual.Conn, start virtual.Start, api *fakeapi.Server, d time.Duration) played {
+	t.Helper()
+	p := playOn(t, conn, start, api, d)
+	if p.failed != "" {
+		t.Fatal(p.failed)
+	}
+	return p
+}
+
+// playOn plays a case until the time is up or the case fails.
+func playOn(t testing.TB, conn *virtual.Conn, start virtual.Start, api *fakeapi.Server, d time.Duration) (p played) {
 	t.Helper()
 	send := func(f virtual.Frame) {
 		if err := conn.Send(f); err != nil {
@@ -80,7 +93,8 @@ func play(t testing.TB, conn *virtual.Conn, start virtual.Start, api *fakeapi.Se
 		case err != nil:
 			t.Fatal(err)
 		case f.Failed != nil:
-			t.Fatal(f.Failed.Message)
+			p.failed = f.Failed.Message
+			return p
 		case f.Ask != nil:
 			p.asks++
 			answer, _ := api.Ask(*f.Ask)
@@ -138,18 +152,7 @@ func deployment(image string) fakeapi.Object {
 // rollout is a server with a Deployment that is created, rolled at 60 s to an image whose pods never become ready.
 func rollout(start time.Time) *fakeapi.Server {
 	api := fakeapi.New()
-	api.OnWrite = func(verb, resource string, o fakeapi.Object) {
-		if resource != "pods" || verb != "create" {
-			return
-		}
-		spec := o["spec"].(fakeapi.Object)
-		if spec["containers"].([]any)[0].(fakeapi.Object)["image"] == "web:1" {
-			now := start.UTC().Format(time.RFC3339)
-			o["status"] = fakeapi.Object{"phase": "Running", "conditions": []any{
-				fakeapi.Object{"type": "Ready", "status": "True", "lastTransitionTime": now}}}
-			api.Update("pods", o, true)
-		}
-	}
+	ready(api, start)
 	api.At(start.Add(20*time.Second), func() { api.Create("deployments", deployment("web:1")) })
 	api.At(start.Add(60*time.Second), func() {
 		d := api.Get("deployments", "default", "web")
@@ -159,8 +162,27 @@ func rollout(start time.Time) *fakeapi.Server {
 	return api
 }
 
+func readyStatus(since time.Time) fakeapi.Object {
+	return fakeapi.Object{"phase": "Running", "conditions": []any{
+		fakeapi.Object{"type": "Ready", "status": "True", "lastTransitionTime": since.UTC().Format(time.RFC3339)}}}
+}
+
+// ready makes each pod ready that runs web:1, as a kubelet would.
+func ready(api *fakeapi.Server, start time.Time) {
+	api.OnWrite = func(verb, resource string, o fakeapi.Object) {
+		if resource != "pods" || verb != "create" {
+			return
+		}
+		spec := o["spec"].(fakeapi.Object)
+		if spec["containers"].([]any)[0].(fakeapi.Object)["image"] == "web:1" {
+			o["status"] = readyStatus(start)
+			api.Update("pods", o, true)
+		}
+	}
+}
+
 func TestUpstreamRollsADeployment(t *testing.T) {
-	conn, _ := outside(t)
+	conn, _ := outside(t, 0)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, controllers := range [][]string{{"deployment"}, {"deployment", "replicaset"}, {"deployment", "replicaset", "garbagecollector"}} {
 		t.Run(strings.Join(controllers, "+"), func(t *testing.T) {
@@ -199,14 +221,14 @@ func TestUpstreamRollsADeployment(t *testing.T) {
 }
 
 func TestUpstreamStartsEachCaseAnew(t *testing.T) {
-	conn, hello := outside(t)
+	conn, hello := outside(t, 0)
 	play := func(year int, gates map[string]bool) []string {
 		start := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
 		api := rollout(start)
 		refused := map[string]bool{}
 		api.OnRequest = func(q virtual.Request) *virtual.Response { // each request once: upstream's error handlers are called
 			key := q.Method + watchTimeouts.ReplaceAllString(q.URI, "")
-			if refused[key] {
+			if refused[key] || strings.Count(q.URI, "/") < 4 && q.URI != "/healthz" { // v1.15 gives up without discovery
 				return nil
 			}
 			refused[key] = true
@@ -238,7 +260,7 @@ func TestUpstreamStartsEachCaseAnew(t *testing.T) {
 }
 
 func TestUpstreamRefusesAStartThatItDoesNotUnderstand(t *testing.T) {
-	conn, _ := outside(t)
+	conn, _ := outside(t, 0)
 	for want, start := range map[string]virtual.Start{
 		"NoSuchGate": {Gates: map[string]bool{"NoSuchGate": true}, Controllers: []string{"deployment"}},
 		"no-such":    {Flags: []string{"--no-such-flag"}, Controllers: []string{"deployment"}},
@@ -251,5 +273,39 @@ func TestUpstreamRefusesAStartThatItDoesNotUnderstand(t *testing.T) {
 		if f, err := conn.Receive(); err != nil || f.Failed == nil || !strings.Contains(f.Failed.Message, want) {
 			t.Errorf("%s: got %+v, %v", want, f, err)
 		}
+	}
+}
+
+func BenchmarkUpstream(b *testing.B) {
+	for _, controllers := range [][]string{{"deployment"}, {"deployment", "replicaset"}, {"deployment", "replicaset", "garbagecollector"}} {
+		b.Run(strings.Join(controllers, "+"), func(b *testing.B) {
+			conn, _ := outside(b, 0)
+			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			logs := map[[32]byte]bool{}
+			parked := 0
+			for b.Loop() {
+				p := play(b, conn, virtual.Start{Now: now.UnixNano(), Controllers: controllers, Seed: 1}, rollout(now), 15*time.Minute)
+				logs[sha256.Sum256([]byte(strings.Join(p.log, "\n")))] = true
+				parked += p.goroutines
+			}
+			b.ReportMetric(float64(len(logs)), "logs")
+			b.ReportMetric(float64(parked)/float64(b.N), "parked/op")
+		})
+	}
+}
+
+// As upstream: a controller that panics ends its process. The outside learns why.
+func TestUpstreamEndsWithAPanic(t *testing.T) {
+	conn, _ := outside(t, 2)
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	api := fakeapi.New()
+	api.At(now.Add(time.Second), func() {
+		d := deployment("web:1")
+		delete(d["spec"].(fakeapi.Object), "replicas") // which every real server defaults
+		api.Create("deployments", d)
+	})
+	start := virtual.Start{Now: now.UnixNano(), Controllers: []string{"deployment"}}
+	if got := playOn(t, conn, start, api, time.Minute).failed; !strings.Contains(got, "a controller panicked: runtime error: invalid memory address") {
+		t.Error(got)
 	}
 }

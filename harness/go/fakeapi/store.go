@@ -35,8 +35,8 @@ var Resources = []Resource{
 
 // Server holds the objects. It is used from one goroutine at a time.
 type Server struct {
-	// Latency is the virtual time between a request and its answer.
-	Latency time.Duration
+	// Latency is the time between a request and its answer: a millisecond, unless it is set.
+	Latency func(virtual.Request) time.Duration
 	// OnRequest, if set, sees each request before the server does; what it returns, if not nil, is the answer.
 	OnRequest func(virtual.Request) *virtual.Response
 	// OnWrite, if set, is called after each write: a place for what a scheduler, a kubelet or a user would do.
@@ -55,7 +55,8 @@ func New(resources ...Resource) *Server {
 	if len(resources) == 0 {
 		resources = Resources
 	}
-	return &Server{Latency: time.Millisecond, version: 100, resources: resources, objects: map[string]map[string]Object{}}
+	latency := func(virtual.Request) time.Duration { return time.Millisecond }
+	return &Server{Latency: latency, version: 100, resources: resources, objects: map[string]map[string]Object{}}
 }
 
 // Meta returns an object's metadata, which it makes if there is none.

@@ -10,7 +10,7 @@ import (
 
 // turns is what waits to be delivered.
 type turns struct {
-	requests []arrived
+	requests []arrived // in the order in which they are due
 	watches  []watch
 	events   []virtual.Turn
 	planned  []planned // in order of time
@@ -61,10 +61,11 @@ func (s *Server) Run(network *virtual.Network, d time.Duration) {
 func (s *Server) RunUntil(network *virtual.Network, d time.Duration, holds func() bool) bool {
 	until := time.Now().Add(d)
 	for {
-		turn, ok := s.Turn(network.Idle(), until)
+		s.take(network.Idle())
 		if holds() {
 			return true
 		}
+		turn, ok := s.choose(until)
 		if !ok {
 			return false
 		}
@@ -75,11 +76,18 @@ func (s *Server) RunUntil(network *virtual.Network, d time.Duration, holds func(
 // Turn chooses the next stimulus: an event for a watch, else an answer that is due, else time. It reports false when
 // the time is up.
 func (s *Server) Turn(idle virtual.Idle, until time.Time) (turn virtual.Turn, ok bool) {
+	s.take(idle)
+	return s.choose(until)
+}
+
+// take notes what has happened, and does what was planned for this instant.
+func (s *Server) take(idle virtual.Idle) {
 	t := &s.turns
 	s.now = time.Unix(0, idle.Now)
 	for _, q := range idle.Requests {
-		t.requests = append(t.requests, arrived{q, s.now.Add(s.Latency)})
+		t.requests = append(t.requests, arrived{q, s.now.Add(s.Latency(q))})
 	}
+	slices.SortStableFunc(t.requests, func(a, b arrived) int { return a.due.Compare(b.due) })
 	t.requests = slices.DeleteFunc(t.requests, func(q arrived) bool { return slices.Contains(idle.Cancelled, q.ID) })
 	t.watches = slices.DeleteFunc(t.watches, func(w watch) bool { return slices.Contains(idle.Closed, w.id) })
 	for len(t.planned) > 0 && !s.now.Before(t.planned[0].at) {
@@ -87,6 +95,10 @@ func (s *Server) Turn(idle virtual.Idle, until time.Time) (turn virtual.Turn, ok
 		t.planned = t.planned[1:]
 		do()
 	}
+}
+
+func (s *Server) choose(until time.Time) (turn virtual.Turn, ok bool) {
+	t := &s.turns
 	if len(t.events) > 0 {
 		event := t.events[0]
 		t.events = t.events[1:]

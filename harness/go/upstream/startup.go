@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/go-logr/logr"
@@ -64,6 +65,7 @@ func run(ctx context.Context, start virtual.Start, network *virtual.Network) err
 
 func parse(s *options.KubeControllerManagerOptions, flags []string) error {
 	set := pflag.NewFlagSet(program, pflag.ContinueOnError)
+	set.SetOutput(io.Discard) // for each case: a flag is deprecated in some versions
 	sets := s.Flags(app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())
 	for _, f := range sets.FlagSets {
 		set.AddFlagSet(f)

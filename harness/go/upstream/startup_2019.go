@@ -39,6 +39,7 @@ func run(ctx context.Context, start virtual.Start, network *virtual.Network) err
 		return err
 	}
 	set := pflag.NewFlagSet(program, pflag.ContinueOnError)
+	set.SetOutput(io.Discard) // for each case: a flag is deprecated
 	for _, f := range s.Flags(app.KnownControllers(), app.ControllersDisabledByDefault.List()).FlagSets {
 		set.AddFlagSet(f)
 	}
