@@ -135,17 +135,13 @@ impl Trials {
         let mut all = Vec::new();
         for site in SITES {
             for subject in SUBJECTS {
-                // The simulated cluster is in this process, and so is what it can be judged with.
-                if site == SiteName::Sim && subject != "ours" {
-                    continue;
-                }
                 for case in &self.cases {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
                     let known = self.known.get(&name).cloned();
                     let tags = case.tags.iter().filter(|_| site != SiteName::Sim).map(|tag| format!("#{tag}"));
                     let name = name + &tags.collect::<String>();
                     let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, &case.controllers));
-                    let ignored = ignored.or_else(|| slow(site, case));
+                    let ignored = ignored.or_else(|| slow(site, case)).or_else(|| not_built(site, subject));
                     all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
                 }
             }
@@ -248,6 +244,12 @@ fn path(name: &str) -> &str {
 /// Why a subject cannot be judged by a case, if it cannot.
 fn cannot(subject: &str, controllers: &Controllers) -> Option<String> {
     subject.parse::<Spec>().ok()?.can_bring(controllers).err().map(|error| error.to_string())
+}
+
+/// Why a subject cannot be judged in virtual time, if it cannot.
+fn not_built(site: SiteName, subject: &str) -> Option<String> {
+    let spec = subject.parse::<Spec>().ok().filter(|_| site == SiteName::Sim)?;
+    spec.not_built().map(|error| error.to_string())
 }
 
 /// Why a case is not for a cluster where time is real, if it is not: `lockstep run` takes it there all the same.

@@ -118,6 +118,11 @@ impl Place {
             let known = cluster::DEFAULT_VERSION;
             return usage(format!("sim answers as {known} does; add --cluster control-plane for another version"));
         }
+        if site == SiteName::Sim {
+            for why in specs.iter().filter_map(Spec::not_built) {
+                note!("{why}; kube-controller-manager runs as a process until then, over HTTP and in real time");
+            }
+        }
         let mut environments = BTreeSet::new();
         for case in cases {
             let under_test = self.under_test(case);

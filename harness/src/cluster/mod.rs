@@ -91,7 +91,7 @@ pub(crate) use installation::installation;
 pub use lock::Guard;
 pub(crate) use ours::{INSTALLATION, MANAGER, OURS, delete_namespace, named_ours, namespace_labels, ours};
 pub use plan::{Plan, Site, SiteName};
-pub use processes::{Binaries, available, binaries, controller_manager, found};
+pub use processes::{Binaries, available, binaries, cache, controller_manager, found};
 pub use running::Cluster;
 pub use served::SimulatedServer;
 pub use standing::{Raised, Standing};

@@ -40,7 +40,7 @@ pub struct Scene<'a> {
     /// What can be asked of the subject.
     pub subject: Half,
     /// Why the subject is no longer running, if it is not.
-    pub exited: &'a (dyn Fn() -> Option<String> + Sync),
+    pub exited: &'a (dyn Fn() -> Option<Trouble> + Sync),
     /// Successful writes that the subject has made in the namespace so far.
     pub writes: &'a (dyn Fn() -> u64 + Sync),
     /// Requests of the subject's about the namespace that have no answer yet.
@@ -189,7 +189,7 @@ pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     if let Some(why) = world.gap() {
         return Some(environment(&why));
     }
-    (scene.exited)().map(Trouble::ended)
+    (scene.exited)()
 }
 
 /// What is not right, of what can be expected to be.

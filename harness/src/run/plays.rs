@@ -11,7 +11,7 @@ use super::setup::{RunError, Setup};
 use crate::case::Case;
 use crate::clock;
 use crate::recording::Recording;
-use crate::runner::{Player, Session};
+use crate::runner::Player;
 
 /// What is to be played.
 #[derive(Debug, Clone, Copy)]
@@ -75,13 +75,8 @@ impl Setup {
             let turn = player.turn().await;
             let began = clock::instant();
             self.events.emit(&Event::CaseStarted { case })?;
-            let log_source = turn.session().and_then(Session::log_source).filter(|_| plan.output);
-            let recording = turn.play(case, round.seed).await?;
+            let (recording, output) = turn.play_with_output(case, round.seed, plan.output).await?;
             let took = began.elapsed();
-            let output = match log_source {
-                Some(log_source) => Some(log_source.read().await),
-                None => None,
-            };
             self.events.emit(&Event::CasePlayed { case })?;
             Ok::<_, RunError>(Played { round, number, case, recording, took, output })
         });

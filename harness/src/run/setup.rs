@@ -14,6 +14,7 @@ use crate::controllers::Controllers;
 use crate::outcome::Cause;
 use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptions, Simulation, StepHook};
 use crate::subject::Spec;
+use crate::subject::virtual_time::Pool;
 use crate::supervise::Interrupt;
 
 /// Where and how cases are played.
@@ -37,6 +38,8 @@ pub struct Setup {
     pub check_determinism: bool,
     /// How many cases are played side by side, where each has a simulated cluster of its own.
     pub lanes: NonZeroUsize,
+    /// Programs with upstream's controllers in virtual time.
+    pub programs: Pool,
     /// Ends the run.
     pub interrupt: Interrupt,
     /// Who reports.
@@ -88,6 +91,7 @@ impl Setup {
             seed: 0,
             check_determinism: false,
             lanes: NonZeroUsize::MIN,
+            programs: Pool::default(),
             interrupt: Interrupt::default(),
             events: Events::default(),
         }
@@ -124,7 +128,9 @@ impl Setup {
             Ok(done)
         };
         if specs.iter().all(|spec| self.is_virtual(spec)) {
-            return self.unless_interrupted(each(&[])).await;
+            let done = self.unless_interrupted(each(&[])).await;
+            self.close_programs().await;
+            return done;
         }
         let mut environments = vec![self.unless_interrupted(self.open(under_test)).await?];
         if self.plan.site.name() == SiteName::Sim {
@@ -132,7 +138,14 @@ impl Setup {
                 environments.push(self.unless_interrupted(self.boot(under_test)).await?);
             }
         }
-        on_each(&self.interrupt, environments, each).await
+        let done = on_each(&self.interrupt, environments, each).await;
+        self.close_programs().await;
+        done
+    }
+
+    /// Have no program left when the work is over; not for long where the run is interrupted.
+    async fn close_programs(&self) {
+        tokio::time::timeout(CLOSING, self.programs.close()).await.ok();
     }
 
     /// Whether a subject is played in virtual time here: a process of its own cannot be.
@@ -212,8 +225,8 @@ impl Setup {
     /// What a simulated cluster begins with.
     fn simulation(&self, under_test: &Controllers) -> Simulation {
         let simulation = Simulation::new(under_test.clone(), self.budget);
-        let (interrupt, steps) = (self.interrupt.clone(), self.steps());
-        Simulation { seed: self.seed, check: self.check_determinism, interrupt, steps, ..simulation }
+        let (programs, interrupt, steps) = (self.programs.clone(), self.interrupt.clone(), self.steps());
+        Simulation { seed: self.seed, check: self.check_determinism, programs, interrupt, steps, ..simulation }
     }
 
     /// Tells of each step that has settled. Where that cannot be written, something else will say so.

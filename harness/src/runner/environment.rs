@@ -15,6 +15,7 @@ use crate::observe::{self, ObserveError, Watches, World};
 use crate::outcome::Cause;
 use crate::recording::Identity;
 use crate::subject::SubjectError;
+use crate::subject::virtual_time::Virtual;
 use crate::supervise::{SuperviseError, Supervisor};
 
 /// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
@@ -27,6 +28,8 @@ pub struct Environment {
     pub(super) images: Option<Arc<Images>>,
     /// `None` where no subject can be a process.
     pub(super) supervisor: Option<Supervisor>,
+    /// What a program in virtual time needs, where time is.
+    pub(super) virtual_time: Option<Virtual>,
     pub(super) folder: PathBuf,
     _watches: Watches,
     _temporary: Option<TempDir>,
@@ -78,7 +81,24 @@ impl Environment {
         let supervisor = if virtual_time { None } else { Some(Supervisor::start(&folder, true)?) };
         let nodes = Nodes::new(client.clone(), cluster.watches_nodes());
         let images = cluster.node().cloned().map(|node| Arc::new(Images::new(node)));
-        Ok(Self { cluster, client, world, nodes, images, supervisor, folder, _watches: watches, _temporary: temporary })
+        Ok(Self {
+            cluster,
+            client,
+            world,
+            nodes,
+            images,
+            supervisor,
+            virtual_time: None,
+            folder,
+            _watches: watches,
+            _temporary: temporary,
+        })
+    }
+
+    /// The same for subjects that are programs in virtual time.
+    #[must_use]
+    pub fn with_programs(self, virtual_time: Virtual) -> Self {
+        Self { virtual_time: Some(virtual_time), ..self }
     }
 
     /// The cluster's name and version.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::play::Play;
 use crate::clock;
-use crate::recording::Trouble;
 
 /// How long to wait for events in virtual time.
 const EVENTS: Duration = Duration::from_secs(30);
@@ -21,7 +20,7 @@ impl Play<'_> {
         };
         let missing = probe.await_event(number, session.budget, &|| session.exited().is_some()).await;
         let Err(trouble) = missing else { return true };
-        self.record(session.exited().map_or(trouble, Trouble::ended));
+        self.record(session.exited().unwrap_or(trouble));
         false
     }
 }

@@ -22,4 +22,4 @@ pub use environment::{Environment, EnvironmentError};
 pub use hook::StepHook;
 pub use player::{Player, Sessions, Turn};
 pub use session::{Session, SessionOptions};
-pub use simulated::{Simulation, simulated};
+pub use simulated::{Simulation, simulated, simulated_with_output};

@@ -103,9 +103,9 @@ impl Session<'_> {
         }
         // The end of a process is told once, by the case in which it happened.
         if let Some(ended) = self.ended_in(&case.name, &namespace)
-            && !play.tells(&ended)
+            && !play.tells(&ended.why)
         {
-            play.trouble(Blame::Subject, ended);
+            play.trouble(ended.blame, ended.why);
         }
         world.close_journal(&namespace);
         let diagnosis = if play.is_in_trouble() { self.diagnosis().await } else { None };
@@ -346,7 +346,7 @@ impl<'a> Play<'a> {
     pub(super) fn stop(&mut self, blame: Blame, why: String) -> Result<(), Stopped> {
         // A subject that has ended is the reason for whatever became impossible after it.
         match self.session.exited() {
-            Some(ended) => self.record(Trouble::ended(ended)),
+            Some(ended) => self.record(ended),
             None => self.trouble(blame, why),
         }
         Err(Stopped)

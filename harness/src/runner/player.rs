@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::future::join_all;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{EnvironmentError, Session, Simulation, simulated};
+use super::{EnvironmentError, Session, Simulation, simulated_with_output};
 use crate::case::Case;
 use crate::recording::Recording;
 use crate::subject::Spec;
@@ -138,17 +138,37 @@ impl Turn<'_> {
     /// # Errors
     /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
     pub async fn play(&self, case: &Case, seed: Option<u64>) -> Result<Recording, EnvironmentError> {
+        self.play_with_output(case, seed, false).await.map(|(recording, _)| recording)
+    }
+
+    /// The same; with `output` comes what the subject has printed since it was started, if it prints.
+    ///
+    /// # Errors
+    /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
+    pub async fn play_with_output(
+        &self,
+        case: &Case,
+        seed: Option<u64>,
+        output: bool,
+    ) -> Result<(Recording, Option<String>), EnvironmentError> {
         match &self.0 {
             Table::Session(taken) => {
+                let log_source = taken.session().log_source().filter(|_| output);
                 taken.session().revive().await?;
-                Ok(taken.session().play(case).await)
+                let recording = taken.session().play(case).await;
+                let output = match log_source {
+                    Some(log_source) => Some(log_source.read().await),
+                    None => None,
+                };
+                Ok((recording, output))
             }
             Table::Simulated { spec, simulation } => {
                 let (case, spec, mut simulation) = (case.clone(), (*spec).clone(), (*simulation).clone());
                 simulation.seed = seed.unwrap_or(simulation.seed);
                 // A thread of its own: its time stands still and its runtime is not this one.
-                let played = tokio::task::spawn_blocking(move || simulated(&case, &spec, &simulation));
-                played.await.map_err(|error| EnvironmentError::Simulation(error.to_string()))?
+                let played = tokio::task::spawn_blocking(move || simulated_with_output(&case, &spec, &simulation));
+                let played = played.await.map_err(|error| EnvironmentError::Simulation(error.to_string()))?;
+                played.map(|(recording, printed)| (recording, printed.filter(|_| output)))
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::controllers::Controller;
 use crate::intercept::{Connections, Interceptor};
 use crate::observe::Probe;
 use crate::observe::probe::Reach;
-use crate::recording::{Blame, Diagnosis, Entry};
+use crate::recording::{Blame, Diagnosis, Entry, Trouble};
 use crate::subject::{Running, Spec, SubjectError};
 
 /// How often a subject is started in a row. More than once: a controller may lose a race with its own last run, such as for a port.
@@ -82,7 +82,7 @@ impl Starting<'_> {
                 false => requested(interceptor, &subject, seen, options.budget).await,
             };
             let Some(ended) = subject.exited() else { return Ok((subject, follows)) };
-            why = ended;
+            why = ended.why;
             tracing::debug!(start, why, "the subject ended while it started");
             subject.stop().await;
             clock::pause(BETWEEN * start).await;
@@ -114,8 +114,8 @@ impl Session<'_> {
     /// [`SubjectError::EndsAtStart`], or when it cannot be started.
     pub async fn revive(&self) -> Result<(), EnvironmentError> {
         let (Some(probe), Some(ended)) = (&self.probe, self.exited()) else { return Ok(()) };
-        self.ends().note(&ended);
-        tracing::info!(ended, "starting the subject again");
+        self.ends().note(&ended.why);
+        tracing::info!(ended = ended.why, "starting the subject again");
         self.stop().await;
         // What it ended of may still be there: it shall not end of it once more.
         self.swept().await;
@@ -134,7 +134,7 @@ impl Session<'_> {
     }
 
     /// After a case: whether the subject has ended by itself in it, and how.
-    pub(super) fn ended_in(&self, case: &str, namespace: &str) -> Option<String> {
+    pub(super) fn ended_in(&self, case: &str, namespace: &str) -> Option<Trouble> {
         let ended = self.exited();
         let mut ends = self.ends();
         case.clone_into(&mut ends.last);
@@ -161,7 +161,7 @@ impl Session<'_> {
     pub fn ended_between(&self) -> Vec<String> {
         let mut ends = self.ends();
         if let Some(ended) = self.exited() {
-            ends.note(&ended);
+            ends.note(&ended.why);
         }
         ends.found.clone()
     }

@@ -17,7 +17,7 @@ use crate::driver::Stillness;
 use crate::intercept::Interceptor;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{ObserveError, Probe};
-use crate::recording::Identity;
+use crate::recording::{Identity, Trouble};
 use crate::subject::{self, Inside, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError};
 
 /// How long to be patient.
@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
     }
 
     /// Why the subject no longer runs, if it ended by itself.
-    pub(super) fn exited(&self) -> Option<String> {
+    pub(super) fn exited(&self) -> Option<Trouble> {
         self.subject().as_ref().and_then(Running::exited)
     }
 
@@ -356,7 +356,9 @@ pub(super) async fn begin(
         namespace: namespace.to_owned(),
     });
     let client = interceptor.client();
+    let virtual_time = environment.virtual_time.clone();
+    let folder = folder.as_path();
     let stage =
-        Stage { kubeconfig, client, folder: &folder, supervisor, controllers, restart, inside, service_account };
+        Stage { kubeconfig, client, folder, virtual_time, supervisor, controllers, restart, inside, service_account };
     Ok(spec.start(&stage).await?)
 }

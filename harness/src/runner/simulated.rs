@@ -1,6 +1,7 @@
 //! Playing a case on a simulated cluster of its own: no sockets, no processes, and time that costs nothing.
 //!
 //! Everything runs on the calling thread, on a runtime whose clock is paused. The same case, subject and seed give the same recording.
+//! Upstream's controllers are a program beside it that has no clock of its own (`subject::virtual_time`).
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::cluster::Cluster;
 use crate::controllers::Controllers;
 use crate::recording::{Blame, Entry, Recording, Trouble};
 use crate::subject::Spec;
+use crate::subject::virtual_time::{Pool, Virtual};
 use crate::supervise::Interrupt;
 
 /// What a simulation begins with.
@@ -24,6 +26,8 @@ pub struct Simulation {
     pub budget: Duration,
     /// Play it twice and see whether every request and answer was the same.
     pub check: bool,
+    /// Programs with upstream's controllers, kept from case to case.
+    pub programs: Pool,
     /// Ends a play in the middle: virtual time waits for nobody.
     pub interrupt: Interrupt,
     /// Who is told of each step that has settled.
@@ -35,7 +39,7 @@ impl Simulation {
     #[must_use]
     pub fn new(under_test: Controllers, budget: Duration) -> Self {
         let (interrupt, steps) = (Interrupt::default(), StepHook::default());
-        Self { seed: 0, under_test, budget, check: false, interrupt, steps }
+        Self { seed: 0, under_test, budget, check: false, programs: Pool::default(), interrupt, steps }
     }
 }
 
@@ -47,17 +51,47 @@ const EPOCH: i64 = 1_767_571_200;
 /// # Errors
 /// When the subject cannot be started; [`EnvironmentError::Interrupted`].
 pub fn simulated(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Recording, EnvironmentError> {
-    let (mut recording, transcript) = played(case, spec, simulation)?;
+    simulated_with_output(case, spec, simulation).map(|(recording, _)| recording)
+}
+
+/// The same, with what the subject has printed meanwhile, where it prints.
+///
+/// # Errors
+/// As for [`simulated`].
+pub fn simulated_with_output(
+    case: &Case,
+    spec: &Spec,
+    simulation: &Simulation,
+) -> Result<(Recording, Option<String>), EnvironmentError> {
+    let Simulated { mut recording, transcript, output } = played(case, spec, simulation)?;
     if simulation.check {
-        let (again, repeated) = played(case, spec, simulation)?;
+        let Simulated { recording: again, transcript: repeated, .. } = played(case, spec, simulation)?;
         if let Some(why) = difference(&transcript, &repeated) {
+            let why = format!("{why}; {}", cause(spec));
             recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
         } else if again != recording {
             let why = "two plays of one seed had the same requests and not the same recording".to_owned();
             recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
         }
     }
-    Ok(recording)
+    Ok((recording, output))
+}
+
+/// What one play leaves.
+struct Simulated {
+    recording: Recording,
+    /// Each request and its answer, where two plays are compared.
+    transcript: Vec<String>,
+    /// What the subject has printed.
+    output: Option<String>,
+}
+
+/// What it comes from that two plays of one seed part.
+fn cause(spec: &Spec) -> &'static str {
+    match spec {
+        Spec::Upstream(_) => "upstream has chosen by the order of a Go map, or this is a defect of lockstep",
+        _ => "this is a defect of lockstep",
+    }
 }
 
 /// Where two plays of one seed part.
@@ -65,15 +99,10 @@ fn difference(one: &[String], two: &[String]) -> Option<String> {
     let count = one.len().max(two.len());
     let at = (0..count).find(|&at| one.get(at) != two.get(at))?;
     let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_else(|| "nothing more".to_owned());
-    Some(format!(
-        "two plays of one seed part at request {} of {count}: {}; and: {}; this is a defect of lockstep",
-        at + 1,
-        line(one),
-        line(two)
-    ))
+    Some(format!("two plays of one seed part at request {} of {count}: {}; and: {}", at + 1, line(one), line(two)))
 }
 
-fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recording, Vec<String>), EnvironmentError> {
+fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated, EnvironmentError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     // Whatever the case lets pass, the runtime turns to this each time that somebody wakes it, and so does another thread.
     let played = runtime.block_on(simulation.interrupt.unless(async {
@@ -84,7 +113,8 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
         if let (Some(sim), true) = (&sim, simulation.check) {
             sim.start_transcript();
         }
-        let environment = Environment::open(cluster).await?;
+        let programs = Virtual { pool: simulation.programs.clone(), seed: simulation.seed };
+        let environment = Environment::open(cluster).await?.with_programs(programs);
         let options = SessionOptions {
             budget: simulation.budget,
             restart: case.restart.clone(),
@@ -92,10 +122,15 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<(Recordin
             ..SessionOptions::default()
         };
         let session = Session::take(&environment, spec, &options).await?;
+        let log_source = session.log_source();
         let mut recording = session.play(case).await;
         recording.header.seed = Some(simulation.seed);
         session.leave().await;
-        Ok((recording, sim.map(|sim| sim.transcript()).unwrap_or_default()))
+        let output = match log_source {
+            Some(log_source) => Some(log_source.read().await),
+            None => None,
+        };
+        Ok(Simulated { recording, transcript: sim.map(|sim| sim.transcript()).unwrap_or_default(), output })
     }));
     played.map_err(EnvironmentError::Interrupted)?
 }

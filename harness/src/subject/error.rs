@@ -11,8 +11,8 @@ use crate::controllers::Controller;
 pub enum SubjectError {
     /// The words on the command line are off.
     #[error(
-        "unknown subject '{0}': expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, \"command:PROGRAM ARGUMENTS\" \
-         or deployment:MANIFEST"
+        "unknown subject '{0}': expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, upstream:process, \
+         \"command:PROGRAM ARGUMENTS\" or deployment:MANIFEST"
     )]
     Unknown(String),
     /// The words of a command cannot be told apart.
@@ -130,6 +130,19 @@ pub enum SubjectError {
     /// A simulated cluster has no address.
     #[error("{0} is a process or pods, and the simulated cluster is in this process; add --cluster control-plane")]
     Outside(String),
+    /// The program with upstream's controllers in virtual time is not there.
+    #[error(
+        "kube-controller-manager-virtual {0} is not built; `scripts/upstream-virtual {0}` builds it, which takes minutes, once"
+    )]
+    NotBuilt(String),
+    /// A program for virtual time does not start.
+    #[error("cannot start {subject} in virtual time: {why}")]
+    Virtual {
+        /// The subject.
+        subject: String,
+        /// What went wrong.
+        why: String,
+    },
     /// The client for a subject in this process could not be made.
     #[error("cannot make the subject's client: {0}")]
     Client(String),

@@ -2,7 +2,8 @@
 //!
 //! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). Whatever it is written in, it
 //! runs at its own pace; the harness sees its requests at the interceptor and its process or pods, never its inside. Only `ours` names
-//! this project's own controller.
+//! this project's own controller. In virtual time two can run: `ours` as a task, and upstream's controllers by a program that
+//! has its clock from the simulation ([`virtual_time`]).
 
 mod command;
 mod deployment;
@@ -11,6 +12,7 @@ mod home;
 mod log_source;
 mod ours;
 mod upstream;
+pub mod virtual_time;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -26,9 +28,10 @@ use crate::cluster;
 use crate::cluster::kind;
 use crate::controllers::{Controller, Controllers};
 use crate::intercept::Interceptor;
-use crate::recording::{Identity, SubjectKind};
+use crate::recording::{Identity, SubjectKind, Trouble};
 use crate::supervise::{Child, Supervisor};
 use home::Home;
+use virtual_time::Virtual;
 
 /// How it is said that a subject no longer runs.
 const ENDED: &str = "the subject ended";
@@ -42,8 +45,11 @@ pub enum Spec {
     OursFixed,
     /// `ours:process` or `ours:PATH`: the real binary as a child process.
     OursProcess(Option<PathBuf>),
-    /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the controllers under test.
+    /// `upstream`, `upstream:v1.36.3` or `upstream:PATH`: kube-controller-manager with only the controllers under test; on the
+    /// simulated cluster its controllers in virtual time, where their program is built.
     Upstream(Option<String>),
+    /// `upstream:process` or `upstream:process:v1.36.3`: always as a process.
+    UpstreamProcess(Option<String>),
     /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or `$HOME/.kube/config`.
     Command(Vec<String>),
     /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML documents or a folder of kustomize's.
@@ -62,7 +68,12 @@ impl FromStr for Spec {
             ("ours", Some("fixed")) => Ok(Self::OursFixed),
             ("ours", Some("process")) => Ok(Self::OursProcess(None)),
             ("ours", Some(path)) => Ok(Self::OursProcess(Some(path.into()))),
-            ("upstream", version) => Ok(Self::Upstream(version.map(str::to_owned))),
+            ("upstream", Some("process")) => Ok(Self::UpstreamProcess(None)),
+            ("upstream", Some("process:")) => Err(unknown()),
+            ("upstream", version) => match version.and_then(|version| version.strip_prefix("process:")) {
+                Some(version) => Ok(Self::UpstreamProcess(Some(version.to_owned()))),
+                None => Ok(Self::Upstream(version.map(str::to_owned))),
+            },
             ("command", Some(words)) => match shlex::split(words) {
                 None => Err(SubjectError::Quotes(text.to_owned())),
                 Some(words) if words.is_empty() => Err(unknown()),
@@ -83,6 +94,8 @@ impl std::fmt::Display for Spec {
             Self::OursProcess(Some(path)) => write!(f, "ours:{}", path.display()),
             Self::Upstream(None) => write!(f, "upstream"),
             Self::Upstream(Some(version)) => write!(f, "upstream:{version}"),
+            Self::UpstreamProcess(None) => write!(f, "upstream:process"),
+            Self::UpstreamProcess(Some(version)) => write!(f, "upstream:process:{version}"),
             Self::Command(words) => write!(f, "command:{}", quoted(words)),
             Self::Deployment(path) => write!(f, "deployment:{}", path.display()),
         }
@@ -97,6 +110,8 @@ pub struct Stage<'a> {
     pub client: Option<kube::Client>,
     /// A folder of the harness's own for the subject's files; gone after the run.
     pub folder: &'a Path,
+    /// What a program in virtual time needs, where that is the cluster's.
+    pub virtual_time: Option<Virtual>,
     /// Who keeps child processes.
     pub supervisor: Option<&'a Supervisor>,
     /// Controllers that the subject brings; the cluster has left them out.
@@ -130,6 +145,7 @@ pub struct Running {
 #[derive(Debug)]
 enum Life {
     Task(ours::Task),
+    Virtual(virtual_time::Task),
     /// `printed`: how much the log held when it was started.
     Process {
         child: Child,
@@ -145,9 +161,19 @@ impl Spec {
         matches!(self, Self::Deployment(_))
     }
 
-    /// Whether it can run in this process, which the simulated cluster is in.
+    /// Whether it can run in virtual time, which the simulated cluster has: in this process, or by a program that is there.
     pub fn is_simulable(&self) -> bool {
-        matches!(self, Self::Ours | Self::OursFixed)
+        match self {
+            Self::Ours | Self::OursFixed => true,
+            Self::Upstream(which) => virtual_time::available(which.as_deref()).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Why upstream's controllers do not run in virtual time, where they could if their program were built.
+    pub fn not_built(&self) -> Option<SubjectError> {
+        let Self::Upstream(which) = self else { return None };
+        virtual_time::available(which.as_deref()).err().filter(|error| matches!(error, SubjectError::NotBuilt(_)))
     }
 
     /// Whether it is somebody else's program: which controllers it brings only its user knows.
@@ -168,12 +194,14 @@ impl Spec {
         match self {
             Self::Command(words) => command::find(&words[0]).map(drop),
             Self::OursProcess(path) => ours::binary(path.as_deref()).map(drop),
-            Self::Upstream(Some(path)) if upstream::is_path(path) => upstream::check(Path::new(path)),
-            Self::Upstream(Some(version)) if !cluster::is_version(version) => {
+            Self::Upstream(Some(path)) | Self::UpstreamProcess(Some(path)) if upstream::is_path(path) => {
+                upstream::check(Path::new(path))
+            }
+            Self::Upstream(Some(version)) | Self::UpstreamProcess(Some(version)) if !cluster::is_version(version) => {
                 Err(SubjectError::Unknown(self.to_string()))
             }
             Self::Deployment(path) => deployment::check(path),
-            Self::Ours | Self::OursFixed | Self::Upstream(_) => Ok(()),
+            Self::Ours | Self::OursFixed | Self::Upstream(_) | Self::UpstreamProcess(_) => Ok(()),
         }
     }
 
@@ -187,7 +215,9 @@ impl Spec {
             Self::Deployment(path) if controllers.has(Controller::ReplicaSet) => {
                 return Err(SubjectError::ItsOwnMaker(path.clone()));
             }
-            Self::Upstream(_) => Controllers::from_iter(Controller::UPSTREAM).lacks(controllers),
+            Self::Upstream(_) | Self::UpstreamProcess(_) => {
+                Controllers::from_iter(Controller::UPSTREAM).lacks(controllers)
+            }
             Self::Command(_) | Self::Deployment(_) => None,
         };
         match lacking {
@@ -203,11 +233,18 @@ impl Spec {
     pub async fn start(&self, stage: &Stage<'_>) -> Result<Running, SubjectError> {
         self.can_bring(stage.controllers)?;
         if stage.client.is_some() {
-            if !self.is_simulable() {
-                return Err(SubjectError::Outside(self.to_string()));
-            }
-            let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
-            return Ok(Running { identity: self.identity(&version), life: Life::Task(task) });
+            let (life, version) = match self {
+                Self::Ours | Self::OursFixed => {
+                    let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
+                    (Life::Task(task), version)
+                }
+                Self::Upstream(which) => {
+                    let (task, version) = virtual_time::start(which.as_deref(), stage)?;
+                    (Life::Virtual(task), version)
+                }
+                _ => return Err(SubjectError::Outside(self.to_string())),
+            };
+            return Ok(Running { identity: self.identity(&version), life });
         }
         let home = Home::furnish(stage.folder, &stage.kubeconfig, std::env::home_dir().as_deref())?;
         match self {
@@ -221,7 +258,7 @@ impl Spec {
                 let arguments = ours::arguments(stage)?;
                 self.process(stage, &home, &program, arguments, version).await
             }
-            Self::Upstream(which) => {
+            Self::Upstream(which) | Self::UpstreamProcess(which) => {
                 let (program, version) = upstream::program(which.as_deref()).await?;
                 let arguments = upstream::arguments(&home.kubeconfig, stage, &version);
                 self.process(stage, &home, &program, arguments, version).await
@@ -258,7 +295,7 @@ impl Spec {
     pub fn kind(&self) -> SubjectKind {
         match self {
             Self::Ours | Self::OursFixed | Self::OursProcess(_) => SubjectKind::Ours,
-            Self::Upstream(_) => SubjectKind::Upstream,
+            Self::Upstream(_) | Self::UpstreamProcess(_) => SubjectKind::Upstream,
             Self::Command(_) => SubjectKind::Command,
             Self::Deployment(_) => SubjectKind::Deployment,
         }
@@ -290,14 +327,15 @@ pub fn half(client: kube::Client, under_test: &Controllers) -> Result<Option<Run
 
 impl Running {
     /// Why it no longer runs, with its last words, if it does not.
-    pub fn exited(&self) -> Option<String> {
+    pub fn exited(&self) -> Option<Trouble> {
         match &self.life {
-            Life::Task(task) => task.ended().map(|why| format!("{ENDED}: {why}")),
+            Life::Task(task) => task.ended().map(|why| Trouble::ended(format!("{ENDED}: {why}"))),
+            Life::Virtual(task) => task.ended(),
             Life::Process { child, log, printed } => {
                 let said = |status| format!("{ENDED} ({status}){}", command::last_words(log, *printed));
-                child.exited().map(said)
+                child.exited().map(said).map(Trouble::ended)
             }
-            Life::Pods(pods) => pods.ended(),
+            Life::Pods(pods) => pods.ended().map(Trouble::ended),
         }
     }
 
@@ -305,6 +343,7 @@ impl Running {
     pub fn log_source(&self) -> Option<LogSource> {
         match &self.life {
             Life::Task(_) => None,
+            Life::Virtual(task) => Some(task.log_source()),
             Life::Process { log, printed, .. } => Some(LogSource::of_file(log, *printed)),
             Life::Pods(pods) => Some(pods.log_source()),
         }
@@ -314,6 +353,7 @@ impl Running {
     pub async fn kill(self) {
         match self.life {
             Life::Task(task) => task.kill().await,
+            Life::Virtual(task) => task.end().await,
             Life::Process { child, .. } => {
                 child.kill();
                 child.wait_exit().await;
@@ -327,6 +367,7 @@ impl Running {
     pub async fn stop(self) {
         match self.life {
             Life::Task(task) => task.stop().await,
+            Life::Virtual(task) => task.end().await,
             Life::Process { child, .. } => command::end(&child).await,
             Life::Pods(pods) => pods.stop().await,
         }
@@ -369,6 +410,8 @@ mod tests {
     #[case("ours:process")]
     #[case("upstream")]
     #[case("upstream:v1.33.13")]
+    #[case("upstream:process")]
+    #[case("upstream:process:v1.33.13")]
     #[case("command:sleep 1000")]
     #[case("command:python3 'my controller.py' --name \"it's\" ''")]
     #[case("deployment:controller/deploy")]
@@ -396,6 +439,7 @@ mod tests {
     #[case("command:")]
     #[case("command: ")]
     #[case("upstream:")]
+    #[case("upstream:process:")]
     #[case("deployment:")]
     #[case("deployment")]
     fn others_are_refused(#[case] text: &str) {

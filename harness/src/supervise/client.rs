@@ -107,13 +107,23 @@ impl Supervisor {
 
     /// Start a program. It leads a process group of its own and inherits nothing of this process.
     pub fn spawn(&self, spec: Spec) -> Result<Child, SuperviseError> {
+        self.spawn_with(spec, None)
+    }
+
+    /// The same, with a connection to a socket that listens at this path as its standard input: it has connected when
+    /// this returns.
+    pub fn spawn_on(&self, spec: Spec, socket: &Path) -> Result<Child, SuperviseError> {
+        self.spawn_with(spec, Some(socket.to_owned()))
+    }
+
+    fn spawn_with(&self, spec: Spec, socket: Option<PathBuf>) -> Result<Child, SuperviseError> {
         let program = find(&spec)?;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (exit, exited) = watch::channel(None);
         lock(&self.programs).insert(id, Program { process: None, exit });
         let name = spec.name.clone();
         let asked = spec.program.clone();
-        match self.ask(&Order::Spawn { id, spec: Spec { program, ..spec } }) {
+        match self.ask(&Order::Spawn { id, spec: Spec { program, ..spec }, socket }) {
             Some(Report::Spawned { pid, .. }) => {
                 Ok(Child { name, pid, id, exit: exited, input: Arc::downgrade(&self.input) })
             }

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -30,14 +33,25 @@ struct Member {
 }
 
 impl Family {
-    /// Start a program; when it ends, its number and its end are sent to `ended`.
-    pub(super) fn spawn(&mut self, id: u64, spec: &Spec, ended: UnboundedSender<(u64, Exit)>) -> io::Result<i32> {
+    /// Start a program, with a connection to a socket as its standard input or with none; when it ends, its number and
+    /// its end are sent to `ended`.
+    pub(super) fn spawn(
+        &mut self,
+        id: u64,
+        spec: &Spec,
+        socket: Option<&Path>,
+        ended: UnboundedSender<(u64, Exit)>,
+    ) -> io::Result<i32> {
         let log = crate::private::append(&spec.log)?;
+        let input = match socket {
+            Some(socket) => Stdio::from(OwnedFd::from(UnixStream::connect(socket)?)),
+            None => Stdio::null(),
+        };
         let child = Command::new(&spec.program)
             .args(&spec.args)
             .env_clear()
             .envs(&spec.env)
-            .stdin(Stdio::null())
+            .stdin(input)
             .stdout(log.try_clone()?)
             .stderr(log)
             .process_group(0)

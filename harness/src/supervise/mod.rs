@@ -12,7 +12,8 @@
 //! * It leads a process group of its own, so a Ctrl-C at the terminal does not reach it before the
 //!   harness is gone, and it shrugs off SIGINT, SIGHUP and SIGQUIT; SIGTERM makes it clean up and end.
 //! * Programs get exactly the environment that their [`Spec`] names, no standard input and a log file
-//!   for the rest: none of the supervisor's pipes.
+//!   for the rest: none of the supervisor's pipes. One that speaks with the harness has a connection
+//!   to a socket of the harness's as its standard input ([`Supervisor::spawn_on`]).
 //! * A group is signalled only while its leader is not reaped yet, so never a stranger with a recycled
 //!   number.
 //! * A *detached* supervisor ([`Supervisor::detach`]) lives on without the process that started it,

@@ -79,6 +79,14 @@ impl ProcessId {
         true
     }
 
+    /// Send it SIGQUIT, at which a Go program prints what each of its goroutines does, and ends.
+    pub fn quit(&self) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {
+            // It may have ended in between: then there is nothing left to do.
+            let _ = rustix::process::kill_process(pid, Signal::QUIT);
+        }
+    }
+
     /// Kill the group that it leads, if it is still there.
     pub fn kill_group(&self) {
         if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_alive()) {

@@ -69,8 +69,13 @@ impl fmt::Display for Exit {
 pub(super) enum Order {
     /// The first line: the folder to remove at the end, if any.
     Begin { remove: Option<PathBuf> },
-    /// Start a program under this number.
-    Spawn { id: u64, spec: Spec },
+    /// Start a program under this number, with a connection to this socket as its standard input, if there is one.
+    Spawn {
+        id: u64,
+        spec: Spec,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        socket: Option<PathBuf>,
+    },
     /// Send SIGKILL to a program's group.
     Kill { id: u64 },
     /// Send SIGTERM to a program's group, and SIGKILL after the grace.

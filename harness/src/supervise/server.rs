@@ -134,7 +134,7 @@ async fn supervise() -> std::io::Result<()> {
 
 fn obey(order: Order, family: &mut Family, ended: &UnboundedSender<(u64, Exit)>) {
     match order {
-        Order::Spawn { id, spec } => report(&match family.spawn(id, &spec, ended.clone()) {
+        Order::Spawn { id, spec, socket } => report(&match family.spawn(id, &spec, socket.as_deref(), ended.clone()) {
             Ok(pid) => Report::Spawned { id, pid },
             Err(error) => {
                 Report::Failed { id, missing: error.kind() == std::io::ErrorKind::NotFound, why: error.to_string() }
@@ -170,8 +170,8 @@ async fn say(farewell: &Spec) {
     let (ended, mut exits) = unbounded_channel();
     let mut family = Family::default();
     let unread = Spec { log: "/dev/null".into(), ..farewell.clone() };
-    let started = family.spawn(0, farewell, ended.clone());
-    if let Err(error) = started.or_else(|_| family.spawn(0, &unread, ended)) {
+    let started = family.spawn(0, farewell, None, ended.clone());
+    if let Err(error) = started.or_else(|_| family.spawn(0, &unread, None, ended)) {
         eprintln!("{}: {error}", farewell.name);
         return;
     }

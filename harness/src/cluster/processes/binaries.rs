@@ -69,10 +69,7 @@ pub fn found(version: &str) -> Result<&'static str, String> {
         let lacks = || format!("LOCKSTEP_BIN={} has not all of {wanted}; put them there or unset it", folder.display());
         return holds(&folder).then_some("ready").ok_or_else(lacks);
     }
-    let cache = variable("LOCKSTEP_CACHE")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("lockstep")))
-        .or_else(|| std::env::home_dir().map(|folder| folder.join(".cache/lockstep")));
-    if cache.is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
+    if cache().is_some_and(|cache| cache.join("control-plane").join(version).join(".complete").is_file()) {
         return Ok("ready");
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -84,6 +81,13 @@ pub fn found(version: &str) -> Result<&'static str, String> {
         return Ok("ready, once upstream's programs are fetched or built, which takes minutes the first time");
     }
     Err(format!("neither {wanted}, nor Go to build them"))
+}
+
+/// Where the scripts keep the programs that they have fetched or built.
+pub fn cache() -> Option<PathBuf> {
+    variable("LOCKSTEP_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("lockstep")))
+        .or_else(|| std::env::home_dir().map(|folder| folder.join(".cache/lockstep")))
 }
 
 fn variable(name: &str) -> Option<PathBuf> {

@@ -12,7 +12,7 @@ mod start;
 
 use super::facts::Facts;
 use super::keeper::Keeper;
-pub use binaries::{Binaries, available, binaries, controller_manager, found};
+pub use binaries::{Binaries, available, binaries, cache, controller_manager, found};
 
 /// A control plane of local processes.
 #[derive(Debug, Clone)]

@@ -1,0 +1,115 @@
+//! How long upstream's controllers take on the simulated cluster: in virtual time, beside `ours`, and as a process over HTTP
+//! in real time. Every case of the Deployment and the ReplicaSet controller with a golden timeline, played and judged; as a
+//! process a few of them.
+//!
+//! ```text
+//! cargo bench --package lockstep --bench virtual_upstream          # LOCKSTEP_LANES: side by side, else one a core
+//! ```
+//!
+//! A number is a number of this machine and of what else it does.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockstep::case::{self, Case};
+use lockstep::clock;
+use lockstep::cluster::{DEFAULT_VERSION, Plan as ClusterPlan, Site};
+use lockstep::controllers::{Controller, Controllers};
+use lockstep::golden::GoldenTimelines;
+use lockstep::run::{Plan, Played, RunError, Setup};
+use lockstep::subject::Spec;
+use lockstep::supervise;
+use lockstep::verdict::{self, Verdict};
+
+/// As a process every so many cases.
+const PROCESS_EVERY: usize = 20;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    supervise::main_if_asked();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::env::set_current_dir(root)?;
+    let cases = cases()?;
+    let few: Vec<_> = cases.iter().step_by(PROCESS_EVERY).cloned().collect();
+    println!(
+        "{:18} {:>6} {:>5} {:>9} {:>9} {:>9} {:>9} {:>9}  not conformant",
+        "subject", "cases", "lanes", "in all s", "mean ms", "median", "slowest", "a minute"
+    );
+    for (subject, cases) in [("ours", &cases), ("upstream", &cases), ("upstream:process", &few)] {
+        one(&subject.parse()?, cases)?;
+    }
+    Ok(())
+}
+
+fn cases() -> Result<Vec<Arc<Case>>, Box<dyn std::error::Error>> {
+    let all =
+        case::find(&[PathBuf::from("cases")])?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
+    let all = all.into_iter().flatten().map(Arc::new);
+    let of_upstream =
+        |case: &Arc<Case>| !case.controllers.has(Controller::ConfigRestart) && case.expectation.is_blessed();
+    Ok(all.filter(of_upstream).collect())
+}
+
+/// One subject on all of them.
+fn one(spec: &Spec, cases: &[Arc<Case>]) -> Result<(), Box<dyn std::error::Error>> {
+    let lanes = match std::env::var("LOCKSTEP_LANES") {
+        Ok(text) => text.parse()?,
+        Err(_) => std::thread::available_parallelism()?,
+    };
+    let setup = Setup { lanes, ..Setup::new(ClusterPlan::new(DEFAULT_VERSION).at(Site::Sim)) };
+    let mut sets: BTreeMap<Controllers, Vec<Arc<Case>>> = BTreeMap::new();
+    for case in cases {
+        sets.entry(case.controllers.clone()).or_default().push(Arc::clone(case));
+    }
+    let (mut times, mut others) = (Vec::new(), Vec::new());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let began = clock::instant();
+    runtime.block_on(async {
+        for (under_test, cases) in &sets {
+            let played = setup.with_each(under_test, std::slice::from_ref(spec), cases.len(), async |_, player| {
+                let take = async |played: Played<'_>| {
+                    times.push(played.took.as_secs_f64() * 1000.0);
+                    others.extend(is_other(&played));
+                    Ok::<_, RunError>(ControlFlow::Continue(()))
+                };
+                setup.play_each(player, Plan::once(cases), take).await
+            });
+            played.await?;
+        }
+        Ok::<_, RunError>(())
+    })?;
+    line(spec, lanes, began.elapsed(), times);
+    others.iter().for_each(|other| println!("    {other}"));
+    Ok(())
+}
+
+/// A play that was not conformant, whose time says little.
+fn is_other(played: &Played<'_>) -> Option<String> {
+    let Ok(golden) = GoldenTimelines::beside(Path::new(&played.case.path)) else {
+        return Some(played.case.name.clone());
+    };
+    let golden = golden.for_server(&played.recording.header.cluster.version);
+    let judgement = verdict::judge(played.case, &played.recording, golden);
+    (judgement.verdict != Verdict::Conformant).then(|| format!("{} {}", played.case.name, judgement.verdict.name()))
+}
+
+fn line(spec: &Spec, lanes: NonZeroUsize, took: Duration, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_precision_loss, reason = "a number of cases is small")]
+    let count = times.len() as f64;
+    let mean = times.iter().sum::<f64>() / count;
+    let at = |place: usize| times.get(place).copied().unwrap_or_default();
+    let (seconds, median, slowest) = (took.as_secs_f64(), at(times.len() / 2), at(times.len() - 1));
+    let rate = count / seconds * 60.0;
+    println!(
+        "{:18} {:>6} {lanes:>5} {seconds:>9.1} {mean:>9.1} {median:>9.1} {slowest:>9.1} {rate:>9.0}",
+        spec.to_string(),
+        times.len()
+    );
+}

@@ -1,0 +1,138 @@
+//! The task of a bubble: hands it one thing at a time, and lets its time pass with the simulation's.
+
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::calls::{self, Calls};
+use super::chance::Chance;
+use super::frames::{Idle, Said, Start, Turn};
+use super::link::{Link, Over};
+use crate::clock;
+
+/// Between two answers at one instant of the simulation.
+const APART: i64 = 1_000;
+/// How often other tasks of the simulation are let go first at one instant. Each time all that can run does; the second
+/// time what those have woken.
+const YIELDS: u32 = 2;
+
+/// The bubble of one case.
+pub(super) struct Bubble {
+    link: Link,
+    client: kube::Client,
+    calls: Calls,
+    chance: Chance,
+    seed: u64,
+    /// Its clock, in nanoseconds since 1970.
+    now: i64,
+    /// When its next timer is due.
+    next: Option<i64>,
+    /// When it was last handed an answer.
+    answered: i64,
+}
+
+impl Bubble {
+    pub(super) fn new(link: Link, client: kube::Client, seed: u64) -> Self {
+        let (calls, chance) = (Calls::new(seed), Chance::new(seed));
+        Self { link, client, calls, chance, seed, now: 0, next: None, answered: 0 }
+    }
+
+    /// Play it until its program is of no use any more; mostly it is dropped before.
+    pub(super) async fn run(mut self, controllers: Vec<String>) {
+        let Err(Over) = self.play(controllers).await;
+    }
+
+    async fn play(&mut self, controllers: Vec<String>) -> Result<std::convert::Infallible, Over> {
+        let start = Start { now: time(), controllers, seed: self.seed };
+        let said = self.link.exchange(|process| process.begin(&start))?;
+        self.heard(said).await?;
+        loop {
+            self.wait().await;
+            let time = time();
+            if self.now < time {
+                self.advance(time).await?;
+                // What it asks for first is asked for before anything is handed to it.
+                continue;
+            }
+            match self.calls.choose(&mut self.chance) {
+                Some((_, true)) if self.now <= self.answered => self.advance(self.now + APART).await?,
+                Some((id, answers)) => self.hand(id, answers).await?,
+                // A timer that is due at this very instant.
+                None if self.next.is_some_and(|next| next <= time) => self.advance(self.now + APART).await?,
+                None => {}
+            }
+        }
+    }
+
+    /// Wait until there is something for it, or its next timer is due; and then until all else that happens at this
+    /// instant has happened.
+    async fn wait(&mut self) {
+        let due = self.next.map(|next| Duration::from_nanos(u64::try_from(next - time()).unwrap_or_default()));
+        let mut due: Option<Pin<Box<tokio::time::Sleep>>> = due.map(|due| Box::pin(clock::sleep(due)));
+        std::future::poll_fn(|cx| {
+            let is_due = due.as_mut().is_some_and(|due| due.as_mut().poll(cx).is_ready());
+            if self.calls.poll(cx, time()) > 0 || is_due { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+            std::future::poll_fn(|cx| {
+                self.calls.poll(cx, time());
+                Poll::Ready(())
+            })
+            .await;
+        }
+    }
+
+    /// Let its time pass, up to an instant or its next request.
+    async fn advance(&mut self, until: i64) -> Result<(), Over> {
+        let said = self.link.exchange(|process| process.turn(&Turn::Advance { until }))?;
+        self.heard(said).await
+    }
+
+    /// Hand it what a request or a watch has for it.
+    async fn hand(&mut self, id: u64, answers: bool) -> Result<(), Over> {
+        let Some(turn) = self.calls.take(id) else { return Ok(()) };
+        if answers {
+            self.answered = self.now;
+        }
+        let said = self.link.exchange(|process| process.turn(&turn))?;
+        self.heard(said).await
+    }
+
+    /// What it says, until it is idle.
+    async fn heard(&mut self, mut said: Said) -> Result<(), Over> {
+        loop {
+            said = match said {
+                Said::Idle(idle) => {
+                    self.idle(idle);
+                    return Ok(());
+                }
+                Said::Ask(request) => {
+                    // Its clock stands meanwhile, and catches up before the next turn.
+                    let id = request.id;
+                    let answer = calls::send(self.client.clone(), request).await.map(|answer| answer.response);
+                    self.link.exchange(|process| process.answer(id, &answer))?
+                }
+                // Neither is said in the middle of a bubble; the link has refused what is worse.
+                Said::Done(_) | Said::Hello(_) | Said::Failed(_) => return Err(Over),
+            }
+        }
+    }
+
+    fn idle(&mut self, idle: Idle) {
+        let Idle { now, next, requests, cancelled, closed } = idle;
+        (self.now, self.next) = (now, next);
+        for request in requests {
+            self.calls.begin(&self.client, request);
+        }
+        for id in cancelled.into_iter().chain(closed) {
+            self.calls.drop(id);
+        }
+    }
+}
+
+/// The simulation's time, in nanoseconds since 1970.
+fn time() -> i64 {
+    i64::try_from(clock::now().as_nanosecond()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,45 @@
+//! The order of what is ready at one instant, drawn from the seed.
+
+/// A sequence of random numbers: SplitMix64, a generator of its own, so that the order changes no name and no delay.
+#[derive(Debug)]
+pub(super) struct Chance(Option<u64>);
+
+impl Chance {
+    /// With seed 0 nothing is drawn: the first is chosen.
+    pub(super) fn new(seed: u64) -> Self {
+        if seed == 0 { Self(None) } else { Self::always(seed) }
+    }
+
+    /// With seed 0 too.
+    pub(super) fn always(seed: u64) -> Self {
+        Self(Some(seed ^ 0x0b0b_b1e5_0b0b_b1e5))
+    }
+
+    /// A number below `limit`, which is not 0.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        let Some(state) = &mut self.0 else { return 0 };
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut drawn = *state;
+        drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        drawn ^= drawn >> 31;
+        usize::try_from(drawn % limit as u64).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_repeats_itself_and_seed_0_takes_the_first() {
+        let draws = |seed| {
+            let mut chance = Chance::new(seed);
+            (0..50).map(|_| chance.below(7)).collect::<Vec<_>>()
+        };
+        assert_eq!(draws(0), [0; 50]);
+        assert_eq!(draws(3), draws(3));
+        assert_ne!(draws(3), draws(4));
+        assert!((0..7).all(|number| draws(3).contains(&number)));
+    }
+}
