@@ -38,7 +38,8 @@ func inBubble(t *testing.T, f func(api *fakeapi.Server, network *virtual.Network
 
 // start starts a manager as main would, but for what would leave the bubble: no metrics and no health probes.
 func start(t *testing.T, network *virtual.Network) (stop func()) {
-	manager, err := ctrl.NewManager(&rest.Config{Host: "http://virtual", Transport: network}, ctrl.Options{
+	json := rest.ContentConfig{ContentType: "application/json"} // the server reads no protobuf
+	manager, err := ctrl.NewManager(&rest.Config{Host: "http://virtual", Transport: network, ContentConfig: json}, ctrl.Options{
 		Metrics:                metrics.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: new(true)}, // one name in many bubbles

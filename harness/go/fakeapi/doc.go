@@ -5,6 +5,6 @@
 // own, so two runs of one test are the same run.
 //
 // It is not Lockstep's simulated server and knows much less: there is no defaulting, validation, admission, server-side
-// apply, selector, paging or conversion; a strategic merge patch is applied as a JSON merge patch; every watch begins
+// apply, selector, paging, conversion or protobuf; a strategic merge patch is applied as a JSON merge patch; every watch begins
 // with the present state or with what comes, whatever resource version it names. Objects are [Object], not typed.
 package fakeapi

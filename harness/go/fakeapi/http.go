@@ -36,7 +36,7 @@ func (s *Server) Handle(q virtual.Request) virtual.Response {
 	}
 	metadata := strings.Contains(q.Accept, "PartialObjectMetadata")
 	var body Object
-	if len(q.Body) > 0 && json.Unmarshal(q.Body, &body) != nil {
+	if q.Method != http.MethodDelete && len(q.Bytes) > 0 || len(q.Body) > 0 && json.Unmarshal(q.Body, &body) != nil {
 		return failure(q, http.StatusUnsupportedMediaType, "UnsupportedMediaType")
 	}
 	var o Object

@@ -63,6 +63,7 @@ func TestObjectsAreStored(t *testing.T) {
 			"GET /apis/apps/v1/namespaces/default/deployments",
 			"GET /apis/batch/v1/jobs",
 			"GET /apis/apps/v1",
+			"PUT "+one+" not JSON",
 		)
 		api.Run(n, time.Minute)
 		want := []string{
@@ -70,6 +71,7 @@ func TestObjectsAreStored(t *testing.T) {
 			"200 Deployment <nil> 2", "200 Deployment <nil> 2", "409 Status Conflict <nil>", "200 Deployment <nil> 2",
 			"200 Deployment <nil> 2", "200 Deployment <nil> 2", "200 Deployment <nil> 2", "404 Status NotFound <nil>",
 			"200 DeploymentList <nil> <nil>", "404 Status NotFound <nil>", "200 APIResourceList <nil> <nil>",
+			"415 Status UnsupportedMediaType <nil>",
 		}
 		got := <-out
 		for i := range want {

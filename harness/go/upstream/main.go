@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"lockstep/virtual"
 	"lockstep/virtual/bubble"
@@ -41,6 +42,9 @@ func main() {
 	os.Args = []string{program}
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(1) // a quarter less work than with two, and fewer orders in which goroutines can run
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // a fifth less work for 30 MB
 	}
 	if err := serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s-virtual: %v\n", program, err)
