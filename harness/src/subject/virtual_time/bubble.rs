@@ -12,6 +12,10 @@ use crate::clock;
 
 /// Between two answers at one instant of the simulation.
 const APART: i64 = 1_000;
+/// How often in a row timers that are due at this very instant are let fire before something is handed to it. Else both
+/// would happen at once, in the order of the Go scheduler. One that has fired may make another, and one that was stopped
+/// may still be reported.
+const FIRES: u32 = 3;
 /// How often other tasks of the simulation are let go first at one instant. Each time all that can run does; the second
 /// time what those have woken.
 const YIELDS: u32 = 2;
@@ -29,12 +33,14 @@ pub(super) struct Bubble {
     next: Option<i64>,
     /// When it was last handed an answer.
     answered: i64,
+    /// How often in a row its timers of this instant were let fire.
+    fires: u32,
 }
 
 impl Bubble {
     pub(super) fn new(link: Link, client: kube::Client, seed: u64) -> Self {
         let (calls, chance) = (Calls::new(seed), Chance::new(seed));
-        Self { link, client, calls, chance, seed, now: 0, next: None, answered: 0 }
+        Self { link, client, calls, chance, seed, now: 0, next: None, answered: 0, fires: 0 }
     }
 
     /// Play it until its program is of no use any more; mostly it is dropped before.
@@ -54,11 +60,17 @@ impl Bubble {
                 // What it asks for first is asked for before anything is handed to it.
                 continue;
             }
+            if self.fires < FIRES
+                && let Some(next) = self.next.filter(|next| *next <= self.now + 1)
+            {
+                self.fires += 1;
+                self.advance(next).await?;
+                continue;
+            }
+            self.fires = 0;
             match self.calls.choose(&mut self.chance) {
                 Some((_, true)) if self.now <= self.answered => self.advance(self.now + APART).await?,
                 Some((id, answers)) => self.hand(id, answers).await?,
-                // A timer that is due at this very instant.
-                None if self.next.is_some_and(|next| next <= time) => self.advance(self.now + APART).await?,
                 None => {}
             }
         }
