@@ -183,10 +183,13 @@ fn the_action_installs_its_own_version() {
     let (_, aside, code) = run(action("install", folder).env("LOCKSTEP_DOWNLOAD_URL", &url));
     let own = env!("CARGO_PKG_VERSION");
     assert!(aside.contains(&format!("/download/v{own}/SHA256SUMS")) && code == 69, "{aside}");
-    let (said, aside, code) = run(action("install", folder).env("LOCKSTEP_DOWNLOAD_URL", &url).env("VERSION", VERSION));
-    assert!(said.contains("installed") && code == 0, "{said}{aside}");
+    for version in [VERSION, "latest"] {
+        let mut install = action("install", folder);
+        let (said, aside, code) = run(install.env("LOCKSTEP_DOWNLOAD_URL", &url).env("VERSION", version));
+        assert!(said.contains(&format!("installed lockstep {VERSION}")) && code == 0, "{said}{aside}");
+    }
     let path = std::fs::read_to_string(folder.join("path")).expect("written");
-    assert!(Path::new(path.trim_end()).join("lockstep").exists(), "{path}");
+    assert!(path.lines().all(|bin| Path::new(bin).join("lockstep").exists()), "{path}");
 }
 
 #[test]
