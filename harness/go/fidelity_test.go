@@ -35,10 +35,10 @@ func TestUpstreamSendsWhatTheRealProgramSends(t *testing.T) {
 	}
 	conn, hello := outside(t, 0)
 	controllers := []string{"deployment", "replicaset", "garbagecollector"}
-	const lasts = 80 * time.Second
+	const lasts = 90 * time.Second // a start takes real programs up to five
 	short := func(start time.Time) *fakeapi.Server {
 		api := fakeapi.New()
-		api.Latency = apart
+		api.Latency = apart()
 		pods := 0
 		api.OnWrite = func(verb, resource string, o fakeapi.Object) {
 			if resource != "pods" || verb != "create" || pods == 3 {
@@ -46,14 +46,14 @@ func TestUpstreamSendsWhatTheRealProgramSends(t *testing.T) {
 			}
 			pods++ // the first three become ready, one after the other
 			name := fakeapi.Meta(o)["name"].(string)
-			api.At(start.Add(time.Duration(10+4*pods)*time.Second), func() {
+			api.At(start.Add(time.Duration(20+4*pods)*time.Second), func() {
 				o := api.Get("pods", "default", name)
 				o["status"] = readyStatus(start)
 				api.Update("pods", o, true)
 			})
 		}
-		api.At(start.Add(5*time.Second), func() { api.Create("deployments", quick("web:1")) })
-		api.At(start.Add(35*time.Second), func() {
+		api.At(start.Add(15*time.Second), func() { api.Create("deployments", quick("web:1")) })
+		api.At(start.Add(45*time.Second), func() {
 			d := api.Get("deployments", "default", "web")
 			d["spec"] = quick("web:2")["spec"]
 			api.Update("deployments", d, false)
@@ -102,12 +102,17 @@ func TestUpstreamSendsWhatTheRealProgramSends(t *testing.T) {
 }
 
 // apart makes latencies long enough for a real program to do between two answers what it has to, and different for each
-// object: of two answers that are due at one instant it is chance which comes first.
-func apart(q virtual.Request) time.Duration {
-	path, _, _ := strings.Cut(q.URI, "?")
-	hash := fnv.New32()
-	_, _ = hash.Write([]byte(q.Method + path))
-	return 150*time.Millisecond + time.Duration(hash.Sum32()%10)*37*time.Millisecond
+// object and for each request for it: of two answers that are due at one instant it is chance which comes first.
+func apart() func(virtual.Request) time.Duration {
+	asked := map[string]int{}
+	return func(q virtual.Request) time.Duration {
+		path, _, _ := strings.Cut(q.URI, "?")
+		key := q.Method + path
+		hash := fnv.New32()
+		_, _ = hash.Write([]byte(key))
+		asked[key]++
+		return 150*time.Millisecond + time.Duration(hash.Sum32()%10)*37*time.Millisecond + time.Duration(asked[key]%4)*53*time.Millisecond
+	}
 }
 
 func quick(image string) fakeapi.Object {

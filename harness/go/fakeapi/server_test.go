@@ -96,8 +96,8 @@ func TestTimePassesBeforeEachAnswer(t *testing.T) {
 		}
 		do(n, "GET /healthz", "GET /healthz", "GET /healthz")
 		api.Run(n, time.Minute)
-		if fmt.Sprint(at) != "[1ms 2ms 3ms]" {
-			t.Errorf("answered at %v", at)
+		if fmt.Sprint(at) != "[500µs 1.5ms 2.5ms]" {
+			t.Errorf("answered half a millisecond after %v", at)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 // turns is what waits to be delivered.
 type turns struct {
-	requests []arrived // in the order in which they are due
+	requests []arrived // in the order in which something is to be done
 	watches  []watch
 	events   []virtual.Turn
 	planned  []planned // in order of time
@@ -21,9 +21,13 @@ type planned struct {
 	do func()
 }
 
+// arrived is a request: it takes effect when half of its latency has passed, so that watches have what it causes
+// before its caller has the answer. In a cluster either can be first.
 type arrived struct {
 	virtual.Request
-	due time.Time
+	next   time.Time
+	rest   time.Duration
+	answer *virtual.Response // once it has taken effect
 }
 
 type watch struct {
@@ -85,9 +89,10 @@ func (s *Server) take(idle virtual.Idle) {
 	t := &s.turns
 	s.now = time.Unix(0, idle.Now)
 	for _, q := range idle.Requests {
-		t.requests = append(t.requests, arrived{q, s.now.Add(s.Latency(q))})
+		half := s.Latency(q) / 2
+		t.requests = append(t.requests, arrived{Request: q, next: s.now.Add(half), rest: half})
 	}
-	slices.SortStableFunc(t.requests, func(a, b arrived) int { return a.due.Compare(b.due) })
+	t.order()
 	t.requests = slices.DeleteFunc(t.requests, func(q arrived) bool { return slices.Contains(idle.Cancelled, q.ID) })
 	t.watches = slices.DeleteFunc(t.watches, func(w watch) bool { return slices.Contains(idle.Closed, w.id) })
 	for len(t.planned) > 0 && !s.now.Before(t.planned[0].at) {
@@ -99,25 +104,34 @@ func (s *Server) take(idle virtual.Idle) {
 
 func (s *Server) choose(until time.Time) (turn virtual.Turn, ok bool) {
 	t := &s.turns
-	if len(t.events) > 0 {
-		event := t.events[0]
-		t.events = t.events[1:]
-		return event, true
+	for {
+		if len(t.events) > 0 {
+			event := t.events[0]
+			t.events = t.events[1:]
+			return event, true
+		}
+		if !s.now.Before(until) || len(t.requests) == 0 || s.now.Before(t.requests[0].next) {
+			break
+		}
+		q := &t.requests[0]
+		if q.answer == nil {
+			r := s.Handle(q.Request)
+			q.answer, q.next = &r, s.now.Add(q.rest)
+			if !r.Stream { // a watch is open before its events come
+				t.order()
+				continue
+			}
+		}
+		answer := q.answer
+		t.requests = t.requests[1:]
+		return virtual.Turn{Response: answer}, true
 	}
 	if !s.now.Before(until) {
 		return virtual.Turn{}, false
 	}
 	next := until
-	if len(t.requests) > 0 {
-		q := t.requests[0]
-		if !s.now.Before(q.due) {
-			t.requests = t.requests[1:]
-			r := s.Handle(q.Request)
-			return virtual.Turn{Response: &r}, true
-		}
-		if q.due.Before(until) {
-			next = q.due
-		}
+	if len(t.requests) > 0 && t.requests[0].next.Before(until) {
+		next = t.requests[0].next
 	}
 	if len(t.planned) > 0 && t.planned[0].at.Before(next) {
 		next = t.planned[0].at
@@ -131,6 +145,10 @@ func (s *Server) BreakWatches() {
 		s.turns.events = append(s.turns.events, virtual.Turn{EOF: &virtual.EOF{ID: w.id}})
 	}
 	s.turns.watches = nil
+}
+
+func (t *turns) order() {
+	slices.SortStableFunc(t.requests, func(a, b arrived) int { return a.next.Compare(b.next) })
 }
 
 func (s *Server) watch(q virtual.Request, at place, metadata, initial bool) virtual.Response {
