@@ -10,8 +10,6 @@ use super::frames::{Idle, Said, Start, Turn};
 use super::link::{Link, Over};
 use crate::clock;
 
-/// Between two answers at one instant of the simulation.
-const APART: i64 = 1_000;
 /// How often in a row timers that are due at this very instant are let fire before something is handed to it. Else both
 /// would happen at once, in the order of the Go scheduler. One that has fired may make another, and one that was stopped
 /// may still be reported.
@@ -31,8 +29,6 @@ pub(super) struct Bubble {
     now: i64,
     /// When its next timer is due.
     next: Option<i64>,
-    /// When it was last handed an answer.
-    answered: i64,
     /// How often in a row its timers of this instant were let fire.
     fires: u32,
 }
@@ -40,7 +36,7 @@ pub(super) struct Bubble {
 impl Bubble {
     pub(super) fn new(link: Link, client: kube::Client, seed: u64) -> Self {
         let (calls, chance) = (Calls::new(seed), Chance::new(seed));
-        Self { link, client, calls, chance, seed, now: 0, next: None, answered: 0, fires: 0 }
+        Self { link, client, calls, chance, seed, now: 0, next: None, fires: 0 }
     }
 
     /// Play it until its program is of no use any more; mostly it is dropped before.
@@ -69,8 +65,7 @@ impl Bubble {
             }
             self.fires = 0;
             match self.calls.choose(&mut self.chance) {
-                Some((_, true)) if self.now <= self.answered => self.advance(self.now + APART).await?,
-                Some((id, answers)) => self.hand(id, answers).await?,
+                Some(id) => self.hand(id).await?,
                 None => {}
             }
         }
@@ -103,11 +98,8 @@ impl Bubble {
     }
 
     /// Hand it what a request or a watch has for it.
-    async fn hand(&mut self, id: u64, answers: bool) -> Result<(), Over> {
+    async fn hand(&mut self, id: u64) -> Result<(), Over> {
         let Some(turn) = self.calls.take(id) else { return Ok(()) };
-        if answers {
-            self.answered = self.now;
-        }
         let said = self.link.exchange(|process| process.turn(&turn))?;
         self.heard(said).await
     }

@@ -89,15 +89,14 @@ impl Calls {
         ready
     }
 
-    /// Choose one that has something for the bubble, and whether that is an answer.
-    pub(super) fn choose(&self, chance: &mut Chance) -> Option<(u64, bool)> {
+    /// Choose one that has something for the bubble.
+    pub(super) fn choose(&self, chance: &mut Chance) -> Option<u64> {
         let mut ready: Vec<_> = self.calls.iter().filter_map(|(id, call)| Some((call.ready?, *id))).collect();
         if ready.is_empty() {
             return None;
         }
         ready.sort_unstable();
-        let (_, id) = ready[chance.below(ready.len())];
-        Some((id, matches!(self.calls[&id].state, State::Answered(_))))
+        Some(ready[chance.below(ready.len())].1)
     }
 
     /// What it has for the bubble.

@@ -29,8 +29,9 @@
 //!
 //! The bubble's clock follows the simulation's: before it is handed anything it is moved to the present, and the task
 //! sleeps until the bubble's next timer is due. The simulation's timers end at whole milliseconds, so such a timer is late
-//! by less than one. Within one instant of the simulation the bubble's clock goes ahead by a microsecond for each answer,
-//! because upstream names its Events after the time, and a server refuses the second of a name.
+//! by less than one. Within one instant of the simulation the bubble's clock goes ahead by a nanosecond for each thing that
+//! it is handed, because upstream names its Events after the time, and a server refuses the second of a name. A timer that
+//! is due fires before the next thing is handed over; else the Go scheduler chose which comes first.
 
 mod bubble;
 mod calls;
