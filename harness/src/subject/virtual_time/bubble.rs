@@ -64,9 +64,8 @@ impl Bubble {
                 continue;
             }
             self.fires = 0;
-            match self.calls.choose(&mut self.chance) {
-                Some(id) => self.hand(id).await?,
-                None => {}
+            if let Some(id) = self.calls.choose(&mut self.chance) {
+                self.hand(id).await?;
             }
         }
     }
