@@ -161,9 +161,11 @@ func TestAHangIsExplainedByTheGoroutineDump(t *testing.T) {
 			n.Idle()
 		})
 	}
-	c := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	limit, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	c := exec.CommandContext(limit, os.Args[0], "-test.run", "^"+t.Name()+"$")
 	c.Env = append(os.Environ(), "VIRTUAL_HANG=1")
-	time.AfterFunc(2*time.Second, func() { _ = c.Process.Signal(syscall.SIGQUIT) })
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGQUIT) }
 	out, err := c.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "sync.Mutex.Lock") {
 		t.Errorf("%v\n%s", err, out)
