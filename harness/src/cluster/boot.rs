@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use super::containers::Containers;
 use super::kind::Kind;
 use super::own::Own;
-use super::processes::Processes;
 use super::served::Served;
-use super::{Cluster, ClusterError, Plan, Site, place};
+use super::{Cluster, ClusterError, Plan, Site, containers, place, processes};
 
 /// Boot a cluster that belongs to this process: it ends when the last [`Cluster`] is dropped, or with this process.
 ///
@@ -26,8 +24,8 @@ pub async fn boot(plan: &Plan) -> Result<Cluster, ClusterError> {
 pub(super) async fn boot_in(parent: &Path, plan: &Plan) -> Result<Cluster, ClusterError> {
     match &plan.site {
         Site::Sim => Served::start(parent, plan).await.map(Cluster::Served),
-        Site::ControlPlane => Processes::start(parent, plan).await.map(Cluster::Processes),
-        Site::Containers(wish) => Containers::start(parent, plan, wish).await.map(Cluster::Containers),
+        Site::ControlPlane => processes::start(parent, plan).await.map(Cluster::Processes),
+        Site::Containers(wish) => containers::start(parent, plan, wish).await.map(Cluster::Containers),
         Site::Kind(wish) => Kind::start(parent, plan, wish).await.map(Cluster::Kind),
         Site::Kubeconfig(wish) => Own::start(parent, plan, wish).await.map(Cluster::Own),
     }

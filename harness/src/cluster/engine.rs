@@ -1,7 +1,7 @@
 //! The container engine, as a program: whether it is there, answers, and lets this user in.
 //!
-//! Even where a library talks to the engine's socket its command is needed: it is what a supervisor runs to remove containers
-//! when the harness is gone.
+//! All is done by its command and nothing by its socket: the command is what a supervisor runs to remove containers when the
+//! harness is gone, and what knows the user's contexts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -49,6 +49,16 @@ pub enum EngineError {
         /// What the system says.
         why: String,
     },
+}
+
+impl EngineError {
+    /// What the engine or the system says, without what to do about an engine that is silent.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Silent { why, .. } | Self::Failed { why, .. } => why,
+            Self::Missing { program } | Self::NoCommand { program, .. } => program,
+        }
+    }
 }
 
 /// An engine that answers.

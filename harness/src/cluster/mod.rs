@@ -25,8 +25,10 @@
 //!            └──────────────────────────────────┘ attach
 //! ```
 //!
-//! * Each backend is a folder with a type and the files `start`, `prove`, `connect` and `end`. The
-//!   last three implement the traits of `questions`; `start` is a function, as its arguments differ.
+//! * Each backend is a folder with the files `start`, `prove`, `connect` and `end`. The last three
+//!   implement the traits of `questions`; `start` is a function, as its arguments differ. The two
+//!   whose programs a supervisor runs, processes and containers, are one type from then on:
+//!   `supervised`.
 //! * [`Cluster`] is an enum of the six. Nothing outside of this room matches on it.
 //! * `facts` is the plain data that all share: identity, [`Access`], folder, programs, and which
 //!   controllers are left out. `keeper` is the supervisor of those that have one.
@@ -77,6 +79,7 @@ pub mod shared;
 mod simulated;
 mod standing;
 mod stock;
+mod supervised;
 
 pub use crate::versions::{DEFAULT_VERSION, is_version, minor};
 pub(crate) use access::kubeconfig;

@@ -32,11 +32,11 @@ pub(super) trait Crew {
     /// Where their logs are.
     fn dir(&self) -> &Path;
     /// Start the test environment's controllers.
-    async fn start_lab(&mut self) -> Result<(), ClusterError>;
+    async fn start_environment(&mut self) -> Result<(), ClusterError>;
     /// A program that has ended, and how.
     async fn ended(&self) -> Option<(String, Exit)>;
     /// The test environment's controllers has ended and is to be started again.
-    async fn forget_lab(&mut self) -> Result<(), ClusterError>;
+    async fn forget_environment(&mut self) -> Result<(), ClusterError>;
 }
 
 /// Ask until the answer is 200, and start the controller manager on the first answer of any kind. Then let the subject in.
@@ -51,13 +51,13 @@ pub(super) async fn until_ready(client: kube::Client, crew: &mut impl Crew) -> R
         if environment.is_none() && matches!(answer, Ok(_) | Err(kube::Error::Api(_))) {
             // Before it starts, as its own patience begins somewhere in between.
             environment = Some(clock::instant());
-            crew.start_lab().await?;
+            crew.start_environment().await?;
         }
         if let Some((program, exit)) = crew.ended().await {
             if program == ENVIRONMENT
                 && environment.take().is_some_and(|started| started.elapsed() > ENVIRONMENT_PATIENCE)
             {
-                crew.forget_lab().await?;
+                crew.forget_environment().await?;
                 continue;
             }
             let (log, tail) = keep_log(crew.dir(), &program);

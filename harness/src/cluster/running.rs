@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use kube_apiserver_sim::ApiServer;
 
-use super::containers::Containers;
 use super::facts::Facts;
 use super::handover::{At, Handover};
 use super::kind::{self, Kind};
 use super::lock::{Guard, lock};
 use super::own::Own;
-use super::processes::Processes;
 use super::questions::{Connect, End, Prove};
 use super::served::Served;
 use super::simulated::Simulated;
+use super::supervised::Supervised;
 use super::{Access, ClusterError, programs};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
@@ -31,9 +30,9 @@ pub enum Cluster {
     /// The same over HTTP, in real time.
     Served(Served),
     /// Local processes.
-    Processes(Processes),
+    Processes(Supervised),
     /// Upstream's images in containers.
-    Containers(Containers),
+    Containers(Supervised),
     /// A node container of kind's.
     Kind(Kind),
     /// One of the user's own.
@@ -80,8 +79,8 @@ impl From<Handover> for Cluster {
     fn from(Handover { facts, at }: Handover) -> Self {
         match at {
             At::Served { supervisor } => Self::Served(Served::attach(facts, supervisor)),
-            At::Processes { supervisor } => Self::Processes(Processes::attach(facts, supervisor)),
-            At::Containers { supervisor } => Self::Containers(Containers::attach(facts, supervisor)),
+            At::Processes { supervisor } => Self::Processes(Supervised::attach(facts, supervisor)),
+            At::Containers { supervisor } => Self::Containers(Supervised::attach(facts, supervisor)),
             At::Kind { node, supervisor } => Self::Kind(Kind::attach(facts, node, supervisor)),
         }
     }

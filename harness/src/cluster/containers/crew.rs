@@ -1,18 +1,12 @@
-//! The programs as containers, made by testcontainers, on a network that only they are on.
+//! The programs as containers, made by the engine's command, on a network that only they are on.
 
-use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
-use testcontainers::bollard::models::{HostConfig, HostConfigLogConfig, PortBinding};
-use testcontainers::core::IntoContainerPort;
-use testcontainers::runners::AsyncRunner;
-use testcontainers::{ContainerAsync, GenericImage, ImageExt, TestcontainersError};
-
-use super::images::{Images, split};
+use super::images::{Images, pull_missing};
+use super::local::local_engine;
 use super::names::{API_PORT, ENVIRONMENT_KUBECONFIG, INSIDE, Names, PKI, TOKENS, files};
-use super::socket::{local_engine, pull_missing};
 use super::{ContainersError, Wish, connect, prove};
-use crate::cluster::engine::Engine;
+use crate::cluster::engine::{Engine, EngineError};
 use crate::cluster::facts::Facts;
 use crate::cluster::place::{self, make_private, write_private};
 use crate::cluster::programs::{self, APISERVER};
@@ -26,7 +20,7 @@ use crate::supervise::{Child, Exit, ProcessId, Spec, SuperviseError, Supervisor}
 pub(super) async fn start(parent: &Path, plan: &Plan, wish: &Wish) -> Result<(Facts, Supervisor), ClusterError> {
     let engine = local_engine().await?;
     let images = Images::new(&plan.version, wish);
-    pull_missing(&images).await?;
+    pull_missing(&engine, &images).await?;
     let names = Names::new(&place::token()?);
     let dir = place::fresh(parent)?;
     let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
@@ -61,11 +55,9 @@ struct Starting<'a> {
     running: Vec<Running>,
 }
 
-/// A program in its container.
+/// A program in its container, which the supervisor removes, maybe long after this process.
 struct Running {
     name: String,
-    /// Dropping it would remove the container; that is the supervisor's to do, maybe long after this process.
-    container: ManuallyDrop<ContainerAsync<GenericImage>>,
     /// Follows the log, and ends with the container.
     log: Child,
 }
@@ -75,6 +67,7 @@ impl Starting<'_> {
         let secrets = Secrets::write(&self.dir.join(PKI), &self.dir.join(TOKENS), &self.names.containers())?;
         write_private(&self.dir.join(ENVIRONMENT_KUBECONFIG), secrets.kubeconfig(&self.names.server()).as_bytes())?;
         self.remove_in_the_end()?;
+        self.engine.ask(["network", "create", &self.names.network]).await?;
         let layout = self.names.layout();
         // Both to their ends, also if one fails: nothing may be half made when the rest is removed.
         let (etcd, server) = futures::join!(
@@ -105,30 +98,35 @@ impl Starting<'_> {
         self.supervisor.finally(self.command("removing the containers", containers().collect(), "supervisor"))
     }
 
-    /// Make a container and start it. The network is made with the first.
+    /// Make a container and start it.
     async fn start(&self, name: &str, args: Vec<String>) -> Result<Running, ClusterError> {
-        let (repository, tag) = split(self.images.of(name));
-        // The images' own entry points differ, and not all of them name the program.
-        let image = GenericImage::new(repository, tag).with_entrypoint(&format!("/usr/local/bin/{name}"));
-        let request = match name {
-            "kube-apiserver" => image.with_exposed_port(API_PORT.tcp()).with_host_config_modifier(published),
-            _ => image.with_host_config_modifier(unpublished),
-        };
-        let request = request
-            .with_cmd(args)
-            .with_container_name(self.names.container(name))
-            .with_network(&self.names.network)
-            .with_label("lockstep.folder", self.dir.display().to_string())
-            .with_copy_to(INSIDE, self.pack(name)?);
-        let failed = |error: TestcontainersError| ContainersError::Start {
+        let image = self.images.of(name);
+        let failed = |error: EngineError| ContainersError::Start {
             program: name.to_owned(),
-            image: self.images.of(name).to_owned(),
-            why: error.to_string(),
+            image: image.to_owned(),
+            why: error.why().to_owned(),
         };
-        let container = ManuallyDrop::new(request.start().await.map_err(failed)?);
-        let follow = ["logs", "--follow", &self.names.container(name)].map(str::to_owned);
+        let (container, files) = (self.names.container(name), self.pack(name)?);
+        let label = format!("lockstep.folder={}", self.dir.display());
+        // The images' own entry points differ, and not all of them name the program.
+        let program = format!("/usr/local/bin/{name}");
+        let (files, inside) = (files.display().to_string(), format!("{container}:{INSIDE}"));
+        // The log can be read, whatever the engine does with logs by default.
+        let mut create = vec!["create", "--pull", "never", "--name", &container, "--network", &self.names.network];
+        create.extend(["--label", &label, "--log-driver", "json-file", "--entrypoint", &program]);
+        // On loopback alone, wherever there is room. Nothing of the others is published.
+        let published = format!("127.0.0.1::{API_PORT}");
+        if name == APISERVER {
+            create.extend(["--publish", &published]);
+        }
+        create.push(image);
+        create.extend(args.iter().map(String::as_str));
+        self.engine.ask(create).await.map_err(failed)?;
+        self.engine.ask(["cp", "--quiet", &files, &inside]).await.map_err(failed)?;
+        self.engine.ask(["start", &container]).await.map_err(failed)?;
+        let follow = ["logs", "--follow", &container].map(str::to_owned);
         let log = self.supervisor.spawn(self.command(name, follow.into(), name))?;
-        Ok(Running { name: name.to_owned(), container, log })
+        Ok(Running { name: name.to_owned(), log })
     }
 
     /// Put what a program reads, and nothing else, into a folder that is copied to it in one piece, with the modes that it has.
@@ -145,14 +143,11 @@ impl Starting<'_> {
 
     /// The port on 127.0.0.1 that leads to the API server.
     async fn published(&self) -> Result<u16, ClusterError> {
-        let server = self.running.iter().find(|running| running.name == "kube-apiserver");
-        let server = &server.expect("it was just started").container;
-        match server.get_host_port_ipv4(API_PORT).await {
-            Ok(port) => Ok(port),
-            // One that has ended has no port any more, and the wait for it will tell why.
-            Err(_) if !server.is_running().await.unwrap_or_default() => Ok(0),
-            Err(error) => Err(ContainersError::Socket { why: error.to_string() }.into()),
-        }
+        let server = self.names.container(APISERVER);
+        let format = "{{range .NetworkSettings.Ports}}{{range .}}{{.HostPort}}{{end}}{{end}}";
+        let port = self.engine.ask(["inspect", "--format", format, &server]).await?;
+        // One that has ended has no port any more, and the wait for it will tell why.
+        Ok(port.parse().unwrap_or_default())
     }
 
     /// The engine's command under supervision.
@@ -174,7 +169,7 @@ impl Crew for Starting<'_> {
         self.dir
     }
 
-    async fn start_lab(&mut self) -> Result<(), ClusterError> {
+    async fn start_environment(&mut self) -> Result<(), ClusterError> {
         let environment =
             self.start(ENVIRONMENT, programs::kube_controller_manager(&self.names.layout(), self.without)).await?;
         self.running.push(environment);
@@ -183,29 +178,15 @@ impl Crew for Starting<'_> {
 
     async fn ended(&self) -> Option<(String, Exit)> {
         let (running, exit) = self.running.iter().find_map(|running| Some((running, running.log.exited()?)))?;
-        let code = running.container.exit_code().await.ok().flatten().and_then(|code| i32::try_from(code).ok());
+        let code = ["inspect", "--format", "{{.State.ExitCode}}", &self.names.container(&running.name)];
+        let code = self.engine.ask(code).await.ok().and_then(|code| code.parse().ok());
         Some((running.name.clone(), code.map_or(exit, Exit::Code)))
     }
 
     /// The next one wants its name.
-    async fn forget_lab(&mut self) -> Result<(), ClusterError> {
-        for environment in self.running.extract_if(.., |running| running.name == ENVIRONMENT) {
-            let removed = ManuallyDrop::into_inner(environment.container).rm().await;
-            removed.map_err(|error| ContainersError::Socket { why: error.to_string() })?;
-        }
+    async fn forget_environment(&mut self) -> Result<(), ClusterError> {
+        self.running.retain(|running| running.name != ENVIRONMENT);
+        self.engine.ask(["rm", "--force", "--volumes", &self.names.container(ENVIRONMENT)]).await?;
         Ok(())
     }
-}
-
-/// Nothing is published, and the log can be read, whatever the engine does by default.
-fn unpublished(host: &mut HostConfig) {
-    host.publish_all_ports = Some(false);
-    host.log_config = Some(HostConfigLogConfig { typ: Some("json-file".to_owned()), config: None });
-}
-
-/// The API server's port is published, on loopback alone and wherever there is room.
-fn published(host: &mut HostConfig) {
-    unpublished(host);
-    let anywhere = PortBinding { host_ip: Some("127.0.0.1".to_owned()), host_port: Some(String::new()) };
-    host.port_bindings = Some([(API_PORT.tcp().to_string(), Some(vec![anywhere]))].into());
 }

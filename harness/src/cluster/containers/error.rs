@@ -3,36 +3,14 @@
 /// Why there is no cluster in containers.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainersError {
-    /// The feature is off.
-    #[error(
-        "this lockstep was built without containers; build it with `--features containers`, which is on by default, \
-         or use --cluster control-plane"
-    )]
-    NotBuilt,
     /// The engine is somewhere else, and so would be the published port.
     #[error(
-        "the container engine at {host} is not on this machine, and its ports on 127.0.0.1 neither; unset DOCKER_HOST"
+        "the container engine at {host} is not on this machine, and its ports on 127.0.0.1 neither; unset DOCKER_HOST, or \
+         choose an engine of this machine with `docker context use`"
     )]
     Remote {
         /// Its address.
         host: String,
-    },
-    /// The library that makes containers does not reach the engine.
-    #[error("the container engine's socket does not answer: {why}; set DOCKER_HOST to unix:// and its path")]
-    Socket {
-        /// What it says.
-        why: String,
-    },
-    /// What would make the containers is not what would remove them.
-    #[error(
-        "the command docker talks to another engine ({command}) than its socket does ({socket}); \
-         set DOCKER_HOST to the address of the one to use (`docker context ls` shows them)"
-    )]
-    TwoEngines {
-        /// The id of the engine that the command talks to.
-        command: String,
-        /// The id of the engine behind the socket.
-        socket: String,
     },
     /// An image is not here and cannot be pulled.
     #[error(

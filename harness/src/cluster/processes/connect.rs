@@ -1,10 +1,7 @@
 //! Connect: on loopback, with tokens that the harness has made.
 
-use super::Processes;
-use crate::cluster::facts::Facts;
 use crate::cluster::place::write_private;
 use crate::cluster::programs::Layout;
-use crate::cluster::questions::Connect;
 use crate::cluster::ready::Secrets;
 use crate::cluster::{Access, ClusterError};
 
@@ -15,10 +12,4 @@ pub(super) fn connect(layout: &Layout) -> Result<Access, ClusterError> {
     let access = secrets.access(format!("https://{}:{}", layout.listen, layout.api));
     write_private(&layout.kubeconfig, secrets.kubeconfig(&access.server).as_bytes())?;
     Ok(access)
-}
-
-impl Connect for Processes {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use super::{Binaries, Processes, binaries, connect, ports, prove};
+use super::{Binaries, binaries, connect, ports, prove};
 use crate::cluster::facts::Facts;
-use crate::cluster::keeper::Keeper;
 use crate::cluster::place;
 use crate::cluster::programs::{self, APISERVER, Layout};
 use crate::cluster::ready::{Crew, ENVIRONMENT};
+use crate::cluster::supervised::Supervised;
 use crate::cluster::{ClusterError, Plan, SiteName};
 use crate::controllers::Controllers;
 use crate::recording::Identity;
@@ -19,34 +19,27 @@ use crate::supervise::{Child, Exit, ProcessId, Spec, Supervisor};
 /// How often somebody may take a port away before the program binds it.
 const ATTEMPTS: u32 = 5;
 
-impl Processes {
-    /// A control plane with its files in a new folder inside of `parent`.
-    pub(in crate::cluster) async fn start(parent: &Path, plan: &Plan) -> Result<Self, ClusterError> {
-        let version = plan.version.clone();
-        let binaries = tokio::task::spawn_blocking(move || binaries(&version)).await??;
-        let dir = place::fresh(parent)?;
-        let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
-            // Nobody is left to do it; and what remains is an empty folder for temporary files.
-            let _ = std::fs::remove_dir_all(&dir);
-        })?;
-        let mut attempt = 1;
-        loop {
-            let mut starting = Starting::new(&supervisor, &binaries, &dir, &plan.without)?;
-            match starting.run().await {
-                Ok(facts) => return Ok(Self { facts, keeper: Keeper::own(supervisor) }),
-                Err(_) if attempt < ATTEMPTS && starting.lost_a_port() => attempt += 1,
-                Err(error) => {
-                    supervisor.shutdown().await;
-                    return Err(error);
-                }
+/// A control plane with its files in a new folder inside of `parent`.
+pub(in crate::cluster) async fn start(parent: &Path, plan: &Plan) -> Result<Supervised, ClusterError> {
+    let version = plan.version.clone();
+    let binaries = tokio::task::spawn_blocking(move || binaries(&version)).await??;
+    let dir = place::fresh(parent)?;
+    let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
+        // Nobody is left to do it; and what remains is an empty folder for temporary files.
+        let _ = std::fs::remove_dir_all(&dir);
+    })?;
+    let mut attempt = 1;
+    loop {
+        let mut starting = Starting::new(&supervisor, &binaries, &dir, &plan.without)?;
+        match starting.run().await {
+            Ok(facts) => return Ok(Supervised::own(facts, supervisor)),
+            Err(_) if attempt < ATTEMPTS && starting.lost_a_port() => attempt += 1,
+            Err(error) => {
+                supervisor.shutdown().await;
+                return Err(error);
             }
-            starting.clear().await;
         }
-    }
-
-    /// One that another process started.
-    pub(in crate::cluster) fn attach(facts: Facts, supervisor: ProcessId) -> Self {
-        Self { facts, keeper: Keeper::elsewhere(supervisor) }
+        starting.clear().await;
     }
 }
 
@@ -132,7 +125,7 @@ impl Crew for Starting<'_> {
         self.dir
     }
 
-    async fn start_lab(&mut self) -> Result<(), ClusterError> {
+    async fn start_environment(&mut self) -> Result<(), ClusterError> {
         self.start(ENVIRONMENT, programs::kube_controller_manager(&self.layout, self.without))
     }
 
@@ -140,7 +133,7 @@ impl Crew for Starting<'_> {
         self.children.iter().find_map(|child| Some((child.name.clone(), child.exited()?)))
     }
 
-    async fn forget_lab(&mut self) -> Result<(), ClusterError> {
+    async fn forget_environment(&mut self) -> Result<(), ClusterError> {
         self.children.retain(|child| child.name != ENVIRONMENT);
         Ok(())
     }
