@@ -92,7 +92,11 @@ pub use settings::{
 ///
 /// # Errors
 /// [`RunError::Task`] if one of its tasks panicked. An API server that cannot be reached is waited for; see [`check`].
-pub async fn run(client: Client, settings: Settings, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), RunError> {
     run_with(client, settings, Arc::new(plan), shutdown).await
 }
 
@@ -104,7 +108,7 @@ pub async fn run_with(
     client: Client,
     settings: Settings,
     planner: Planner,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = ()> + Send,
 ) -> Result<(), RunError> {
     let (controllers, reports) = Controllers::new(&client, settings, &planner, Metrics::default());
     run_controllers(controllers, reports, std::future::ready(()), shutdown).await

@@ -36,6 +36,7 @@ use std::path::Path;
 
 pub use bounds::{Bounds, Protocol};
 pub use error::ConnectError;
+use futures::future::BoxFuture;
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
@@ -59,7 +60,15 @@ const AGENT: &str = concat!("rollout-controller/", env!("CARGO_PKG_VERSION"));
 ///
 /// # Errors
 /// If there is no usable configuration, or the proxy cannot be used.
-pub async fn config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<Config, ConnectError> {
+pub fn config<'a>(
+    kubeconfig: Option<&'a Path>,
+    proxies: &'a ProxyRules,
+) -> BoxFuture<'a, Result<Config, ConnectError>> {
+    // Boxed, so that it is compiled here and not once more in each program.
+    Box::pin(read_config(kubeconfig, proxies))
+}
+
+async fn read_config(kubeconfig: Option<&Path>, proxies: &ProxyRules) -> Result<Config, ConnectError> {
     let file = match kubeconfig {
         Some(path) => {
             let failed = |source| ConnectError::Read { path: path.to_owned(), source: Box::new(source) };

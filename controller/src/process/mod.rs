@@ -34,6 +34,7 @@ pub use address::Address;
 pub use election::Election;
 use elector::Elector;
 pub use error::{BindError, ElectionError, ProcessError, TlsError};
+use futures::future::BoxFuture;
 use health::Health;
 use http::Sources;
 pub use http::{Endpoint, Pages};
@@ -76,11 +77,21 @@ impl std::fmt::Debug for Process {
 /// # Errors
 /// [`ProcessError::Lost`] if the lease was lost: another process may act now, so this one stopped at once, and must end.
 /// [`ProcessError::Election`] if the election makes no sense. [`ProcessError::Run`] as [`crate::run`].
-pub async fn serve(
+pub fn serve<'a>(
     client: Client,
     settings: Settings,
     process: Process,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = ()> + Send + 'a,
+) -> BoxFuture<'a, Result<(), ProcessError>> {
+    // Boxed, so that it is compiled here and not once more in each program.
+    Box::pin(serve_until(client, settings, process, Box::pin(shutdown)))
+}
+
+async fn serve_until(
+    client: Client,
+    settings: Settings,
+    process: Process,
+    shutdown: BoxFuture<'_, ()>,
 ) -> Result<(), ProcessError> {
     let Process { election, lease, metrics, endpoints } = process;
     let clock = settings.clock;

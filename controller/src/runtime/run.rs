@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use super::chosen::AllReports;
@@ -17,11 +18,22 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs until `shutdown`, and acts once it has `leave` to; every task has ended when this returns, and is ended when it is
 /// dropped.
-pub(crate) async fn run_controllers(
+///
+/// The futures are boxed so that it is compiled once, and here, not again in each crate that runs it.
+pub(crate) fn run_controllers<'a>(
     controllers: Arc<Controllers>,
     reports: AllReports,
-    leave: impl Future<Output = ()>,
-    shutdown: impl Future<Output = ()>,
+    leave: impl Future<Output = ()> + Send + 'a,
+    shutdown: impl Future<Output = ()> + Send + 'a,
+) -> BoxFuture<'a, Result<(), RunError>> {
+    Box::pin(run_until(controllers, reports, Box::pin(leave), Box::pin(shutdown)))
+}
+
+async fn run_until(
+    controllers: Arc<Controllers>,
+    reports: AllReports,
+    leave: BoxFuture<'_, ()>,
+    shutdown: BoxFuture<'_, ()>,
 ) -> Result<(), RunError> {
     let (mut events, mut tasks, mut workers) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
     for (api, reports) in reports {

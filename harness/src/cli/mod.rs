@@ -39,6 +39,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use error::CliError;
 
+use futures::future::LocalBoxFuture;
+
 use crate::outcome::Outcome;
 use again::Typed;
 
@@ -113,7 +115,12 @@ impl Cli {
     ///
     /// # Errors
     /// What stands in the way, with its exit code: see [`CliError::outcome`].
-    pub async fn execute(self) -> Result<Outcome, CliError> {
+    pub fn execute(self) -> LocalBoxFuture<'static, Result<Outcome, CliError>> {
+        // Boxed, so that the commands are compiled here and not once more in the program.
+        Box::pin(self.perform())
+    }
+
+    async fn perform(self) -> Result<Outcome, CliError> {
         match self.command {
             Command::Run(arguments) => run::execute(arguments, &self.typed).await,
             Command::Compare(arguments) => compare::execute(arguments, &self.typed).await,
