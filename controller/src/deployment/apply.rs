@@ -191,7 +191,7 @@ impl Run<'_> {
     /// (case `during/scaled-after-creation`).
     ///
     /// Upstream leaves it at the conflict. Its next sync then finds the ReplicaSet as one that was always there, keeps the word
-    /// of the roll-out before, "complete", and so never again asks whether the deadline has passed. What upstream's own API calls
+    /// of the rollout before, "complete", and so never again asks whether the deadline has passed. What upstream's own API calls
     /// make rare there is common here, where nothing lies between the last pod's end and this write.
     async fn tell_of_creation(&self, change: &StatusChange) -> Result<(), ApplyError> {
         let (api, meta) = (self.tools.api, self.meta);

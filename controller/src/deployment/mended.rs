@@ -19,14 +19,14 @@ impl Sync<'_> {
     }
 
     /// Issue 102551. Upstream's `scale` leaves the only ReplicaSet with pods alone if it has the size asked for, whatever its
-    /// annotations say; one that says another size makes every sync a scaling event, and the roll-out waits for ever. Mended: the
+    /// annotations say; one that says another size makes every sync a scaling event, and the rollout waits for ever. Mended: the
     /// annotations are written too, and the next sync rolls out.
     pub(super) fn refreshes_the_only_one(&self, rs: &ReplicaSet) -> bool {
         self.mends() && rs.is_active()
     }
 
     /// Upstream's `scale` has no rule for a Recreate with two ReplicaSets that have pods, and its `syncDeployment` does nothing else
-    /// while their sizes are not those asked for (case `recreate/two-active-replicasets`). Mended: that is for the roll-out, which
+    /// while their sizes are not those asked for (case `recreate/two-active-replicasets`). Mended: that is for the rollout, which
     /// takes the old ones down and then sizes the new one.
     pub(super) fn leaves_scaling_to_recreate(&self, sets: &Sets) -> bool {
         let active = sets.all().filter(|rs| rs.is_active()).count();

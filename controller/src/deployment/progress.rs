@@ -1,7 +1,7 @@
-//! Whether a roll-out moves, is done, or has stalled.
+//! Whether a rollout moves, is done, or has stalled.
 //!
 //! Upstream: `syncRolloutStatus`, `DeploymentProgressing`, `DeploymentTimedOut`, `requeueStuckDeployment`. Stalling changes
-//! nothing but the condition: the roll-out goes on, and progress turns it back.
+//! nothing but the condition: the rollout goes on, and progress turns it back.
 //!
 //! Cases: `deadline/exceeded`, `deadline/progress-starts-it-anew`, `status/quota`.
 
@@ -36,7 +36,7 @@ impl Sync<'_> {
         let was_complete =
             current.is_some_and(|condition| condition.reason == names::reason::NEW_REPLICA_SET_AVAILABLE);
         if was_complete && status.replicas == status.updated_replicas {
-            // No roll-out is going on; pods that come and go are not its progress.
+            // No rollout is going on; pods that come and go are not its progress.
             return;
         }
         let subject = match &sets.new {
@@ -94,7 +94,7 @@ impl Sync<'_> {
         Some(since.checked_add(deadline).ok()?.duration_since(self.now))
     }
 
-    /// When to look again at a roll-out in which nothing moves.
+    /// When to look again at a rollout in which nothing moves.
     ///
     /// Upstream looks again a second after the deadline, and every five milliseconds when less than a second is left. Looking
     /// once, just behind the deadline, decides the same. It also spins on a complete Deployment that has lost a pod, where no

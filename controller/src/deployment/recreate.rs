@@ -1,6 +1,6 @@
-//! The Recreate roll-out: all old pods go, and only when the last has ended do new ones come.
+//! The Recreate rollout: all old pods go, and only when the last has ended do new ones come.
 //!
-//! Upstream: `rolloutRecreate`, `oldPodsRunning`. Only a roll-out waits: pods that are deleted within one ReplicaSet are replaced
+//! Upstream: `rolloutRecreate`, `oldPodsRunning`. Only a rollout waits: pods that are deleted within one ReplicaSet are replaced
 //! at once.
 //!
 //! Cases: `recreate/three`, `recreate/failed-old-pods`.

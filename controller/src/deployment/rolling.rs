@@ -1,4 +1,4 @@
-//! The rolling roll-out: up with the new, then down with the old, one direction a sync.
+//! The rolling rollout: up with the new, then down with the old, one direction a sync.
 //!
 //! Upstream: `rolloutRolling`, `reconcileNewReplicaSet`, `reconcileOldReplicaSets`. Sizes are what is asked for; availability is
 //! what ReplicaSets report. Pods are never looked at, and terminating ones do not count.

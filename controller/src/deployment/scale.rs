@@ -1,6 +1,6 @@
 //! Scaling: when what is asked for changes, or a paused Deployment is not the size it should be.
 //!
-//! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. A roll-out that is under way grows and shrinks in proportion, so
+//! Upstream: `isScalingEvent`, `sync`, `scale`, `scaleReplicaSet`. A rollout that is under way grows and shrinks in proportion, so
 //! that scaling does not speed it up.
 //!
 //! Cases: `scale/up-and-down`, `scale/up-in-mid-rollout`, `scale/three-active-in-proportion`, `scale/saturated`,

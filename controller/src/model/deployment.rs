@@ -34,7 +34,7 @@ pub struct DeploymentSpec {
     pub min_ready_seconds: i32,
     /// Old ReplicaSets to keep; absent, or the largest number there is: all.
     pub revision_history_limit: Option<i32>,
-    /// Whether roll-outs are held.
+    /// Whether rollouts are held.
     #[serde(deserialize_with = "null_as_default")]
     pub paused: bool,
     /// Seconds without progress after which it counts as stalled; absent, or the largest number there is: never.

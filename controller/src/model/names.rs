@@ -55,7 +55,7 @@ pub mod restart {
 pub mod condition {
     /// Enough pods are available.
     pub const AVAILABLE: &str = "Available";
-    /// The roll-out moves, is done, is paused, or has stalled.
+    /// The rollout moves, is done, is paused, or has stalled.
     pub const PROGRESSING: &str = "Progressing";
     /// A ReplicaSet cannot make or delete pods.
     pub const REPLICA_FAILURE: &str = "ReplicaFailure";
@@ -71,7 +71,7 @@ pub mod reason {
     pub const FOUND_NEW_REPLICA_SET: &str = "FoundNewReplicaSet";
     /// Pods came or went as they should.
     pub const REPLICA_SET_UPDATED: &str = "ReplicaSetUpdated";
-    /// The roll-out is complete.
+    /// The rollout is complete.
     pub const NEW_REPLICA_SET_AVAILABLE: &str = "NewReplicaSetAvailable";
     /// Nothing moved within the deadline.
     pub const TIMED_OUT: &str = "ProgressDeadlineExceeded";

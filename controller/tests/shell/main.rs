@@ -101,7 +101,7 @@ async fn a_conflict_is_tried_again_quietly() {
 }
 
 /// The status that tells of a new ReplicaSet meets a conflict: it is told of what the Deployment is by now, or the deadline of
-/// this roll-out would never count.
+/// this rollout would never count.
 #[tokio::test(start_paused = true)]
 async fn a_new_replica_set_is_told_of_in_spite_of_a_conflict() {
     let server = Server::default();

@@ -28,7 +28,7 @@ fn updated(world: &World) -> i64 {
     world.deployment["status"]["updatedReplicas"].as_i64().unwrap_or(0)
 }
 
-/// Issue 102551: scaled in the middle of a roll-out without surge, so that the old ReplicaSet has the size that is now asked for,
+/// Issue 102551: scaled in the middle of a rollout without surge, so that the old ReplicaSet has the size that is now asked for,
 /// and an annotation that says another.
 fn scaled_between_two_steps() -> World {
     World::new(4)
@@ -115,7 +115,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the annotations say, a roll-out ends, complete: what upstream's cannot promise.
+    /// Whatever the annotations say, a rollout ends, complete: what upstream's cannot promise.
     #[test]
     fn no_annotation_stops_a_roll_out(world in scaled_at_any_moment()) {
         let replicas = world.observed().deployment.replicas();

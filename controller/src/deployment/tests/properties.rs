@@ -121,7 +121,7 @@ proptest! {
         prop_assert_eq!(plan(&observed, now(), &settings), plan(&observed, now(), &settings));
     }
 
-    /// With every pod ready at once, a roll-out ends, complete, and then nothing more is planned.
+    /// With every pod ready at once, a rollout ends, complete, and then nothing more is planned.
     #[test]
     fn a_rollout_ends_and_rests(world in world()) {
         let mut world = world;

@@ -23,7 +23,7 @@ use super::fixtures::{Set, World, sizes};
 #[case::deployment_with_surge_pods(20, 10, 2, 2, true, &[6, 6], &[11, 11])]
 #[case::change_both_surge_and_size(50, 10, 6, 3, true, &[5, 8], &[22, 34])]
 #[case::change_both_size_and_template(14, 10, 0, 0, false, &[7, 3], &[10, 4])]
-// Between upstream's tests and its integration test: 100 + 20, scaled to 120 in mid-roll-out.
+// Between upstream's tests and its integration test: 100 + 20, scaled to 120 in mid-rollout.
 #[case::integration_pod_replacement(120, 100, 20, 20, true, &[20, 100], &[23, 117])]
 // reference: 10 replicas, 25%/25%, stuck at 8 and 5, scaled to 30.
 #[case::stuck_quarter_10_to_30(30, 10, 8, 3, true, &[5, 8], &[15, 23])]

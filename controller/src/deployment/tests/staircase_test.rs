@@ -1,4 +1,4 @@
-//! Whole roll-outs as staircases: one pod becomes ready, and what is decided about it, as the cases record it from upstream.
+//! Whole rollouts as staircases: one pod becomes ready, and what is decided about it, as the cases record it from upstream.
 
 use insta::assert_snapshot;
 
