@@ -39,9 +39,9 @@ fn parsed(line: &[String]) -> Typed {
 
 #[rstest]
 #[case("run", &run::NOT_OF_A_PLAY)]
-#[case("compare", &["filter", "rerun_failed", "timelines", "recordings", "html", "junit", "evidence", "jobs"])]
+#[case("compare", &["filter", "rerun_failed", "timelines", "recordings", "html", "junit", "evidence", "legend", "jobs"])]
 #[case("faults", &faults::NOT_OF_A_FAULT)]
-#[case("judge", &["output", "html", "junit", "evidence"])]
+#[case("judge", &["output", "html", "junit", "evidence", "legend"])]
 fn every_flag_is_typed_again_or_does_not_matter(#[case] name: &str, #[case] without: &[&str]) {
     let cli = Cli::command();
     let command = cli.find_subcommand(name).unwrap();

@@ -22,7 +22,7 @@ use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
 use crate::rules::Expectation;
-use crate::run::{Events, Setup, Source};
+use crate::run::{Events, FileError, Setup, Source};
 use crate::subject::Spec;
 use crate::timeline::{Golden, Provenance, Timeline};
 use crate::verdict::{self, Finding, Judgement, Verdict, What};
@@ -171,7 +171,7 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
         say!("would change {name}\n{}", report::change(before, &timeline, colour()));
         return Ok(Outcome::Unblessed);
     }
-    std::fs::write(&path, timeline.to_string()).map_err(|source| CliError::File { path: path.clone(), source })?;
+    std::fs::write(&path, timeline.to_string()).map_err(|source| FileError::File { path: path.clone(), source })?;
     say!("blessed      {name}\n{}", report::change(before, &timeline, colour()));
     Ok(Outcome::Conformant)
 }
@@ -186,7 +186,7 @@ fn needless(name: &str, path: &Path, version: &str, check: bool) -> Result<Outco
         say!("would remove {}: {version} does what the default version does", path.display());
         return Ok(Outcome::Unblessed);
     }
-    std::fs::remove_file(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
+    std::fs::remove_file(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
     say!("removed      {}: {version} does what the default version does", path.display());
     Ok(Outcome::Conformant)
 }

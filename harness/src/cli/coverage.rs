@@ -11,6 +11,7 @@ use crate::case::{self, Case};
 use crate::collection;
 use crate::coverage::{self, FILE, Requirement};
 use crate::outcome::Outcome;
+use crate::run::FileError;
 
 /// Show which requirement is pinned by which cases and tests, and fail where one is pinned by nothing or a case pins none.
 #[derive(Debug, clap::Args)]
@@ -51,7 +52,7 @@ impl Tables {
 }
 
 fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
-    let failed = |source| CliError::File { path: path.to_owned(), source };
+    let failed = |source| FileError::File { path: path.to_owned(), source };
     let text = collection::read_to_string(path).map_err(|source| {
         let folder = path.parent().unwrap_or(path).display();
         match source.kind() {
@@ -59,10 +60,10 @@ fn table(path: &Path) -> Result<Vec<Requirement>, CliError> {
                 "{folder} has no {FILE}, which lists the requirements that its cases pin; name a folder that has one, or write it: \
                  a name, a text, and the cases or tests that pin it"
             )),
-            _ => failed(source),
+            _ => failed(source).into(),
         }
     })?;
-    coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))
+    Ok(coverage::parse(&text).map_err(|why| failed(std::io::Error::other(why)))?)
 }
 
 /// The list, the totals and what is wrong, of a folder of cases with its table.

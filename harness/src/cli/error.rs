@@ -1,13 +1,10 @@
 //! What keeps a command from its work, and what that means for the exit code.
 
-use std::path::PathBuf;
-
 use crate::case::CaseError;
 use crate::cluster::{ClusterError, kind::KindError};
 use crate::golden::GoldenError;
 use crate::outcome::{Cause, Outcome};
-use crate::recording::RecordingError;
-use crate::run::{ReportError, RunError};
+use crate::run::{FileError, RunError};
 use crate::runner::EnvironmentError;
 use crate::subject::SubjectError;
 
@@ -44,22 +41,9 @@ pub enum CliError {
     /// A golden timeline is not readable.
     #[error(transparent)]
     GoldenTimelines(#[from] GoldenError),
-    /// A recording is not readable.
-    #[error("{}: {source}", path.display())]
-    Recording {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: RecordingError,
-    },
-    /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    /// A recording or another file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 impl From<RunError> for CliError {
@@ -68,16 +52,7 @@ impl From<RunError> for CliError {
             RunError::Environment(error) => error.into(),
             RunError::Interrupted(cause) => Self::Interrupted(cause),
             RunError::Lost(why) => Self::Lost(why),
-            RunError::Report(error) => error.into(),
-        }
-    }
-}
-
-impl From<ReportError> for CliError {
-    fn from(error: ReportError) -> Self {
-        match error {
-            ReportError::Recording { path, source } => Self::Recording { path, source },
-            ReportError::File { path, source } => Self::File { path, source },
+            RunError::Report(error) => Self::File(error),
         }
     }
 }
@@ -116,7 +91,7 @@ impl CliError {
             Self::Interrupted(cause) => Outcome::Interrupted(*cause),
             Self::NoCase | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::GoldenTimelines(_) | Self::Recording { .. } | Self::File { .. } => Outcome::BadInput,
+            Self::GoldenTimelines(_) | Self::File(_) => Outcome::BadInput,
         }
     }
 }

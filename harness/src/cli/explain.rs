@@ -13,14 +13,15 @@ use crate::cluster::DEFAULT_VERSION;
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::report;
-use crate::timeline::Golden;
+use crate::run::FileError;
+use crate::timeline::{Golden, legend};
 use crate::versions::Minor;
 
 /// Explain a case step by step: what happens, what upstream does, and why.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Case files, folders of them, or FILE@PROFILE for the case of one restart profile.
-    #[arg(required = true, value_name = "CASE")]
+    #[arg(required_unless_present = "legend", value_name = "CASE")]
     paths: Vec<PathBuf>,
     /// On a server of this version, where upstream differs there.
     #[arg(long, value_name = "VERSION", default_value = DEFAULT_VERSION)]
@@ -31,9 +32,19 @@ pub(super) struct Arguments {
     /// Write a picture of the golden timeline to this file, as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Explain the words of a timeline.
+    #[arg(long)]
+    legend: bool,
 }
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    if arguments.legend {
+        out::result(format_args!("{}", legend()));
+        if arguments.paths.is_empty() {
+            return Ok(Outcome::Conformant);
+        }
+        say!("");
+    }
     let server = format!("kube-apiserver {}", arguments.on);
     let mut tables = Tables::default();
     let cases = select::found(&arguments.paths)?.iter().map(|path| case::load(path)).collect::<Result<Vec<_>, _>>()?;
@@ -76,5 +87,6 @@ fn draw(file: &Path, case: &Case, golden: Option<&Golden>) -> Result<(), CliErro
     let timeline = golden.and_then(|golden| golden.outcomes().next());
     let timeline = timeline.ok_or_else(|| CliError::Usage(format!("--svg: {} is not blessed", case.path)))?;
     std::fs::write(file, report::page::picture(case, timeline))
-        .map_err(|source| CliError::File { path: file.to_owned(), source })
+        .map_err(|source| FileError::File { path: file.to_owned(), source })?;
+    Ok(())
 }

@@ -24,7 +24,7 @@ use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::FaultsOfCase;
-use crate::run::{Event, Events};
+use crate::run::{Event, Events, FileError};
 use crate::runner::Player;
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
@@ -276,6 +276,6 @@ fn keep(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String,
         std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
         std::fs::write(&path, text)
     };
-    write().map_err(|source| CliError::File { path: path.clone(), source })?;
+    write().map_err(|source| FileError::File { path: path.clone(), source })?;
     Ok(format!("{}{}", path.display(), case.suffix()))
 }

@@ -13,6 +13,7 @@ use super::out::say;
 use crate::collection;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
+use crate::run::FileError;
 use crate::subject::Spec;
 
 const CASE: &str = "cases/first.yaml";
@@ -81,7 +82,7 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
             There::TheSame | There::Another => "kept ",
         };
         if matches!(there, There::Nothing) {
-            write(&path, &file.bytes).map_err(|source| CliError::File { path: path.clone(), source })?;
+            write(&path, &file.bytes).map_err(|source| FileError::File { path: path.clone(), source })?;
         }
         if number < own {
             say!("{word} {}", path.display());
@@ -126,7 +127,7 @@ fn there(path: &Path, bytes: &[u8]) -> Result<There, CliError> {
         Ok(already) if already == bytes => Ok(There::TheSame),
         Ok(_) => Ok(There::Another),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(There::Nothing),
-        Err(source) => Err(CliError::File { path: path.to_owned(), source }),
+        Err(source) => Err(FileError::File { path: path.to_owned(), source }.into()),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::Again;
-use crate::run::{Event, Events, Judged};
+use crate::run::{Event, Events, FileError, Judged};
 use crate::supervise::Interrupt;
 use crate::verdict;
 
@@ -74,7 +74,7 @@ impl Arguments {
         if !collection::is_file(&case) {
             let source =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
-            return Err(CliError::File { path: case, source });
+            return Err(FileError::File { path: case, source }.into());
         }
         let golden = GoldenTimelines::beside(&case)?;
         let golden = golden.applicable_to(&recording.header, self.like.like);
@@ -107,7 +107,7 @@ fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
         }
         let before = all.len();
         for entry in WalkDir::new(path).sort_by_file_name() {
-            let entry = entry.map_err(|error| CliError::File { path: path.clone(), source: error.into() })?;
+            let entry = entry.map_err(|error| FileError::File { path: path.clone(), source: error.into() })?;
             let is_one = entry.path().extension().is_some_and(|extension| extension == "ndjson");
             if is_one && entry.file_type().is_file() {
                 all.push(entry.into_path());
@@ -131,9 +131,9 @@ fn beside(folder: &Path, case: &str) -> PathBuf {
 
 /// Read a recording from a file, and its case from the recording.
 fn read(path: &Path) -> Result<(Recording, Arc<Case>), CliError> {
-    let file = std::fs::File::open(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
+    let file = std::fs::File::open(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
     let recording = Recording::read(std::io::BufReader::new(file))
-        .map_err(|source| CliError::Recording { path: path.to_owned(), source })?;
+        .map_err(|source| FileError::Recording { path: path.to_owned(), source })?;
     let case = case::recorded(&recording.header).map_err(CliError::Case)?;
     Ok((recording, Arc::new(case)))
 }

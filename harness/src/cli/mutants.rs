@@ -17,6 +17,7 @@ use crate::clock;
 use crate::golden::GoldenTimelines;
 use crate::mutants::{Exceptions, Matrix, Mutant};
 use crate::outcome::{Outcome, Verdict};
+use crate::run::FileError;
 use crate::runner::{Simulation, simulated};
 use crate::subject::{Spec, bank, with_mutant};
 use crate::supervise::Interrupt;
@@ -111,10 +112,11 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 
 /// The outcomes of the right controller, on a thread of its own: that of a command has a runtime already.
 fn right(cases: &[(GoldenTimelines, Arc<Case>)], arguments: &Arguments) -> Result<Row, CliError> {
-    let failed = |source| CliError::File { path: arguments.exceptions.clone(), source };
+    let failed = |source| FileError::File { path: arguments.exceptions.clone(), source };
     std::thread::scope(|scope| {
         let playing = player().spawn_scoped(scope, || play(cases, None, false)).map_err(failed)?;
-        playing.join().map_err(|_| failed(std::io::Error::other("the right controller cannot be played: a bug")))
+        let played = playing.join();
+        Ok(played.map_err(|_| failed(std::io::Error::other("the right controller cannot be played: a bug")))?)
     })
 }
 
@@ -130,7 +132,7 @@ fn rows(
     cases: &[(GoldenTimelines, Arc<Case>)],
 ) -> Result<Vec<Row>, CliError> {
     let file = arguments.outcomes.as_ref();
-    let failed = |source| CliError::File { path: file.cloned().unwrap_or_default(), source };
+    let failed = |source| FileError::File { path: file.cloned().unwrap_or_default(), source };
     let mut kept = file.map(File::create).transpose().map_err(failed)?;
     let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, NonZero::get));
     let next = AtomicUsize::new(0);
@@ -196,7 +198,7 @@ fn judged(golden: &GoldenTimelines, case: &Arc<Case>) -> Verdict {
 
 fn exceptions(arguments: &Arguments) -> Result<Exceptions, CliError> {
     let path = &arguments.exceptions;
-    let failed = |source| CliError::File { path: path.clone(), source };
+    let failed = |source| FileError::File { path: path.clone(), source };
     let text = std::fs::read_to_string(path).map_err(failed)?;
-    serde_saphyr::from_str(&text).map_err(|error| failed(std::io::Error::other(error)))
+    Ok(serde_saphyr::from_str(&text).map_err(|error| failed(std::io::Error::other(error)))?)
 }

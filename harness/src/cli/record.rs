@@ -12,7 +12,7 @@ use super::{CliError, places};
 use crate::outcome::Outcome;
 use crate::private;
 use crate::recording::{Recording, RecordingError};
-use crate::run::{Events, Plan, Played};
+use crate::run::{Events, FileError, Plan, Played};
 use crate::subject::Spec;
 
 /// Play cases and keep the recordings, unjudged.
@@ -58,6 +58,6 @@ pub(super) fn keep(folder: &Path, recording: &Recording) -> Result<PathBuf, CliE
     let path = folder.join(format!("{}.ndjson", recording.header.case));
     let written =
         || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
-    written().map_err(|source| CliError::Recording { path: path.clone(), source })?;
+    written().map_err(|source| FileError::Recording { path: path.clone(), source })?;
     Ok(path)
 }

@@ -66,7 +66,7 @@ pub(super) struct Arguments {
 }
 
 /// What a single play is not different for, or is told otherwise: the command that repeats one leaves these flags out.
-pub(super) const NOT_OF_A_PLAY: [&str; 14] = [
+pub(super) const NOT_OF_A_PLAY: [&str; 15] = [
     // Which plays there are; the case, the subject and the seed of this one are named.
     "filter",
     "rerun_failed",
@@ -83,6 +83,7 @@ pub(super) const NOT_OF_A_PLAY: [&str; 14] = [
     "html",
     "junit",
     "evidence",
+    "legend",
 ];
 
 /// Output format.

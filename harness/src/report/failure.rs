@@ -2,6 +2,7 @@
 
 use super::again::Again;
 use super::conduct::conduct;
+use super::hint::hints;
 use super::paint::Paint;
 use super::rows::{Row, in_short, rows, what_differs};
 use super::staircase::staircase;
@@ -141,8 +142,12 @@ fn explain(judgement: &Judgement, finding: &Finding, paint: Paint) -> Vec<String
         What::Divergence(difference) => {
             let mut out = diff(difference, paint);
             out.push(String::new());
-            out.extend(legend(judgement, paint));
-            out.extend(at_rest(judgement, difference, paint));
+            out.extend(sides(judgement, paint));
+            let none = Vec::new();
+            let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
+            let hints = hints(expected.unwrap_or(&none), actual.unwrap_or(&none));
+            out.extend(hints.into_iter().map(|hint| format!("  hint: {hint}")));
+            out.extend(settled(judgement, difference, paint));
             out
         }
         What::Breach(breach) => {
@@ -212,7 +217,7 @@ fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
 }
 
 /// Who stands behind `-` and `+`.
-fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
+fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
     let expected = match &judgement.blessing {
         Blessing::Golden(Some(from)) => format!("{} on {}", from.controller, from.server),
         Blessing::Live(other) => other.to_string(),
@@ -231,7 +236,7 @@ fn legend(judgement: &Judgement, paint: Paint) -> Vec<String> {
 }
 
 /// The bounds, and the staircase of both sides; nothing where no ReplicaSet is there.
-fn at_rest(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
+fn settled(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
     let Place::Step(id) = difference.place else { return Vec::new() };
     let course = |lines: &Option<Vec<Line>>| {
         let states: Vec<State> = lines.as_ref()?.iter().filter_map(Line::state).cloned().collect();

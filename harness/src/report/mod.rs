@@ -18,6 +18,7 @@ mod escape;
 mod failure;
 mod faults;
 pub mod github;
+mod hint;
 mod json;
 pub mod junit;
 pub mod page;

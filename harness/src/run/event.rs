@@ -157,12 +157,12 @@ pub trait Subscriber: Send + Sync {
     ///
     /// # Errors
     /// What it writes cannot be written.
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError>;
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError>;
 }
 
-/// Why a report cannot be written.
+/// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum ReportError {
+pub enum FileError {
     /// A recording.
     #[error("{}: {source}", path.display())]
     Recording {
@@ -196,7 +196,7 @@ impl Events {
     ///
     /// # Errors
     /// The first that a subscriber has.
-    pub fn emit(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    pub fn emit(&self, event: &Event<'_>) -> Result<(), FileError> {
         self.0.iter().try_for_each(|subscriber| subscriber.on(event))
     }
 }

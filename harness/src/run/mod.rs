@@ -12,6 +12,6 @@ mod event;
 mod plays;
 mod setup;
 
-pub use event::{Event, Events, HowReady, Judged, ReportError, Subscriber};
+pub use event::{Event, Events, FileError, HowReady, Judged, Subscriber};
 pub use plays::{Plan, Played, Round};
 pub use setup::{RunError, Setup, Source, on_environment};

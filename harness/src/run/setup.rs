@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::{join_all, select_all, try_join_all};
 
-use super::event::{Event, Events, HowReady, ReportError};
+use super::event::{Event, Events, FileError, HowReady};
 use crate::case::model::PodKind;
 use crate::case::{RestartOptions, RestartProfile};
 use crate::clock::{self, Instant};
@@ -71,7 +71,7 @@ pub enum RunError {
     Lost(String),
     /// A report cannot be written.
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Report(#[from] FileError),
 }
 
 /// How long a test environment may take to go after an interruption: what is left of it then goes with the supervisors, or is the next run's to remove.

@@ -13,7 +13,7 @@ use crate::pointer::At;
 use crate::recording::{Change, Version};
 
 /// Annotations of the controller's own, by what follows their prefix, and what timelines call them, in print order.
-const SHORT_NAMES: [(&str, &str); 4] = [
+pub(super) const SHORT_NAMES: [(&str, &str); 4] = [
     ("revision", "revision"),
     ("desired-replicas", "desired"),
     ("max-replicas", "max"),

@@ -31,6 +31,7 @@ mod expected;
 pub(crate) mod fixture;
 mod golden;
 mod invariants;
+mod legend;
 mod line;
 mod metrics;
 mod model;
@@ -51,6 +52,7 @@ pub(crate) use credit::{Credit, wrote};
 pub(crate) use digest::digest as digest_of_case;
 pub(crate) use expected::Expected;
 pub use golden::Golden;
+pub use legend::{annotation, legend};
 pub use line::Line;
 pub use metrics::{Metrics, Refusal};
 pub use model::{

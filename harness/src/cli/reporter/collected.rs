@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::is_good;
 use crate::report::Again;
 use crate::report::page::Sheet;
-use crate::run::{Event, ReportError, Subscriber};
+use crate::run::{Event, FileError, Subscriber};
 use crate::timeline::Timeline;
 use crate::verdict::Judgement;
 
@@ -60,7 +60,7 @@ impl Collected {
 }
 
 impl Subscriber for Collected {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         let Event::CaseJudged(judged) = event else { return Ok(()) };
         let mut state = self.state();
         state.played.insert(judged.judgement.definition.argument());

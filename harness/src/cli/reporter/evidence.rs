@@ -8,7 +8,7 @@ use crate::private;
 use crate::recording::{RecordingError, part};
 use crate::report;
 use crate::report::page::{Sheet, page};
-use crate::run::{Event, Judged, ReportError, Subscriber};
+use crate::run::{Event, FileError, Judged, Subscriber};
 
 /// Keeps evidence below a folder.
 pub(super) struct Evidence {
@@ -22,7 +22,7 @@ impl Evidence {
 }
 
 impl Subscriber for Evidence {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         match event {
             Event::CaseJudged(judged) if !is_good(judged.judgement.outcome()) => {
                 let kept = keep(&self.folder, judged)?;
@@ -35,13 +35,13 @@ impl Subscriber for Evidence {
 }
 
 /// Keep all that shows a failure; the folder.
-fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, ReportError> {
+fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, FileError> {
     let Judged { judgement, expected, recording, again, took, output, .. } = *judged;
     let case = judgement.case.split('/').map(part).collect::<PathBuf>();
     let folder = folder.join(part(&judgement.subject.name)).join(case);
     let path = folder.join("recording.ndjson");
     let write = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(&path)?)) };
-    write().map_err(|source| ReportError::Recording { path: path.clone(), source })?;
+    write().map_err(|source| FileError::Recording { path: path.clone(), source })?;
     let header = &recording.header;
     let about = serde_json::json!({
         "lockstep": env!("CARGO_PKG_VERSION"),
@@ -72,6 +72,6 @@ fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, ReportError> {
 }
 
 /// Write a file that only this user can read.
-fn private_file(path: &Path, text: &str) -> Result<(), ReportError> {
-    private::write(path, text.as_bytes()).map_err(|source| ReportError::File { path: path.to_owned(), source })
+fn private_file(path: &Path, text: &str) -> Result<(), FileError> {
+    private::write(path, text.as_bytes()).map_err(|source| FileError::File { path: path.to_owned(), source })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::collected::Collected;
 use crate::fingerprint::fingerprint;
-use crate::run::{Event, ReportError, Subscriber};
+use crate::run::{Event, FileError, Subscriber};
 use crate::state;
 
 /// The cases that failed last.
@@ -28,7 +28,7 @@ impl Failed {
 }
 
 impl Subscriber for Failed {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         if let Event::RunEnded { .. } = event {
             let state = self.collected.so_far();
             let bad = state.kept.iter().filter(|it| !it.is_good());

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::super::out::say;
 use super::human::colour;
 use crate::report::{self, FaultsOfCase};
-use crate::run::{Event, ReportError, Subscriber};
+use crate::run::{Event, FileError, Subscriber};
 
 /// Prints.
 pub(in super::super) struct Faults {
@@ -21,7 +21,7 @@ impl Faults {
 }
 
 impl Subscriber for Faults {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         match *event {
             Event::FaultsTried(of) if self.json => say!("{}", report::faults_json(of)),
             Event::FaultsTried(of) => {

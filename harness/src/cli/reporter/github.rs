@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::super::out::say;
 use super::collected::Collected;
 use crate::report::github;
-use crate::run::{Event, ReportError, Subscriber};
+use crate::run::{Event, FileError, Subscriber};
 
 /// Writes annotations as they come, and the summary once.
 pub(super) struct GitHub {
@@ -22,7 +22,7 @@ impl GitHub {
 }
 
 impl Subscriber for GitHub {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         match event {
             Event::CaseJudged(judged) => {
                 if let Some(annotation) = github::annotated(judged.judgement, judged.again) {
@@ -44,9 +44,9 @@ impl Subscriber for GitHub {
     }
 }
 
-fn append(path: &Path, text: &str) -> Result<(), ReportError> {
+fn append(path: &Path, text: &str) -> Result<(), FileError> {
     use std::io::Write;
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|source| ReportError::File { path: path.to_owned(), source })
+        .map_err(|source| FileError::File { path: path.to_owned(), source })
 }

@@ -8,7 +8,7 @@ use super::is_good;
 use super::tally::Tally;
 use crate::outcome::Outcome;
 use crate::report;
-use crate::run::{Event, Judged, ReportError, Subscriber};
+use crate::run::{Event, FileError, Judged, Subscriber};
 use crate::timeline::Timeline;
 use crate::verdict::{Blessing, Judgement, Verdict};
 
@@ -110,7 +110,7 @@ impl Human {
 }
 
 impl Subscriber for Human {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         match *event {
             Event::CaseJudged(judged) => self.judged(judged),
             Event::CaseCompared { titles, judgements } => self.compared(titles, judgements),

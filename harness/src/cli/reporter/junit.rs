@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::collected::Collected;
 use crate::report::junit::{Played, junit};
-use crate::run::{Event, ReportError, Subscriber};
+use crate::run::{Event, FileError, Subscriber};
 
 /// Writes the XML, once.
 pub(super) struct JUnit {
@@ -22,7 +22,7 @@ impl JUnit {
 }
 
 impl Subscriber for JUnit {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         if !matches!(event, Event::RunEnded { .. }) || self.written.swap(true, Ordering::Relaxed) {
             return Ok(());
         }

@@ -13,6 +13,7 @@ mod github;
 mod human;
 mod json;
 mod junit;
+mod legend;
 mod notes;
 mod page;
 mod progress;
@@ -32,7 +33,7 @@ use collected::Collected;
 use super::out::note;
 use super::{CliError, places};
 use crate::outcome::Outcome;
-use crate::run::{Event, Events, ReportError, Subscriber};
+use crate::run::{Event, Events, FileError, Subscriber};
 use crate::supervise::Interrupt;
 
 /// Where else to report.
@@ -51,6 +52,9 @@ pub(super) struct Reports {
     /// repeats it.
     #[arg(long, value_name = "FOLDER")]
     evidence: Option<PathBuf>,
+    /// Explain the words of a timeline below the results.
+    #[arg(long)]
+    legend: bool,
 }
 
 impl Reports {
@@ -92,6 +96,9 @@ pub(super) fn reporters(reports: &Reports, title: &str, results: Results) -> Eve
         Results::Human(style) => all.push(Arc::new(Human::new(style, Arc::clone(&collected)))),
         Results::Json => all.push(Arc::new(Json)),
     }
+    if reports.legend {
+        all.push(Arc::new(legend::Legend));
+    }
     if let Some(folder) = &reports.evidence {
         all.push(Arc::new(evidence::Evidence::new(folder.clone())));
     }
@@ -120,8 +127,8 @@ pub(super) fn reporters(reports: &Reports, title: &str, results: Results) -> Eve
 }
 
 /// Write a file, and the folders above it.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), ReportError> {
-    let failed = |source| ReportError::File { path: path.to_owned(), source };
+pub(super) fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    let failed = |source| FileError::File { path: path.to_owned(), source };
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(failed)?;
     }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::super::out::note;
-use crate::run::{Event, HowReady, ReportError, Subscriber};
+use crate::run::{Event, FileError, HowReady, Subscriber};
 
 /// Prints the lines.
 pub(in super::super) struct Notes;
 
 impl Subscriber for Notes {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         match *event {
             Event::EnvironmentReady { identity, how, took } => {
                 let how = match how {

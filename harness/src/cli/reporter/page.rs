@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::super::out::note;
 use super::collected::Collected;
 use crate::report::page::page;
-use crate::run::{Event, ReportError, Subscriber};
+use crate::run::{Event, FileError, Subscriber};
 
 /// Writes the page, once.
 pub(super) struct Page {
@@ -24,7 +24,7 @@ impl Page {
 }
 
 impl Subscriber for Page {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         let Event::RunEnded { cause, .. } = event else { return Ok(()) };
         if self.written.swap(true, Ordering::Relaxed) {
             return Ok(());

@@ -12,7 +12,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::clock::{self, Instant};
-use crate::run::{Event, ReportError, Subscriber};
+use crate::run::{Event, FileError, Subscriber};
 use crate::timeline::StepId;
 
 /// How often the line is written anew.
@@ -71,7 +71,7 @@ impl Progress {
 }
 
 impl Subscriber for Progress {
-    fn on(&self, event: &Event<'_>) -> Result<(), ReportError> {
+    fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         match *event {
             Event::RunStarted { plays } => self.start(plays),
             Event::CaseStarted { case } => {
