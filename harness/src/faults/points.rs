@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(writes(&recording)[&(5, "replicasets".to_owned())], 1);
         let all = points(&case, &recording);
         let at_writes = all.iter().filter(|point| matches!(point.place, Where::Write { .. }));
-        assert_eq!(at_writes.count(), 8, "none while there is no subject");
+        assert_eq!(at_writes.count(), 8, "none while no subject runs");
         assert_eq!(all.len(), 11);
         assert_eq!(all[1].to_string(), "crash-after at write 1 of replicasets, line 5");
         assert_eq!(all[1].file_name(), "crash-after-write-1-of-replicasets-line-5");

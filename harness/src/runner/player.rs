@@ -64,7 +64,7 @@ impl<'a> From<Vec<Session<'a>>> for Sessions<'a> {
 
 impl<'a> Sessions<'a> {
     async fn take(&'a self) -> Taken<'a> {
-        let permit = self.permits.acquire().await.expect("nobody closes it");
+        let permit = self.permits.acquire().await.expect("it is never closed");
         let which = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Taken { sessions: self, which: which.expect("as many are free as there are permits"), _permit: permit }
     }

@@ -169,7 +169,7 @@ fn ownership(frame: &Frame<'_>) -> Option<String> {
         return None;
     }
     let decision = super::decide::replica_set(Some(before), frame.version, frame.world, frame.names)?;
-    let whose = if object::controller(before).is_some() { "belongs to another owner" } else { "belongs to nobody" };
+    let whose = if object::controller(before).is_some() { "belongs to another owner" } else { "has no owner" };
     Some(format!("{decision}: it {whose}"))
 }
 

@@ -300,7 +300,7 @@ fn availability(#[case] film: Film, #[case] expected: &str) {
     "ownership: -/rs1 3 -> 4: it belongs to another owner")]
 #[case::nobodys(
     Film::rolled_out(10).user(1, "x").driver(&nobodys(3)).other(&nobodys(4)),
-    "ownership: -/rs1 3 -> 4: it belongs to nobody")]
+    "ownership: -/rs1 3 -> 4: it has no owner")]
 #[case::status_of_anybodys(
     Film::rolled_out(10).user(1, "x").driver(&nobodys(3)).other(&with(&nobodys(3), &json!({"status": ready(3)}))), "")]
 #[case::new_set_while_paused(
