@@ -243,7 +243,10 @@ mod tests {
         state.fail(Verb::Watch, after(121));
         assert_eq!(state.complaint(after(159)), None);
         let why = state.complaint(after(160)).unwrap();
-        assert!(why.starts_with("2 failures in a row for 60 s"), "lists in between are no end of a watch's failures: {why}");
+        assert!(
+            why.starts_with("2 failures in a row for 60 s"),
+            "lists in between are no end of a watch's failures: {why}"
+        );
         state.watching = Some(after(161));
         assert!(state.complaint(after(161)).is_some(), "a watch that is only answered may break at once");
         assert_eq!(state.complaint(after(162)), None);

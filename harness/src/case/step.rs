@@ -123,7 +123,11 @@ impl Reader<'_> {
         } else if !top {
             self.report.add(key, format!("`{name}` cannot stand here"), "only a step of its own has a middle");
         } else if self.stopped.is_some() || operation.life().is_some() {
-            self.report.add(key, format!("`{name}` while the subject is stopped"), "no controller runs that could be met; start the subject first");
+            self.report.add(
+                key,
+                format!("`{name}` while the subject is stopped"),
+                "no controller runs then; start the subject first",
+            );
         } else if let Some((key, value)) = during {
             return Some((Some(self.during(key, value, operation)?), None));
         } else if let Some((key, value)) = fault {

@@ -22,7 +22,7 @@
 //!   chooses the next; with seed 0 watch events come in the order of their writes, and then answers.
 //!   How long a watch lasts the seed draws as well.
 //! * A crash of the controller is the end of a bubble and the beginning of another, in the same program.
-//! * A program that does not answer in [`process::PATIENCE`] of real time is asked what its goroutines do (`dump`) and
+//! * A program that does not answer in `process::PATIENCE` of real time is asked what its goroutines do (`dump`) and
 //!   ended; that is the environment's failure, not the subject's.
 //!
 //! # Two clocks
