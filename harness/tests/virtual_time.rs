@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         trial("a_program_that_is_not_built_is_named_with_what_builds_it", false, missing),
         trial("plays_of_one_seed_are_equal", not_built, repeats),
         trial("a_program_is_kept_for_many_cases_and_ends_with_the_run", not_built, kept),
+        trial("a_preview_is_the_golden_timeline_and_blesses_nothing", not_built, previews),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -158,4 +159,27 @@ fn kept() -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(programs.close());
     check(format!("{programs:?}") == "Pool { free: 0, started: 1 }", format!("{programs:?}"))
+}
+
+/// The command writes a preview of a case that is not blessed; its steps are those that a real server gave, and the case
+/// is unblessed still.
+fn previews() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/rolling");
+    let case = folder.path().join("rolling/mine.yaml");
+    std::fs::create_dir_all(folder.path().join("rolling"))?;
+    std::fs::copy(cases.join("one-replica.yaml"), &case)?;
+    let lockstep = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
+        command.args(arguments).arg(&case).env("XDG_STATE_HOME", folder.path()).output()
+    };
+    let said = lockstep(&["bless", "--preview"])?;
+    check(said.status.success(), String::from_utf8_lossy(&said.stderr).into_owned())?;
+    let preview = std::fs::read_to_string(case.with_extension("preview"))?;
+    check(preview.starts_with("# preview: kube-controller-manager v1.36.3 on "), preview.clone())?;
+    check(preview.lines().next().is_some_and(|line| line.contains("not blessed")), preview.clone())?;
+    let body = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    let golden = std::fs::read_to_string(cases.join("one-replica.timeline"))?;
+    check(body(&preview) == body(&golden), format!("{preview}\nis not\n{golden}"))?;
+    check(lockstep(&["run"])?.status.code() == Some(3), "a case with a preview alone is not unblessed")
 }

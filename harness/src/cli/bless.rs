@@ -12,7 +12,7 @@ use super::place::Place;
 use super::reporter::Notes;
 use super::reporter::colour;
 use super::select::{Selection, blessed};
-use super::{CliError, several};
+use super::{CliError, preview, several};
 use crate::case::Case;
 use crate::cluster::SiteName;
 use crate::collection;
@@ -40,16 +40,22 @@ pub(super) struct Arguments {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    place: Place,
+    pub(super) place: Place,
     /// Which upstream: upstream, upstream:VERSION or upstream:PATH.
     #[arg(help_heading = "Subject", long, default_value = "upstream")]
     subject: String,
     /// Write nothing; show what would change, line by line.
     #[arg(help_heading = "Output", long)]
     check: bool,
+    /// Bless nothing; write what upstream does on the simulated cluster to CASE.preview.
+    ///
+    /// In a tenth of a second a case, where `scripts/upstream-virtual` has built upstream for
+    /// virtual time. A preview counts as unblessed.
+    #[arg(help_heading = "Output", long, conflicts_with = "check")]
+    preview: bool,
 }
 
-pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliError> {
     let (cases, ruled): (Vec<_>, Vec<_>) =
         arguments.selection.cases()?.into_iter().map(Arc::new).partition(|case| case.expectation.is_blessed());
     for case in ruled {
@@ -68,6 +74,14 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     let spec: Spec = arguments.subject.parse()?;
     if !matches!(spec, Spec::Upstream(_)) {
         return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
+    }
+    if arguments.preview {
+        arguments.place.site = arguments.place.site.or(SiteName::Sim);
+        if arguments.place.site.cluster() != SiteName::Sim {
+            return Err(CliError::Usage("--preview plays on --cluster sim only".to_owned()));
+        }
+        arguments.place.check(&cases, std::slice::from_ref(&spec))?;
+        return preview::preview(&arguments, &spec, cases).await;
     }
     if arguments.place.site.cluster() != SiteName::ControlPlane {
         return Err(CliError::Usage("timelines are blessed on --cluster control-plane only".to_owned()));
@@ -172,6 +186,8 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
         return Ok(Outcome::Unblessed);
     }
     std::fs::write(&path, timeline.to_string()).map_err(|source| FileError::File { path: path.clone(), source })?;
+    // The real answer is there now. Most cases have no preview.
+    std::fs::remove_file(preview::path(Path::new(&case.path))).ok();
     say!("blessed      {name}\n{}", report::change(before, &timeline, colour()));
     Ok(Outcome::Conformant)
 }
@@ -192,7 +208,7 @@ fn needless(name: &str, path: &Path, version: &str, check: bool) -> Result<Outco
 }
 
 /// Whether the case did not go through to its end, or says another thing than upstream does.
-fn stopped(judgement: &Judgement) -> bool {
+pub(super) fn stopped(judgement: &Judgement) -> bool {
     let is_default = is_default(judgement);
     judgement.findings.iter().any(|finding| stops(finding, is_default))
 }

@@ -25,6 +25,7 @@ mod out;
 mod own;
 mod place;
 mod places;
+mod preview;
 mod record;
 mod reporter;
 mod run;
