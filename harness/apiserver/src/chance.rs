@@ -1,19 +1,22 @@
 //! Random numbers from a seed: identical seeds give identical names, UIDs and delays. The generator
 //! is SplitMix64.
 
-/// A sequence of random numbers.
+/// A sequence of random numbers from a seed, for whoever wants to draw beside the server what a seed repeats.
 #[derive(Debug, Clone)]
-pub(super) struct Chance(u64);
+pub struct Chance(u64);
 
 /// The characters of upstream's generated suffixes.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    /// The sequence of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,13 +25,13 @@ impl Chance {
     }
 
     /// A number below `limit`, which is not 0.
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.draw() % limit
     }
 
     /// A version 4 UUID.
     pub(super) fn uid(&mut self) -> String {
-        let (a, b) = (self.next(), self.next());
+        let (a, b) = (self.draw(), self.draw());
         let (high, mid, low) = (a >> 32, (a >> 16) & 0xffff, a & 0xfff);
         let (variant, node) = (0x8000 | ((b >> 48) & 0x3fff), b & 0xffff_ffff_ffff);
         format!("{high:08x}-{mid:04x}-4{low:03x}-{variant:04x}-{node:012x}")

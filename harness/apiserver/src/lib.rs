@@ -116,6 +116,7 @@ mod watches;
 mod write;
 
 pub use builder::{Builder, Controllers};
+pub use chance::Chance;
 pub use discovery::VERSION;
 pub use hook::{Disconnected, Reaction};
 pub use latency::Latency;

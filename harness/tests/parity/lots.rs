@@ -1,20 +1,18 @@
 //! Random choices from a seed.
 
-/// SplitMix64.
+use kube_apiserver_sim::Chance;
+
+/// A sequence of random numbers, as the simulated server has.
 #[derive(Debug, Clone)]
-pub(crate) struct Lots(u64);
+pub(crate) struct Lots(Chance);
 
 impl Lots {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Chance::new(seed))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.draw()
     }
 
     /// True so many times of a hundred.

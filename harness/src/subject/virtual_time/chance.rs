@@ -1,8 +1,8 @@
 //! The order of what is ready at one instant, drawn from the seed.
 
-/// A sequence of random numbers: SplitMix64, a generator of its own, so that the order changes no name and no delay.
+/// A sequence of random numbers of its own, so that the order changes no name and no delay.
 #[derive(Debug)]
-pub(super) struct Chance(Option<u64>);
+pub(super) struct Chance(Option<kube_apiserver_sim::Chance>);
 
 impl Chance {
     /// With seed 0 nothing is drawn: the first is chosen.
@@ -12,18 +12,13 @@ impl Chance {
 
     /// With seed 0 too.
     pub(super) fn always(seed: u64) -> Self {
-        Self(Some(seed ^ 0x0b0b_b1e5_0b0b_b1e5))
+        Self(Some(kube_apiserver_sim::Chance::new(seed ^ 0x0b0b_b1e5_0b0b_b1e5)))
     }
 
     /// A number below `limit`, which is not 0.
     pub(super) fn below(&mut self, limit: usize) -> usize {
-        let Some(state) = &mut self.0 else { return 0 };
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut drawn = *state;
-        drawn = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        drawn ^= drawn >> 31;
-        usize::try_from(drawn % limit as u64).unwrap_or_default()
+        let Some(chance) = &mut self.0 else { return 0 };
+        usize::try_from(chance.below(limit as u64)).unwrap_or_default()
     }
 }
 
