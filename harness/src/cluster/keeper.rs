@@ -1,10 +1,12 @@
 //! The supervisor of a cluster's programs, as a process sees it that uses the cluster: its own, or
 //! another process's.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::facts::Facts;
+use super::{ClusterError, place};
 use crate::supervise::{ProcessId, SuperviseError, Supervisor, Until};
 
 /// Who ends a cluster's programs.
@@ -13,6 +15,16 @@ pub(super) struct Keeper {
     process: ProcessId,
     /// Held by the process that the cluster belongs to: the last clone ends it.
     own: Option<Arc<Supervisor>>,
+}
+
+/// A new folder inside of `parent` for a cluster's files, and the supervisor that removes it in the end.
+pub(super) fn supervised(parent: &Path) -> Result<(PathBuf, Supervisor), ClusterError> {
+    let dir = place::fresh(parent)?;
+    let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
+        // No supervisor removes it; if this fails too, an empty folder for temporary files stays.
+        let _ = std::fs::remove_dir_all(&dir);
+    })?;
+    Ok((dir, supervisor))
 }
 
 impl Keeper {

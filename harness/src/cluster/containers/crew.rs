@@ -8,6 +8,7 @@ use super::names::{API_PORT, ENVIRONMENT_KUBECONFIG, INSIDE, Names, PKI, TOKENS,
 use super::{ContainersError, Wish, connect, prove};
 use crate::cluster::engine::{Engine, EngineError};
 use crate::cluster::facts::Facts;
+use crate::cluster::keeper;
 use crate::cluster::place::{self, make_private, write_private};
 use crate::cluster::programs::{self, APISERVER};
 use crate::cluster::ready::{Crew, ENVIRONMENT, Secrets};
@@ -22,11 +23,7 @@ pub(super) async fn start(parent: &Path, plan: &Plan, wish: &Wish) -> Result<(Fa
     let images = Images::new(&plan.version, wish);
     pull_missing(&engine, &images).await?;
     let names = Names::new(&place::token()?);
-    let dir = place::fresh(parent)?;
-    let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
-        // Nobody is left to do it; and what remains is an empty folder for temporary files.
-        let _ = std::fs::remove_dir_all(&dir);
-    })?;
+    let (dir, supervisor) = keeper::supervised(parent)?;
     let mut starting = Starting {
         supervisor: &supervisor,
         engine: &engine,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{Binaries, binaries, connect, ports, prove};
 use crate::cluster::facts::Facts;
-use crate::cluster::place;
+use crate::cluster::keeper;
 use crate::cluster::programs::{self, APISERVER, Layout};
 use crate::cluster::ready::{Crew, ENVIRONMENT};
 use crate::cluster::supervised::Supervised;
@@ -23,11 +23,7 @@ const ATTEMPTS: u32 = 5;
 pub(in crate::cluster) async fn start(parent: &Path, plan: &Plan) -> Result<Supervised, ClusterError> {
     let version = plan.version.clone();
     let binaries = tokio::task::spawn_blocking(move || binaries(&version)).await??;
-    let dir = place::fresh(parent)?;
-    let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
-        // Nobody is left to do it; and what remains is an empty folder for temporary files.
-        let _ = std::fs::remove_dir_all(&dir);
-    })?;
+    let (dir, supervisor) = keeper::supervised(parent)?;
     let mut attempt = 1;
     loop {
         let mut starting = Starting::new(&supervisor, &binaries, &dir, &plan.without)?;

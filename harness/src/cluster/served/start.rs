@@ -7,10 +7,9 @@ use std::sync::Arc;
 use super::server::SimulatedServer;
 use super::{At, PROGRAM, Served, connect, prove};
 use crate::cluster::facts::Facts;
-use crate::cluster::keeper::Keeper;
-use crate::cluster::place;
+use crate::cluster::keeper::{self, Keeper};
 use crate::cluster::{ClusterError, Plan, programs};
-use crate::supervise::{ProcessId, Spec, Supervisor, interrupt};
+use crate::supervise::{ProcessId, Spec, interrupt};
 
 impl Served {
     /// One in this process, with its files in a new folder inside of `parent`.
@@ -27,11 +26,7 @@ impl Served {
     /// One that outlives this process if it is detached.
     pub(in crate::cluster) async fn start(parent: &Path, plan: &Plan) -> Result<Self, ClusterError> {
         prove::version(plan)?;
-        let dir = place::fresh(parent)?;
-        let supervisor = Supervisor::start(&dir, true).inspect_err(|_| {
-            // Nobody is left to do it; and what remains is an empty folder for temporary files.
-            let _ = std::fs::remove_dir_all(&dir);
-        })?;
+        let (dir, supervisor) = keeper::supervised(parent)?;
         let me = std::env::current_exe().map_err(ClusterError::file(&dir))?;
         let words = ["cluster".to_owned(), "serve".to_owned(), dir.display().to_string(), plan.without.to_string()];
         let (args, log, env) = (words.to_vec(), programs::log(&dir, PROGRAM), BTreeMap::new());
