@@ -77,19 +77,18 @@ impl Process {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut stream = BufReader::new(stream);
-        let failed = |why: String| SubjectError::Virtual { subject: program.display(), why };
+        let failed = |why: String| {
+            child.kill();
+            SubjectError::Virtual { subject: program.display(), why }
+        };
         let hello = match frames::read(&mut stream) {
             Ok(Said::Hello(hello)) => hello,
             Ok(Said::Failed(frames::Failed { message })) => return Err(failed(message)),
             Ok(_) => return Err(failed("its first frame is not `hello`".to_owned())),
-            Err(error) => {
-                child.kill();
-                return Err(failed(format!("{error}{}", command::last_words(&log, 0))));
-            }
+            Err(error) => return Err(failed(format!("{error}{}", command::last_words(&log, 0)))),
         };
         let is_other = program.version.as_ref().is_some_and(|version| *version != hello.version);
         if hello.protocol != PROTOCOL || is_other {
-            child.kill();
             let path = program.path.display();
             let (spoken, version) = (hello.protocol, &hello.version);
             let why = format!("{path} is of {version} and speaks version {spoken} of the protocol, not {PROTOCOL}");
