@@ -137,11 +137,9 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
     let recorded = recordings.iter().map(|recording| verdict::judge(case, recording, None));
     // An invariant that upstream itself breaks is blessed as an exception; a test environment that failed, or a case that upstream cannot go
     // through, is not.
-    if let Some(mut bad) = recorded.into_iter().find(stopped) {
-        let is_default = is_default(&bad);
-        bad.findings.retain(|finding| stops(finding, is_default));
-        say!("not blessed  {name}: {}", report::headline(&bad));
-        return Ok(if bad.verdict == Verdict::Inconclusive { Outcome::Inconclusive } else { Outcome::NonConformant });
+    if let Some((outcome, why)) = recorded.into_iter().find_map(stopped) {
+        say!("not blessed  {name}: {why}");
+        return Ok(outcome);
     }
     let timelines: Vec<_> = recordings.iter().map(Timeline::from_recording).collect();
     let header = &recordings[0].header;
@@ -207,10 +205,14 @@ fn needless(name: &str, path: &Path, version: &str, check: bool) -> Result<Outco
     Ok(Outcome::Conformant)
 }
 
-/// Whether the case did not go through to its end, or says another thing than upstream does.
-pub(super) fn stopped(judgement: &Judgement) -> bool {
-    let is_default = is_default(judgement);
-    judgement.findings.iter().any(|finding| stops(finding, is_default))
+/// Why a recording gives no timeline, if it does not: the case did not go through to its end, or says another thing than
+/// upstream does.
+pub(super) fn stopped(mut judgement: Judgement) -> Option<(Outcome, String)> {
+    let is_default = is_default(&judgement);
+    judgement.findings.retain(|finding| stops(finding, is_default));
+    let is_inconclusive = judgement.verdict == Verdict::Inconclusive;
+    let outcome = if is_inconclusive { Outcome::Inconclusive } else { Outcome::NonConformant };
+    (!judgement.findings.is_empty()).then(|| (outcome, report::headline(&judgement)))
 }
 
 /// Whether the controllers of the default version were judged: what a case says by itself is about them.

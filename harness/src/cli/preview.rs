@@ -46,10 +46,9 @@ pub(super) fn path(case: &Path) -> PathBuf {
 }
 
 fn write(case: &Arc<Case>, recording: &Recording) -> Result<Outcome, CliError> {
-    let judgement = verdict::judge(case, recording, None);
-    if stopped(&judgement) {
-        say!("no preview   {}: {}", case.name, report::headline(&judgement));
-        return Ok(Outcome::Inconclusive);
+    if let Some((outcome, why)) = stopped(verdict::judge(case, recording, None)) {
+        say!("no preview   {}: {why}", case.name);
+        return Ok(outcome);
     }
     let (path, header) = (path(Path::new(&case.path)), &recording.header);
     let timeline = Timeline::from_recording(recording);
