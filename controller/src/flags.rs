@@ -122,7 +122,7 @@ struct ElectionFlags {
 enum Behaviour {
     /// kube-controller-manager v1.36, its known defects included
     Upstream,
-    /// The same, with the defects mended that leave a Deployment stuck, such as issue 102551
+    /// The same, without the defects that leave a Deployment stuck, such as issue 102551
     Fixed,
 }
 

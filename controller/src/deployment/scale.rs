@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::create::sizes_annotations;
-use super::mended;
+use super::fixed;
 use super::plan::{EventKind, ReplicaSetChange};
 use super::select::Sets;
 use super::sizes;
@@ -166,7 +166,7 @@ pub(super) fn fraction(deployment: &Deployment, rs: &ReplicaSet, compatibility: 
     if before == 0 {
         return 0;
     }
-    let scaled = mended::product(size, sizes::max_replicas(deployment), compatibility) / f64::from(before);
+    let scaled = fixed::product(size, sizes::max_replicas(deployment), compatibility) / f64::from(before);
     let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
     (rounded as i32).wrapping_sub(size)
 }

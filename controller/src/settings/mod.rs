@@ -107,7 +107,7 @@ pub enum Compatibility {
     /// kube-controller-manager v1.36, decision for decision, its known quirks included.
     #[default]
     Upstream,
-    /// The same, with those of its quirks mended that leave a Deployment stuck or wrong: `deployment/mended.rs` lists them.
+    /// The same, without those of its quirks that leave a Deployment stuck or wrong: `deployment/fixed.rs` lists them.
     Fixed,
 }
 

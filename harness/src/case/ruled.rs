@@ -42,7 +42,7 @@ pub(super) fn of(root: &Node, source: &str, report: &mut Report) -> (Vec<Rule>, 
     let words =
         [("timeline", Expectation::Timeline), ("outcomes", Expectation::Outcomes), ("rules", Expectation::Rules)];
     let chosen = expectation.and_then(|node| read::word(node, "expectation", &words, report)).unwrap_or_default();
-    // One that is not a rule is told of by itself.
+    // A text that is not a rule has a finding of its own.
     let (mut all, mut written) = (Vec::new(), false);
     if let Some(node) = rules {
         let names = When::ALL.map(When::name);

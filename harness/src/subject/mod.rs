@@ -41,7 +41,7 @@ const ENDED: &str = "the subject ended";
 pub enum Spec {
     /// `ours`: this project's controller, as a task of this process.
     Ours,
-    /// `ours:fixed`: the same, with those of upstream's defects mended that leave a Deployment stuck.
+    /// `ours:fixed`: the same, without those of upstream's defects that leave a Deployment stuck.
     OursFixed,
     /// `ours:process` or `ours:PATH`: the real binary as a child process.
     OursProcess(Option<PathBuf>),

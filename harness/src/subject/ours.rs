@@ -38,7 +38,7 @@ pub(super) fn controllers() -> Controllers {
     Controller::ALL.into_iter().collect()
 }
 
-/// Start the library; `fixed`: with upstream's defects mended.
+/// Start the library; `fixed`: with upstream's defects fixed.
 pub(super) async fn start(stage: &Stage<'_>, fixed: bool) -> Result<(Task, String), SubjectError> {
     let client = match &stage.client {
         Some(client) => client.clone(),

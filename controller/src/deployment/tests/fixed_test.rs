@@ -1,4 +1,4 @@
-//! Upstream's defects, each in a world that shows it: as it is upstream, and as `--compatibility=fixed` mends it.
+//! Upstream's defects, each in a world that shows it: as it is upstream, and as `--compatibility=fixed` has it.
 
 use proptest::prelude::*;
 use rstest::rstest;
