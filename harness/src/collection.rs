@@ -1,6 +1,6 @@
 //! Where case files and timelines are read from: the disk, or the collection inside the program.
 //!
-//! The program carries the repository's `cases/`, so that it is of use where nobody cloned that. A path
+//! The program carries the repository's `cases/`, so that it works without a checkout. A path
 //! below `cases` is read from there where the current folder has no `cases` of its own; one that is
 //! there wins as a whole, so a file that is missing in it stays missing. Only the program embeds the
 //! files (`main.rs`): the library would be built anew whenever a case changes.

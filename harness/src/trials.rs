@@ -135,13 +135,14 @@ impl Trials {
         let mut all = Vec::new();
         for site in SITES {
             for subject in SUBJECTS {
+                let not_built = not_built(site, subject);
                 for case in &self.cases {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
                     let known = self.known.get(&name).cloned();
                     let tags = case.tags.iter().filter(|_| site != SiteName::Sim).map(|tag| format!("#{tag}"));
                     let name = name + &tags.collect::<String>();
                     let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, &case.controllers));
-                    let ignored = ignored.or_else(|| slow(site, case)).or_else(|| not_built(site, subject));
+                    let ignored = ignored.or_else(|| slow(site, case)).or_else(|| not_built.clone());
                     all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
                 }
             }

@@ -60,6 +60,7 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
         return Err(CliError::Usage("--subject has a control character, which a workflow cannot quote".to_owned()));
     }
     let mut files = own(subject);
+    let own = files.len();
     if *cases {
         let embedded = collection::embedded();
         files.extend(embedded.map(|(path, bytes)| New { path: path.to_owned(), bytes: bytes.into(), yields: false }));
@@ -73,7 +74,6 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
         let why = format!("{first}{more}; nothing was written; name another folder, or move what is there away");
         return Err(CliError::Usage(why));
     }
-    let own = files.len() - if *cases { collection::embedded().count() } else { 0 };
     let mut collected = 0;
     for (number, (file, there)) in files.iter().zip(&there).enumerate() {
         let path = folder.join(&file.path);
