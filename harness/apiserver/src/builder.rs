@@ -25,6 +25,10 @@ pub enum Controllers {
     /// Some milliseconds after that write, one object after the other, as in a real cluster, while
     /// [`ApiServer::run_controllers`] is polled. Accounts and quotas are still updated at once.
     Background,
+    /// As [`Controllers::Immediate`], but for the garbage collector, which never acts: another
+    /// program, such as kube-controller-manager's own, is to delete dependents and to remove the
+    /// finalizers `orphan` and `foregroundDeletion`.
+    WithoutGarbageCollector,
     /// Never: this is kube-apiserver alone. Pods cannot be created without a service account,
     /// which the test has to create.
     Off,

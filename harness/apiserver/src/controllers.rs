@@ -17,9 +17,10 @@ use super::store::{Key, Object};
 use crate::pointer::At;
 
 impl Server {
-    /// Does the next thing that is due; whether there was one.
-    pub(super) fn step_controllers(&mut self, now: Timestamp) -> bool {
-        self.account() || self.owners(now) || self.namespaces(now) || self.quotas()
+    /// Does the next thing that is due, of the garbage collector only if it is on; whether there
+    /// was one.
+    pub(super) fn step_controllers(&mut self, now: Timestamp, collects: bool) -> bool {
+        self.account() || collects && self.owners(now) || self.namespaces(now) || self.quotas()
     }
 
     /// Does what clients rely on right after a write: service accounts and quotas.

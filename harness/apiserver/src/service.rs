@@ -163,7 +163,7 @@ impl ApiServer {
     pub(crate) fn wrote(&self) {
         match self.shared.controllers {
             Controllers::Off => {}
-            Controllers::Immediate => self.settle_controllers(),
+            Controllers::Immediate | Controllers::WithoutGarbageCollector => self.settle_controllers(),
             Controllers::Background => self.server().run_urgent_controllers(),
         }
         self.shared.written.notify();
@@ -221,7 +221,7 @@ impl ApiServer {
 
     /// Lets the controllers do one thing; whether there was one to do.
     fn step_controllers(&self) -> bool {
-        let did = self.server().step_controllers(self.now());
+        let did = self.server().step_controllers(self.now(), self.collects());
         if did {
             self.shared.written.notify();
         }
@@ -230,9 +230,14 @@ impl ApiServer {
 
     /// Lets the controllers do all that is due.
     fn settle_controllers(&self) {
-        let now = self.now();
+        let (now, collects) = (self.now(), self.collects());
         let mut server = self.server();
-        while server.step_controllers(now) {}
+        while server.step_controllers(now, collects) {}
+    }
+
+    /// Whether its own garbage collector is on.
+    fn collects(&self) -> bool {
+        self.shared.controllers != Controllers::WithoutGarbageCollector
     }
 
     pub(crate) fn reply(&self, answer: Answer) -> Response<ResponseBody> {

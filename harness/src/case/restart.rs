@@ -123,9 +123,9 @@ impl std::str::FromStr for RestartProfile {
 /// Whose Deployment controller runs beside the subject, where it brings none: `with: {deployment: upstream}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
-    /// kube-controller-manager's: on every cluster but the simulated one.
+    /// kube-controller-manager's: on every cluster but the simulated one, and there with `--cluster-controllers upstream`.
     Upstream,
-    /// This project's: on the simulated one.
+    /// This project's: on the simulated one as a rule.
     Ours,
 }
 

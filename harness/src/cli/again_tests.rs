@@ -18,6 +18,7 @@ fn sample(argument: &Arg) -> String {
     let value = match argument.get_id().as_str() {
         "budget" => "3s",
         "controllers" => "replicaset",
+        "cluster_controllers" => "upstream:v1.33.13",
         "k8s_version" => "v1.33.13",
         "like" => "v1.33",
         "kind_name" => "mine",

@@ -14,7 +14,7 @@ use crate::controllers::Controllers;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::runner::EnvironmentError;
-use crate::subject;
+use crate::subject::ClusterControllers;
 use crate::supervise::Interrupt;
 
 /// A cluster of one's own.
@@ -47,7 +47,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
     match &arguments.command {
         Command::Serve { folder, without } => {
             let served = SimulatedServer::start().map_err(EnvironmentError::from)?;
-            let _half = subject::half(served.client(), without)?;
+            let _half = ClusterControllers::Simulated.start(served.client(), without, None)?;
             served.say(folder).map_err(EnvironmentError::from)?;
             // Until its supervisor ends it.
             Interrupt::of_process().raised().await;

@@ -19,7 +19,8 @@ use crate::mutants::{Exceptions, Matrix, Mutant};
 use crate::outcome::{Outcome, Verdict};
 use crate::run::FileError;
 use crate::runner::{Simulation, simulated};
-use crate::subject::{Spec, bank, with_mutant};
+use crate::subject::virtual_time::Pool;
+use crate::subject::{ClusterControllers, Spec, bank, with_mutant};
 use crate::supervise::Interrupt;
 use crate::verdict;
 
@@ -40,12 +41,22 @@ pub(super) struct Arguments {
     /// Mutants that may survive and cases that kill none, each with its reason.
     #[arg(long, value_name = "FILE", default_value = "harness/tests/mutants.yaml")]
     exceptions: PathBuf,
+    /// Whose controllers run beside the mutant: simulated, upstream or upstream:VERSION.
+    #[arg(long, default_value_t, value_name = "CONTROLLERS")]
+    cluster_controllers: ClusterControllers,
     /// Mutants played in parallel [default: number of cores].
     #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
     /// Write every outcome to this file: mutant, case, verdict, separated by tabs.
     #[arg(long, value_name = "FILE")]
     outcomes: Option<PathBuf>,
+}
+
+/// What each simulated cluster begins with.
+struct Ground<'a> {
+    controllers: &'a ClusterControllers,
+    /// Kept from case to case.
+    programs: Pool,
 }
 
 /// The verdicts on one mutant, by case.
@@ -70,6 +81,8 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         mutants.iter().for_each(|mutant| say!("{:32} {:11} it {}", mutant.name, mutant.of.as_str(), mutant.does));
         return Ok(Outcome::Conformant);
     }
+    arguments.cluster_controllers.check(&[Spec::Ours])?;
+    let ground = Ground { controllers: &arguments.cluster_controllers, programs: Pool::default() };
     let exceptions = exceptions(arguments)?;
     places::file("--outcomes", arguments.outcomes.as_deref())?;
     let cases = arguments.selection.cases()?;
@@ -83,7 +96,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
             tell(panic);
         }
     }));
-    let right = right(&cases, arguments)?;
+    let right = right(&cases, &ground, arguments)?;
     let wrong: Vec<&String> =
         right.iter().filter(|(_, verdict)| *verdict != Verdict::Conformant).map(|(case, _)| case).collect();
     if let Some(cause) = Interrupt::of_process().cause() {
@@ -94,7 +107,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
         return Ok(Outcome::NonConformant);
     }
     note!("the right controller: {} cases in {:.1} s", cases.len(), began.elapsed().as_secs_f64());
-    let rows = rows(arguments, &mutants, &cases)?;
+    let rows = rows(arguments, &ground, &mutants, &cases)?;
     if let Some(cause) = Interrupt::of_process().cause() {
         let done = rows.iter().filter(|row| !row.is_empty()).count();
         note!("{done} of {} mutants were played to the end", mutants.len());
@@ -111,10 +124,10 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 }
 
 /// The outcomes of the right controller, on a thread of its own: that of a command has a runtime already.
-fn right(cases: &[(GoldenTimelines, Arc<Case>)], arguments: &Arguments) -> Result<Row, CliError> {
+fn right(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, arguments: &Arguments) -> Result<Row, CliError> {
     let failed = |source| FileError::File { path: arguments.exceptions.clone(), source };
     std::thread::scope(|scope| {
-        let playing = player().spawn_scoped(scope, || play(cases, None, false)).map_err(failed)?;
+        let playing = player().spawn_scoped(scope, || play(cases, ground, None, false)).map_err(failed)?;
         let played = playing.join();
         Ok(played.map_err(|_| failed(std::io::Error::other("the right controller cannot be played: a bug")))?)
     })
@@ -128,6 +141,7 @@ fn player() -> std::thread::Builder {
 /// The outcomes of each mutant, several mutants at a time.
 fn rows(
     arguments: &Arguments,
+    ground: &Ground<'_>,
     mutants: &[Mutant],
     cases: &[(GoldenTimelines, Arc<Case>)],
 ) -> Result<Vec<Row>, CliError> {
@@ -145,7 +159,7 @@ fn rows(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(mutant) = mutants.get(at) else { return };
-                    let row = play(cases, Some(mutant), arguments.quick);
+                    let row = play(cases, ground, Some(mutant), arguments.quick);
                     if Interrupt::of_process().cause().is_some() || done.send((at, row)).is_err() {
                         return;
                     }
@@ -169,12 +183,12 @@ fn rows(
 }
 
 /// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the right controller on all of them.
-fn play(cases: &[(GoldenTimelines, Arc<Case>)], mutant: Option<&Mutant>, quick: bool) -> Row {
+fn play(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, mutant: Option<&Mutant>, quick: bool) -> Row {
     let mut row = Row::new();
     for (golden, case) in cases.iter().filter(|(_, case)| mutant.is_none_or(|mutant| case.controllers.has(mutant.of))) {
         let verdict = match mutant {
-            Some(mutant) => with_mutant(&mutant.name, || judged(golden, case)).unwrap_or(Verdict::Inconclusive),
-            None => judged(golden, case),
+            Some(mutant) => with_mutant(&mutant.name, || judged(golden, case, ground)).unwrap_or(Verdict::Inconclusive),
+            None => judged(golden, case, ground),
         };
         if Interrupt::of_process().cause().is_some() {
             break;
@@ -187,9 +201,11 @@ fn play(cases: &[(GoldenTimelines, Arc<Case>)], mutant: Option<&Mutant>, quick: 
     row
 }
 
-fn judged(golden: &GoldenTimelines, case: &Arc<Case>) -> Verdict {
-    let interrupt = Interrupt::of_process();
-    let simulation = Simulation { interrupt, ..Simulation::new(case.controllers.clone(), BUDGET) };
+fn judged(golden: &GoldenTimelines, case: &Arc<Case>, ground: &Ground<'_>) -> Verdict {
+    let (interrupt, programs) = (Interrupt::of_process(), ground.programs.clone());
+    let cluster_controllers = ground.controllers.clone();
+    let simulation = Simulation::new(case.controllers.clone(), BUDGET);
+    let simulation = Simulation { interrupt, programs, cluster_controllers, ..simulation };
     match simulated(case, &Spec::Ours, &simulation) {
         Ok(recording) => verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version)).verdict,
         Err(_) => Verdict::Inconclusive,

@@ -16,7 +16,7 @@ use crate::case::{Case, RestartProfile};
 use crate::cluster::{self, SiteName};
 use crate::controllers::Controllers;
 use crate::run::{Events, Setup, Source};
-use crate::subject::{ServiceAccount, Spec, SubjectError};
+use crate::subject::{ClusterControllers, ServiceAccount, Spec, SubjectError};
 use crate::supervise::{self, Interrupt};
 
 /// Where to run.
@@ -55,6 +55,14 @@ pub(super) struct Place {
     /// With 0 nothing is delayed. Identical arguments give an identical run.
     #[arg(help_heading = "Playing", long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
+    /// sim: whose controllers run beside the subject: simulated, upstream or upstream:VERSION.
+    ///
+    /// `simulated`: this project's ReplicaSet controller (and Deployment controller, where the subject
+    /// has another) and the simulated server's garbage collector. `upstream`:
+    /// kube-controller-manager's own, in virtual time, once `scripts/upstream-virtual` has built them;
+    /// the subject is then `ours` or `upstream`.
+    #[arg(help_heading = "Playing", long, default_value_t, value_name = "CONTROLLERS")]
+    cluster_controllers: ClusterControllers,
     /// sim: play each case twice and compare every request and answer.
     #[arg(help_heading = "Playing", long)]
     check_determinism: bool,
@@ -118,6 +126,11 @@ impl Place {
             let known = cluster::DEFAULT_VERSION;
             return usage(format!("sim answers as {known} does; add --cluster control-plane for another version"));
         }
+        if self.cluster_controllers.are_upstream() && site != SiteName::Sim {
+            let why = format!("--cluster-controllers is for --cluster sim; the controllers of {site} are upstream's");
+            return usage(why);
+        }
+        self.cluster_controllers.check(specs)?;
         if site == SiteName::Sim {
             for why in specs.iter().filter_map(Spec::not_built) {
                 note!("{why}; kube-controller-manager runs as a process until then, over HTTP and in real time");
@@ -195,6 +208,7 @@ impl Place {
             seed: self.seed,
             check_determinism: self.check_determinism,
             lanes,
+            cluster_controllers: self.cluster_controllers.clone(),
             interrupt: Interrupt::of_process(),
             events,
             ..Setup::new(self.site.plan(self.keep))

@@ -58,7 +58,12 @@ impl Cluster {
     /// A simulated one in this process, which leaves out what the subject brings. With seed 0 its
     /// latency is fixed, with any other it is random.
     pub fn simulated(seed: u64, without: Controllers) -> Self {
-        Self::Simulated(Simulated::start(seed, without))
+        Self::Simulated(Simulated::start(seed, without, true))
+    }
+
+    /// The same without a garbage collector: its owner brings one.
+    pub fn simulated_without_garbage_collector(seed: u64, without: Controllers) -> Self {
+        Self::Simulated(Simulated::start(seed, without, false))
     }
 
     /// What another process needs to attach to it; `None` where only this process can use it.

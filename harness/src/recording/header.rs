@@ -32,6 +32,9 @@ pub struct Header {
     pub kind: SubjectKind,
     /// Where: `control-plane`, …, and the server's version.
     pub cluster: Identity,
+    /// Whose the controllers of a simulated cluster were, if not this project's own: `upstream`, and its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_controllers: Option<Identity>,
     /// Whether a kubelet ran the pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_pods: bool,

@@ -114,11 +114,14 @@ fn heading(judgement: &Judgement, paint: Paint) -> String {
     format!("{word}  {}  {}", paint.strong(&judgement.case), paint.faint(&who))
 }
 
-/// Where it ran: `control-plane (kube-apiserver v1.36.3)`, `kind (kube-apiserver v1.36.3, real pods)`.
+/// Where it ran: `control-plane (kube-apiserver v1.36.3)`, `kind (kube-apiserver v1.36.3, real pods)`, `sim (simulated v1.36.3,
+/// controllers of kube-controller-manager v1.36.3)`.
 pub(super) fn cluster(judgement: &Judgement) -> String {
     let cluster = &judgement.cluster;
     let pods = if judgement.real_pods { ", real pods" } else { "" };
-    format!("{} ({}{pods})", cluster.name, cluster.title())
+    let controllers = judgement.cluster_controllers.as_ref();
+    let controllers = controllers.map_or_else(String::new, |them| format!(", controllers of {}", them.title()));
+    format!("{} ({}{pods}{controllers})", cluster.name, cluster.title())
 }
 
 /// Where: the step, and the line of the case file with its text.

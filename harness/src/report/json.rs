@@ -17,6 +17,7 @@ pub fn json(judgement: &Judgement) -> String {
         "path": judgement.path,
         "subject": identity(&judgement.subject),
         "cluster": identity(&judgement.cluster),
+        "clusterControllers": judgement.cluster_controllers.as_ref().map(identity),
         "realPods": judgement.real_pods,
         "verdict": judgement.outcome().name(),
         "outcome": judgement.outcome().name(),

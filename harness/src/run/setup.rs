@@ -13,8 +13,8 @@ use crate::cluster::{self, Cluster, Plan, SiteName, Standing, shared};
 use crate::controllers::Controllers;
 use crate::outcome::Cause;
 use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptions, Simulation, StepHook};
-use crate::subject::Spec;
 use crate::subject::virtual_time::Pool;
+use crate::subject::{ClusterControllers, Spec};
 use crate::supervise::Interrupt;
 
 /// Where and how cases are played.
@@ -38,6 +38,8 @@ pub struct Setup {
     pub check_determinism: bool,
     /// How many cases are played side by side, where each has a simulated cluster of its own.
     pub lanes: NonZeroUsize,
+    /// Whose the controllers of a simulated cluster are.
+    pub cluster_controllers: ClusterControllers,
     /// Programs with upstream's controllers in virtual time.
     pub programs: Pool,
     /// Ends the run.
@@ -91,6 +93,7 @@ impl Setup {
             seed: 0,
             check_determinism: false,
             lanes: NonZeroUsize::MIN,
+            cluster_controllers: ClusterControllers::default(),
             programs: Pool::default(),
             interrupt: Interrupt::default(),
             events: Events::default(),
@@ -110,6 +113,7 @@ impl Setup {
         most: usize,
         mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
+        self.cluster_controllers.check(specs).map_err(|error| RunError::from(EnvironmentError::from(error)))?;
         let simulation = self.simulation(under_test);
         let mut each = async |environments: &[Environment]| {
             let mut done = Vec::new();
@@ -226,7 +230,9 @@ impl Setup {
     fn simulation(&self, under_test: &Controllers) -> Simulation {
         let simulation = Simulation::new(under_test.clone(), self.budget);
         let (programs, interrupt, steps) = (self.programs.clone(), self.interrupt.clone(), self.steps());
-        Simulation { seed: self.seed, check: self.check_determinism, programs, interrupt, steps, ..simulation }
+        let cluster_controllers = self.cluster_controllers.clone();
+        let (seed, check) = (self.seed, self.check_determinism);
+        Simulation { seed, check, cluster_controllers, programs, interrupt, steps, ..simulation }
     }
 
     /// Tells of each step that has settled. Where that cannot be written, something else will say so.

@@ -14,8 +14,8 @@ use crate::observe::namespace::remove_leftovers;
 use crate::observe::{self, ObserveError, Watches, World};
 use crate::outcome::Cause;
 use crate::recording::Identity;
-use crate::subject::SubjectError;
 use crate::subject::virtual_time::Virtual;
+use crate::subject::{ClusterControllers, SubjectError};
 use crate::supervise::{SuperviseError, Supervisor};
 
 /// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
@@ -30,6 +30,8 @@ pub struct Environment {
     pub(super) supervisor: Option<Supervisor>,
     /// What a program in virtual time needs, where time is.
     pub(super) virtual_time: Option<Virtual>,
+    /// Whose the controllers of a simulated cluster are.
+    pub(super) cluster_controllers: ClusterControllers,
     pub(super) folder: PathBuf,
     _watches: Watches,
     _temporary: Option<TempDir>,
@@ -89,6 +91,7 @@ impl Environment {
             images,
             supervisor,
             virtual_time: None,
+            cluster_controllers: ClusterControllers::default(),
             folder,
             _watches: watches,
             _temporary: temporary,
@@ -99,6 +102,12 @@ impl Environment {
     #[must_use]
     pub fn with_programs(self, virtual_time: Virtual) -> Self {
         Self { virtual_time: Some(virtual_time), ..self }
+    }
+
+    /// The same with these controllers on a simulated cluster.
+    #[must_use]
+    pub fn with_cluster_controllers(self, cluster_controllers: ClusterControllers) -> Self {
+        Self { cluster_controllers, ..self }
     }
 
     /// The cluster's name and version.

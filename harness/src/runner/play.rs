@@ -107,6 +107,9 @@ impl Session<'_> {
         {
             play.trouble(ended.blame, ended.why);
         }
+        if let Some(ended) = self.broken().filter(|ended| !play.tells(&ended.why)) {
+            play.record(ended);
+        }
         world.close_journal(&namespace);
         let diagnosis = if play.is_in_trouble() { self.diagnosis().await } else { None };
         let end = End { completed, events_complete, at: world.elapsed() - began, diagnosis };
@@ -286,7 +289,7 @@ impl<'a> Play<'a> {
             unbound: self.case.bindings == Bindings::Held,
             under_test: session.environment.under_test(),
             subject,
-            exited: &|| session.exited(),
+            exited: &|| session.broken(),
             writes: &|| self.ledger.writes(),
             under_way: &|| self.ledger.under_way(),
             kept: &kept,
@@ -314,7 +317,7 @@ impl<'a> Play<'a> {
             }
             // Some refusals come as 500: an annotation that the server cannot convert, for one.
             (Err(DriveError::Server(error)), Some(text)) if error.to_string().contains(text) => Ok(()),
-            (Err(DriveError::Impossible(why)), _) if self.session.exited().is_none() => {
+            (Err(DriveError::Impossible(why)), _) if self.session.broken().is_none() => {
                 self.gather();
                 self.entries.push(Entry::Impossible(Impossible { why, never_came: false }));
                 Err(Stopped)
@@ -345,7 +348,7 @@ impl<'a> Play<'a> {
 
     pub(super) fn stop(&mut self, blame: Blame, why: String) -> Result<(), Stopped> {
         // A subject that has ended is the reason for whatever became impossible after it.
-        match self.session.exited() {
+        match self.session.broken() {
             Some(ended) => self.record(ended),
             None => self.trouble(blame, why),
         }

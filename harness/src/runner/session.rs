@@ -18,7 +18,9 @@ use crate::intercept::Interceptor;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{ObserveError, Probe};
 use crate::recording::{Identity, Trouble};
-use crate::subject::{self, Inside, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError};
+use crate::subject::{
+    ClusterControllers, HEAD_START, Inside, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError,
+};
 
 /// How long to be patient.
 #[derive(Debug, Clone)]
@@ -70,7 +72,7 @@ pub struct Session<'a> {
     /// How much a simulated server had been asked that it does not know, before.
     beyond: usize,
     /// The test environment's controllers, where it is this process's.
-    _half: Option<Running>,
+    half: Option<Running>,
     _alone: Option<Guard>,
 }
 
@@ -99,7 +101,11 @@ impl<'a> Session<'a> {
     ) -> Result<Session<'a>, EnvironmentError> {
         spec.can_bring(environment.under_test())?;
         if let Some(sim) = environment.cluster.in_virtual_time() {
-            let half = subject::half(sim.client(), environment.under_test())?;
+            let (whose, virtual_time) = (&environment.cluster_controllers, environment.virtual_time.as_ref());
+            let half = whose.start(sim.client(), environment.under_test(), virtual_time)?;
+            if whose.are_upstream() {
+                clock::pause(HEAD_START).await;
+            }
             let interceptor = Interceptor::inside(sim.clone());
             let subject = begin(environment, spec, &interceptor, "", options).await?;
             let begun = Begun { interceptor, subject, probe: None, half, alone: None, beyond: 0 };
@@ -107,7 +113,7 @@ impl<'a> Session<'a> {
         }
         let alone = environment.cluster.exclusive().await?;
         let half = match environment.cluster.half() {
-            Some(client) => subject::half(client, environment.under_test())?,
+            Some(client) => ClusterControllers::Simulated.start(client, environment.under_test(), None)?,
             None => None,
         };
         let beyond = environment.cluster.unsupported().await?.len();
@@ -171,7 +177,7 @@ impl<'a> Session<'a> {
             cases: 0.into(),
             refused: Refused::default(),
             beyond,
-            _half: half,
+            half,
             _alone: alone,
         }
     }
@@ -191,6 +197,17 @@ impl<'a> Session<'a> {
         self.subject().as_ref().and_then(Running::log_source)
     }
 
+    /// Why nothing more can come of a case: the subject has ended by itself, or its neighbours have.
+    pub(super) fn broken(&self) -> Option<Trouble> {
+        self.exited().or_else(|| self.half.as_ref().and_then(Running::neighbours_ended))
+    }
+
+    /// What the cluster's controllers call themselves, where they are other than a cluster of this kind has anyway.
+    pub(super) fn cluster_controllers(&self) -> Option<&Identity> {
+        let half = self.half.as_ref().filter(|_| self.environment.cluster_controllers.are_upstream());
+        half.map(|half| &half.identity)
+    }
+
     /// Whether it was stopped on purpose.
     pub(super) fn is_off(&self) -> bool {
         self.subject().is_none()
@@ -198,7 +215,9 @@ impl<'a> Session<'a> {
 
     /// Why its restarts are not those that a case is about, or not beside whom it says, if they are not.
     pub(super) fn decides_otherwise(&self, case: &Case) -> Option<String> {
-        let here = if self.environment.cluster.in_virtual_time().is_some() { Beside::Ours } else { Beside::Upstream };
+        let Environment { cluster, cluster_controllers, .. } = self.environment;
+        let is_ours = cluster.in_virtual_time().is_some() && !cluster_controllers.are_upstream();
+        let here = if is_ours { Beside::Ours } else { Beside::Upstream };
         if case.beside.is_some_and(|beside| beside != here) {
             let why = "the case wants another Deployment controller beside the subject than this cluster has";
             return Some(why.to_owned());
@@ -315,9 +334,12 @@ impl<'a> Session<'a> {
         Ok(self.environment.cluster.admit(name).await?)
     }
 
-    /// Stop the subject and wait until it is gone; its probe goes too.
+    /// Stop the subject and wait until it is gone; its probe goes too, and the controllers that were started with it.
     pub async fn leave(self) {
         self.stop().await;
+        if let Some(half) = self.half {
+            half.kill().await;
+        }
         if let Some(probe) = &self.probe {
             remove_namespace(&self.environment.client, &probe.namespace).await;
         }

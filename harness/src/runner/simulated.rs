@@ -11,8 +11,8 @@ use crate::clock;
 use crate::cluster::Cluster;
 use crate::controllers::Controllers;
 use crate::recording::{Blame, Entry, Recording, Trouble};
-use crate::subject::Spec;
 use crate::subject::virtual_time::{Pool, Virtual};
+use crate::subject::{ClusterControllers, Spec};
 use crate::supervise::Interrupt;
 
 /// What a simulation begins with.
@@ -26,6 +26,8 @@ pub struct Simulation {
     pub budget: Duration,
     /// Play it twice and see whether every request and answer was the same.
     pub check: bool,
+    /// Whose the controllers are that the subject does not bring.
+    pub cluster_controllers: ClusterControllers,
     /// Programs with upstream's controllers, kept from case to case.
     pub programs: Pool,
     /// Ends a play in the middle: virtual time waits for nobody.
@@ -39,7 +41,8 @@ impl Simulation {
     #[must_use]
     pub fn new(under_test: Controllers, budget: Duration) -> Self {
         let (interrupt, steps) = (Interrupt::default(), StepHook::default());
-        Self { seed: 0, under_test, budget, check: false, programs: Pool::default(), interrupt, steps }
+        let (cluster_controllers, programs) = (ClusterControllers::default(), Pool::default());
+        Self { seed: 0, under_test, budget, check: false, cluster_controllers, programs, interrupt, steps }
     }
 }
 
@@ -67,7 +70,7 @@ pub fn simulated_with_output(
     if simulation.check {
         let Simulated { recording: again, transcript: repeated, .. } = played(case, spec, simulation)?;
         if let Some(why) = difference(&transcript, &repeated) {
-            let why = format!("{why}; {}", cause(spec));
+            let why = format!("{why}; {}", cause(spec, simulation));
             recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
         } else if again != recording {
             let why = "two plays of one seed had the same requests and not the same recording".to_owned();
@@ -87,10 +90,11 @@ struct Simulated {
 }
 
 /// What it comes from that two plays of one seed part.
-fn cause(spec: &Spec) -> &'static str {
-    match spec {
-        Spec::Upstream(_) => "upstream has chosen by the order of a Go map, or this is a defect of lockstep",
-        _ => "this is a defect of lockstep",
+fn cause(spec: &Spec, simulation: &Simulation) -> &'static str {
+    if matches!(spec, Spec::Upstream(_)) || simulation.cluster_controllers.are_upstream() {
+        "upstream has chosen by the order of a Go map, or this is a defect of lockstep"
+    } else {
+        "this is a defect of lockstep"
     }
 }
 
@@ -108,13 +112,18 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
     let played = runtime.block_on(simulation.interrupt.unless(async {
         let epoch = jiff::Timestamp::from_second(EPOCH).expect("a second of this century");
         let _simulated = clock::simulate(epoch);
-        let cluster = Cluster::simulated(simulation.seed, simulation.under_test.clone());
+        let (seed, under_test) = (simulation.seed, simulation.under_test.clone());
+        let cluster = match &simulation.cluster_controllers {
+            ClusterControllers::Simulated => Cluster::simulated(seed, under_test),
+            ClusterControllers::Upstream(_) => Cluster::simulated_without_garbage_collector(seed, under_test),
+        };
         let sim = cluster.in_virtual_time().cloned();
         if let (Some(sim), true) = (&sim, simulation.check) {
             sim.start_transcript();
         }
         let programs = Virtual { pool: simulation.programs.clone(), seed: simulation.seed };
         let environment = Environment::open(cluster).await?.with_programs(programs);
+        let environment = environment.with_cluster_controllers(simulation.cluster_controllers.clone());
         let options = SessionOptions {
             budget: simulation.budget,
             restart: case.restart.clone(),

@@ -135,6 +135,20 @@ pub enum SubjectError {
         "kube-controller-manager-virtual {0} is not built; `scripts/upstream-virtual {0}` builds it, which takes minutes, once"
     )]
     NotBuilt(String),
+    /// The words for a cluster's controllers are off.
+    #[error("unknown cluster controllers '{0}': expected simulated, upstream or upstream:VERSION")]
+    UnknownClusterControllers(String),
+    /// Upstream's controllers have the simulation's clock, and the subject the machine's.
+    #[error(
+        "{subject} runs as a process, in real time, and --cluster-controllers {controllers} in virtual time; judge ours or upstream, \
+         or add --cluster control-plane, whose controllers are upstream's"
+    )]
+    OnAnotherClock {
+        /// The subject.
+        subject: String,
+        /// The cluster's controllers.
+        controllers: String,
+    },
     /// A program for virtual time does not start.
     #[error("cannot start {subject} in virtual time: {why}")]
     Virtual {

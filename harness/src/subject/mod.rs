@@ -3,8 +3,10 @@
 //! A subject is named on the command line ([`Spec`]) and started ([`Spec::start`]). Whatever it is written in, it
 //! runs at its own pace; the harness sees its requests at the interceptor and its process or pods, never its inside. Only `ours` names
 //! this project's own controller. In virtual time two can run: `ours` as a task, and upstream's controllers by a program that
-//! has its clock from the simulation ([`virtual_time`]).
+//! has its clock from the simulation ([`virtual_time`]). On a simulated cluster the same two can be the subject's neighbours
+//! ([`ClusterControllers`]).
 
+mod cluster_controllers;
 mod command;
 mod deployment;
 mod error;
@@ -17,6 +19,7 @@ pub mod virtual_time;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+pub use cluster_controllers::{ClusterControllers, HEAD_START};
 pub use deployment::ManifestError;
 pub use error::SubjectError;
 pub use home::ServiceAccount;
@@ -239,7 +242,9 @@ impl Spec {
                     (Life::Task(task), version)
                 }
                 Self::Upstream(which) => {
-                    let (task, version) = virtual_time::start(which.as_deref(), stage)?;
+                    let (client, virtual_time) = (stage.client.clone(), stage.virtual_time.as_ref());
+                    let controllers: Vec<_> = stage.controllers.iter().map(Controller::as_str).collect();
+                    let (task, version) = virtual_time::start(which.as_deref(), client, virtual_time, &controllers)?;
                     (Life::Virtual(task), version)
                 }
                 _ => return Err(SubjectError::Outside(self.to_string())),
@@ -310,19 +315,6 @@ impl Spec {
             None => Identity::new(self, said, ""),
         }
     }
-}
-
-/// The half of a simulated cluster that is a controller: what the subject does not bring, by this project's own.
-///
-/// # Errors
-/// [`SubjectError::Client`].
-pub fn half(client: kube::Client, under_test: &Controllers) -> Result<Option<Running>, SubjectError> {
-    let rest: Controllers = Controller::UPSTREAM.into_iter().filter(|one| !under_test.has(*one)).collect();
-    if rest.iter().next().is_none() {
-        return Ok(None);
-    }
-    let (task, version) = ours::run(client, &rest, false, &RestartOptions::default())?;
-    Ok(Some(Running { identity: Identity::new("environment", version, ""), life: Life::Task(task) }))
 }
 
 impl Running {

@@ -29,6 +29,7 @@ impl Film {
             subject: Identity::new("ours", "rollout-controller", "0.1.0"),
             kind: SubjectKind::Ours,
             cluster: Identity::new("control-plane", "kube-apiserver", "v1.36.3"),
+            cluster_controllers: None,
             real_pods: false,
             seed: None,
             started: "2026-11-21T01:44:51Z".to_owned(),

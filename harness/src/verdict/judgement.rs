@@ -23,6 +23,8 @@ pub struct Judgement {
     pub subject: Identity,
     /// Where.
     pub cluster: Identity,
+    /// Whose the controllers were that the subject did not bring, where that is not what such a cluster has anyway.
+    pub cluster_controllers: Option<Identity>,
     /// Whether a kubelet ran the pods there.
     pub real_pods: bool,
     /// The verdict.
@@ -151,7 +153,7 @@ impl Judgement {
     /// case's text stays as it is written; who shows a line of it makes that plain.
     pub(super) fn plain(mut self) -> Self {
         [&mut self.case, &mut self.path].into_iter().for_each(tidy);
-        [&mut self.subject, &mut self.cluster].into_iter().for_each(plain);
+        [&mut self.subject, &mut self.cluster].into_iter().chain(&mut self.cluster_controllers).for_each(plain);
         match &mut self.blessing {
             Blessing::Live(other) => plain(other),
             // Out of timelines, which are plain already.

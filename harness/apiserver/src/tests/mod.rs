@@ -27,7 +27,7 @@ struct World {
 fn world() -> World {
     let now = Timestamp::from_second(1_767_571_200).unwrap();
     let mut server = Server::new(1, now, Vec::new());
-    while server.step_controllers(now) {}
+    while server.step_controllers(now, true) {}
     World { server, now }
 }
 
@@ -55,7 +55,7 @@ impl World {
     }
 
     fn step_controllers(&mut self) {
-        while self.server.step_controllers(self.now) {}
+        while self.server.step_controllers(self.now, true) {}
     }
 }
 

@@ -51,6 +51,7 @@ fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, FileError> {
         "verdict": judgement.outcome().name(),
         "subject": report::identity(&judgement.subject),
         "cluster": report::identity(&judgement.cluster),
+        "clusterControllers": judgement.cluster_controllers.as_ref().map(report::identity),
         "seed": header.seed,
         "started": header.started,
         "repeat": again.repeat,

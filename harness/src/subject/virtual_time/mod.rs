@@ -10,7 +10,7 @@
 //! ```text
 //!  pool ──► process ──frames──► kube-controller-manager-virtual (a child of the supervisor, for many cases)
 //!              ▲
-//!            link ◄── bubble: one task of the simulation, the subject
+//!            link ◄── bubble: one task of the simulation, the subject or the cluster's controllers
 //!                        └── calls: its requests ──► interceptor ──► simulated server
 //! ```
 //!
@@ -48,7 +48,7 @@ use std::path::PathBuf;
 pub use pool::Pool;
 pub use program::{PROGRAM, available};
 
-use super::{LogSource, Stage, SubjectError};
+use super::{LogSource, SubjectError};
 use crate::recording::Trouble;
 use bubble::Bubble;
 use link::Link;
@@ -62,7 +62,7 @@ pub struct Virtual {
     pub seed: u64,
 }
 
-/// The subject of one case: a task of the simulation, and a program behind it.
+/// The subject of one case, or its cluster's controllers: a task of the simulation, and a program behind it.
 #[derive(Debug)]
 pub(super) struct Task {
     handle: tokio::task::JoinHandle<()>,
@@ -73,23 +73,28 @@ pub(super) struct Task {
     printed: u64,
 }
 
-/// Begin a bubble with the controllers of the stage; what the program calls itself comes with it.
-pub(super) fn start(which: Option<&str>, stage: &Stage<'_>) -> Result<(Task, String), SubjectError> {
+/// Begin a bubble with these controllers; what the program calls itself comes with it.
+pub(super) fn start(
+    which: Option<&str>,
+    client: Option<kube::Client>,
+    virtual_time: Option<&Virtual>,
+    controllers: &[&str],
+) -> Result<(Task, String), SubjectError> {
     let program = program::find(which)?;
-    let (Some(client), Some(Virtual { pool, seed })) = (&stage.client, &stage.virtual_time) else {
+    let (Some(client), Some(Virtual { pool, seed })) = (client, virtual_time) else {
         return Err(SubjectError::Outside(program.display()));
     };
     let process = pool.take(&program)?;
     let hello = process.hello();
-    if let Some(lacking) = stage.controllers.iter().find(|one| !hello.controllers.iter().any(|has| has == one.as_str()))
-    {
-        return Err(SubjectError::Lacks { subject: program.display(), controller: lacking });
+    if let Some(lacking) = controllers.iter().find(|one| !hello.controllers.iter().any(|has| has == *one)) {
+        let (subject, version) = (program.display(), &hello.version);
+        return Err(SubjectError::Virtual { subject, why: format!("{PROGRAM} {version} has no {lacking} controller") });
     }
     let title = format!("{} {}", hello.program, hello.version);
     let (log, printed) = (process.log().to_owned(), process.printed());
     let link = Link::new(process);
-    let controllers = stage.controllers.iter().map(|one| one.as_str().to_owned()).collect();
-    let bubble = Bubble::new(link.clone(), client.clone(), *seed);
+    let controllers = controllers.iter().map(|one| (*one).to_owned()).collect();
+    let bubble = Bubble::new(link.clone(), client, *seed);
     let handle = tokio::spawn(bubble.run(controllers));
     Ok((Task { handle, link, pool: pool.clone(), log, printed }, title))
 }

@@ -1,0 +1,182 @@
+//! Upstream's controllers as those of the simulated cluster, beside the subject and in virtual time: the cross-section of the
+//! cases ends there as on a real cluster, a seed repeats itself, and what happens to them is not the subject's failure.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::case::{self, Case};
+use lockstep::controllers::Controllers;
+use lockstep::golden::GoldenTimelines;
+use lockstep::recording::{Entry, Recording};
+use lockstep::report;
+use lockstep::runner::{Simulation, simulated};
+use lockstep::subject::virtual_time::{PROGRAM, Pool, available};
+use lockstep::subject::{ClusterControllers, Spec};
+use lockstep::supervise;
+use lockstep::verdict::{self, Verdict};
+
+type Outcome = Result<(), Failed>;
+
+const BUDGET: Duration = Duration::from_secs(20);
+const SUBJECTS: [&str; 2] = ["ours", "upstream"];
+/// The tag of the cases that real clusters play as well.
+const TAG: &str = "cross-section";
+/// The cases whose requests are compared from play to play, and none in which upstream chooses between equal pods, as it does by
+/// the order of a Go map.
+const REPEATED: [&str; 3] = ["delete/foreground", "recreate/three", "kill-order/ready-time"];
+
+fn main() -> ExitCode {
+    supervise::main_if_asked();
+    let not_built = available(None).is_err();
+    let mut trials = vec![
+        trial("a_program_that_ends_is_not_the_subjects_failure", false, ends),
+        trial("a_process_in_real_time_is_refused", not_built, in_real_time),
+        trial("plays_of_one_seed_are_equal", not_built, repeats),
+        trial("a_recording_says_whose_they_were", not_built, recorded),
+        trial("a_crash_of_the_subject_leaves_them_alone", not_built, survive),
+    ];
+    match cross_section() {
+        Ok(cases) => trials.extend(cases.into_iter().flat_map(|case| {
+            SUBJECTS.map(|subject| {
+                let (name, case) = (case.name.replace('/', "::"), Arc::clone(&case));
+                let name = format!("cluster_controllers::{subject}::{name}");
+                Trial::test(name, move || conformant(subject, &case)).with_ignored_flag(not_built)
+            })
+        })),
+        Err(error) => trials.push(Trial::test("cluster_controllers::cases", move || Err(error.into()))),
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trial(name: &str, ignored: bool, run: fn() -> Outcome) -> Trial {
+    Trial::test(format!("cluster_controllers::{name}"), run).with_ignored_flag(ignored)
+}
+
+fn check(holds: bool, what: impl Into<Failed>) -> Outcome {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+fn cases() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases")
+}
+
+fn load(name: &str) -> Result<Case, Failed> {
+    Ok(case::load_one(&cases().join(format!("{name}.yaml")))?)
+}
+
+fn cross_section() -> Result<Vec<Arc<Case>>, String> {
+    let paths = case::find(&[cases()]).map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    for path in paths {
+        all.extend(case::load(&path).map_err(|error| error.to_string())?);
+    }
+    all.retain(|case| case.tags.iter().any(|tag| tag == TAG));
+    if all.is_empty() { Err(format!("no case has the tag {TAG}")) } else { Ok(all.into_iter().map(Arc::new).collect()) }
+}
+
+fn beside_upstream(controllers: &Controllers) -> Simulation {
+    let cluster_controllers = ClusterControllers::Upstream(None);
+    Simulation { cluster_controllers, ..Simulation::new(controllers.clone(), BUDGET) }
+}
+
+fn conformant(subject: &str, case: &Arc<Case>) -> Outcome {
+    let recording = simulated(case, &subject.parse()?, &beside_upstream(&case.controllers))?;
+    let golden = GoldenTimelines::beside(Path::new(&case.path))?;
+    let judgement = verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version));
+    check(judgement.verdict == Verdict::Conformant, report::headline(&judgement))
+}
+
+fn troubles(recording: &Recording) -> Vec<String> {
+    let why = recording.entries.iter().filter_map(|entry| match entry {
+        Entry::Trouble(trouble) => Some(trouble.why.clone()),
+        Entry::Settled(settling) => settling.unsettled.as_ref().map(|trouble| trouble.why.clone()),
+        _ => None,
+    });
+    why.collect()
+}
+
+/// A frame, as `printf` of a shell writes it.
+fn frame(json: &str) -> String {
+    let length: String =
+        u32::try_from(json.len()).expect("short").to_be_bytes().iter().map(|byte| format!("\\{byte:03o}")).collect();
+    format!("printf '{length}%s' '{json}' >&0\n")
+}
+
+/// The program begins and ends, as one of whose controllers panics does.
+fn ends() -> Outcome {
+    let hello = r#"{"hello":{"protocol":1,"program":"script","version":"v1.36.3","controllers":["replicaset","garbagecollector"]}}"#;
+    let idle = frame(r#"{"idle":{"now":946684800000000000,"next":946684800000001000}}"#);
+    let end = "head -c 4 <&0 >/dev/null\necho 'panic: boom' >&2\nexit 2\n";
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join(PROGRAM);
+    std::fs::write(&path, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{}{idle}{end}", frame(hello)))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    let case = load("rolling/one-replica")?;
+    let cluster_controllers: ClusterControllers = format!("upstream:{}", path.display()).parse()?;
+    let simulation = Simulation { cluster_controllers, ..Simulation::new(case.controllers.clone(), BUDGET) };
+    let recording = simulated(&case, &Spec::Ours, &simulation)?;
+    let judgement = verdict::judge(&Arc::new(case), &recording, None);
+    let why = troubles(&recording).join("\n");
+    check(judgement.verdict == Verdict::Inconclusive, format!("{:?}: {why}", judgement.verdict))?;
+    check(why.contains("the cluster's controllers") && why.contains("they ended (exit code 2)"), why.clone())?;
+    check(why.contains("panic: boom") && !why.contains("the subject"), why)
+}
+
+fn in_real_time() -> Outcome {
+    let process: Spec = "ours:process".parse()?;
+    let said = ClusterControllers::Upstream(None).check(&[Spec::Ours, process]).err();
+    let said = said.map(|error| error.to_string()).unwrap_or_default();
+    check(said.starts_with("ours:process runs as a process, in real time"), said.clone())?;
+    check(said.contains("add --cluster control-plane"), said)
+}
+
+/// Each play is itself two, whose every request and answer is compared, with its body.
+fn repeats() -> Outcome {
+    for name in REPEATED {
+        let case = load(name)?;
+        let programs = Pool::default();
+        for subject in SUBJECTS {
+            for seed in [0, 7] {
+                let simulation = beside_upstream(&case.controllers);
+                let simulation = Simulation { seed, check: true, programs: programs.clone(), ..simulation };
+                let first = simulated(&case, &subject.parse()?, &simulation)?;
+                let why = troubles(&first);
+                check(why.is_empty(), format!("{name}, {subject}, seed {seed}: {why:?}"))?;
+                let again = simulated(&case, &subject.parse()?, &simulation)?;
+                check(again == first, format!("{name}, {subject}, seed {seed}: the second is another one"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn recorded() -> Outcome {
+    let case = load("rolling/one-replica")?;
+    let recording = simulated(&case, &Spec::Ours, &beside_upstream(&case.controllers))?;
+    let whose = recording.header.cluster_controllers.as_ref().map(ToString::to_string);
+    check(whose.as_deref() == Some("upstream (kube-controller-manager v1.36.3)"), format!("{whose:?}"))?;
+    let case = Arc::new(case);
+    let told = report::json(&verdict::judge(&case, &recording, None));
+    check(told.contains(r#""clusterControllers":{"name":"upstream""#), told)?;
+    let plain = simulated(&case, &Spec::Ours, &Simulation::new(case.controllers.clone(), BUDGET))?;
+    check(plain.header.cluster_controllers.is_none(), "this project's own are recorded as somebody else's")
+}
+
+/// The subject is killed at a write, and its writes are refused: only its requests are among those that the interceptor saw.
+fn survive() -> Outcome {
+    let case = load("during/crash-after-creation")?;
+    let recording = simulated(&case, &Spec::Ours, &beside_upstream(&case.controllers))?;
+    check(troubles(&recording).is_empty(), format!("{:?}", troubles(&recording)))?;
+    let of_pods = recording.entries.iter().filter_map(|entry| match entry {
+        Entry::Request(request) if request.resource == "pods" && request.verb != "list" && request.verb != "watch" => {
+            Some(request.to_string())
+        }
+        _ => None,
+    });
+    let of_pods: Vec<_> = of_pods.collect();
+    check(of_pods.is_empty(), format!("requests of the ReplicaSet controller's passed the interceptor: {of_pods:?}"))
+}
