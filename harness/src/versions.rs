@@ -108,6 +108,21 @@ pub const FACTS: [Fact; 3] = [
     },
 ];
 
+/// What is told in every case since a version after `older`, and no later than `newer`; the oldest first.
+pub fn facts_between(older: Minor, newer: Minor) -> impl Iterator<Item = &'static Fact> {
+    FACTS.iter().rev().filter(move |fact| older < fact.since && fact.since <= newer)
+}
+
+/// What orders versions such as v1.9.11 and v1.36.3: minor and patch; v1.37.0-rc.1 comes before v1.37.0.
+pub fn order(version: &str) -> (u32, u32, bool, &str) {
+    let mut numbers = version.strip_prefix("v1.").unwrap_or_default().splitn(2, '.');
+    let minor = numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or_default();
+    let patch = numbers.next().unwrap_or_default();
+    let digits = patch.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(patch.len());
+    let (patch, rest) = patch.split_at(digits);
+    (minor, patch.parse().unwrap_or_default(), rest.is_empty(), rest)
+}
+
 /// The timeline as the controllers of this minor tell it, where they are what the subject brings.
 #[must_use]
 pub fn as_told_by(mut timeline: Timeline, minor: Minor, under_test: &Controllers) -> Timeline {
@@ -291,6 +306,15 @@ mod tests {
         assert_eq!(Minor::of("kube-controller-manager v1.15.5"), Some(Minor(15)));
         assert_eq!((Minor::of("rollout-controller 0.1.0"), Minor(36).is_default()), (None, true));
         assert!("1.33".parse::<Minor>().unwrap_err().contains("such as v1.33"));
+    }
+
+    #[test]
+    fn versions_are_ordered_by_number_and_facts_lie_between_two() {
+        let mut all = ["v1.36.3", "v1.9.11", "v1.36.10", "v1.36.10-rc.1", "v1.15.5"];
+        all.sort_by_key(|version| order(version));
+        assert_eq!(all, ["v1.9.11", "v1.15.5", "v1.36.3", "v1.36.10-rc.1", "v1.36.10"]);
+        let since = |older, newer| facts_between(Minor(older), Minor(newer)).map(|it| it.since.0).collect::<Vec<_>>();
+        assert_eq!((since(15, 33), since(33, 37), since(35, 36)), (vec![25, 32], vec![35], vec![]));
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod schema;
 mod select;
 mod several;
 mod site;
+mod versions;
 
 use std::ffi::OsString;
 
@@ -79,6 +80,8 @@ enum Command {
     ///
     /// After each fault the case must end as it ends without one.
     Faults(faults::Arguments),
+    /// Play the cases on several versions of upstream, and show what changed between which two.
+    Versions(versions::Arguments),
     /// List the cases.
     List(list::Arguments),
     /// Write a folder whose cases judge a controller of your own: a first case and a workflow.
@@ -129,6 +132,7 @@ impl Cli {
             Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
+            Command::Versions(arguments) => versions::execute(arguments, &self.typed).await,
             Command::List(arguments) => list::execute(&arguments, &self.typed),
             Command::Init(arguments) => init::execute(&arguments, &self.typed),
             Command::Explain(arguments) => explain::execute(&arguments),

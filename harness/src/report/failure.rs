@@ -190,7 +190,7 @@ fn rule(judgement: &Judgement, broken: &Broken, paint: Paint) -> Vec<String> {
 }
 
 /// The lines of the step, expected ones with `-`, those that came instead with `+`.
-fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
+pub(super) fn diff(difference: &Difference, paint: Paint) -> Vec<String> {
     let none = Vec::new();
     let (expected, actual) = (difference.expected.as_ref(), difference.actual.as_ref());
     let minus = |line: &str| paint.good(&format!("  - {line}"));

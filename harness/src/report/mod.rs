@@ -9,6 +9,7 @@
 //! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
 //! * [`story()`] tells a case from its golden timeline; [`staircase()`] draws one step of it.
 //! * [`page::page`] is all of it for a browser, [`github`] for a job's page.
+//! * [`versions()`] shows what changed between which two versions of upstream.
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
 mod again;
@@ -30,6 +31,7 @@ mod story;
 mod summary;
 mod table;
 mod totals;
+mod versions;
 
 pub use again::Again;
 pub use change::change;
@@ -42,6 +44,7 @@ pub use story::story;
 pub use summary::{not_conformant, summary};
 pub use table::table;
 pub use totals::totals;
+pub use versions::{Pair, Version, Versions, versions, versions_json, versions_markdown};
 
 #[cfg(test)]
 mod tests;

@@ -58,21 +58,55 @@ fn about(line: &Line) -> (bool, &str) {
     }
 }
 
+/// How a word is reported that stands on one side alone.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    added: &'static str,
+    gone: &'static str,
+}
+
+/// Of a subject.
+const OF_SUBJECT: Words = Words { added: "was not expected", gone: "is missing" };
+/// Of a newer version.
+const OF_VERSION: Words = Words { added: "is new", gone: "is gone" };
+
 /// A difference in one line: of two long states of one object only the words that differ.
 pub(super) fn in_short(difference: &Difference) -> String {
-    let short = || {
-        let (expected, actual) = (difference.expected_line()?, difference.actual_line()?);
-        let (is_state, name) = about(actual);
-        let words = what_differs(&expected.to_string(), &actual.to_string());
-        let words = words.filter(|_| is_state && about(expected) == about(actual))?;
-        Some(format!("= {name}: {words}"))
-    };
-    short().unwrap_or_else(|| difference.to_string())
+    states(difference, OF_SUBJECT).unwrap_or_else(|| difference.to_string())
+}
+
+/// The same where the expected lines are an older version's and the actual ones a newer one's.
+pub(super) fn changed_in_short(difference: &Difference) -> String {
+    states(difference, OF_VERSION).unwrap_or_else(|| match (difference.expected_line(), difference.actual_line()) {
+        _ if difference.actual.is_none() => "the step is not made any more".to_owned(),
+        _ if difference.expected.is_none() => "the step is new".to_owned(),
+        (Some(older), Some(newer)) => match (difference.is_inserted(), difference.is_left_out()) {
+            (true, _) => format!("{newer} is new"),
+            (_, true) => format!("{older} is gone"),
+            _ => format!("{newer} instead of {older}"),
+        },
+        (Some(older), None) => format!("{older} is gone"),
+        (None, Some(newer)) => format!("{newer} is new"),
+        (None, None) => "nothing differs".to_owned(),
+    })
+}
+
+/// Of two long states of one object the words that differ.
+fn states(difference: &Difference, words: Words) -> Option<String> {
+    let (expected, actual) = (difference.expected_line()?, difference.actual_line()?);
+    let (is_state, name) = about(actual);
+    let differs = differing(&expected.to_string(), &actual.to_string(), words);
+    let differs = differs.filter(|_| is_state && about(expected) == about(actual))?;
+    Some(format!("= {name}: {differs}"))
 }
 
 /// The words in which two lines about one object differ: `ready=7 instead of 8`. Nothing if a glance at the lines is
 /// quicker.
 pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
+    differing(expected, actual, OF_SUBJECT)
+}
+
+fn differing(expected: &str, actual: &str, say: Words) -> Option<String> {
     if expected.chars().count() < LONG && actual.chars().count() < LONG {
         return None;
     }
@@ -91,12 +125,12 @@ pub(super) fn what_differs(expected: &str, actual: &str) -> Option<String> {
                 let bare = other.split_once('=').map_or(other.as_str(), |(_, value)| value);
                 differences.push(format!("{word} instead of {bare}"));
             }
-            None => differences.push(format!("{word} was not expected")),
+            None => differences.push(format!("{word} {}", say.added)),
         }
     }
     let gone =
         old.iter().filter(|word| key(word).is_some_and(|name| !new.iter().any(|it| key(it) == Some(name.clone()))));
-    differences.extend(gone.map(|word| format!("{word} is missing")));
+    differences.extend(gone.map(|word| format!("{word} {}", say.gone)));
     (!differences.is_empty()).then(|| differences.join(", "))
 }
 

@@ -188,12 +188,24 @@ impl Difference {
 
 impl Difference {
     /// Whether the line that came is one too many, and the expected one comes after it.
-    fn is_inserted(&self) -> bool {
-        let (Some(expected), Some(actual)) = (&self.expected, &self.actual) else { return false };
+    #[must_use]
+    pub fn is_inserted(&self) -> bool {
+        self.comes_later(&self.actual, &self.expected)
+    }
+
+    /// Whether the expected line is left out, and the one that came was expected after it.
+    #[must_use]
+    pub fn is_left_out(&self) -> bool {
+        self.comes_later(&self.expected, &self.actual)
+    }
+
+    /// Whether the line of the others comes later in these, and the line of these no more in the others.
+    fn comes_later(&self, these: &Option<Vec<Line>>, others: &Option<Vec<Line>>) -> bool {
+        let (Some(these), Some(others)) = (these, others) else { return false };
         let rest = |lines: &[Line], line: Option<&Line>| {
             line.is_some_and(|line| lines.iter().skip(self.at).any(|it| it == line))
         };
-        rest(actual, expected.get(self.at)) && !rest(expected, actual.get(self.at))
+        rest(these, others.get(self.at)) && !rest(others, these.get(self.at))
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! * `compare` finds where two timelines differ; `agree` makes one timeline of recordings that are the same.
 //! * `account` reads a recording, once; `evidence` says who got into trouble, and where.
+//! * `between` compares the plays of two versions of upstream.
 //! * `outcomes` is for cases in which upstream itself does several things.
 //! * `judge` weighs both; `withstood` holds a run with a fault against one without.
 //!
@@ -14,6 +15,7 @@
 
 mod account;
 mod agree;
+mod between;
 mod compare;
 mod evidence;
 mod judge;
@@ -22,6 +24,7 @@ mod outcomes;
 mod withstood;
 
 pub use agree::{Disagreement, agree};
+pub use between::{Change, Conduct, Otherwise, Parting, Play, Spread, Stop, between};
 pub use compare::{BothIdle, Comparison, Difference, Place, Relabelled, compare, compare_live};
 pub use judge::{judge, judge_live};
 pub use judgement::{Blessing, Finding, Judgement, Nearest, What};

@@ -27,6 +27,7 @@ use human::Human;
 pub(super) use human::{Style, colour};
 pub(super) use json::Json;
 pub(super) use notes::Notes;
+pub(super) use progress::Progress;
 
 use collected::Collected;
 
@@ -90,8 +91,7 @@ pub(super) enum Results {
 pub(super) fn reporters(reports: &Reports, title: &str, results: Results) -> Events {
     let keeps_good = reports.html.is_some() || reports.junit.is_some();
     let collected = Arc::new(Collected::new(keeps_good));
-    let mut all: Vec<Arc<dyn Subscriber>> =
-        vec![collected.clone(), Arc::new(progress::Progress::default()), Arc::new(Notes)];
+    let mut all: Vec<Arc<dyn Subscriber>> = vec![collected.clone(), Arc::new(Progress::default()), Arc::new(Notes)];
     match results {
         Results::Human(style) => all.push(Arc::new(Human::new(style, Arc::clone(&collected)))),
         Results::Json => all.push(Arc::new(Json)),

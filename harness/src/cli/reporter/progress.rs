@@ -22,7 +22,7 @@ const SLOW: Duration = Duration::from_secs(15);
 
 /// Prints while plays run.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(in super::super) struct Progress {
     state: Arc<Mutex<State>>,
     /// Dropped, it ends the thread.
     running: Mutex<Option<Sender<()>>>,

@@ -46,7 +46,7 @@ mod program;
 use std::path::PathBuf;
 
 pub use pool::Pool;
-pub use program::{PROGRAM, available};
+pub use program::{PROGRAM, available, built};
 
 use super::{LogSource, SubjectError};
 use crate::recording::Trouble;

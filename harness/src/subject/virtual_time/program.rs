@@ -30,6 +30,15 @@ pub fn available(which: Option<&str>) -> Result<(), SubjectError> {
     find(which).map(drop)
 }
 
+/// The versions whose programs `scripts/upstream-virtual` has built, in no order.
+#[must_use]
+pub fn built() -> Vec<String> {
+    let folder = cluster::cache().map(|cache| cache.join("virtual"));
+    let entries = folder.and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| cluster::is_version(name) && available(Some(name)).is_ok()).collect()
+}
+
 /// The program of a version, or the one at a path.
 pub(super) fn find(which: Option<&str>) -> Result<Program, SubjectError> {
     if let Some(path) = which.filter(|which| upstream::is_path(which)) {
