@@ -34,7 +34,7 @@ pub struct Header {
     pub cluster: Identity,
     /// Whose the controllers of a simulated cluster were, if not this project's own: `upstream`, and its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster_controllers: Option<Identity>,
+    pub cluster_controllers: Option<Box<Identity>>,
     /// Whether a kubelet ran the pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_pods: bool,

@@ -19,7 +19,7 @@ impl Session<'_> {
             subject: self.identity().clone(),
             kind: self.spec.kind(),
             cluster: self.environment.identity().clone(),
-            cluster_controllers: self.cluster_controllers().cloned(),
+            cluster_controllers: self.cluster_controllers().cloned().map(Box::new),
             real_pods,
             seed: None,
             started: clock::rfc3339(),
