@@ -54,6 +54,7 @@ mod log;
 mod met;
 mod passage;
 mod refusal;
+mod sent;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -64,4 +65,5 @@ pub use error::InterceptorError;
 pub use kube_apiserver_sim::{Route, Verb};
 pub use log::{Connections, InterceptedRequest, InterceptorLog};
 pub use met::Met;
+pub use sent::{SentLog, SentRequest};
 pub use server::Interceptor;

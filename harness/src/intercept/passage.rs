@@ -1,5 +1,7 @@
 //! The one way through: every request of the subject's, from its arrival to its answer.
 
+use std::sync::OnceLock;
+
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::Bytes;
 use hyper::header::{
@@ -22,6 +24,7 @@ use super::control::Control;
 use super::log::{InterceptorLog, Ticket};
 use super::met::Fate;
 use super::refusal;
+use super::sent::SentLog;
 use super::{Route, Verb};
 use crate::clock;
 
@@ -58,11 +61,26 @@ pub(super) struct Passage {
     pub(super) log: InterceptorLog,
     /// What is done to some of it.
     pub(super) control: Control,
+    /// Every request with its body, where somebody wants them.
+    pub(super) sent: OnceLock<SentLog>,
 }
 
 impl Passage {
+    /// One that writes down and does what these say.
+    pub(super) fn new(upstream: Upstream, log: &InterceptorLog, control: &Control) -> Self {
+        Self { upstream, log: log.clone(), control: control.clone(), sent: OnceLock::new() }
+    }
+
     /// Let one request through. Dropping the future, which happens when the subject goes away, takes the request back.
     pub(super) async fn pass(&self, request: Request<Stream>, connection: &Notify) -> Result<Response<Answer>, Cut> {
+        let Some(sent) = self.sent.get() else { return self.let_through(request, connection).await };
+        let (number, request) = sent.note(request).await.map_err(|_| Cut)?;
+        let answer = self.let_through(request, connection).await?;
+        sent.answered(number, answer.status().as_u16());
+        Ok(answer)
+    }
+
+    async fn let_through(&self, request: Request<Stream>, connection: &Notify) -> Result<Response<Answer>, Cut> {
         // Arrived: nobody has seen it yet.
         let ticket = self.log.open(&request);
         if self.control.is_idle() {

@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::body;
 use super::passage::{Outgoing, Passage, Upstream};
-use super::{Control, InterceptorError, InterceptorLog};
+use super::{Control, InterceptorError, InterceptorLog, SentLog};
 use crate::clock;
 use crate::cluster::{Access, Authority, Credential, kubeconfig};
 
@@ -35,8 +35,9 @@ const STREAM_WINDOW: u32 = 16 << 20;
 /// A way to a cluster that writes down who uses it. Dropping it ends it, and every request on its way.
 #[derive(Debug)]
 pub struct Interceptor {
-    /// `None`: it listens nowhere, and the subject is handed a client.
-    inside: Option<Arc<Passage>>,
+    passage: Arc<Passage>,
+    /// Whether it listens nowhere, and the subject is handed a client.
+    inside: bool,
     address: SocketAddr,
     url: String,
     ca_pem: String,
@@ -64,25 +65,26 @@ impl Interceptor {
         let (log, control) = (InterceptorLog::new(), Control::new());
         let (server, base) = target(access)?;
         let upstream = Upstream::Wire { server, base, client: Box::new(upstream(access)?) };
-        let passage = Arc::new(Passage { upstream, log: log.clone(), control: control.clone() });
+        let passage = Arc::new(Passage::new(upstream, &log, &control));
         let own = Authority::new("lockstep interceptor", clock::now())?.speaking_for(&[host.to_string()]);
         let tls = TlsAcceptor::from(Arc::new(server_config(&own)?));
         let (listener, address) = listen(host).map_err(|source| InterceptorError::Listen { host, source })?;
         let url = format!("https://{address}");
-        let task = Some(tokio::spawn(accept(listener, tls, passage)).abort_handle());
+        let task = Some(tokio::spawn(accept(listener, tls, Arc::clone(&passage))).abort_handle());
         let token = access.subject_token.clone();
-        Ok(Self { inside: None, address, url, ca_pem: own.pem(), token, log, control, task })
+        Ok(Self { passage, inside: false, address, url, ca_pem: own.pem(), token, log, control, task })
     }
 
     /// An interceptor to a cluster in this process, on no socket: [`Interceptor::client`] is the way through.
     pub fn inside(server: ApiServer) -> Self {
         let (log, control) = (InterceptorLog::new(), Control::new());
         let upstream = Upstream::Inside(server);
-        let passage = Arc::new(Passage { upstream, log: log.clone(), control: control.clone() });
+        let passage = Arc::new(Passage::new(upstream, &log, &control));
         let address = SocketAddr::from(([0, 0, 0, 0], 0));
         let nothing = String::new;
         Self {
-            inside: Some(passage),
+            passage,
+            inside: true,
             address,
             url: nothing(),
             ca_pem: nothing(),
@@ -95,7 +97,7 @@ impl Interceptor {
 
     /// The subject's client, where the interceptor is in this process with it.
     pub fn client(&self) -> Option<kube::Client> {
-        self.inside.clone().map(super::inside::client)
+        self.inside.then(|| super::inside::client(Arc::clone(&self.passage)))
     }
 
     /// Where it listens.
@@ -127,6 +129,11 @@ impl Interceptor {
             admin: Credential::Token(String::new()),
             subject_token: self.token.clone(),
         }
+    }
+
+    /// Keep every request from now on, with its body, where this is the first who wants that.
+    pub fn keep_requests(&self, sent: &SentLog) {
+        self.passage.sent.get_or_init(|| sent.clone());
     }
 
     /// What passed.

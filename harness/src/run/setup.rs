@@ -11,6 +11,7 @@ use crate::case::{RestartOptions, RestartProfile};
 use crate::clock::{self, Instant};
 use crate::cluster::{self, Cluster, Plan, SiteName, Standing, shared};
 use crate::controllers::Controllers;
+use crate::intercept::SentLog;
 use crate::outcome::Cause;
 use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptions, Simulation, StepHook};
 use crate::subject::virtual_time::Pool;
@@ -42,6 +43,8 @@ pub struct Setup {
     pub cluster_controllers: ClusterControllers,
     /// Programs with upstream's controllers in virtual time.
     pub programs: Pool,
+    /// Where every request of the subjects' is kept, with its body.
+    pub sent: Option<SentLog>,
     /// Ends the run.
     pub interrupt: Interrupt,
     /// Who reports.
@@ -95,6 +98,7 @@ impl Setup {
             lanes: NonZeroUsize::MIN,
             cluster_controllers: ClusterControllers::default(),
             programs: Pool::default(),
+            sent: None,
             interrupt: Interrupt::default(),
             events: Events::default(),
         }
@@ -218,6 +222,7 @@ impl Setup {
             restart: RestartOptions { profile, ..RestartOptions::default() },
             in_cluster: self.in_cluster && matches!(spec, Spec::Command(_)),
             steps: self.steps(),
+            sent: self.sent.clone(),
             ..SessionOptions::default()
         };
         let session = Session::take(environment, spec, &options).await?;
@@ -231,8 +236,8 @@ impl Setup {
         let simulation = Simulation::new(under_test.clone(), self.budget);
         let (programs, interrupt, steps) = (self.programs.clone(), self.interrupt.clone(), self.steps());
         let cluster_controllers = self.cluster_controllers.clone();
-        let (seed, check) = (self.seed, self.check_determinism);
-        Simulation { seed, check, cluster_controllers, programs, interrupt, steps, ..simulation }
+        let (seed, check, sent) = (self.seed, self.check_determinism, self.sent.clone());
+        Simulation { seed, check, sent, cluster_controllers, programs, interrupt, steps, ..simulation }
     }
 
     /// Tells of each step that has settled. Where that cannot be written, something else will say so.

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::cluster::{Guard, installation, kubeconfig};
 use crate::controllers::Controller;
 use crate::driver::Stillness;
-use crate::intercept::Interceptor;
+use crate::intercept::{Interceptor, SentLog};
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{ObserveError, Probe};
 use crate::recording::{Identity, Trouble};
@@ -38,13 +38,16 @@ pub struct SessionOptions {
     pub in_cluster: bool,
     /// Who is told of each step that has settled.
     pub steps: StepHook,
+    /// Where every request of the subject's is kept, with its body.
+    pub sent: Option<SentLog>,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
         let restart = RestartOptions::default();
         let (bypass_interceptor, in_cluster, steps) = (false, false, StepHook::default());
-        Self { budget: Duration::from_secs(20), pods: None, restart, bypass_interceptor, in_cluster, steps }
+        let budget = Duration::from_secs(20);
+        Self { budget, pods: None, restart, bypass_interceptor, in_cluster, steps, sent: None }
     }
 }
 
@@ -107,6 +110,7 @@ impl<'a> Session<'a> {
                 clock::pause(HEAD_START).await;
             }
             let interceptor = Interceptor::inside(sim.clone());
+            options.sent.iter().for_each(|sent| interceptor.keep_requests(sent));
             let subject = begin(environment, spec, &interceptor, "", options).await?;
             let begun = Begun { interceptor, subject, probe: None, half, alone: None, beyond: 0 };
             return Ok(Self::begun(environment, spec, options, begun));
@@ -138,6 +142,7 @@ impl<'a> Session<'a> {
         };
         environment.cluster.admit(&namespace).await?;
         let interceptor = interceptor(environment, spec).await?;
+        options.sent.iter().for_each(|sent| interceptor.keep_requests(sent));
         let starting = Starting { environment, spec, interceptor: &interceptor, probe: &probe, options };
         let (subject, taken_up) = match starting.first().await {
             Ok(started) => started,
@@ -289,6 +294,8 @@ impl<'a> Session<'a> {
             bypass_interceptor,
             in_cluster,
             steps: self.steps.clone(),
+            // The interceptor has it.
+            sent: None,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::controllers::Controllers;
+use crate::intercept::SentLog;
 use crate::recording::{Blame, Entry, Recording, Trouble};
 use crate::subject::virtual_time::{Pool, Virtual};
 use crate::subject::{ClusterControllers, Spec};
@@ -34,6 +35,8 @@ pub struct Simulation {
     pub interrupt: Interrupt,
     /// Who is told of each step that has settled.
     pub steps: StepHook,
+    /// Where every request of the subject's is kept, with its body.
+    pub sent: Option<SentLog>,
 }
 
 impl Simulation {
@@ -42,7 +45,7 @@ impl Simulation {
     pub fn new(under_test: Controllers, budget: Duration) -> Self {
         let (interrupt, steps) = (Interrupt::default(), StepHook::default());
         let (cluster_controllers, programs) = (ClusterControllers::default(), Pool::default());
-        Self { seed: 0, under_test, budget, check: false, cluster_controllers, programs, interrupt, steps }
+        Self { seed: 0, under_test, budget, check: false, cluster_controllers, programs, interrupt, steps, sent: None }
     }
 }
 
@@ -128,6 +131,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
             budget: simulation.budget,
             restart: case.restart.clone(),
             steps: simulation.steps.clone(),
+            sent: simulation.sent.clone(),
             ..SessionOptions::default()
         };
         let session = Session::take(&environment, spec, &options).await?;
