@@ -133,8 +133,11 @@ impl Act {
 impl Refusal {
     /// All of them, by code.
     pub const ALL: [Self; 5] = [Self::Conflict, Self::Invalid, Self::TooMany, Self::Internal, Self::Unavailable];
-    /// What a 429 asks for, in seconds.
-    pub const RETRY_AFTER: u32 = 1;
+
+    /// How long a client is told to wait before it tries again.
+    pub fn retry_after(self) -> Option<Duration> {
+        (self == Self::TooMany).then_some(Duration::from_secs(1))
+    }
 
     /// The HTTP status.
     pub fn status(self) -> StatusCode {
@@ -170,8 +173,8 @@ impl Refusal {
             Self::Unavailable => ("ServiceUnavailable", "the server is currently unable to handle it".to_owned()),
         };
         let mut details = json!({"name": name, "group": group, "kind": resource});
-        if self == Self::TooMany {
-            details["retryAfterSeconds"] = json!(Self::RETRY_AFTER);
+        if let Some(after) = self.retry_after() {
+            details["retryAfterSeconds"] = json!(after.as_secs());
         }
         status_body(reason, &message, self.status(), Some(&details))
     }

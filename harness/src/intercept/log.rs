@@ -83,6 +83,8 @@ struct State {
     connections: Connections,
     /// Requests that have arrived and have no answer yet, by namespace; watches and Events aside.
     under_way: BTreeMap<String, u64>,
+    /// Until when a client was told to wait before it tries a request again, by namespace.
+    retries: BTreeMap<String, Instant>,
 }
 
 /// The connections that clients have opened.
@@ -136,6 +138,19 @@ impl InterceptorLog {
     /// How many requests about a namespace have no answer yet, watches and Events aside.
     pub fn under_way(&self, namespace: &str) -> u64 {
         self.state().under_way.get(namespace).copied().unwrap_or(0)
+    }
+
+    /// A client was told to try a request about this namespace again after this time.
+    pub(super) fn told_to_retry(&self, namespace: &str, after: Duration) {
+        let until = clock::instant() + after;
+        let mut state = self.state();
+        let latest = state.retries.entry(namespace.to_owned()).or_insert(until);
+        *latest = until.max(*latest);
+    }
+
+    /// Whether a client may still wait, as it was told to, before it tries a request about a namespace again.
+    pub fn retries_later(&self, namespace: &str) -> bool {
+        self.state().retries.get(namespace).is_some_and(|until| clock::instant() <= *until)
     }
 
     /// How many requests have arrived in all, finished or not.
@@ -284,6 +299,20 @@ mod tests {
         assert!(log.drain().is_empty());
         assert_eq!(log.counts(), BTreeMap::from([(Verb::List, 1), (Verb::Watch, 1)]));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_was_told_to_wait_waits_until_then() {
+        let log = InterceptorLog::new();
+        let waits = || ["ns", "elsewhere"].map(|namespace| log.retries_later(namespace));
+        assert_eq!(waits(), [false, false]);
+        log.told_to_retry("ns", Duration::from_secs(2));
+        log.told_to_retry("ns", Duration::from_secs(1));
+        clock::pause(Duration::from_secs(2)).await;
+        assert_eq!(waits(), [true, false], "the longest counts, and its last instant");
+        clock::pause(Duration::from_millis(1)).await;
+        assert_eq!(waits(), [false, false]);
+    }
+
     #[tokio::test]
     async fn what_the_server_refuses_is_counted() {
         let log = InterceptorLog::new();

@@ -111,6 +111,9 @@ impl Passage {
             Some(order) => match order.act {
                 Act::Refuse(refusal) => {
                     order.tell(&route, None);
+                    if let Some(after) = refusal.retry_after() {
+                        self.log.told_to_retry(&route.namespace, after);
+                    }
                     return Ok(refuse(refusal, &route, ticket));
                 }
                 Act::Cut(_) => {
@@ -259,8 +262,8 @@ fn unreachable_server(error: &dyn std::error::Error, ticket: Ticket) -> Response
 /// The answer of a server that says no.
 fn refuse(refusal: Refusal, route: &Route, ticket: Ticket) -> Response<Answer> {
     let mut response = words(refusal.status(), &refusal.body(route), ticket);
-    if refusal == Refusal::TooMany {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(Refusal::RETRY_AFTER));
+    if let Some(after) = refusal.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
     }
     response
 }

@@ -24,8 +24,10 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }
+        // A subject that was told to try again later does so once that time is over: only a silence that begins then counts.
+        let waits = (scene.retries_later)();
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
-        let still = silence(&quiet).await;
+        let still = silence(&quiet).await && !waits && !(scene.retries_later)();
         rounds += 1;
         let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
         let still = still && heard;
@@ -75,4 +77,42 @@ async fn silence<T: PartialEq>(happened: &impl Fn() -> T) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::model::Terminations;
+    use crate::clock::Instant;
+    use crate::controllers::Controllers;
+
+    /// How long settling took, where the subject waits for so long because it was told to.
+    async fn settled_after(told: Duration) -> Duration {
+        let (world, under_test, since) = (World::default(), Controllers::default(), clock::instant());
+        world.follow("ns");
+        let waits = move |since: Instant| since.elapsed() <= told && !told.is_zero();
+        let scene = Scene {
+            namespace: "ns",
+            terminations: Terminations::default(),
+            unbound: false,
+            under_test: &under_test,
+            subject: Half::Whole,
+            exited: &|| None,
+            writes: &|| 0,
+            under_way: &|| 0,
+            kept: &|| 0,
+            retries_later: &move || waits(since),
+            budget: Duration::from_secs(20),
+        };
+        assert_eq!(settle(&world, &scene, &[]).await.unsettled, None);
+        since.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_silence_that_counts_begins_when_nobody_waits_any_more() {
+        assert_eq!(settled_after(Duration::ZERO).await, QUIET);
+        let told = Duration::from_secs(1);
+        let took = settled_after(told).await;
+        assert!(took >= told + QUIET && took <= told + 2 * QUIET, "{took:?}");
+    }
 }

@@ -74,6 +74,11 @@ impl Ledger {
         self.log.under_way(&self.namespace)
     }
 
+    /// Whether the subject may still wait, as the interceptor told it to, before it tries a request again.
+    pub(super) fn retries_later(&self) -> bool {
+        self.log.retries_later(&self.namespace)
+    }
+
     /// The requests since the last call, in the order in which they were answered.
     pub(super) fn take(&self) -> Vec<InterceptedRequest> {
         std::mem::take(&mut self.read().requests)

@@ -293,6 +293,7 @@ impl<'a> Play<'a> {
             writes: &|| self.ledger.writes(),
             under_way: &|| self.ledger.under_way(),
             kept: &kept,
+            retries_later: &|| subject == Half::Whole && self.ledger.retries_later(),
             budget: session.budget,
         };
         work(scene, self).await

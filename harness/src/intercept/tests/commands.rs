@@ -230,6 +230,7 @@ async fn a_refusal_is_a_servers_and_the_probe_is_never_refused(#[case] version: 
     let status: Value = serde_json::from_slice(&response.collect().await.unwrap().to_bytes()).unwrap();
     assert_eq!((&status["kind"], &status["reason"]), (&"Status".into(), &"TooManyRequests".into()));
     assert_eq!(soon(armed.met()).await.route.name, "web-1");
+    assert!(!interceptor.log().retries_later("probe"));
     let probe = "/apis/apps/v1/namespaces/probe/replicasets/web-1";
     assert_eq!(soon(client.request(update(&interceptor, probe))).await.unwrap().status(), StatusCode::OK);
     server.watch().await;
