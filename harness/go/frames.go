@@ -24,7 +24,12 @@ type Hello struct {
 	Version     string   `json:"version"`
 	Go          string   `json:"go"`
 	Controllers []string `json:"controllers"`
+	// Features are what the program understands beyond the first version of its protocol.
+	Features []string `json:"features,omitempty"`
 }
+
+// FeatureAfter is the feature of a program that reads [Turn].After.
+const FeatureAfter = "after"
 
 // Idle reports that every goroutine waits, and what has happened since the last Idle.
 type Idle struct {
@@ -38,6 +43,10 @@ type Idle struct {
 	Cancelled []int `json:"cancelled,omitempty"`
 	// Closed are watches that the client closed before they were ended.
 	Closed []int `json:"closed,omitempty"`
+	// Early says that the turn's After ended before its time, so that its stimulus was not played.
+	Early bool `json:"early,omitempty"`
+	// Fired counts how often the turn's After let timers fire, if it ended early.
+	Fired int `json:"fired,omitempty"`
 }
 
 // Request is one HTTP request of a controller.
@@ -74,8 +83,10 @@ type Start struct {
 	Flags       []string        `json:"flags,omitempty"`
 }
 
-// Turn is one stimulus; exactly one field is set.
+// Turn is one stimulus; exactly one field besides After is set.
 type Turn struct {
+	// After is what comes before a response, a failure, a chunk or an EOF.
+	After    *After    `json:"after,omitempty"`
 	Response *Response `json:"response,omitempty"`
 	Fail     *Fail     `json:"fail,omitempty"`
 	Chunk    *Chunk    `json:"chunk,omitempty"`
@@ -114,6 +125,15 @@ type Chunk struct {
 // EOF ends a watch in order.
 type EOF struct {
 	ID int `json:"id"`
+}
+
+// After lets time pass before a stimulus. If the program makes a request, gives one up or closes a watch meanwhile, the
+// stimulus is not played: the outside may choose another.
+type After struct {
+	Until int64 `json:"until"`
+	// Timers bounds how often timers that are due by then, or a nanosecond later, are let fire first: the stimulus
+	// comes a nanosecond later, and would else be played at the instant at which they fire.
+	Timers int `json:"timers,omitempty"`
 }
 
 // Advance lets time pass.

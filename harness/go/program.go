@@ -29,7 +29,7 @@ var errRefused = errors.New("the case failed")
 // Serve plays cases until the outside closes the connection.
 func (p Program) Serve(conn *Conn) error {
 	hello := p.Hello
-	hello.Protocol, hello.Go = Protocol, runtime.Version()
+	hello.Protocol, hello.Go, hello.Features = Protocol, runtime.Version(), []string{FeatureAfter}
 	if err := conn.Send(Frame{Hello: &hello}); err != nil {
 		return err
 	}
@@ -98,8 +98,11 @@ func Epoch(now time.Time) {
 
 // drive alternates idle frames and turns until the end of the case.
 func drive(conn *Conn, network *Network, ended <-chan error) error {
+	var fired int
+	var early bool
 	for {
 		idle := network.Idle()
+		idle.Fired, idle.Early = fired, early
 		select {
 		case err := <-ended:
 			if err == nil {
@@ -120,7 +123,10 @@ func drive(conn *Conn, network *Network, ended <-chan error) error {
 		case f.Turn.End != nil:
 			return nil
 		}
-		network.Play(*f.Turn)
+		if fired, early = network.after(f.Turn.After); !early {
+			fired = 0
+			network.Play(*f.Turn)
+		}
 	}
 }
 

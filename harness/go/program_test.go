@@ -171,3 +171,43 @@ func TestAHangIsExplainedByTheGoroutineDump(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// Time passes before a stimulus in the same turn; a request that is made meanwhile comes first.
+func TestAStimulusComesAfterTheTimeBeforeIt(t *testing.T) {
+	var answered []string
+	conn := served(t, func(ctx context.Context, _ virtual.Start, n *virtual.Network) error {
+		began := time.Now()
+		for _, wait := range []time.Duration{0, 5 * time.Second} {
+			go func() {
+				time.Sleep(wait)
+				if _, err := (&http.Client{Transport: n}).Get(fmt.Sprintf("http://virtual/%d", wait/time.Second)); err == nil {
+					answered = append(answered, fmt.Sprintf("%d after %v", wait/time.Second, time.Since(began).Truncate(time.Second)))
+				}
+			}()
+		}
+		<-ctx.Done()
+		return nil
+	})
+	start := time.Unix(1800000000, 0)
+	first := exchange(t, conn, begin(start, 1)).Idle.Requests[0].ID
+	answer := func(id int, until time.Duration) *virtual.Idle {
+		after := &virtual.After{Until: start.Add(until).UnixNano(), Timers: 3}
+		response := &virtual.Response{ID: id, Code: 200, Body: []byte("{}")}
+		return exchange(t, conn, virtual.Frame{Turn: &virtual.Turn{After: after, Response: response}}).Idle
+	}
+	idle := answer(first, 7*time.Second)
+	if !idle.Early || len(idle.Requests) != 1 || idle.Now != start.Add(5*time.Second).UnixNano() || len(answered) != 0 {
+		t.Fatalf("expected the second request and no answer, got %+v, %v", idle, answered)
+	}
+	second := idle.Requests[0].ID
+	if idle = answer(first, 7*time.Second); idle.Early || idle.Now != start.Add(7*time.Second).UnixNano()+1 {
+		t.Fatalf("expected the answer at 7 s, got %+v", idle)
+	}
+	if idle = answer(second, 7*time.Second); idle.Early || idle.Now != start.Add(7*time.Second).UnixNano()+2 {
+		t.Fatalf("expected the other answer at 7 s, got %+v", idle)
+	}
+	if want := "[0 after 7s 5 after 7s]"; fmt.Sprint(answered) != want {
+		t.Errorf("expected %s, got %v", want, answered)
+	}
+	exchange(t, conn, end)
+}

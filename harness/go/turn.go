@@ -109,6 +109,38 @@ func (n *Network) advance(until int64) {
 	}
 }
 
+// after lets time pass before a stimulus: how often it let timers fire, and whether the program did something meanwhile.
+func (n *Network) after(a *After) (fired int, early bool) {
+	if a == nil {
+		return 0, false
+	}
+	for time.Now().UnixNano() < a.Until {
+		n.advance(a.Until)
+		if synctest.Wait(); n.acted() {
+			return 0, true
+		}
+	}
+	for n.Next != nil && fired < a.Timers {
+		next := n.Next()
+		if next == 0 || next > time.Now().UnixNano()+1 {
+			break
+		}
+		n.advance(next)
+		fired++
+		if synctest.Wait(); n.acted() {
+			return fired, true
+		}
+	}
+	return fired, false
+}
+
+// acted reports whether the program did something that Idle would report.
+func (n *Network) acted() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.fresh)+len(n.cancelled)+len(n.closed) != 0
+}
+
 func (n *Network) take(id int) *call {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::calls::{self, Calls};
 use super::chance::Chance;
-use super::frames::{Idle, Said, Start, Turn};
+use super::frames::{After, Idle, Said, Start, Turn};
 use super::link::{Link, Over};
 use crate::clock;
 
@@ -33,6 +33,12 @@ pub(super) struct Bubble {
     fires: u32,
 }
 
+/// The bubble did something in the time that was to pass before a stimulus, which was not played.
+struct Early {
+    /// How often its timers were let fire.
+    fired: u32,
+}
+
 impl Bubble {
     pub(super) fn new(link: Link, client: kube::Client, seed: u64) -> Self {
         let (calls, chance) = (Calls::new(seed), Chance::new(seed));
@@ -51,6 +57,12 @@ impl Bubble {
         loop {
             self.wait().await;
             let time = time();
+            if self.link.knows_after()
+                && let Some((id, chance)) = self.choose()
+            {
+                self.hand_at(time, id, chance).await?;
+                continue;
+            }
             if self.now < time {
                 self.advance(time).await?;
                 // What it asks for first is asked for before anything is handed to it.
@@ -64,10 +76,18 @@ impl Bubble {
                 continue;
             }
             self.fires = 0;
-            if let Some(id) = self.calls.choose(&mut self.chance) {
+            if let Some((id, chance)) = self.choose() {
+                self.chance = chance;
                 self.hand(id).await?;
             }
         }
+    }
+
+    /// Choose what is next, and what the sequence of chances is once that is handed over.
+    fn choose(&self) -> Option<(u64, Chance)> {
+        let mut chance = self.chance.clone();
+        let id = self.calls.choose(&mut chance)?;
+        Some((id, chance))
     }
 
     /// Wait until there is something for it, or its next timer is due; and then until all else that happens at this
@@ -92,24 +112,47 @@ impl Bubble {
 
     /// Let its time pass, up to an instant or its next request.
     async fn advance(&mut self, until: i64) -> Result<(), Over> {
-        let said = self.link.exchange(|process| process.turn(&Turn::Advance { until }))?;
-        self.heard(said).await
+        let said = self.link.exchange(|process| process.turn(Turn::Advance { until }))?;
+        self.heard(said).await.map(drop)
     }
 
     /// Hand it what a request or a watch has for it.
     async fn hand(&mut self, id: u64) -> Result<(), Over> {
-        let Some(turn) = self.calls.take(id) else { return Ok(()) };
-        let said = self.link.exchange(|process| process.turn(&turn))?;
-        self.heard(said).await
+        let Some(turn) = self.calls.turn(id) else { return Ok(()) };
+        let said = self.link.exchange(|process| process.turn(turn))?;
+        self.heard(said).await?;
+        self.calls.handed(id);
+        Ok(())
     }
 
-    /// What it says, until it is idle.
-    async fn heard(&mut self, mut said: Said) -> Result<(), Over> {
+    /// Let its time pass up to the present and its timers fire; and, if it asks for nothing meanwhile, hand it what a
+    /// request or a watch has for it: all in one turn.
+    async fn hand_at(&mut self, time: i64, id: u64, chance: Chance) -> Result<(), Over> {
+        let Some(turn) = self.calls.turn(id) else { return Ok(()) };
+        let after = After { until: time, timers: FIRES - self.fires };
+        let is_due = after.timers > 0 && self.next.is_some_and(|next| next <= self.now + 1);
+        let said = self.link.exchange(|process| match self.now < time || is_due {
+            true => process.turn_after(after, turn),
+            false => process.turn(turn),
+        })?;
+        match self.heard(said).await? {
+            Some(Early { fired }) => self.fires = FIRES.min(self.fires + fired),
+            None => {
+                self.calls.handed(id);
+                (self.chance, self.fires) = (chance, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// What it says, until it is idle; whether the turn's stimulus was not played.
+    async fn heard(&mut self, mut said: Said) -> Result<Option<Early>, Over> {
         loop {
             said = match said {
                 Said::Idle(idle) => {
+                    let early = idle.early.then_some(Early { fired: idle.fired });
                     self.idle(idle);
-                    return Ok(());
+                    return Ok(early);
                 }
                 Said::Ask(request) => {
                     // Its clock stands meanwhile, and catches up before the next turn.
@@ -124,7 +167,7 @@ impl Bubble {
     }
 
     fn idle(&mut self, idle: Idle) {
-        let Idle { now, next, requests, cancelled, closed } = idle;
+        let Idle { now, next, requests, cancelled, closed, .. } = idle;
         (self.now, self.next) = (now, next);
         for request in requests {
             self.calls.begin(&self.client, request);

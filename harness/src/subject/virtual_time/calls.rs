@@ -37,8 +37,7 @@ struct Call {
 
 enum State {
     Asked(Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>),
-    /// Taken when it is handed over.
-    Answered(Option<Result<Answer, String>>),
+    Answered(Result<Answer, String>),
     Watch(Watch),
 }
 
@@ -99,41 +98,47 @@ impl Calls {
         Some(ready[chance.below(ready.len())].1)
     }
 
-    /// What it has for the bubble.
-    pub(super) fn take(&mut self, id: u64) -> Option<Turn> {
-        let call = self.calls.get_mut(&id)?;
-        call.ready = None;
-        let (turn, over) = match &mut call.state {
-            State::Asked(_) => return None,
-            State::Answered(answered) => match answered.take()? {
-                Ok(Answer { response, watch: None }) => (Turn::Response { id, response }, true),
-                Ok(Answer { response, watch: Some(body) }) => {
-                    call.state = State::Watch(Watch::open(body));
-                    (Turn::Response { id, response }, false)
-                }
-                Err(message) => (Turn::Fail { id, message }, true),
+    /// What it has for the bubble. It has the same until it is said that it was handed over.
+    pub(super) fn turn(&self, id: u64) -> Option<Turn<'_>> {
+        match &self.calls.get(&id)?.state {
+            State::Asked(_) => None,
+            State::Answered(Ok(Answer { response, .. })) => Some(Turn::Response { id, response }),
+            State::Answered(Err(message)) => Some(Turn::Fail { id, message }),
+            State::Watch(watch) => match (watch.events.front(), &watch.end) {
+                (Some(data), _) => Some(Turn::Chunk { id, data }),
+                (None, Some(Ok(()))) => Some(Turn::Eof { id }),
+                (None, Some(Err(message))) => Some(Turn::Fail { id, message }),
+                (None, None) => None,
             },
-            State::Watch(watch) => match (watch.events.pop_front(), watch.end.take()) {
-                (Some(data), end) => {
-                    watch.end = end;
-                    (Turn::Chunk { id, data }, false)
-                }
-                (None, Some(Ok(()))) => (Turn::Eof { id }, true),
-                (None, Some(Err(message))) => (Turn::Fail { id, message }, true),
-                (None, None) => return None,
-            },
-        };
-        if over {
-            self.calls.remove(&id);
         }
-        Some(turn)
+    }
+
+    /// What it had was handed over. The bubble may have given it up meanwhile.
+    pub(super) fn handed(&mut self, id: u64) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        call.ready = None;
+        let goes_on = match &mut call.state {
+            State::Asked(_) => true,
+            State::Answered(Ok(Answer { watch, .. })) => match watch.take() {
+                Some(body) => {
+                    call.state = State::Watch(Watch::open(body));
+                    true
+                }
+                None => false,
+            },
+            State::Answered(Err(_)) => false,
+            State::Watch(watch) => watch.events.pop_front().is_some(),
+        };
+        if !goes_on {
+            self.drop(id);
+        }
     }
 }
 
 impl Call {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
-            State::Asked(asked) => asked.as_mut().poll(cx).map(|answer| self.state = State::Answered(Some(answer))),
+            State::Asked(asked) => asked.as_mut().poll(cx).map(|answer| self.state = State::Answered(answer)),
             State::Answered(_) => Poll::Ready(()),
             State::Watch(watch) => watch.poll(cx),
         }

@@ -1,7 +1,7 @@
 //! The order of what is ready at one instant, drawn from the seed.
 
 /// A sequence of random numbers of its own, so that the order changes no name and no delay.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Chance(Option<kube_apiserver_sim::Chance>);
 
 impl Chance {

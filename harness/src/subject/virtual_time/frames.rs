@@ -32,6 +32,16 @@ pub(super) struct Hello {
     pub(super) program: String,
     pub(super) version: String,
     pub(super) controllers: Vec<String>,
+    /// What it understands beyond the first version of the protocol.
+    #[serde(default)]
+    features: Vec<String>,
+}
+
+impl Hello {
+    /// Whether it lets time pass before a stimulus, in one turn. A program that was built before that was added does not.
+    pub(super) fn knows_after(&self) -> bool {
+        self.features.iter().any(|feature| feature == "after")
+    }
 }
 
 /// Every goroutine waits.
@@ -50,6 +60,12 @@ pub(super) struct Idle {
     /// Watches that the client closed.
     #[serde(default)]
     pub(super) closed: Vec<u64>,
+    /// The turn's stimulus was not played: one of these three came first, in the time that was to pass before it.
+    #[serde(default)]
+    pub(super) early: bool,
+    /// How often timers were let fire in that time.
+    #[serde(default)]
+    pub(super) fired: u32,
 }
 
 /// A request of the controllers.
@@ -114,14 +130,14 @@ pub(super) struct Response {
 }
 
 /// One thing that happens to the bubble.
-#[derive(Debug)]
-pub(super) enum Turn {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Turn<'a> {
     /// An answer.
-    Response { id: u64, response: Response },
+    Response { id: u64, response: &'a Response },
     /// An error of the network in place of an answer, or of the rest of a watch.
-    Fail { id: u64, message: String },
+    Fail { id: u64, message: &'a str },
     /// One event of a watch.
-    Chunk { id: u64, data: Vec<u8> },
+    Chunk { id: u64, data: &'a [u8] },
     /// The end of a watch.
     Eof { id: u64 },
     /// Time passes, up to this instant or the bubble's next request.
@@ -130,21 +146,41 @@ pub(super) enum Turn {
     End,
 }
 
+/// What passes before a stimulus, in the same turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct After {
+    /// Time, up to this instant.
+    pub(super) until: i64,
+    /// Then timers that are due, so often at most.
+    pub(super) timers: u32,
+}
+
 impl Start {
     pub(super) fn frame(&self) -> Vec<u8> {
         let Self { now, controllers, seed } = self;
         // Whoever reads it may have signed numbers only.
         let seed = seed & (u64::MAX >> 1);
-        json!({"start": {"now": now, "controllers": controllers, "seed": seed}}).to_string().into_bytes()
+        let start = json!({"now": now, "controllers": controllers, "seed": seed});
+        json!({ "start": start }).to_string().into_bytes()
     }
 }
 
-impl Turn {
-    pub(super) fn frame(&self) -> Vec<u8> {
+impl Turn<'_> {
+    /// The frame of this and of what passes before it.
+    pub(super) fn frame(self, after: Option<After>) -> Vec<u8> {
+        let after = after.map_or_else(String::new, |After { until, timers }| {
+            format!("\"after\":{{\"until\":{until},\"timers\":{timers}}},")
+        });
+        let turn = |what: &Value| {
+            let what = what.to_string();
+            format!("{{\"turn\":{{{after}{}}}", what.trim_start_matches('{')).into_bytes()
+        };
         match self {
-            Self::Response { id, response } => spliced("{\"turn\":{\"response\":", &response.head(*id), response, "}}"),
+            Self::Response { id, response } => {
+                spliced(&format!("{{\"turn\":{{{after}\"response\":"), &response.head(id), response, "}}")
+            }
             Self::Chunk { id, data } => {
-                let mut frame = format!("{{\"turn\":{{\"chunk\":{{\"id\":{id},\"data\":").into_bytes();
+                let mut frame = format!("{{\"turn\":{{{after}\"chunk\":{{\"id\":{id},\"data\":").into_bytes();
                 frame.extend_from_slice(data);
                 frame.extend_from_slice(b"}}}");
                 frame
@@ -184,10 +220,6 @@ impl Response {
     fn is_json(&self) -> bool {
         self.content_type.starts_with("application/json")
     }
-}
-
-fn turn(what: &Value) -> Vec<u8> {
-    json!({ "turn": what }).to_string().into_bytes()
 }
 
 /// An object with the answer's body as one more field, as it is.
@@ -248,10 +280,17 @@ mod tests {
         let answer = String::from_utf8(response.answer(7)).unwrap();
         assert!(answer.contains(r#""body":{"z":1,"a":{"b":"}"}}"#), "{answer}");
         assert_eq!(parsed(answer.as_bytes())["answer"]["id"], 7);
-        let turn = parsed(&Turn::Response { id: 7, response }.frame());
+        let turn = parsed(&Turn::Response { id: 7, response: &response }.frame(None));
         assert_eq!(turn["turn"]["response"]["body"]["a"]["b"], "}");
-        let chunk = parsed(&Turn::Chunk { id: 3, data: br#"{"type":"ADDED"}"#.to_vec() }.frame());
-        assert_eq!(chunk, json!({"turn": {"chunk": {"id": 3, "data": {"type": "ADDED"}}}}));
+        let chunk = Turn::Chunk { id: 3, data: br#"{"type":"ADDED"}"# };
+        let expected = json!({"id": 3, "data": {"type": "ADDED"}});
+        assert_eq!(parsed(&chunk.frame(None)), json!({"turn": {"chunk": expected}}));
+        let after = Some(After { until: 9, timers: 2 });
+        let both = json!({"turn": {"after": {"until": 9, "timers": 2}, "chunk": expected}});
+        assert_eq!(parsed(&chunk.frame(after)), both);
+        assert_eq!(parsed(&Turn::Eof { id: 3 }.frame(after))["turn"]["after"]["until"], 9);
+        let turn = parsed(&Turn::Response { id: 7, response: &response }.frame(after));
+        assert_eq!((&turn["turn"]["after"]["timers"], &turn["turn"]["response"]["id"]), (&json!(2), &json!(7)));
     }
 
     #[test]

@@ -37,6 +37,11 @@ impl Link {
         })
     }
 
+    /// Whether the program lets time pass before a stimulus, in one turn.
+    pub(super) fn knows_after(&self) -> bool {
+        self.inner().process.as_ref().is_some_and(|process| process.hello().knows_after())
+    }
+
     /// Why the program is of no use any more.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         self.inner().trouble.clone()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::super::{ENDED, SubjectError, command, log_source};
 use super::dump;
-use super::frames::{self, Hello, PROTOCOL, Response, Said, Start, Turn};
+use super::frames::{self, After, Hello, PROTOCOL, Response, Said, Start, Turn};
 use super::program::{PROGRAM, Program};
 use crate::clock;
 use crate::recording::{Blame, Trouble};
@@ -131,8 +131,13 @@ impl Process {
     }
 
     /// One turn.
-    pub(super) fn turn(&mut self, turn: &Turn) -> Result<Said, Trouble> {
-        self.exchange(&turn.frame())
+    pub(super) fn turn(&mut self, turn: Turn<'_>) -> Result<Said, Trouble> {
+        self.exchange(&turn.frame(None))
+    }
+
+    /// One turn, and what passes before it, for a program that knows that.
+    pub(super) fn turn_after(&mut self, after: After, turn: Turn<'_>) -> Result<Said, Trouble> {
+        self.exchange(&turn.frame(Some(after)))
     }
 
     /// The answer to a request that had to be answered at once, or why there is none.
@@ -150,7 +155,7 @@ impl Process {
                 State::Start => return true,
                 State::Broken => return false,
                 State::Answer(id) => self.answer(id, &Err("the case is over".to_owned())),
-                State::Turn => self.turn(&Turn::End),
+                State::Turn => self.turn(Turn::End),
             };
             if said.is_err() {
                 return false;
