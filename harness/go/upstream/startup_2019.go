@@ -10,14 +10,11 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
-	"lockstep/virtual"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/kubernetes"
-	restclient "k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/version"
@@ -25,53 +22,30 @@ import (
 
 func gitVersion() string { return version.Get().GitVersion }
 
-// run does what upstream's Run does without leader election and without a serving port. It cannot call it: Run never
+func flagSets(s *options.KubeControllerManagerOptions) map[string]*pflag.FlagSet {
+	return s.Flags(app.KnownControllers(), app.ControllersDisabledByDefault.List()).FlagSets
+}
+
+func configure(_ context.Context, s *options.KubeControllerManagerOptions) (*config.Config, error) {
+	return s.Config(app.KnownControllers(), app.ControllersDisabledByDefault.List())
+}
+
+// control does what upstream's Run does without leader election and without a serving port. It cannot call it: Run never
 // returns, so no case would end. The parts that it is made of are upstream's.
-func run(ctx context.Context, start virtual.Start, network *virtual.Network) error {
-	forget()
-	restore, err := gates(utilfeature.DefaultMutableFeatureGate, start.Gates)
-	if err != nil {
-		return err
-	}
-	defer restore()
-	s, err := options.NewKubeControllerManagerOptions()
-	if err != nil {
-		return err
-	}
-	set := pflag.NewFlagSet(program, pflag.ContinueOnError)
-	set.SetOutput(io.Discard) // for each case: a flag is deprecated
-	for _, f := range s.Flags(app.KnownControllers(), app.ControllersDisabledByDefault.List()).FlagSets {
-		set.AddFlagSet(f)
-	}
-	if err := set.Parse(flags(start)); err != nil {
-		return err
-	}
-	if err := setLog(start.Verbosity); err != nil {
-		return err
-	}
-	s.Master = "http://" + program + ".invalid"
-	config, err := s.Config(app.KnownControllers(), app.ControllersDisabledByDefault.List())
-	if err != nil {
-		return err
-	}
-	config.Kubeconfig.Transport = network
-	config.Client, err = kubernetes.NewForConfig(restclient.AddUserAgent(config.Kubeconfig, options.KubeControllerManagerUserAgent))
-	if err != nil {
-		return err
-	}
-	clients := controller.SimpleControllerClientBuilder{ClientConfig: config.Kubeconfig}
-	c, err := app.CreateControllerContext(config.Complete(), clients, clients, ctx.Done())
+func control(ctx context.Context, c *config.Config) error {
+	clients := controller.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
+	all, err := app.CreateControllerContext(c.Complete(), clients, clients, ctx.Done())
 	if err != nil {
 		return err
 	}
 	// The token controller needs a private key and is skipped without one, as here.
 	noTokens := func(app.ControllerContext) (http.Handler, bool, error) { return nil, false, nil }
-	if err := app.StartControllers(c, noTokens, app.NewControllerInitializers(c.LoopMode), nil); err != nil {
+	if err := app.StartControllers(all, noTokens, app.NewControllerInitializers(all.LoopMode), nil); err != nil {
 		return err
 	}
-	c.InformerFactory.Start(c.Stop)
-	c.GenericInformerFactory.Start(c.Stop)
-	close(c.InformersStarted)
+	all.InformerFactory.Start(all.Stop)
+	all.GenericInformerFactory.Start(all.Stop)
+	close(all.InformersStarted)
 	<-ctx.Done()
 	return nil
 }
