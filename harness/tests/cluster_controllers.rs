@@ -142,7 +142,7 @@ fn repeats() -> Outcome {
         for subject in SUBJECTS {
             for seed in [0, 7] {
                 let simulation = beside_upstream(&case.controllers);
-                let simulation = Simulation { seed, check: true, programs: programs.clone(), ..simulation };
+                let simulation = Simulation { seed, plays: 2, programs: programs.clone(), ..simulation };
                 let first = simulated(&case, &subject.parse()?, &simulation)?;
                 let why = troubles(&first);
                 check(why.is_empty(), format!("{name}, {subject}, seed {seed}: {why:?}"))?;

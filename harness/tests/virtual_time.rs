@@ -130,7 +130,7 @@ fn repeats() -> Outcome {
         for seed in [0, 7] {
             let simulation = Simulation {
                 seed,
-                check: true,
+                plays: 2,
                 programs: programs.clone(),
                 ..Simulation::new(case.controllers.clone(), BUDGET)
             };

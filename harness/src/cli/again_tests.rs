@@ -17,6 +17,7 @@ fn sample(argument: &Arg) -> String {
     }
     let value = match argument.get_id().as_str() {
         "budget" => "3s",
+        "check_plays" => "9",
         "controllers" => "replicaset",
         "cluster_controllers" => "upstream:v1.33.13",
         "k8s_version" => "v1.33.13",

@@ -66,6 +66,10 @@ pub(super) struct Place {
     /// sim: play each case twice and compare every request and answer.
     #[arg(help_heading = "Playing", long)]
     check_determinism: bool,
+    /// sim: how many plays `--check-determinism` compares.
+    #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = 2, requires = "check_determinism")]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..))]
+    check_plays: u32,
     /// Cases played in parallel, each on a cluster of its own [default: number of cores].
     #[arg(help_heading = "Playing", short = 'j', long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -206,7 +210,7 @@ impl Place {
             profile: self.profile,
             in_cluster: self.in_cluster,
             seed: self.seed,
-            check_determinism: self.check_determinism,
+            plays: if self.check_determinism { self.check_plays } else { 1 },
             lanes,
             cluster_controllers: self.cluster_controllers.clone(),
             interrupt: Interrupt::of_process(),

@@ -35,8 +35,8 @@ pub struct Setup {
     pub in_cluster: bool,
     /// What a simulated cluster's chances are drawn from.
     pub seed: u64,
-    /// Whether every case in virtual time is played twice, to compare.
-    pub check_determinism: bool,
+    /// How often every case in virtual time is played, to compare the plays; 1: nothing is compared.
+    pub plays: u32,
     /// How many cases are played side by side, where each has a simulated cluster of its own.
     pub lanes: NonZeroUsize,
     /// Whose the controllers of a simulated cluster are.
@@ -94,7 +94,7 @@ impl Setup {
             profile: None,
             in_cluster: false,
             seed: 0,
-            check_determinism: false,
+            plays: 1,
             lanes: NonZeroUsize::MIN,
             cluster_controllers: ClusterControllers::default(),
             programs: Pool::default(),
@@ -236,8 +236,8 @@ impl Setup {
         let simulation = Simulation::new(under_test.clone(), self.budget);
         let (programs, interrupt, steps) = (self.programs.clone(), self.interrupt.clone(), self.steps());
         let cluster_controllers = self.cluster_controllers.clone();
-        let (seed, check, sent) = (self.seed, self.check_determinism, self.sent.clone());
-        Simulation { seed, check, sent, cluster_controllers, programs, interrupt, steps, ..simulation }
+        let (seed, plays, sent) = (self.seed, self.plays, self.sent.clone());
+        Simulation { seed, plays, sent, cluster_controllers, programs, interrupt, steps, ..simulation }
     }
 
     /// Tells of each step that has settled. Where that cannot be written, something else will say so.

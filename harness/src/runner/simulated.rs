@@ -3,6 +3,7 @@
 //! Everything runs on the calling thread, on a runtime whose clock is paused. The same case, subject and seed give the same recording.
 //! Upstream's controllers are a program beside it that has no clock of its own (`subject::virtual_time`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Environment, EnvironmentError, Session, SessionOptions, StepHook};
@@ -10,6 +11,7 @@ use crate::case::Case;
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::controllers::Controllers;
+use crate::fingerprint::fingerprint;
 use crate::intercept::SentLog;
 use crate::recording::{Blame, Entry, Recording, Trouble};
 use crate::subject::virtual_time::{Pool, Virtual};
@@ -25,8 +27,8 @@ pub struct Simulation {
     pub under_test: Controllers,
     /// How long one settling may take, in virtual time.
     pub budget: Duration,
-    /// Play it twice and see whether every request and answer was the same.
-    pub check: bool,
+    /// How often it is played, to see whether every request and answer is the same; 1: nothing is compared.
+    pub plays: u32,
     /// Whose the controllers are that the subject does not bring.
     pub cluster_controllers: ClusterControllers,
     /// Programs with upstream's controllers, kept from case to case.
@@ -45,7 +47,7 @@ impl Simulation {
     pub fn new(under_test: Controllers, budget: Duration) -> Self {
         let (interrupt, steps) = (Interrupt::default(), StepHook::default());
         let (cluster_controllers, programs) = (ClusterControllers::default(), Pool::default());
-        Self { seed: 0, under_test, budget, check: false, cluster_controllers, programs, interrupt, steps, sent: None }
+        Self { seed: 0, under_test, budget, plays: 1, cluster_controllers, programs, interrupt, steps, sent: None }
     }
 }
 
@@ -70,17 +72,36 @@ pub fn simulated_with_output(
     simulation: &Simulation,
 ) -> Result<(Recording, Option<String>), EnvironmentError> {
     let Simulated { mut recording, transcript, output } = played(case, spec, simulation)?;
-    if simulation.check {
+    let mut parted = None;
+    let mut logs = BTreeMap::from([(fingerprint(transcript.join("\n").bytes()), 1)]);
+    for _ in 1..simulation.plays {
         let Simulated { recording: again, transcript: repeated, .. } = played(case, spec, simulation)?;
-        if let Some(why) = difference(&transcript, &repeated) {
-            let why = format!("{why}; {}", cause(spec, simulation));
-            recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
-        } else if again != recording {
-            let why = "two plays of one seed had the same requests and not the same recording".to_owned();
-            recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
+        *logs.entry(fingerprint(repeated.join("\n").bytes())).or_default() += 1;
+        if parted.is_none() {
+            parted = match difference(&transcript, &repeated) {
+                Some(why) => Some(format!("{why}; {}", cause(spec, simulation))),
+                None if again != recording => {
+                    Some("two plays of one seed had the same requests and not the same recording".to_owned())
+                }
+                None => None,
+            };
         }
     }
+    if let Some(mut why) = parted {
+        why += &several(simulation.plays, logs.into_values().collect());
+        recording.entries.push(Entry::Trouble(Trouble::new(Blame::Environment, why)));
+    }
     Ok((recording, output))
+}
+
+/// Of more than two plays: how many were alike, the most first.
+fn several(plays: u32, mut logs: Vec<u32>) -> String {
+    if plays <= 2 {
+        return String::new();
+    }
+    logs.sort_unstable_by(|a, b| b.cmp(a));
+    let logs: Vec<_> = logs.iter().map(ToString::to_string).collect();
+    format!("; of {plays} plays these numbers had the same requests: {}", logs.join(", "))
 }
 
 /// What one play leaves.
@@ -121,7 +142,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
             ClusterControllers::Upstream(_) => Cluster::simulated_without_garbage_collector(seed, under_test),
         };
         let sim = cluster.in_virtual_time().cloned();
-        if let (Some(sim), true) = (&sim, simulation.check) {
+        if let (Some(sim), true) = (&sim, simulation.plays > 1) {
             sim.start_transcript();
         }
         let programs = Virtual { pool: simulation.programs.clone(), seed: simulation.seed };
@@ -138,11 +159,12 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
         let log_source = session.log_source();
         let mut recording = session.play(case).await;
         recording.header.seed = Some(simulation.seed);
-        session.leave().await;
+        // Read before it is left: its program may print for another case from then on.
         let output = match log_source {
             Some(log_source) => Some(log_source.read().await),
             None => None,
         };
+        session.leave().await;
         Ok(Simulated { recording, transcript: sim.map(|sim| sim.transcript()).unwrap_or_default(), output })
     }));
     played.map_err(EnvironmentError::Interrupted)?

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 /// The version of the protocol.
 pub(super) const PROTOCOL: u32 = 1;
+/// How much the controllers log (`-v`): also why a sync failed and is tried again.
+const VERBOSITY: u32 = 2;
 /// The longest frame that is read: a list of many thousand pods is shorter.
 const LONGEST: usize = 256 << 20;
 
@@ -160,7 +162,7 @@ impl Start {
         let Self { now, controllers, seed } = self;
         // Whoever reads it may have signed numbers only.
         let seed = seed & (u64::MAX >> 1);
-        let start = json!({"now": now, "controllers": controllers, "seed": seed});
+        let start = json!({"now": now, "controllers": controllers, "seed": seed, "verbosity": VERBOSITY});
         json!({ "start": start }).to_string().into_bytes()
     }
 }

@@ -43,11 +43,12 @@ impl Pool {
         Self { inner: Arc::default(), patience }
     }
 
-    /// A program for one case: one that is free, or a new one.
+    /// A program for one case: the one that was put back last, which after a crash in a case is most likely its own, or a
+    /// new one.
     pub(super) fn take(&self, program: &Program) -> Result<Process, SubjectError> {
         let mut inner = self.inner();
-        while let Some(at) = inner.free.iter().position(|process| process.program() == program) {
-            let process = inner.free.swap_remove(at);
+        while let Some(at) = inner.free.iter().rposition(|process| process.program() == program) {
+            let process = inner.free.remove(at);
             if process.is_free() {
                 return Ok(process);
             }
