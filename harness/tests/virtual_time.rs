@@ -1,5 +1,6 @@
 //! Upstream's controllers in virtual time: what becomes of a program that does not do its part, and, where the real one is
-//! built, that a seed repeats itself. That it does what upstream does is said by the trials `sim::upstream::…`.
+//! built, that a seed repeats itself, and what changed between its versions. That it does what upstream does is said by the
+//! trials `sim::upstream::…`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -23,10 +24,13 @@ const BUDGET: Duration = Duration::from_secs(20);
 const REPEATED: [&str; 3] = ["rolling/three-revisions", "rolling/surge-3-unavailable-2", "rolling/pods-fail"];
 /// How often each is played.
 const PLAYS: u32 = 10;
+/// Two versions between which ties came to be decided.
+const VERSIONS: [&str; 2] = ["v1.15.5", "v1.29.15"];
 
 fn main() -> ExitCode {
     supervise::main_if_asked();
     let not_built = available(None).is_err();
+    let lacks_one = VERSIONS.iter().any(|version| available(Some(version)).is_err());
     let trials = vec![
         trial("a_program_that_does_not_answer_makes_the_case_inconclusive", false, hangs),
         trial("a_program_that_ends_is_the_subjects_failure", false, ends),
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         trial("plays_of_one_seed_are_equal", not_built, repeats),
         trial("a_program_is_kept_for_many_cases_and_ends_with_the_run", not_built, kept),
         trial("a_preview_is_the_golden_timeline_and_blesses_nothing", not_built, previews),
+        trial("a_tie_within_a_version_is_no_change_between_two", lacks_one, versions_vary),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -182,4 +187,46 @@ fn previews() -> Outcome {
     let golden = std::fs::read_to_string(cases.join("one-replica.timeline"))?;
     check(body(&preview) == body(&golden), format!("{preview}\nis not\n{golden}"))?;
     check(lockstep(&["run"])?.status.code() == Some(3), "a case with a preview alone is not unblessed")
+}
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// What `lockstep versions` prints, and its exit code.
+fn versions(arguments: &[&str]) -> Result<(String, Option<i32>), Failed> {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
+    let said = command.current_dir(root()).arg("versions").args(arguments).output()?;
+    let (out, err) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    check(!out.is_empty(), err.into_owned())?;
+    Ok((out.into_owned(), said.status.code()))
+}
+
+/// A tie that v1.15 breaks by the order of a Go map, a change, and a case that none has changed.
+fn versions_vary() -> Outcome {
+    let cases = ["kill-order/deletion-cost-changes", "annotations/empty", "recreate/three"]
+        .map(|name| format!("cases/{name}.yaml"));
+    let mut arguments: Vec<&str> = cases.iter().map(String::as_str).collect();
+    arguments.extend(["--upstream", "v1.15.5,v1.29.15", "--repeat", "8", "--confirm", "8"]);
+    let (text, code) = versions(&arguments)?;
+    check(code == Some(0), format!("{code:?}: {text}"))?;
+    for line in [
+        "v1.15.5 to v1.29.15: 1 of 3 cases changed, 1 varies within a version",
+        "  kill-order/deletion-cost-changes  varies within v1.15.5: ",
+        "  in every case, not compared: a ScalingReplicaSet event says what the size was before",
+        "  annotations/empty  step 1 (",
+        "  - v1.15.5, + v1.29.15",
+        "\nv1.29.15: 3 cases, all as on a real control plane",
+    ] {
+        check(text.contains(line), format!("no `{line}` in\n{text}"))?;
+    }
+    arguments.extend(["--output", "json"]);
+    let (text, _) = versions(&arguments)?;
+    let kind = |line: &str| -> Result<String, Failed> {
+        let value: serde_json::Value = serde_json::from_str(line)?;
+        Ok(format!("{} {}", value["case"].as_str().unwrap_or_default(), value["change"].as_str().unwrap_or_default()))
+    };
+    let kinds = text.lines().map(kind).collect::<Result<Vec<_>, _>>()?;
+    let expected = ["annotations/empty changed", "kill-order/deletion-cost-changes varies", "recreate/three same"];
+    check(kinds == expected, format!("{kinds:?}"))
 }

@@ -1,7 +1,9 @@
 //! `lockstep versions`: the cases on each version of upstream that is built, and what changed between which two.
 //!
 //! Every case that has an upstream is played on every version, in virtual time. Where two neighbours differ both play the
-//! case again, under one seed after the other, because a version that breaks a tie by chance differs from itself too.
+//! case again, under one seed after the other, because a version that breaks a tie by chance differs from itself too. Once
+//! it is seen to, that is known, and it is not played any more; what seems to have changed is played [`PLAYS`] times. A tie
+//! between two pods can be broken the same way in seven of eight plays, as a small Go map is read from a random place on.
 //! What was recorded on a real control plane decides nothing here; how many cases agree with it is said at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,9 +34,9 @@ use crate::versions::{self, Minor, as_told_by, facts_between};
 
 /// Play the cases on several versions of upstream, and show what changed between which two.
 ///
-/// In virtual time, on the simulated cluster. A case changed if no play of one version does what a
-/// play of the other does; a case in which a version differs from itself is listed as one that
-/// varies. Changes are a result, not a failure: the exit code is 0 if every play was conclusive.
+/// In virtual time, on the simulated cluster. A version that breaks a tie by chance differs from
+/// itself: such a case is listed as one that varies, not as changed. Changes are a result, not a
+/// failure: the exit code is 0 if every play was conclusive.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -45,10 +47,11 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Subject", long, value_name = "VERSIONS", value_delimiter = ',')]
     upstream: Vec<String>,
     /// Play each case this many times on each version, each time with another seed.
-    ///
-    /// A case in which two versions differ is played at least 16 times on both.
     #[arg(help_heading = "Playing", long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Play a case this many times on two versions before it counts as changed between them.
+    #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = PLAYS, value_parser = clap::value_parser!(u32).range(1..))]
+    confirm: u32,
     /// Cases played in parallel, each on a cluster of its own [default: number of cores].
     #[arg(help_heading = "Playing", short = 'j', long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -72,8 +75,10 @@ enum Output {
     Markdown,
 }
 
-/// How often a case in which two versions differ is played on both.
-const PLAYS: u32 = 16;
+/// How often a case is played on two versions before it counts as changed.
+const PLAYS: u32 = 64;
+/// How often before that, to find most of those that vary.
+const SOME: u32 = 8;
 /// Up to so many changes are shown as diffs without being asked.
 const FEW: usize = 3;
 /// How long a step may take to settle, in virtual time.
@@ -92,10 +97,13 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
         ..Setup::new(cluster::Plan::new(cluster::DEFAULT_VERSION).at(Site::Sim))
     };
     let mut films = Films::new(versions, cases)?;
-    let ended = films.all(&setup, arguments.repeat).await;
+    let ended = films.all(&setup, arguments.repeat, arguments.confirm).await;
     events.emit(&Event::RunEnded { outcomes: &[], left: None, cause: None, took: since.elapsed() })?;
-    let found = films.compared();
-    arguments.print(&found, typed);
+    let found = films.compared(arguments.confirm);
+    // Tables for a page say that all else is the same; what ended early cannot.
+    if ended.is_ok() || arguments.output != Output::Markdown {
+        arguments.print(&found, typed);
+    }
     note!("{} cases on {} versions in {:.0} s", films.cases.len(), films.specs.len(), since.elapsed().as_secs_f64());
     ended.map(|()| outcome(&found))
 }
@@ -138,7 +146,7 @@ fn chosen(asked: &[String]) -> Result<Vec<String>, CliError> {
     if let Some(bad) = versions.iter().find(|version| !cluster::is_version(version)) {
         return usage(format!("--upstream: '{bad}' is not a version such as {}", cluster::DEFAULT_VERSION));
     }
-    if let Some([twice, _]) = versions.array_windows().find(|[one, other]| one == other) {
+    if let Some([twice, _]) = versions.windows(2).find(|pair| pair[0] == pair[1]) {
         return usage(format!("--upstream: {twice} is named twice"));
     }
     if let [] | [_] = versions.as_slice() {
@@ -184,23 +192,29 @@ impl Films {
         Ok(Self { versions, specs, cases, goldens, plays: BTreeMap::new(), as_recorded: BTreeSet::new() })
     }
 
-    /// Each case so many times on each version, and those that differ again.
-    async fn all(&mut self, setup: &Setup, repeat: u32) -> Result<(), CliError> {
+    /// Each case so many times on each version, and those that seem to have changed again.
+    async fn all(&mut self, setup: &Setup, repeat: u32, confirm: u32) -> Result<(), CliError> {
         let every = (0..self.versions.len()).map(|version| (version, self.cases.clone())).collect();
         self.play(setup, every, 0..u64::from(repeat)).await?;
-        let differing = self.differing();
-        if repeat < PLAYS && !differing.is_empty() {
-            self.play(setup, differing, u64::from(repeat)..u64::from(PLAYS)).await?;
+        let mut played = repeat;
+        for plays in [SOME.min(confirm), confirm] {
+            let differing = self.differing();
+            if played < plays && !differing.is_empty() {
+                self.play(setup, differing, u64::from(played)..u64::from(plays)).await?;
+                played = plays;
+            }
         }
         Ok(())
     }
 
-    /// The cases in which a version differs from a neighbour, by the number of the version.
+    /// The cases in which a version differs from a neighbour and neither from itself, by the number of the version.
     fn differing(&self) -> BTreeMap<usize, Vec<Arc<Case>>> {
         let mut differing: BTreeMap<usize, Vec<Arc<Case>>> = BTreeMap::new();
         for case in &self.cases {
             let pairs = 1..self.versions.len();
-            let apart = pairs.filter(|newer| self.change(newer - 1, *newer, case) != Change::Same);
+            let apart = pairs.filter(|newer| {
+                matches!(self.change(newer - 1, *newer, case), Change::Changed(_) | Change::Unknown(_))
+            });
             let versions: BTreeSet<usize> = apart.flat_map(|newer| [newer - 1, newer]).collect();
             versions.into_iter().for_each(|version| differing.entry(version).or_default().push(Arc::clone(case)));
         }
@@ -274,19 +288,19 @@ impl Films {
     }
 
     /// All pairs. A change that was not repeated, because something ended the command, is not known to be one.
-    fn compared(&self) -> Versions {
+    fn compared(&self, confirm: u32) -> Versions {
         let repeated = |version: usize, case: &Case| {
             let plays = self.plays.get(&(version, case.name.clone()));
-            plays.is_some_and(|plays| plays.len() >= PLAYS as usize)
+            plays.is_some_and(|plays| plays.contains_key(&u64::from(confirm - 1)))
         };
         let pairs = (1..self.versions.len()).map(|newer| {
             let older = newer - 1;
             let known = |case: &Arc<Case>| {
                 let change = match self.change(older, newer, case) {
-                    Change::Same => Change::Same,
-                    change if repeated(older, case) && repeated(newer, case) => change,
-                    Change::Unknown(why) => Change::Unknown(why),
-                    _ => Change::Unknown(format!("they differ, and were not played {PLAYS} times")),
+                    Change::Changed(_) if !repeated(older, case) || !repeated(newer, case) => {
+                        Change::Unknown(format!("they differ, and were not played {confirm} times"))
+                    }
+                    change => change,
                 };
                 (case.name.clone(), change)
             };
@@ -307,6 +321,7 @@ impl Films {
             Pair { older, newer, facts, cases }
         });
         let versions = self.versions.iter().enumerate().map(|(number, name)| self.version_of(number, name));
+        let pairs = pairs.filter(|pair| !pair.cases.is_empty());
         Versions { versions: versions.collect(), pairs: pairs.collect() }
     }
 

@@ -1,10 +1,9 @@
 //! What changed between two versions of upstream: plays of one case on both, compared.
 //!
 //! A version that breaks a tie by chance (between two pods, by the order of a Go map) does one thing in one play and another
-//! in the next. Such a version differs from itself, and from any other version as well: that is no change. So each version's
-//! plays are grouped by what they show, and a case has *changed* only if no play of one version does what a play of the
-//! other does. That proves nothing about a version that does something else in nearly every play: what it was not seen to do
-//! it may do in the next. More than a quarter of plays that are alone in what they show make the case one that *varies*.
+//! in the next. Such a version differs from itself, and from any other version as well: that is no change. So a case has
+//! *changed* only where the versions part before either parts from itself: at a step, say, at which all plays of the one
+//! delete pod a and all plays of the other pod b. Where chance comes first, or at the same step, the case *varies*.
 //!
 //! Two plays are compared as two live ones are ([`compare_live`]): a resize that was split in two is the same. The invariants
 //! that a play broke count too, and the step at which it could go no further.
@@ -49,9 +48,9 @@ pub struct Stop {
 pub enum Change {
     /// All plays of both show the same.
     Same,
-    /// What one does the other never did.
+    /// They part where neither leaves anything to chance.
     Changed(Box<Parting>),
-    /// At least one of them does several things, and so it cannot be said.
+    /// One of them parts from itself, where they part or before.
     Varies {
         /// What the older one's plays show.
         older: Spread,
@@ -148,22 +147,21 @@ pub fn between(older: &[Play], newer: &[Play]) -> Change {
     if groups.iter().all(|group| group.first.timeline.is_idle() && group.first.stop.is_none()) {
         return Change::Unknown("neither version acted; nothing to compare".to_owned());
     }
-    let [(first, of_older), (second, of_newer)] = [0, 1].map(|side| most_frequent(&groups, side));
-    if let [_] = groups.as_slice() {
-        return Change::Same;
+    let between = parting(most_frequent(&groups, 0), most_frequent(&groups, 1));
+    let within = [0, 1].map(|side| within(&groups, side));
+    let chance = within.into_iter().flatten().min_by_key(|parting| parting.place);
+    match (between, chance) {
+        (None, None) => Change::Same,
+        (Some(between), chance) if chance.as_ref().is_none_or(|chance| between.place < chance.place) => {
+            Change::Changed(Box::new(between))
+        }
+        (between, chance) => match chance.or(between) {
+            Some(parting) => {
+                Change::Varies { older: spread(&groups, 0), newer: spread(&groups, 1), parting: Box::new(parting) }
+            }
+            None => Change::Same,
+        },
     }
-    let spread = |side: usize| spread(&groups, side);
-    let are_known = [0, 1].into_iter().all(|side| is_known(&groups, side));
-    // Of two that share their most frequent outcome the rarer ones show where they part.
-    let other = if of_older == of_newer { rarest(&groups, of_older) } else { second };
-    let Some(parting) = parting(first, other) else {
-        return Change::Unknown("the plays differ, and not those that are most frequent".to_owned());
-    };
-    let parting = Box::new(parting);
-    if are_known && spread(0).shared == 0 {
-        return Change::Changed(parting);
-    }
-    Change::Varies { older: spread(0), newer: spread(1), parting }
 }
 
 /// Plays of both sides that show the same.
@@ -189,18 +187,18 @@ fn groups<'a>(older: &'a [Play], newer: &'a [Play]) -> Vec<Group<'a>> {
     groups
 }
 
-/// What a side does most often, and the number of its group; of two that are as frequent, the first.
-fn most_frequent<'a>(groups: &[Group<'a>], side: usize) -> (&'a Conduct, usize) {
+/// What a side does most often; of two that are as frequent, the first.
+fn most_frequent<'a>(groups: &[Group<'a>], side: usize) -> &'a Conduct {
     let most = groups.iter().map(|group| group.plays[side]).max().unwrap_or_default();
-    let at = groups.iter().position(|group| group.plays[side] == most).unwrap_or_default();
-    (groups[at].first, at)
+    let group = groups.iter().find(|group| group.plays[side] == most);
+    group.expect("each side has a play, and each play a group").first
 }
 
-/// What was seen least, beside the group of this number.
-fn rarest<'a>(groups: &[Group<'a>], beside: usize) -> &'a Conduct {
-    let others = groups.iter().enumerate().filter(|(at, _)| *at != beside).map(|(_, group)| group);
-    let rarest = others.min_by_key(|group| group.plays.iter().sum::<usize>());
-    rarest.map_or(groups[beside].first, |group| group.first)
+/// The first place at which plays of one side part.
+fn within(groups: &[Group<'_>], side: usize) -> Option<Parting> {
+    let mut own = groups.iter().filter(|group| group.plays[side] > 0).map(|group| group.first);
+    let first = own.next()?;
+    own.filter_map(|other| parting(first, other)).min_by_key(|parting| parting.place)
 }
 
 fn spread(groups: &[Group<'_>], side: usize) -> Spread {
@@ -210,13 +208,6 @@ fn spread(groups: &[Group<'_>], side: usize) -> Spread {
         outcomes: own().count(),
         shared: own().filter(|group| group.plays[1 - side] > 0).map(|group| group.plays[side]).sum(),
     }
-}
-
-/// Whether the plays of a side repeat each other, so that what it was not seen to do it hardly does.
-fn is_known(groups: &[Group<'_>], side: usize) -> bool {
-    let Spread { plays, outcomes, .. } = spread(groups, side);
-    let alone = groups.iter().filter(|group| group.plays[side] == 1).count();
-    outcomes == 1 || alone * 4 <= plays
 }
 
 /// Where two plays first part; `None` if they do not.
@@ -292,10 +283,9 @@ mod tests {
     #[case::the_newer_varies(&[0, 0, 0, 0], &[0, 0, 0, 1], "varies 1 of 4, 2 of 4")]
     #[case::both_vary_alike(&[0, 1, 0, 1], &[1, 0, 0, 1], "varies 2 of 4, 2 of 4")]
     #[case::both_vary_as_often(&[0, 1], &[0, 1], "varies 2 of 2, 2 of 2")]
-    #[case::it_varies_and_never_as_the_other(&[0, 1, 0, 1], &[2, 2, 2, 2], "changed")]
-    #[case::one_in_eight_is_alone(&[0, 0, 0, 0, 0, 0, 0, 1], &[2; 8], "changed")]
+    #[case::it_varies_and_never_as_the_other(&[0, 1, 0, 1], &[2, 2, 2, 2], "varies 2 of 4, 1 of 4")]
     #[case::each_play_is_another(&[0, 1, 2, 3], &[4, 4, 4, 4], "varies 4 of 4, 1 of 4")]
-    fn a_change_is_what_never_happens_on_the_other_side(
+    fn a_version_that_differs_from_itself_has_not_changed(
         #[case] older: &[u32],
         #[case] newer: &[u32],
         #[case] found: &str,
@@ -312,6 +302,23 @@ mod tests {
             Change::Unknown(why) => why,
         };
         assert_eq!(said, found);
+    }
+
+    #[test]
+    fn a_change_before_chance_is_a_change_and_after_it_is_not() {
+        let played = |at_step_1: u32, at_the_end: u32| {
+            let text = ONE.replace("rs1 3 -> 0", &format!("rs1 3 -> {at_step_1}"));
+            let text = text.replace("rs2 created 3", &format!("rs2 created {at_the_end}"));
+            Play::Seen(Conduct { timeline: Timeline::parse(&text).unwrap(), stop: None })
+        };
+        let (varies_late, varies_early) = ([played(0, 3), played(0, 4)], [played(0, 3), played(1, 3)]);
+        let Change::Changed(parting) = between(&varies_late, &[played(1, 3)]) else { panic!("it changed at step 1") };
+        assert_eq!(parting.place, STEP);
+        let Change::Varies { parting, .. } = between(&varies_early, &[played(0, 4)]) else {
+            panic!("chance comes first")
+        };
+        assert_eq!(parting.place, STEP);
+        assert!(matches!(between(&varies_late, &[played(0, 5)]), Change::Varies { .. }));
     }
 
     #[test]
