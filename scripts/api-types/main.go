@@ -1,28 +1,47 @@
 // Prints the types of the Kubernetes API that kube-apiserver-sim serves, one field a line: its JSON
-// name, its Go type, whether it is omitted when empty, and how a strategic merge patch treats it.
-// The library that declares the types is the only source.
+// name, its Go type, whether it is omitted when empty, its number in protobuf, and how a strategic
+// merge patch and server-side apply treat it. The libraries that declare the types are the only
+// source.
+//
+// `pb=3` is the field's number; `pb=2/3` is field 3 of a message that is field 2, where Go embeds a
+// struct that JSON flattens. `list=` and `map=` are what OpenAPI calls x-kubernetes-list-type and
+// x-kubernetes-map-type; a list's keys follow a colon. `default=` is a scalar's default, as JSON.
 //
 //	cd scripts/api-types && go run . > ../../harness/apiserver/src/api/v1.36.table
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"sort"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	_ "k8s.io/client-go/applyconfigurations"
 )
 
 var roots = []any{
 	appsv1.Deployment{}, appsv1.ReplicaSet{}, appsv1.StatefulSet{}, appsv1.DaemonSet{}, appsv1.ControllerRevision{},
 	autoscalingv1.Scale{}, coordinationv1.Lease{},
 	corev1.Pod{}, corev1.Namespace{}, corev1.Node{}, corev1.Event{}, corev1.ConfigMap{}, corev1.Secret{}, corev1.ServiceAccount{},
-	corev1.ResourceQuota{}, corev1.Binding{}, metav1.DeleteOptions{},
+	corev1.ResourceQuota{}, corev1.Binding{}, metav1.DeleteOptions{}, metav1.Status{}, metav1.ListMeta{},
+	batchv1.Job{}, batchv1.CronJob{}, corev1.Service{}, discoveryv1.EndpointSlice{}, corev1.LimitRange{}, policyv1.PodDisruptionBudget{},
+	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{},
 }
 
 // Types whose JSON is not their fields'.
@@ -55,13 +74,25 @@ func name(t reflect.Type) string {
 	}
 }
 
-func fields(t reflect.Type) []string {
+// outside stands for the fields that are not in an object's message, but beside it.
+const outside = "-"
+
+// fields prints the fields of a struct; `below` is the number in protobuf of the field that it is.
+func fields(t reflect.Type, below string) []string {
 	var lines []string
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && (tag == "" || strings.Contains(options, "inline")) {
-			lines = append(lines, fields(f.Type)...)
+			inner := below
+			if number := number(f); number != "" {
+				inner += number + "/"
+			}
+			if f.Type == reflect.TypeOf(metav1.TypeMeta{}) {
+				inner = outside
+			}
+			holders[f.Type] = append(holders[f.Type], t)
+			lines = append(lines, fields(f.Type, inner)...)
 			continue
 		}
 		if tag == "" || tag == "-" {
@@ -80,25 +111,141 @@ func fields(t reflect.Type) []string {
 		if key := f.Tag.Get("patchMergeKey"); key != "" {
 			line += " key=" + key
 		}
-		lines = append(lines, line)
+		if number := number(f); number != "" && below != outside {
+			line += " pb=" + below + number
+		}
+		lines = append(lines, line+merging(t, tag))
 	}
 	return lines
 }
+
+// number is a field's number in protobuf, from its struct tag.
+func number(f reflect.StructField) string {
+	parts := strings.Split(f.Tag.Get("protobuf"), ",")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[1]
+}
+
+// schemaType is a type as the schema of server-side apply has it.
+type schemaType struct {
+	Name string      `json:"name"`
+	Map  *schemaAtom `json:"map"`
+}
+
+type schemaAtom struct {
+	Fields []struct {
+		Name    string           `json:"name"`
+		Type    schemaRef        `json:"type"`
+		Default *json.RawMessage `json:"default"`
+	} `json:"fields"`
+	ElementRelationship string   `json:"elementRelationship"`
+	Keys                []string `json:"keys"`
+}
+
+type schemaRef struct {
+	ElementRelationship string      `json:"elementRelationship"`
+	List                *schemaAtom `json:"list"`
+	Map                 *schemaAtom `json:"map"`
+}
+
+var schema = map[string]schemaType{}
+
+// readSchema reads the schema that client-go's apply configurations hold as text.
+func readSchema() {
+	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/client-go").Output()
+	check(err)
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "applyconfigurations/internal/internal.go"))
+	check(err)
+	_, text, _ := strings.Cut(string(source), "schemaYAML = typed.YAMLObject(`")
+	text, _, _ = strings.Cut(text, "`)")
+	var all struct {
+		Types []schemaType `json:"types"`
+	}
+	check(yaml.Unmarshal([]byte(text), &all))
+	for _, one := range all.Types {
+		schema[one.Name] = one
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// schemaName is `io.k8s.api.apps.v1.Deployment`.
+func schemaName(t reflect.Type) string {
+	path := strings.Split(t.PkgPath(), "/")
+	host := strings.Split(path[0], ".")
+	for i, j := 0, len(host)-1; i < j; i, j = i+1, j-1 {
+		host[i], host[j] = host[j], host[i]
+	}
+	return strings.Join(append(append(host, path[1:]...), t.Name()), ".")
+}
+
+// merging is how server-side apply treats a field.
+func merging(t reflect.Type, field string) string {
+	one, ok := schema[schemaName(t)]
+	if !ok || one.Map == nil {
+		return embedded(t, field)
+	}
+	for _, f := range one.Map.Fields {
+		if f.Name != field {
+			continue
+		}
+		line := ""
+		switch {
+		case f.Type.List != nil && f.Type.List.ElementRelationship == "associative" && len(f.Type.List.Keys) > 0:
+			line = " list=map:" + strings.Join(f.Type.List.Keys, ",")
+		case f.Type.List != nil && f.Type.List.ElementRelationship == "associative":
+			line = " list=set"
+		case f.Type.List != nil:
+			line = " list=atomic"
+		case f.Type.Map != nil && f.Type.Map.ElementRelationship == "atomic", f.Type.ElementRelationship == "atomic":
+			line = " map=atomic"
+		}
+		if f.Default != nil && !strings.HasPrefix(string(*f.Default), "{") {
+			line += " default=" + string(*f.Default)
+		}
+		return line
+	}
+	return ""
+}
+
+// embedded is for a struct that only stands inside others, which the schema flattens: the first of
+// those that has the field says how it merges.
+func embedded(t reflect.Type, field string) string {
+	for _, holder := range holders[t] {
+		if line := merging(holder, field); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// holders are the structs that embed a struct.
+var holders = map[reflect.Type][]reflect.Type{}
 
 func visit(t reflect.Type) {
 	if _, ok := seen[t]; ok {
 		return
 	}
 	seen[t] = nil
-	seen[t] = fields(t)
+	seen[t] = fields(t, "")
 }
 
 func main() {
+	readSchema()
 	for _, root := range roots {
 		visit(reflect.TypeOf(root))
 	}
-	names := map[string][]string{}
+	names, atomic := map[string][]string{}, map[string]string{}
 	for t, lines := range seen {
+		if one := schema[schemaName(t)]; one.Map != nil && one.Map.ElementRelationship == "atomic" {
+			atomic[t.Name()] = " atomic"
+		}
 		if _, twice := names[t.Name()]; twice {
 			panic("two types are called " + t.Name())
 		}
@@ -111,7 +258,7 @@ func main() {
 	sort.Strings(sorted)
 	fmt.Println("# The shapes of the API's types in Kubernetes 1.36, printed by scripts/api-types; do not edit.")
 	for _, n := range sorted {
-		fmt.Println(n)
+		fmt.Println(n + atomic[n])
 		for _, line := range names[n] {
 			fmt.Println(line)
 		}

@@ -7,25 +7,35 @@ use super::api::As;
 use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Ask, Call};
-use super::{api, jsonpatch, options, syntax};
+use super::{api, jsonpatch, options, protobuf, syntax};
 
-/// Checks that the content type is JSON.
+/// The media type of server-side apply.
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
+
+/// Checks that the content type is JSON or protobuf.
 pub(super) fn check_form(call: &Call) -> Outcome<()> {
     let form = call.form();
-    if matches!(form, "application/json" | "" | "*/*") {
+    if matches!(form, "application/json" | "" | "*/*" | protobuf::MEDIA_TYPE) {
         return Ok(());
     }
-    if form.contains("protobuf") || form.contains("yaml") || form.contains("cbor") {
+    if form.contains("yaml") || form.contains("cbor") {
         return Err(Problem::unread(form));
     }
     Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
 }
 
-/// Reads a body as JSON whose apiVersion and kind are strings or absent.
+/// Reads a body whose apiVersion and kind are strings or absent.
 ///
 /// # Errors
 /// The message of upstream's decoder.
-pub(super) fn interpret(text: &[u8]) -> Result<Value, String> {
+pub(super) fn interpret(call: &Call) -> Result<Value, String> {
+    if call.is_protobuf() {
+        return protobuf::decode(&call.body).map_err(|error| error.to_string());
+    }
+    json_of(&call.body).map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))
+}
+
+fn json_of(text: &[u8]) -> Result<Value, String> {
     const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
     if let Some(fault) = syntax::fault(text) {
         return Err(fault);
@@ -59,7 +69,7 @@ pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
         options::write(ask.call)?;
     }
     let body = &ask.call.body;
-    interpret(body).map_err(|why| {
+    interpret(ask.call).map_err(|why| {
         let more = if body.len() > SHOWN { " ..." } else { "" };
         let first = &body[..body.len().min(SHOWN)];
         let shown = match body.first() {
@@ -67,9 +77,7 @@ pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
             Some(b'{') => String::from_utf8_lossy(first).into_owned() + more,
             Some(_) => first.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
         };
-        Problem::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
-        ))
+        Problem::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
     })
 }
 
@@ -137,11 +145,8 @@ pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Valu
     }
 }
 
-/// Checks a patch's options and media type.
+/// Checks a patch's options.
 pub(super) fn check_patch(call: &Call) -> Outcome<()> {
-    if call.form() == "application/apply-patch+yaml" {
-        return Err(Problem::unsupported("server-side apply"));
-    }
     options::write(call)
 }
 
@@ -175,6 +180,10 @@ impl Validation {
 
 /// The errors of a strict decoder; `unknown`: whether decoding found unknown fields.
 pub(super) fn told(ask: &Ask<'_>, form: As, read: &Value, unknown: bool) -> Outcome<Vec<String>> {
+    // Only text can say a thing twice; a protobuf body's unknown fields are skipped.
+    if ask.call.is_protobuf() {
+        return Ok(Vec::new());
+    }
     let repeats = syntax::repeats(&ask.call.body, read);
     if !repeats && !unknown {
         return Ok(Vec::new());

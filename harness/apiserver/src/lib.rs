@@ -34,10 +34,9 @@
 //!
 //! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts and
 //! ResourceQuotas of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of `apps/v1`, and
-//! Leases of `coordination.k8s.io/v1`. It does not support managedFields and server-side apply,
-//! protobuf and YAML, custom resources, authentication and authorization. A body in protobuf is
-//! refused with 415 and an answer in protobuf with 406, so that clients fall back to JSON; these
-//! requests are recorded as unsupported too.
+//! Leases of `coordination.k8s.io/v1`, in JSON and in protobuf, with `managedFields` and server-side
+//! apply. It does not support bodies in YAML and CBOR, tables, custom resources, authentication and
+//! authorization.
 //!
 //! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
 //! never starts, unless the test or the controller that it tests does it. What runs is listed at
@@ -76,6 +75,7 @@
 
 mod admit;
 mod api;
+mod apply;
 mod body;
 mod builder;
 mod chance;
@@ -92,11 +92,14 @@ mod labels;
 mod latency;
 #[cfg(feature = "listen")]
 mod listen;
+mod managed;
+mod media;
 pub mod notify;
 mod options;
 mod parts;
 mod pointer;
 mod problem;
+pub mod protobuf;
 mod remove;
 mod response;
 mod route;

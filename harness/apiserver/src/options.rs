@@ -42,10 +42,14 @@ pub(super) fn write(call: &Call) -> Outcome<()> {
         _ => ("PatchOptions", true),
     };
     let mut errors = Vec::new();
-    if patch && call.query.contains_key("force") {
+    let manager = call.param("fieldManager");
+    if call.form() == super::body::APPLY {
+        if manager.is_empty() {
+            errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+        }
+    } else if patch && call.query.contains_key("force") {
         errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
     }
-    let manager = call.param("fieldManager");
     if manager.len() > LONGEST_MANAGER {
         errors.push(FieldError::too_long("fieldManager", LONGEST_MANAGER));
     }

@@ -23,6 +23,9 @@ impl Server {
         let wanted = if put { Some(self.read_as(ask, "autoscaling/v1", "Scale")?) } else { None };
         if !put {
             body::check_patch(ask.call)?;
+            if ask.call.form() == body::APPLY {
+                return Err(Problem::unsupported("server-side apply of a scale"));
+            }
         }
         if let Some(wanted) = &wanted {
             write::check_name(wanted, &ask.route.name)?;

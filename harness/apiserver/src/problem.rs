@@ -73,6 +73,13 @@ impl Problem {
         Self::conflict(kind, name, WHY)
     }
 
+    /// Fields that an apply changes are other managers'. Upstream: `NewApplyConflict`.
+    pub(super) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
+        let mut problem = Self::new(StatusCode::CONFLICT, "Conflict", message);
+        problem.details = Some(json!({"causes": causes}));
+        problem
+    }
+
     pub(super) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("{} \"{name}\" is forbidden: {why}", kind.resource());
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(kind, name)
@@ -194,9 +201,15 @@ impl Problem {
         Self { code: StatusCode::UNSUPPORTED_MEDIA_TYPE, reason: "UnsupportedMediaType", ..known }
     }
 
+    /// An answer in a media type that the real server does not write.
+    pub(super) fn not_acceptable() -> Self {
+        let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message.to_owned())
+    }
+
     /// An answer in a media type that the real server writes and this one does not.
     pub(super) fn no_form(accept: &str) -> Self {
-        let known = Self::unsupported(format!("answers in another form than plain JSON, as {accept} asks for"));
+        let known = Self::unsupported(format!("answers in another form than JSON and protobuf, as {accept} asks for"));
         Self { code: StatusCode::NOT_ACCEPTABLE, reason: "NotAcceptable", ..known }
     }
 

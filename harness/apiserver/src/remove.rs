@@ -257,8 +257,7 @@ fn how(ask: &Ask<'_>) -> Outcome<How> {
     let mut body = json!({});
     if !ask.call.body.is_empty() {
         super::body::check_form(ask.call)?;
-        let given = super::body::interpret(&ask.call.body)
-            .map_err(|why| Problem::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?;
+        let given = super::body::interpret(ask.call).map_err(Problem::bad_request)?;
         // Options are registered in every group: client-go's typed clients send their group's.
         let (version, kind) = (given["apiVersion"].as_str().unwrap_or_default(), given["kind"].as_str());
         let known = matches!(version, "" | "meta.k8s.io/v1") || KINDS.iter().any(|kind| kind.api_version() == version);

@@ -45,7 +45,10 @@ impl Body for ResponseBody {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.get_mut().0 {
             Form::Whole(body) => Pin::new(body).poll_frame(cx),
-            Form::Watch(watch) => watch.poll(cx).map(|event| event.map(|event| Ok(Frame::data(event)))),
+            Form::Watch(watch) => {
+                let form = watch.order.form;
+                watch.poll(cx).map(|line| line.map(|line| Ok(Frame::data(form.event(line)))))
+            }
         }
     }
 }

@@ -14,6 +14,18 @@ fn counts(kind: &Kind) -> bool {
     matches!(kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod")
 }
 
+/// The fields that the server resets after a write of the object or of a subresource, which
+/// therefore no manager sets. Upstream: `GetResetFields`.
+pub(super) fn reset(kind: &Kind, subresource: &str) -> &'static [&'static [&'static str]] {
+    match (kind.kind, subresource) {
+        ("ConfigMap" | "Secret" | "Event" | "ServiceAccount" | "Lease", _) => &[],
+        ("Deployment", "status") => &[&["spec"], &["metadata", "labels"]],
+        ("Pod", "status") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+        (_, "status") => &[&["spec"]],
+        _ => &[&["status"]],
+    }
+}
+
 /// Fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`.
 pub(super) fn convert(kind: &Kind, body: &mut Value) {
     if kind.kind == "Node" {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::chance::Chance;
 use super::kinds::{Kind, served};
+use super::media::{self, Form};
 use super::problem::{Outcome, Problem};
 use super::store::{Key, Object, Store};
 use super::stored::Entry;
@@ -53,6 +54,7 @@ pub(super) struct Call {
     pub(super) query: BTreeMap<String, String>,
     pub(super) content_type: String,
     pub(super) accept: String,
+    pub(super) user_agent: String,
     pub(super) body: Bytes,
 }
 
@@ -107,6 +109,7 @@ impl Server {
                 query: BTreeMap::new(),
                 content_type: "application/json".to_owned(),
                 accept: String::new(),
+                user_agent: "kube-apiserver/v1.36".to_owned(),
                 body: body.into(),
             };
             server.answer(&call, now);
@@ -117,12 +120,16 @@ impl Server {
     /// Answer a request.
     pub(super) fn answer(&mut self, call: &Call, now: Timestamp) -> Answer {
         self.warnings.clear();
-        let mut answer = self.ask(call, now).unwrap_or_else(|problem| {
-            if problem.unsupported {
-                self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
+        let (answer, form) = match self.ask(call, now) {
+            Ok(answer) => (answer, Form::accepted(&call.accept).unwrap_or(Form::PLAIN)),
+            Err(problem) => {
+                if problem.unsupported {
+                    self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
+                }
+                (whole(problem.code, &problem.status()), Form::of_error(&call.accept))
             }
-            whole(problem.code, &problem.status())
-        });
+        };
+        let mut answer = form.dress(answer);
         // The controllers that run next are not part of the dry run.
         self.dry = false;
         if let Answer::Whole { warnings, .. } = &mut answer {
@@ -142,8 +149,8 @@ impl Server {
         let Some(kind) = served(&route.group, &route.resource).filter(|_| version == Some("v1")) else {
             return Err(discovery::absent(&route));
         };
-        if !call.accept.is_empty() && !plain(&call.accept) {
-            return Err(Problem::no_form(&call.accept));
+        if Form::accepted(&call.accept).is_none() {
+            return Err(media::not_acceptable(&call.accept));
         }
         let sub = route.subresource.as_str();
         if !sub.is_empty() && !kind.subresources.contains(&sub) {
@@ -248,15 +255,6 @@ impl Server {
     }
 }
 
-/// Whether the header accepts plain JSON.
-fn plain(accept: &str) -> bool {
-    accept.split(',').map(str::trim).any(|form| {
-        let mut words = form.split(';').map(str::trim);
-        matches!(words.next(), Some("application/json" | "application/*" | "*/*"))
-            && !words.any(|word| word.starts_with("as="))
-    })
-}
-
 /// The position of an object in a list, for continue tokens.
 fn place(object: &Object) -> String {
     format!("{}/{}", object.meta("namespace"), object.meta("name"))
@@ -271,6 +269,28 @@ impl Call {
     /// The body's media type.
     pub(super) fn form(&self) -> &str {
         self.content_type.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// Whether the body is protobuf.
+    pub(super) fn is_protobuf(&self) -> bool {
+        self.form() == super::protobuf::MEDIA_TYPE
+    }
+
+    /// Who writes: `fieldManager`, or the client's name. Upstream: `managerOrUserAgent`.
+    pub(super) fn manager(&self) -> String {
+        const LONGEST: usize = 128;
+        let given = self.param("fieldManager");
+        if !given.is_empty() {
+            return given.to_owned();
+        }
+        let mut name = String::new();
+        for letter in self.user_agent.split('/').next().unwrap_or_default().chars().filter(|one| !one.is_control()) {
+            if name.len() + letter.len_utf8() > LONGEST {
+                break;
+            }
+            name.push(letter);
+        }
+        name
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use crate::hook::{Disconnected, Hooked, whole};
 use crate::latency::LatencyModel;
 use crate::notify::Notifier;
 use crate::response::{ResponseBody, Watch};
-use crate::server::{Answer, Call, JSON, Server};
+use crate::server::{Answer, Call, Server};
 use crate::transcript::Transcript;
 use crate::watch::{BEGINS, Order};
 use crate::watches::Steering;
@@ -243,7 +243,10 @@ impl ApiServer {
     pub(crate) fn reply(&self, answer: Answer) -> Response<ResponseBody> {
         let (code, body, warnings, form) = match answer {
             Answer::Whole { code, body, warnings, form } => (code, ResponseBody::whole(body), warnings, form),
-            Answer::Watch(order) => (BEGINS, ResponseBody::watch(Watch::open(self.clone(), order)), Vec::new(), JSON),
+            Answer::Watch(order) => {
+                let form = order.form.watch_media_type();
+                (BEGINS, ResponseBody::watch(Watch::open(self.clone(), order)), Vec::new(), form)
+            }
         };
         let mut response = Response::new(body);
         *response.status_mut() = code;
@@ -308,6 +311,7 @@ fn call(request: Request<Bytes>) -> Call {
         query: query(parts.uri.query().unwrap_or_default()),
         content_type: header(CONTENT_TYPE),
         accept: header(ACCEPT),
+        user_agent: header(USER_AGENT),
         method: parts.method,
         body,
     }

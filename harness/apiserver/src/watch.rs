@@ -5,6 +5,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::kinds::Kind;
+use super::media::Form;
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
@@ -27,6 +28,8 @@ pub(super) struct Order {
     pub(super) timeout: Option<u64>,
     /// Whether it has ended.
     pub(super) gone: bool,
+    /// In what form its events leave.
+    pub(super) form: Form,
 }
 
 impl Server {
@@ -47,6 +50,7 @@ impl Server {
             bookmarks: ask.call.flag("allowWatchBookmarks"),
             timeout: ask.call.param("timeoutSeconds").parse().ok(),
             gone: false,
+            form: Form::accepted(&ask.call.accept).unwrap_or(Form::PLAIN),
         };
         if wanted.is_some_and(|wanted| wanted > latest) {
             return Err(Problem::too_large(order.version, latest));

@@ -7,6 +7,7 @@ use super::api::{self, As, TYPES, decode};
 use super::body::{self, Validation, object_of, patch_error, strict_error, unregistered};
 use super::field::FieldError;
 use super::kinds::Kind;
+use super::managed::{self, Writer};
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::{Key, Object};
@@ -22,11 +23,13 @@ impl Server {
     pub(super) fn create(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let mut body = self.read(ask)?;
         check_namespace(&mut body, ask.kind, &ask.route.namespace)?;
+        let empty = normal(ask.kind, &json!({}))?;
+        note_manager(ask, &empty, &mut body)?;
         self.make(ask, body)
     }
 
     /// Creates an object.
-    fn make(&mut self, ask: &Ask<'_>, mut body: Value) -> Outcome<Answer> {
+    pub(super) fn make(&mut self, ask: &Ask<'_>, mut body: Value) -> Outcome<Answer> {
         let kind = ask.kind;
         let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
         let meta = &mut body["metadata"];
@@ -101,6 +104,8 @@ impl Server {
                         admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
                     }
                     base_version(&new)?;
+                    let empty = normal(ask.kind, &json!({}))?;
+                    note_manager(ask, &empty, &mut new)?;
                     if !self.dry {
                         new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
                     }
@@ -110,12 +115,15 @@ impl Server {
             };
         }
         body::check_patch(ask.call)?;
+        if ask.call.form() == body::APPLY {
+            return self.apply(ask, status);
+        }
         let old = self.existing(ask)?;
         let new = self.patched(ask, &old.typed())?;
         self.replaced(ask, &old, new, status)
     }
 
-    fn replaced(&mut self, ask: &Ask<'_>, old: &Object, new: Value, status: bool) -> Outcome<Answer> {
+    pub(super) fn replaced(&mut self, ask: &Ask<'_>, old: &Object, new: Value, status: bool) -> Outcome<Answer> {
         let object = self.replace(ask, old, new, status)?;
         Ok(text(StatusCode::OK, object.text()))
     }
@@ -176,6 +184,9 @@ impl Server {
             _ => {}
         }
         let before = &old.body;
+        if ask.call.form() != body::APPLY {
+            note_manager(ask, before, &mut new)?;
+        }
         if !status {
             admit::update(kind, &mut new, before);
         }
@@ -195,7 +206,12 @@ impl Server {
                 meta[fixed] = was.clone();
             }
         }
-        let new = normal(kind, &new)?;
+        let mut new = normal(kind, &new)?;
+        if let Some(managers) = before["metadata"].get("managedFields")
+            && managed::same_but_for_times(&new, before)
+        {
+            new["metadata"]["managedFields"] = managers.clone();
+        }
         let seen = with_rollback(kind, &new)?;
         let errors = if status { validate::status(kind, &seen, before) } else { validate::update(kind, &seen, before) };
         if !errors.is_empty() {
@@ -331,10 +347,36 @@ pub(super) fn untyped(mut body: Value) -> Value {
         fields.remove("apiVersion");
     }
     if let Some(meta) = body["metadata"].as_object_mut() {
-        meta.remove("managedFields");
         meta.remove("selfLink");
     }
     body
+}
+
+/// Writes down in a new object who changed which of its fields.
+fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
+    let given = new["metadata"]["managedFields"].clone();
+    let mut typed = normal(ask.kind, new)?;
+    typed["metadata"]["managedFields"] = given;
+    let managers = writer(ask).update(before, &typed);
+    match (managers, new["metadata"].as_object_mut()) {
+        (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
+        (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The client as a manager of fields.
+pub(super) fn writer(ask: &Ask<'_>) -> Writer {
+    Writer {
+        place: TYPES.place(ask.kind.kind).expect("every kind is in the table"),
+        api_version: ask.kind.api_version(),
+        manager: ask.call.manager(),
+        subresource: ask.route.subresource.clone(),
+        reset: rules::reset(ask.kind, &ask.route.subresource),
+        // Upstream: `ScaleHandler.ToParent` takes the times of the parent's entries.
+        time: (ask.route.subresource != "scale").then(|| crate::clock::rfc3339(ask.now)),
+    }
 }
 
 /// The body as it is stored, without empty fields.
@@ -346,7 +388,7 @@ pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
 }
 
 /// Checks that body and path have the same namespace, and sets it.
-fn check_namespace(body: &mut Value, kind: &Kind, namespace: &str) -> Outcome<()> {
+pub(super) fn check_namespace(body: &mut Value, kind: &Kind, namespace: &str) -> Outcome<()> {
     if !kind.namespaced {
         body["metadata"].as_object_mut().and_then(|meta| meta.remove("namespace"));
         return Ok(());

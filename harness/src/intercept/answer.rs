@@ -8,6 +8,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use super::body::{BodyError, Stream};
 use super::control::Control;
 use super::events::Events;
+use super::framing::Framing;
 use super::log::Ticket;
 use super::refusal::Refusal;
 
@@ -37,14 +38,19 @@ impl Answer {
         Self { content: Content::Stream(body), refusal, ticket }
     }
 
-    /// What the server sends about a kind, on and on. Only JSON is told apart by event.
-    pub(super) fn watch(body: Stream, ticket: Ticket, control: &Control, resource: &str, json: bool) -> Self {
-        let resource = resource.to_owned();
-        let content = if json {
-            Content::Watch(Box::new(Events::new(body, control.clone(), resource)))
-        } else {
-            control.open_watch(&resource, false);
-            Content::Opaque { body, _until_it_ends: Opaque { control: control.clone(), resource } }
+    /// What the server sends about a kind, on and on.
+    pub(super) fn watch(
+        body: Stream,
+        ticket: Ticket,
+        control: &Control,
+        (resource, framing): (String, Option<Framing>),
+    ) -> Self {
+        let content = match framing {
+            Some(framing) => Content::Watch(Box::new(Events::new(body, control.clone(), resource, framing))),
+            None => {
+                control.open_watch(&resource, false);
+                Content::Opaque { body, _until_it_ends: Opaque { control: control.clone(), resource } }
+            }
         };
         Self { content, refusal: None, ticket }
     }

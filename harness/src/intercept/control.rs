@@ -99,7 +99,7 @@ pub(super) enum EventFate {
 pub(super) struct Kept {
     pub(super) namespace: String,
     pub(super) since: Instant,
-    pub(super) line: Bytes,
+    pub(super) event: Bytes,
 }
 
 impl Control {
@@ -313,7 +313,7 @@ impl Control {
             }
             if let Some(first) = kept.pop_front() {
                 forget(&mut state.kept, &first.namespace);
-                ready.push_back(first.line);
+                ready.push_back(first.event);
             }
         }
         if !kept.is_empty() {

@@ -12,10 +12,10 @@ pub enum InterceptorError {
         source: std::io::Error,
     },
     /// The interceptor has no certificate of its own.
-    #[error("the interceptor's certificate: {0}")]
+    #[error("cannot make the interceptor's certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// The TLS library refuses a certificate or a key.
-    #[error("the interceptor's TLS: {0}")]
+    #[error("cannot set up TLS for the interceptor: {0}")]
     Tls(#[from] rustls::Error),
     /// The cluster's CA is not a PEM certificate.
     #[error("the cluster's CA is not a certificate: {0}")]

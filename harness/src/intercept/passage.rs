@@ -4,9 +4,7 @@ use std::sync::OnceLock;
 
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::Bytes;
-use hyper::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER,
-};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
 use hyper::header::{PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TRANSFER_ENCODING, UPGRADE};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{Request, Response, StatusCode, Uri};
@@ -21,6 +19,7 @@ use super::answer::Answer;
 use super::body::{Stream, stream};
 use super::command::{Act, Refusal, Side, status_body};
 use super::control::Control;
+use super::framing::Framing;
 use super::log::{InterceptorLog, Ticket};
 use super::met::Fate;
 use super::refusal;
@@ -175,7 +174,9 @@ impl Passage {
                 // Streaming, then finished: both are the body's.
                 let body = match watch.filter(|_| head.status.is_success()) {
                     None => Answer::stream(body, refusal, ticket),
-                    Some(resource) => Answer::watch(body, ticket, &self.control, &resource, is_json(&head.headers)),
+                    Some(resource) => {
+                        Answer::watch(body, ticket, &self.control, (resource, Framing::of(&head.headers)))
+                    }
                 };
                 Response::from_parts(head, body)
             }
@@ -244,12 +245,6 @@ fn strip(headers: &mut HeaderMap) {
     for name in named.into_iter().chain(always).chain(odd) {
         headers.remove(name);
     }
-}
-
-/// Whether events can be told apart: JSON, and not packed.
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    kind.starts_with("application/json") && !headers.contains_key(CONTENT_ENCODING)
 }
 
 /// 502, in the form in which the API server itself reports errors.

@@ -5,14 +5,13 @@
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use hyper::http::response::Parts;
+use kube_apiserver_sim::protobuf;
 use serde_json::Value;
 
 /// The longest body that is read; a `Status` is far shorter.
 const MOST_READ: usize = 64 << 10;
 /// The longest message that is kept, in characters.
 const MOST_KEPT: usize = 500;
-/// What a body in Kubernetes' protobuf envelope begins with.
-const ENVELOPE: &[u8] = b"k8s\0";
 
 /// An answer that says no, as much of it as has passed.
 #[derive(Debug)]
@@ -35,13 +34,14 @@ impl Refusal {
 
     /// The server's message, if there is one.
     pub(super) fn message(&self) -> Option<String> {
-        let message = match self.bytes.strip_prefix(ENVELOPE) {
-            // `runtime.Unknown`'s second field is the `Status`, whose third is the message.
-            Some(unknown) => String::from_utf8_lossy(field(field(unknown, 2)?, 3)?).into_owned(),
-            None => message_of(&serde_json::from_slice(&self.bytes).ok()?)?,
-        };
+        let message = message_of(&object_of(&self.bytes)?)?;
         Some(message.chars().take(MOST_KEPT).collect())
     }
+}
+
+/// The object of a body in JSON or protobuf; `None` for any other body.
+pub(crate) fn object_of(body: &[u8]) -> Option<Value> {
+    protobuf::decode(body).ok().or_else(|| serde_json::from_slice(body).ok())
 }
 
 /// The message of a `Status`.
@@ -54,42 +54,6 @@ fn is_readable(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let forms = ["application/json", "application/vnd.kubernetes.protobuf"];
     forms.iter().any(|form| kind.starts_with(form)) && !headers.contains_key(CONTENT_ENCODING)
-}
-
-/// A field of a protobuf message that has a length: text, bytes, another message.
-fn field(mut message: &[u8], wanted: u64) -> Option<&[u8]> {
-    while !message.is_empty() {
-        let key = varint(&mut message)?;
-        let length = match key & 7 {
-            0 => {
-                varint(&mut message)?;
-                continue;
-            }
-            1 => 8,
-            2 => usize::try_from(varint(&mut message)?).ok()?,
-            5 => 4,
-            _ => return None,
-        };
-        let (found, rest) = message.split_at_checked(length)?;
-        if key >> 3 == wanted && key & 7 == 2 {
-            return Some(found);
-        }
-        message = rest;
-    }
-    None
-}
-
-fn varint(message: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = message.split_first()?;
-        *message = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -127,11 +91,10 @@ mod tests {
 
     #[test]
     fn the_message_is_read_from_protobuf() {
-        // metadata, status and message of a Status; type and raw of the envelope.
-        let status = [b"\x0a\x00\x12\x07Failure\x1a\x0d".as_slice(), b"it is invalid", b"\x30\xa6\x03"].concat();
-        let envelope = [b"k8s\0\x0a\x04\x0a\x02v1\x12".as_slice(), &[u8::try_from(status.len()).unwrap()], &status];
+        let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "message": "it is invalid", "code": 422});
+        let envelope = protobuf::encode(&status).unwrap();
         let mut refusal = refusal(422, "application/vnd.kubernetes.protobuf", "replicasets").unwrap();
-        refusal.push(&envelope.concat());
+        refusal.push(&envelope);
         assert_eq!(refusal.message().as_deref(), Some("it is invalid"));
         refusal.bytes.truncate(20);
         assert_eq!(refusal.message(), None);

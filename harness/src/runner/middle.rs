@@ -15,7 +15,7 @@ use crate::case::model::{Decided, DecidedWhat, During, Fault, FaultAction, Fault
 use crate::clock;
 use crate::driver::{between, label};
 use crate::intercept::{
-    Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand,
+    Act, Armed, ArmedWatch, Command, Control, Met, Pattern, Refusal, Side, Verb, WatchAct, WatchCommand, object_of,
 };
 use crate::observe::catch_up::catch_up;
 use crate::observe::settle::{Half, arrive};
@@ -216,12 +216,12 @@ impl<'a> Play<'a> {
     /// Whether a request asks for what is meant, and would get it.
     async fn is_it(&mut self, met: &Met, decided: &Decided) -> Result<bool, Stopped> {
         let deletes = met.route.verb == Verb::Delete;
-        let body: Value = match serde_json::from_slice(&met.body) {
-            Ok(body) => body,
-            Err(_) if deletes => Value::Null,
-            Err(_) => {
-                let why = "the subject does not write JSON, and the interceptor cannot read what it asks for; start it with JSON \
-                           as its content type";
+        let body = match object_of(&met.body) {
+            Some(body) => body,
+            None if deletes => Value::Null,
+            None => {
+                let why = "the subject writes neither JSON nor protobuf, so the interceptor cannot read its request; start it with \
+                           JSON as its content type";
                 self.stop(Blame::Environment, why.to_owned())?;
                 return Ok(false);
             }

@@ -1,8 +1,8 @@
 //! The types of the Kubernetes API, read from a table that is printed from upstream's declarations.
 //!
-//! The table says for each field its JSON name, its Go type, whether it is omitted when empty, and
-//! how a strategic merge patch treats it. Decoding, strict decoding and strategic merge patches
-//! need nothing else to know a type.
+//! The table says for each field its JSON name, its Go type, whether it is omitted when empty, its
+//! number in protobuf, and how a strategic merge patch and server-side apply treat it. Decoding,
+//! strict decoding and patches need nothing else to know a type.
 
 mod decode;
 mod merge;
@@ -14,6 +14,8 @@ pub(super) use strict::{As, strict};
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+
+use serde_json::Value;
 
 /// The table of Kubernetes 1.36, as `scripts/api-types` prints it.
 const TABLE: &str = include_str!("v1.36.table");
@@ -33,6 +35,8 @@ pub(super) struct Types {
 pub(super) struct Type {
     pub(super) name: String,
     pub(super) fields: BTreeMap<String, Field>,
+    /// Server-side apply treats it as one value.
+    pub(super) atomic: bool,
 }
 
 /// One field.
@@ -51,6 +55,26 @@ pub(super) struct Field {
     pub(super) merges: bool,
     /// The field by which its items are merged.
     pub(super) key: Option<String>,
+    /// Its number in protobuf, after the numbers of the messages that JSON flattens; empty for
+    /// `kind` and `apiVersion`, which stand outside of the message.
+    pub(super) number: Vec<u32>,
+    /// How server-side apply merges it.
+    pub(super) merging: Merging,
+    /// What server-side apply takes where the field is the key of a list and absent.
+    pub(super) default: Option<Value>,
+}
+
+/// How server-side apply merges the value of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Merging {
+    /// A scalar as one value; an object or a map field by field.
+    Granular,
+    /// A list, a map or an object as one value.
+    Atomic,
+    /// A list of scalars, merged as a set.
+    Set,
+    /// A list of objects, merged by these fields.
+    Keyed(Vec<String>),
 }
 
 /// What a value may be.
@@ -90,12 +114,19 @@ impl Types {
 
     fn read(table: &str) -> Self {
         let lines = || table.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        let heading = |line: &str| {
+            let (name, atomic) = line.strip_suffix(" atomic").map_or((line, false), |name| (name, true));
+            (name.to_owned(), atomic)
+        };
         let names = lines().filter(|line| !line.starts_with(' ')).enumerate();
-        let names: BTreeMap<String, usize> = names.map(|(place, name)| (name.to_owned(), place)).collect();
+        let names: BTreeMap<String, usize> = names.map(|(place, line)| (heading(line).0, place)).collect();
         let mut types: Vec<Type> = Vec::new();
         for line in lines() {
             match line.strip_prefix("  ") {
-                None => types.push(Type { name: line.to_owned(), fields: BTreeMap::new() }),
+                None => {
+                    let (name, atomic) = heading(line);
+                    types.push(Type { name, fields: BTreeMap::new(), atomic });
+                }
                 Some(field) => {
                     let (name, field) = read_field(field, &names);
                     types.last_mut().expect("a field follows its type").fields.insert(name, field);
@@ -119,8 +150,22 @@ fn read_field(line: &str, names: &BTreeMap<String, usize>) -> (String, Field) {
         omit_zero: option("omitzero").is_some(),
         merges: option("patch=").is_some_and(|how| how.contains("merge")),
         key: option("key=").map(str::to_owned),
+        number: option("pb=").map_or(Vec::new(), |path| path.split('/').filter_map(|part| part.parse().ok()).collect()),
+        merging: merging(option("list="), option("map=")),
+        default: option("default=").and_then(|text| serde_json::from_str(text).ok()),
     };
     (name.to_owned(), field)
+}
+
+fn merging(list: Option<&str>, map: Option<&str>) -> Merging {
+    match list.or(map) {
+        None => Merging::Granular,
+        Some("set") => Merging::Set,
+        Some(how) => match how.strip_prefix("map:") {
+            Some(keys) => Merging::Keyed(keys.split(',').map(str::to_owned).collect()),
+            None => Merging::Atomic,
+        },
+    }
 }
 
 fn shape(go: &str, names: &BTreeMap<String, usize>) -> Shape {
@@ -159,5 +204,12 @@ mod tests {
         assert_eq!(pod.fields["containers"].key.as_deref(), Some("name"));
         assert!(pod.fields["containers"].merges && !pod.fields["containers"].omit_empty);
         assert!(pod.fields["terminationGracePeriodSeconds"].pointer);
+        assert_eq!(pod.fields["containers"].merging, Merging::Keyed(vec!["name".to_owned()]));
+        assert_eq!(pod.fields["containers"].number, [2]);
+        let volume = TYPES.get(TYPES.place("Volume").unwrap());
+        assert_eq!(volume.fields["configMap"].number, [2, 19]);
+        let port = TYPES.get(TYPES.place("ContainerPort").unwrap());
+        assert_eq!(port.fields["protocol"].default, Some(Value::from("TCP")));
+        assert!(TYPES.get(TYPES.place("LabelSelector").unwrap()).atomic);
     }
 }

@@ -1,0 +1,162 @@
+//! The entries of `managedFields`: the set of each manager.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::path::Set;
+
+/// Whose set it is. The order is that in which upstream lists entries of one time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Id {
+    /// `Apply` or `Update`.
+    pub(super) operation: String,
+    pub(super) manager: String,
+    pub(super) api_version: String,
+    pub(super) subresource: String,
+}
+
+/// All managers of an object.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Managed {
+    entries: BTreeMap<Id, Entry>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    set: Set,
+    time: Option<String>,
+}
+
+impl Managed {
+    /// From `managedFields`; `None` if an entry is none.
+    pub(super) fn read(entries: &Value) -> Option<Self> {
+        let mut managed = Self::default();
+        for entry in entries.as_array().into_iter().flatten() {
+            let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            let id = Id {
+                operation: text("operation"),
+                manager: text("manager"),
+                api_version: text("apiVersion"),
+                subresource: text("subresource"),
+            };
+            let known = matches!(id.operation.as_str(), "Apply" | "Update") && text("fieldsType") == "FieldsV1";
+            if !known || id.api_version.is_empty() {
+                return None;
+            }
+            let fields = entry.get("fieldsV1").filter(|fields| !fields.is_null());
+            let set = fields.map_or(Some(Set::default()), Set::from_json)?;
+            let time = entry["time"].as_str().map(str::to_owned);
+            managed.entries.insert(id, Entry { set, time });
+        }
+        Some(managed)
+    }
+
+    /// As `managedFields`, sorted as upstream sorts them; null for none.
+    pub(super) fn to_json(&self) -> Value {
+        let mut entries: Vec<(&Id, &Entry)> = self.entries.iter().collect();
+        let when = |entry: &Entry| entry.time.as_deref().map_or(0, seconds);
+        entries.sort_by(|(one, this), (other, that)| {
+            one.operation.cmp(&other.operation).then(when(this).cmp(&when(that))).then(one.cmp(other))
+        });
+        let entries = entries.into_iter().map(|(id, entry)| {
+            let mut json = json!({"manager": id.manager, "operation": id.operation, "apiVersion": id.api_version});
+            if let Some(time) = &entry.time {
+                json["time"] = time.as_str().into();
+            }
+            json["fieldsType"] = "FieldsV1".into();
+            json["fieldsV1"] = entry.set.to_json();
+            if !id.subresource.is_empty() {
+                json["subresource"] = id.subresource.as_str().into();
+            }
+            json
+        });
+        let entries: Vec<Value> = entries.collect();
+        if entries.is_empty() { Value::Null } else { entries.into() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Id, &Set)> {
+        self.entries.iter().map(|(id, entry)| (id, &entry.set))
+    }
+
+    pub(super) fn set(&self, id: &Id) -> Option<&Set> {
+        self.entries.get(id).map(|entry| &entry.set)
+    }
+
+    /// Replaces a manager's set and keeps its time.
+    pub(super) fn put(&mut self, id: Id, set: Set) {
+        self.entries.entry(id).or_default().set = set;
+    }
+
+    /// Adds to a manager's set.
+    pub(super) fn add(&mut self, id: Id, set: &Set, time: Option<&str>) {
+        let entry = self.entries.entry(id).or_default();
+        entry.set = entry.set.union(set);
+        if let Some(time) = time {
+            entry.time = Some(time.to_owned());
+        }
+    }
+
+    pub(super) fn touch(&mut self, id: &Id, time: &str) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.time = Some(time.to_owned());
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: &Id) {
+        self.entries.remove(id);
+    }
+
+    /// Changes each set, and drops managers that have nothing left.
+    pub(super) fn retain(&mut self, change: impl Fn(&Set) -> Set) {
+        self.entries.values_mut().for_each(|entry| entry.set = change(&entry.set));
+        self.entries.retain(|_, entry| !entry.set.is_empty());
+    }
+
+    /// Joins the oldest update managers of a version until there are no more than these. Upstream:
+    /// `capUpdateManagers`.
+    pub(super) fn cap(&mut self, most: usize, name: &str) {
+        let updaters = || self.entries.iter().filter(|(id, _)| id.operation == "Update");
+        let mut oldest: Vec<(i64, Id)> =
+            updaters().map(|(id, entry)| (entry.time.as_deref().map_or(0, seconds), id.clone())).collect();
+        oldest.sort();
+        let mut left = oldest.len();
+        let mut first: BTreeMap<String, Id> = BTreeMap::new();
+        for (_, id) in oldest {
+            if left <= most {
+                return;
+            }
+            let bucket = Id {
+                operation: "Update".to_owned(),
+                manager: name.to_owned(),
+                api_version: id.api_version.clone(),
+                subresource: String::new(),
+            };
+            let Some(one) = first.get(&id.api_version).cloned() else {
+                first.insert(id.api_version.clone(), id);
+                continue;
+            };
+            if !self.entries.contains_key(&bucket)
+                && let Some(entry) = self.entries.remove(&one)
+            {
+                self.entries.insert(bucket.clone(), entry);
+            }
+            if let Some(entry) = self.entries.remove(&id) {
+                self.add(bucket.clone(), &entry.set, None);
+                if let Some(into) = self.entries.get_mut(&bucket) {
+                    into.time = entry.time;
+                }
+            }
+            left -= 1;
+        }
+    }
+}
+
+fn seconds(time: &str) -> i64 {
+    time.parse::<Timestamp>().map_or(0, Timestamp::as_second)
+}

@@ -1,0 +1,250 @@
+//! `managedFields`: who set which field, and server-side apply on top of it.
+//!
+//! Every manager has a set of fields for each operation and subresource. An update gives what it
+//! changes to its manager and takes it from all others. An apply claims all that it names: a field
+//! that it changes and another manager has is a conflict, unless it is forced; a field that it
+//! claimed before, no longer names, and nobody else has is removed.
+//!
+//! Values are compared in the only version of their kind, so no set is ever converted.
+//!
+//! Upstream: `managedfields/internal` and `structured-merge-diff/merge`.
+
+mod conflict;
+mod entries;
+mod path;
+mod typed;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub(super) use conflict::{Conflict, told};
+use entries::{Id, Managed};
+use path::Set;
+use typed::Atom;
+
+/// More update managers than these become one.
+const MOST_UPDATERS: usize = 10;
+/// The manager of those.
+const ANCIENT: &str = "ancient-changes";
+/// The manager of all fields that an object without managers has when it is applied first.
+const BEFORE_APPLY: &str = "before-first-apply";
+/// Holds what `kubectl apply` sent last.
+pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Who writes what.
+#[derive(Debug, Clone)]
+pub(super) struct Writer {
+    /// The type, by its index in the table.
+    pub(super) place: usize,
+    pub(super) api_version: String,
+    /// `fieldManager`, or the name of the client.
+    pub(super) manager: String,
+    /// Empty for the object itself.
+    pub(super) subresource: String,
+    /// The fields that the server resets after this, which therefore nobody sets.
+    pub(super) reset: &'static [&'static [&'static str]],
+    /// RFC 3339; `None` for a subresource whose writes upstream does not date.
+    pub(super) time: Option<String>,
+}
+
+/// Metadata that belongs to no manager. Upstream: `stripMetaManager`.
+const NOBODYS: [&[&str]; 12] = [
+    &["apiVersion"],
+    &["kind"],
+    &["metadata"],
+    &["metadata", "name"],
+    &["metadata", "namespace"],
+    &["metadata", "creationTimestamp"],
+    &["metadata", "selfLink"],
+    &["metadata", "uid"],
+    &["metadata", "clusterName"],
+    &["metadata", "generation"],
+    &["metadata", "managedFields"],
+    &["metadata", "resourceVersion"],
+];
+
+impl Writer {
+    fn id(&self, operation: &str) -> Id {
+        let manager = if self.manager.is_empty() { "unknown" } else { &self.manager };
+        Id {
+            operation: operation.to_owned(),
+            manager: manager.to_owned(),
+            api_version: self.api_version.clone(),
+            subresource: self.subresource.clone(),
+        }
+    }
+
+    fn atom(&self) -> Atom<'static> {
+        Atom::of_type(self.place)
+    }
+
+    /// The managers after a create or an update, as `managedFields` has them. `live` is an empty
+    /// object for a create.
+    pub(super) fn update(&self, live: &Value, new: &Value) -> Value {
+        let given = &new["metadata"]["managedFields"];
+        let reset =
+            given.as_array().is_some_and(|all| all.is_empty() || matches!(all.as_slice(), [one] if is_empty(one)));
+        let of_live = || Managed::read(&live["metadata"]["managedFields"]).unwrap_or_default();
+        let managed = match Managed::read(given) {
+            _ if !self.subresource.is_empty() => of_live(),
+            _ if reset => Managed::default(),
+            Some(managed) if !managed.is_empty() => managed,
+            _ => of_live(),
+        };
+        // Nobody begins to manage an object that is there and has no managers.
+        if managed.is_empty() && live["metadata"]["uid"].is_string() {
+            return Value::Null;
+        }
+        self.updated(live, new, managed).to_json()
+    }
+
+    fn updated(&self, live: &Value, new: &Value, mut managed: Managed) -> Managed {
+        let (live, new) = (without_managers(live), without_managers(new));
+        let compared = self.atom().compare(&live, &new);
+        let reset = Set::of_fields(self.reset);
+        // For the others what is reset does not count.
+        let taken = compared.modified.union(&compared.added).recursive_difference(&reset);
+        let removed = compared.removed.recursive_difference(&reset);
+        managed.retain(|set| set.difference(&set.intersection(&taken)).difference(&removed));
+        let set = taken.difference(&Set::of_fields(&NOBODYS));
+        if !set.is_empty() {
+            managed.add(self.id("Update"), &set, self.time.as_deref());
+        }
+        managed.cap(MOST_UPDATERS, ANCIENT);
+        managed
+    }
+
+    /// The object after an apply, with its managers; `None` where it leaves the object as it is.
+    ///
+    /// # Errors
+    /// Conflicts with other managers; a list that cannot be merged.
+    pub(super) fn apply(&self, live: &Value, applied: &Value, force: bool) -> Result<Value, Refused> {
+        let tried = self.try_apply(live, applied, force);
+        let mut object = match tried {
+            // What `kubectl apply` set on the client's side may be taken over by kubectl.
+            Err(Refused::Conflicts(conflicts)) if self.manager == "kubectl" => {
+                let allowed = self.last_applied(live);
+                let left: Vec<Conflict> = conflicts.into_iter().filter(|one| !one.is_in(&allowed)).collect();
+                if !left.is_empty() {
+                    return Err(Refused::Conflicts(left));
+                }
+                self.try_apply(live, applied, true)?
+            }
+            tried => tried?,
+        };
+        let annotations = &mut object["metadata"]["annotations"];
+        if self.manager == "kubectl" && annotations[LAST_APPLIED].as_str().is_some_and(|text| !text.is_empty()) {
+            let mut last = applied.clone();
+            if let Some(annotations) = last["metadata"]["annotations"].as_object_mut() {
+                annotations.remove(LAST_APPLIED);
+            }
+            annotations[LAST_APPLIED] = format!("{last}\n").into();
+        } else if annotations.is_null() {
+            object["metadata"].as_object_mut().and_then(|meta| meta.remove("annotations"));
+        }
+        Ok(object)
+    }
+
+    fn try_apply(&self, live: &Value, applied: &Value, force: bool) -> Result<Value, Refused> {
+        let mut managed = Managed::read(&live["metadata"]["managedFields"]).unwrap_or_default();
+        let live = without_managers(live);
+        if managed.is_empty() && live["metadata"]["uid"].is_string() {
+            let before = Self { manager: BEFORE_APPLY.to_owned(), ..self.clone() };
+            managed = before.updated(&Value::Object(serde_json::Map::new()), &live, managed);
+        }
+        let (id, atom) = (self.id("Apply"), self.atom());
+        let merged = atom.merge(Some(&live), Some(applied)).map_err(Refused::Merge)?.unwrap_or_default();
+        let last = managed.set(&id).cloned();
+        let reset = Set::of_fields(self.reset);
+        managed.put(id.clone(), atom.fields_of(applied).recursive_difference(&reset));
+        let new =
+            last.filter(|last| !last.is_empty()).map_or(merged.clone(), |last| prune(atom, &merged, &managed, &last));
+        let compared = atom.compare(&live, &new);
+        let taken = compared.modified.union(&compared.added).recursive_difference(&reset);
+        let removed = compared.removed.recursive_difference(&reset);
+        let others = managed.iter().filter(|(one, _)| **one != id);
+        let conflicts: BTreeMap<Id, Set> = others
+            .map(|(one, set)| (one.clone(), set.intersection(&taken)))
+            .filter(|(_, set)| !set.is_empty())
+            .collect();
+        if !force && !conflicts.is_empty() {
+            let conflicts = conflicts.iter().flat_map(|(id, set)| Conflict::all(id, set));
+            return Err(Refused::Conflicts(conflicts.collect()));
+        }
+        let own = managed.set(&id).cloned().unwrap_or_default().difference(&Set::of_fields(&NOBODYS));
+        managed.remove(&id);
+        managed.retain(|set| set.difference(&set.intersection(&taken)).difference(&removed));
+        if !own.is_empty() {
+            managed.put(id.clone(), own);
+            if let Some(time) = self.time.as_deref().filter(|_| new != live) {
+                managed.touch(&id, time);
+            }
+        }
+        let mut object = new;
+        object["metadata"]["managedFields"] = managed.to_json();
+        Ok(object)
+    }
+
+    /// The fields that `kubectl apply` set on the client's side and that are still so.
+    fn last_applied(&self, live: &Value) -> Set {
+        let text = live["metadata"]["annotations"][LAST_APPLIED].as_str().unwrap_or_default();
+        let Ok(last) = serde_json::from_str::<Value>(text) else { return Set::default() };
+        if last["apiVersion"] != self.api_version.as_str() {
+            return Set::default();
+        }
+        let mut live = without_managers(live);
+        live["apiVersion"] = last["apiVersion"].clone();
+        live["kind"] = last["kind"].clone();
+        let compared = self.atom().compare(&last, &live);
+        let set = self.atom().fields_of(&last);
+        set.difference(&compared.modified).difference(&compared.added).difference(&compared.removed)
+    }
+}
+
+/// Why an apply is refused.
+#[derive(Debug)]
+pub(super) enum Refused {
+    Conflicts(Vec<Conflict>),
+    /// The decoder's words.
+    Merge(String),
+}
+
+/// Removes what the manager no longer names and nobody else has. Upstream: `prune`.
+fn prune(atom: Atom<'_>, merged: &Value, managed: &Managed, last: &Set) -> Value {
+    let named = |set: &Set| atom.with_named_fields(set);
+    let (last, of_merged) = (named(last), named(&atom.fields_of(merged)));
+    let pruned = atom.without(merged, &last);
+    let everyones = managed.iter().fold(Set::default(), |all, (_, set)| all.union(set));
+    let kept = named(&atom.fields_of(&pruned)).union(&named(&everyones));
+    let pruned = atom.without(merged, &of_merged.difference(&kept));
+    // What nobody ever had stays.
+    let gone = of_merged.difference(&named(&atom.fields_of(&pruned))).intersection(&last);
+    atom.without(merged, &gone)
+}
+
+/// Two objects that differ in the times of managers alone are one. Upstream:
+/// `IgnoreManagedFieldsTimestampsTransformer`.
+pub(super) fn same_but_for_times(one: &Value, other: &Value) -> bool {
+    let untimed = |object: &Value| {
+        let mut object = object.clone();
+        for entry in object["metadata"]["managedFields"].as_array_mut().into_iter().flatten() {
+            entry.as_object_mut().and_then(|entry| entry.remove("time"));
+        }
+        object
+    };
+    untimed(one) == untimed(other)
+}
+
+fn is_empty(entry: &Value) -> bool {
+    entry.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+fn without_managers(object: &Value) -> Value {
+    let mut object = object.clone();
+    object["metadata"].as_object_mut().and_then(|meta| meta.remove("managedFields"));
+    object
+}
+
+#[cfg(test)]
+mod tests;

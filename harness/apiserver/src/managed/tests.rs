@@ -1,0 +1,66 @@
+//! Writes of several managers, and what the field manager of `k8s.io/apimachinery` v0.36.3
+//! makes of them with the types of client-go (`examples/`).
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::{Refused, Writer, told};
+use crate::api::{TYPES, decode};
+
+/// As the server keeps it.
+fn normal(place: usize, object: &Value) -> Value {
+    let mut object = decode(place, object).unwrap().value;
+    let fields = object.as_object_mut().unwrap();
+    for name in ["kind", "apiVersion"] {
+        fields.remove(name);
+    }
+    object
+}
+
+fn untimed(managers: &Value) -> Value {
+    let mut managers = managers.as_array().cloned().unwrap_or_default();
+    managers.iter_mut().for_each(|entry| drop(entry.as_object_mut().unwrap().remove("time")));
+    // Upstream's test runs within a second or two, so the order of entries is up to chance there.
+    managers.sort_by_key(|entry| entry["manager"].to_string() + &entry["operation"].to_string());
+    managers.into()
+}
+
+#[rstest]
+fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")] path: std::path::PathBuf) {
+    let place = TYPES.place("Deployment").unwrap();
+    let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut live = normal(place, &json!({}));
+    for (at, step) in case["steps"].as_array().unwrap().iter().enumerate() {
+        let writer = Writer {
+            place,
+            api_version: "apps/v1".to_owned(),
+            manager: step["manager"].as_str().unwrap().to_owned(),
+            subresource: String::new(),
+            reset: &[],
+            time: Some(format!("2026-01-01T00:00:{at:02}Z")),
+        };
+        let object = &step["object"];
+        if step["op"] == "apply" {
+            match writer.apply(&live, object, step["force"] == true) {
+                Ok(applied) => {
+                    let managers = applied["metadata"]["managedFields"].clone();
+                    live = normal(place, &applied);
+                    live["metadata"]["managedFields"] = managers;
+                    assert!(step["expected"]["error"].is_null(), "step {at} must be refused");
+                }
+                Err(Refused::Conflicts(conflicts)) => {
+                    assert_eq!(told(&conflicts).0, step["expected"]["error"], "step {at}")
+                }
+                Err(Refused::Merge(why)) => panic!("step {at}: {why}"),
+            }
+        } else {
+            let mut new = normal(place, object);
+            new["metadata"]["managedFields"] = writer.update(&live, &new);
+            live = new;
+        }
+        let mut seen = live.clone();
+        let managers = seen["metadata"].as_object_mut().unwrap().remove("managedFields").unwrap_or_default();
+        assert_eq!(untimed(&managers), untimed(&step["expected"]["managedFields"]), "step {at}");
+        assert_eq!(normal(place, &seen), normal(place, &step["expected"]["live"]), "step {at}");
+    }
+}

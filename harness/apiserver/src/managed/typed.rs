@@ -1,0 +1,392 @@
+//! An object by its type: which fields it has, in which two objects differ, two objects merged, and
+//! an object without some of its fields.
+//!
+//! How a field merges is in the table of types. A list whose merging the table does not say is one
+//! value, as OpenAPI has it by default.
+//!
+//! Upstream: `structured-merge-diff/typed` (`toFieldSet`, `Compare`, `Merge`, `RemoveItems`).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::path::{Element, Scalar, Set};
+use crate::api::{Field, Merging, Shape, TYPES};
+
+/// How a value is taken apart.
+#[derive(Clone, Copy)]
+pub(super) enum Atom<'a> {
+    /// One value.
+    Leaf,
+    /// An object by its fields.
+    Fields(&'a BTreeMap<String, Field>),
+    /// A map: each value has the shape.
+    Map(&'a Shape),
+    /// A list whose items are scalars.
+    Items(&'a Shape),
+    /// A list whose items have key fields.
+    Keyed(&'a Shape, &'a [String]),
+}
+
+/// In what two objects differ.
+#[derive(Debug, Default)]
+pub(super) struct Comparison {
+    pub(super) removed: Set,
+    pub(super) modified: Set,
+    pub(super) added: Set,
+}
+
+impl<'a> Atom<'a> {
+    /// Of a type, by its index in the table.
+    pub(super) fn of_type(place: usize) -> Atom<'static> {
+        let of = TYPES.get(place);
+        if of.atomic { Atom::Leaf } else { Atom::Fields(&of.fields) }
+    }
+
+    fn of(shape: &'a Shape, merging: &'a Merging) -> Self {
+        match (shape, merging) {
+            (_, Merging::Atomic) => Self::Leaf,
+            (Shape::Struct(place), _) => Self::of_type(*place),
+            (Shape::Map(value), _) => Self::Map(value),
+            (Shape::List(item), Merging::Set) => Self::Items(item),
+            (Shape::List(item), Merging::Keyed(keys)) => Self::Keyed(item, keys),
+            _ => Self::Leaf,
+        }
+    }
+
+    fn plain(shape: &'a Shape) -> Self {
+        Self::of(shape, &Merging::Granular)
+    }
+
+    /// Of the value behind an element.
+    fn behind(self, element: &Element) -> Self {
+        match (self, element) {
+            (Self::Fields(fields), Element::Field(name)) => {
+                fields.get(name).map_or(Self::Leaf, |field| Self::of(&field.shape, &field.merging))
+            }
+            (Self::Map(value), Element::Field(_)) => Self::plain(value),
+            (Self::Items(item) | Self::Keyed(item, _), _) => Self::plain(item),
+            _ => Self::Leaf,
+        }
+    }
+
+    /// Whether it is a list that is merged.
+    fn is_list(self) -> bool {
+        matches!(self, Self::Items(_) | Self::Keyed(..))
+    }
+
+    /// What identifies an item of the list; an error for an item without its keys.
+    fn element(self, item: &Value) -> Result<Element, String> {
+        let Self::Keyed(shape, keys) = self else {
+            return match item {
+                Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
+                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+                Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
+                scalar => Ok(Element::Item(Scalar(scalar.clone()))),
+            };
+        };
+        let Value::Object(fields) = item else {
+            let what = if item.is_null() { "a null element" } else { "non-map elements" };
+            return Err(format!("associative list with keys may not have {what}"));
+        };
+        let default = |key: &str| match shape {
+            Shape::Struct(place) => TYPES.get(*place).fields.get(key).and_then(|field| field.default.clone()),
+            _ => None,
+        };
+        let found = keys
+            .iter()
+            .filter_map(|key| Some((key.clone(), Scalar(fields.get(key).cloned().or_else(|| default(key))?))));
+        let mut found: Vec<(String, Scalar)> = found.collect();
+        if found.is_empty() {
+            let keys: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
+            return Err(format!(
+                "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for \
+                 any key fields)",
+                keys.join(" ")
+            ));
+        }
+        found.sort();
+        Ok(Element::Key(found))
+    }
+
+    /// The fields of a value.
+    pub(super) fn fields_of(self, value: &Value) -> Set {
+        let mut set = Set::default();
+        self.collect(value, &mut Vec::new(), &mut set);
+        set
+    }
+
+    fn collect(self, value: &Value, path: &mut Vec<Element>, set: &mut Set) {
+        match (self, value) {
+            (Self::Fields(_) | Self::Map(_), Value::Object(object)) => {
+                for (name, value) in object {
+                    let element = Element::Field(name.clone());
+                    let free = !matches!(self, Self::Fields(fields) if fields.contains_key(name));
+                    let behind = self.behind(&element);
+                    path.push(element);
+                    behind.collect(value, path, set);
+                    if free || value.is_null() || value.as_object().is_some_and(Map::is_empty) {
+                        set.insert(path);
+                    }
+                    path.pop();
+                }
+            }
+            (_, Value::Array(items)) if self.is_list() => {
+                let elements = self.elements(items);
+                for (element, items) in elements {
+                    let behind = self.behind(&element);
+                    path.push(element);
+                    if let [item] = items.as_slice() {
+                        behind.collect(item, path, set);
+                    }
+                    set.insert(path);
+                    path.pop();
+                }
+            }
+            (Self::Leaf, _) => set.insert(path),
+            _ => {}
+        }
+    }
+
+    /// The items of a list by what identifies them, in the order of their first.
+    fn elements(self, items: &[Value]) -> Vec<(Element, Vec<&Value>)> {
+        let mut all: Vec<(Element, Vec<&Value>)> = Vec::new();
+        for item in items {
+            let Ok(element) = self.element(item) else { continue };
+            match all.iter_mut().find(|(one, _)| *one == element) {
+                Some((_, items)) => items.push(item),
+                None => all.push((element, vec![item])),
+            }
+        }
+        all
+    }
+
+    /// What differs between an old value and a new one.
+    pub(super) fn compare(self, old: &Value, new: &Value) -> Comparison {
+        let mut comparison = Comparison::default();
+        self.walk(Some(old), Some(new), &mut Vec::new(), &mut comparison);
+        comparison
+    }
+
+    fn walk(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
+        let leaf = match self {
+            Self::Leaf => true,
+            Self::Fields(_) | Self::Map(_) => {
+                [old, new].into_iter().flatten().all(|value| value.as_object().is_none_or(Map::is_empty))
+            }
+            Self::Items(_) | Self::Keyed(..) => {
+                [old, new].into_iter().flatten().all(|value| value.as_array().is_none_or(Vec::is_empty))
+            }
+        };
+        if !leaf {
+            if self.is_list() {
+                self.walk_items(old, new, path, out);
+            } else {
+                self.walk_fields(old, new, path, out);
+            }
+        }
+        match (old, new) {
+            (None, _) => out.added.insert(path),
+            (_, None) => out.removed.insert(path),
+            (Some(old), Some(new)) if leaf && !same(old, new) => out.modified.insert(path),
+            _ => {}
+        }
+    }
+
+    fn walk_fields(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
+        let of = |value: Option<&'_ Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
+        let (old, new) = (of(old), of(new));
+        let added = new.keys().filter(|name| !old.contains_key(*name));
+        for name in old.keys().chain(added) {
+            let element = Element::Field(name.clone());
+            let behind = self.behind(&element);
+            path.push(element);
+            behind.walk(old.get(name), new.get(name), path, out);
+            path.pop();
+        }
+    }
+
+    fn walk_items(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
+        let of = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+        let (old, new) = (of(old), of(new));
+        let (old, new) = (self.elements(&old), self.elements(&new));
+        let added = new.iter().filter(|(element, _)| old.iter().all(|(one, _)| one != element));
+        for element in old.iter().chain(added).map(|(element, _)| element) {
+            let of = |all: &[(Element, Vec<&Value>)]| {
+                let found = all.iter().find(|(one, _)| one == element);
+                found
+                    .map(|(_, items)| items.iter().map(|item| (*item).clone()).collect::<Vec<Value>>())
+                    .unwrap_or_default()
+            };
+            let (left, right) = (of(&old), of(&new));
+            let behind = self.behind(element);
+            path.push(element.clone());
+            match (left.as_slice(), right.as_slice()) {
+                ([_, _, ..], [_, _, ..]) => {
+                    if left != right {
+                        out.modified.insert(path);
+                    }
+                }
+                ([_, _, ..], right) => {
+                    if let Some(one) = right.first() {
+                        behind.walk(None, Some(one), path, out);
+                    }
+                    out.removed.insert(path);
+                }
+                (left, [_, _, ..]) => {
+                    if let Some(one) = left.first() {
+                        behind.walk(Some(one), None, path, out);
+                    }
+                    out.added.insert(path);
+                }
+                (left, right) => behind.walk(left.first(), right.first(), path, out),
+            }
+            path.pop();
+        }
+    }
+
+    /// The live object with what is applied; nothing where both say nothing.
+    ///
+    /// # Errors
+    /// Two applied items with one key, or an item without its keys.
+    pub(super) fn merge(self, live: Option<&Value>, applied: Option<&Value>) -> Result<Option<Value>, String> {
+        let objects = [live, applied].map(|value| value.and_then(Value::as_object));
+        let lists = [live, applied].map(|value| value.and_then(Value::as_array));
+        match self {
+            Self::Fields(_) | Self::Map(_) if objects.iter().flatten().any(|object| !object.is_empty()) => {
+                let none = Map::new();
+                let [live, applied] = objects.map(|object| object.unwrap_or(&none));
+                let mut merged = Map::new();
+                let added = applied.keys().filter(|name| !live.contains_key(*name));
+                for name in live.keys().chain(added) {
+                    let behind = self.behind(&Element::Field(name.clone()));
+                    let value =
+                        behind.merge(live.get(name), applied.get(name)).map_err(|why| format!(".{name}{why}"))?;
+                    merged.extend(value.map(|value| (name.clone(), value)));
+                }
+                Ok((!merged.is_empty()).then_some(Value::Object(merged)))
+            }
+            Self::Items(_) | Self::Keyed(..) if lists.iter().flatten().any(|list| !list.is_empty()) => {
+                let [live, applied] = lists.map(|list| list.map_or([].as_slice(), Vec::as_slice));
+                let merged = self.merge_items(live, applied)?;
+                Ok((!merged.is_empty()).then_some(Value::Array(merged)))
+            }
+            _ => Ok(applied.or(live).cloned()),
+        }
+    }
+
+    /// The order is that of what is applied; live items stay behind those that stood before them.
+    fn merge_items(self, live: &[Value], applied: &[Value]) -> Result<Vec<Value>, String> {
+        let named = |list: &[Value]| -> Result<Vec<Element>, String> {
+            let place = |(at, item)| self.element(item).map_err(|why| format!(": element {at}: {why}"));
+            list.iter().enumerate().map(place).collect()
+        };
+        let (of_live, of_applied) = (named(live)?, named(applied)?);
+        if let Some((at, twice)) = of_applied.iter().enumerate().find(|(at, one)| of_applied[..*at].contains(one)) {
+            let _ = at;
+            return Err(format!(": duplicate entries for key {twice}"));
+        }
+        let of = |element: &Element| {
+            let mut found = of_live.iter().zip(live).filter(|(one, _)| *one == element).map(|(_, item)| item);
+            match (found.next(), found.next()) {
+                (Some(_), Some(_)) => Some(&Value::Null),
+                (one, _) => one,
+            }
+        };
+        let item = |element: &Element, applied: Option<&Value>| {
+            self.behind(element).merge(of(element), applied).map_err(|why| format!("{element}{why}"))
+        };
+        let mut shared = of_applied.iter().filter(|element| of_live.contains(element));
+        let mut next = shared.next();
+        let (mut merged, mut done, mut left, mut right) = (Vec::new(), Vec::new(), 0, 0);
+        while left < of_live.len() || right < of_applied.len() {
+            if let (Some(one), Some(other)) = (of_live.get(left), of_applied.get(right)) {
+                if one == other {
+                    done.push(one);
+                    merged.extend(item(one, applied.get(right))?);
+                    (left, right) = (left + 1, right + 1);
+                    next = shared.next();
+                    continue;
+                }
+                if of_applied.contains(one) && next.is_some_and(|next| next != one) {
+                    left += 1;
+                    continue;
+                }
+            }
+            if let Some(one) = of_live.get(left) {
+                if !of_applied.contains(one) {
+                    merged.extend(self.behind(one).merge(live.get(left), None).map_err(|why| format!("{one}{why}"))?);
+                    left += 1;
+                    continue;
+                }
+                if done.contains(&one) {
+                    left += 1;
+                }
+            }
+            if let Some(other) = of_applied.get(right) {
+                done.push(other);
+                merged.extend(item(other, applied.get(right))?);
+                right += 1;
+                if next == Some(other) {
+                    next = shared.next();
+                }
+            }
+        }
+        Ok(merged)
+    }
+
+    /// A value without the fields of a set.
+    pub(super) fn without(self, value: &Value, gone: &Set) -> Value {
+        match (self, value) {
+            (Self::Fields(_) | Self::Map(_), Value::Object(object)) => {
+                let mut kept = Map::new();
+                for (name, value) in object {
+                    let element = Element::Field(name.clone());
+                    if gone.has(&element) {
+                        continue;
+                    }
+                    let value = match gone.below(&element) {
+                        Some(below) => self.behind(&element).without(value, below),
+                        None => value.clone(),
+                    };
+                    kept.insert(name.clone(), value);
+                }
+                if kept.is_empty() { Value::Null } else { Value::Object(kept) }
+            }
+            (_, Value::Array(items)) if self.is_list() => {
+                let mut kept = Vec::new();
+                for item in items {
+                    let Ok(element) = self.element(item) else { continue };
+                    match (gone.has(&element), gone.below(&element)) {
+                        (true, _) => {}
+                        (false, Some(below)) => kept.push(self.behind(&element).without(item, below)),
+                        (false, None) => kept.push(item.clone()),
+                    }
+                }
+                if kept.is_empty() { Value::Null } else { Value::Array(kept) }
+            }
+            (Self::Leaf, scalar) if !scalar.is_object() && !scalar.is_array() => scalar.clone(),
+            _ => Value::Null,
+        }
+    }
+
+    /// The set, and in it each declared field of which it has something.
+    pub(super) fn with_named_fields(self, set: &Set) -> Set {
+        let declared = |element: &Element| match (self, element) {
+            (Self::Fields(fields), Element::Field(name)) => fields.contains_key(name),
+            _ => false,
+        };
+        set.with_members(declared, |element, below| match element {
+            Element::Field(_) | Element::Key(_) => self.behind(element).with_named_fields(below),
+            _ => below.clone(),
+        })
+    }
+}
+
+/// Whether two values are one; numbers by their value.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
+        _ => one == other,
+    }
+}

@@ -1,0 +1,185 @@
+//! From the wire to JSON.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::wire::{self, Value as Wire, fields};
+use super::{ProtobufError, list_shape, text};
+use crate::api::{Field, Shape, TYPES};
+
+/// How deep messages may stand in each other, so that no body exhausts the stack.
+const DEEPEST: usize = 100;
+
+type Read<T> = Result<T, ProtobufError>;
+
+/// A message of a type.
+pub(super) fn message(place: usize, bytes: &[u8]) -> Read<Map<String, Value>> {
+    let mut object = Map::new();
+    fill(&mut object, place, &[], bytes, 0)?;
+    Ok(object)
+}
+
+/// A list of objects.
+pub(super) fn list(item: usize, bytes: &[u8]) -> Read<Map<String, Value>> {
+    let (meta, item) = list_shape(item);
+    let (mut metadata, mut items) = (json!({}), Vec::new());
+    for field in fields(bytes) {
+        match field? {
+            (1, value) => metadata = single(&meta, value, 0)?,
+            (2, value) => items.push(single(&item, value, 0)?),
+            _ => {}
+        }
+    }
+    Ok(Map::from_iter([("metadata".to_owned(), metadata), ("items".to_owned(), items.into())]))
+}
+
+/// Reads the fields whose numbers begin with `above` into an object.
+fn fill(object: &mut Map<String, Value>, place: usize, above: &[u32], bytes: &[u8], depth: usize) -> Read<()> {
+    if depth > DEEPEST {
+        return Err(ProtobufError("the messages are nested too deeply".to_owned()));
+    }
+    let of_type = &TYPES.get(place).fields;
+    for field in fields(bytes) {
+        let (number, value) = field?;
+        let path = [above, &[number]].concat();
+        if let Some((name, field)) = of_type.iter().find(|(_, field)| field.number == path) {
+            read_field(object, name, field, value, depth)?;
+        } else if let Wire::Bytes(inner) = value
+            && of_type.values().any(|field| field.number.len() > path.len() && field.number.starts_with(&path))
+        {
+            fill(object, place, &path, inner, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_field(object: &mut Map<String, Value>, name: &str, field: &Field, value: Wire<'_>, depth: usize) -> Read<()> {
+    match &field.shape {
+        Shape::List(item) => {
+            let list = object.entry(name).or_insert_with(|| json!([]));
+            let Value::Array(list) = list else { return Ok(()) };
+            match (item.as_ref(), value) {
+                (Shape::Int(..) | Shape::Bool, Wire::Bytes(mut packed)) => {
+                    while !packed.is_empty() {
+                        list.push(single(item, Wire::Varint(wire::read_varint(&mut packed)?), depth)?);
+                    }
+                }
+                _ => list.push(single(item, value, depth)?),
+            }
+        }
+        Shape::Map(of) => {
+            let Wire::Bytes(entry) = value else { return Err(wrong(name)) };
+            let (mut key, mut held) = (String::new(), None);
+            for field in fields(entry) {
+                match field? {
+                    (1, Wire::Bytes(text_of)) => key = text(text_of)?,
+                    (2, value) => held = Some(single(of, value, depth)?),
+                    _ => {}
+                }
+            }
+            let map = object.entry(name).or_insert_with(|| json!({}));
+            map[key] = held.unwrap_or_else(|| zero(of));
+        }
+        shape => {
+            let value = single(shape, value, depth)?;
+            // A time that is not set is an empty message.
+            if !value.is_null() {
+                object.insert(name.to_owned(), value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value that stands alone.
+fn single(shape: &Shape, value: Wire<'_>, depth: usize) -> Read<Value> {
+    Ok(match (shape, value) {
+        (Shape::Bool, Wire::Varint(number)) => json!(number != 0),
+        // Negative numbers have 64 bits, also those of 32.
+        (Shape::Int(least, _), Wire::Varint(number)) => match *least == i64::from(i32::MIN) {
+            true => json!(number as i32),
+            false => json!(number as i64),
+        },
+        (Shape::Float, Wire::Fixed64(bits)) => json!(f64::from_bits(bits)),
+        (Shape::Float, Wire::Fixed32(bits)) => json!(f32::from_bits(bits)),
+        (Shape::Text, Wire::Bytes(bytes)) => json!(text(bytes)?),
+        (Shape::Bytes, Wire::Bytes(bytes)) => json!(STANDARD.encode(bytes)),
+        (Shape::Struct(place), Wire::Bytes(bytes)) => {
+            let mut object = Map::new();
+            fill(&mut object, *place, &[], bytes, depth + 1)?;
+            Value::Object(object)
+        }
+        (Shape::Quantity, Wire::Bytes(bytes)) => {
+            let found = first(bytes, 1)?;
+            json!(found.map_or(Ok("0".to_owned()), |value| of_bytes(value).and_then(text))?)
+        }
+        (Shape::IntOrString, Wire::Bytes(bytes)) => match first(bytes, 1)? {
+            Some(Wire::Varint(1)) => {
+                json!(first(bytes, 3)?.map_or(Ok(String::new()), |text_of| of_bytes(text_of).and_then(text))?)
+            }
+            _ => json!(varint(first(bytes, 2)?) as i32),
+        },
+        (Shape::Time | Shape::MicroTime, Wire::Bytes(bytes)) => {
+            if bytes.is_empty() {
+                return Ok(Value::Null);
+            }
+            let (seconds, nanos) = (varint(first(bytes, 1)?) as i64, varint(first(bytes, 2)?) as i32);
+            let time = Timestamp::new(seconds, nanos).map_err(|error| ProtobufError(error.to_string()))?;
+            match shape {
+                Shape::Time => json!(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+                _ => json!(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()),
+            }
+        }
+        (Shape::Duration, Wire::Bytes(bytes)) => json!(varint(first(bytes, 1)?) as i64),
+        (Shape::Raw, Wire::Bytes(bytes)) => match first(bytes, 1)? {
+            Some(Wire::Bytes(raw)) if !raw.is_empty() => {
+                serde_json::from_slice(raw).map_err(|error| ProtobufError(error.to_string()))?
+            }
+            _ => Value::Null,
+        },
+        _ => return Err(wrong("a field")),
+    })
+}
+
+/// What an entry of a map holds that says nothing.
+fn zero(shape: &Shape) -> Value {
+    match shape {
+        Shape::Quantity => json!("0"),
+        Shape::Int(..) => json!(0),
+        Shape::Bool => json!(false),
+        Shape::Struct(_) => json!({}),
+        _ => json!(""),
+    }
+}
+
+/// The last field of a number, which is the one that counts.
+fn first(message: &[u8], wanted: u32) -> Read<Option<Wire<'_>>> {
+    let mut found = None;
+    for field in fields(message) {
+        let (number, value) = field?;
+        if number == wanted {
+            found = Some(value);
+        }
+    }
+    Ok(found)
+}
+
+fn varint(value: Option<Wire<'_>>) -> u64 {
+    match value {
+        Some(Wire::Varint(number)) => number,
+        _ => 0,
+    }
+}
+
+fn of_bytes(value: Wire<'_>) -> Read<&[u8]> {
+    match value {
+        Wire::Bytes(bytes) => Ok(bytes),
+        _ => Err(wrong("a string")),
+    }
+}
+
+fn wrong(what: &str) -> ProtobufError {
+    ProtobufError(format!("{what} has the wrong wireType"))
+}

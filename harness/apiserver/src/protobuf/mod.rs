@@ -1,0 +1,224 @@
+//! Kubernetes' protobuf: an object as JSON, and as the messages that client-go's typed clients
+//! write and read by default.
+//!
+//! The numbers of the fields come from the table of types ([`crate::api`]). What is written equals
+//! upstream's encoder byte for byte: fields in the order of their numbers, a field that is no
+//! pointer even when it is zero. A field that the table does not know is skipped, as upstream's
+//! decoder does.
+//!
+//! Written here: a crate for protobuf reads messages of types that are known when it is compiled,
+//! or of a description of types that is published with its comments. Quantities, times, maps and
+//! fields that JSON flattens are Kubernetes' own in each case.
+//!
+//! Upstream: `k8s.io/apimachinery/pkg/runtime/serializer/protobuf`.
+
+mod decode;
+mod encode;
+mod wire;
+
+use serde_json::{Map, Value, json};
+
+use crate::api::{Shape, TYPES};
+
+/// What stands before each object.
+const MAGIC: &[u8] = b"k8s\0";
+
+/// The media type.
+pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+/// The media type of a watch.
+pub const WATCH_MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+
+/// Why bytes are not an object, or an object has no form in protobuf. Lower-case fragments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtobufError(pub(crate) String);
+
+impl std::fmt::Display for ProtobufError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProtobufError {}
+
+/// What upstream calls `runtime.Unknown`.
+struct Envelope<'a> {
+    api_version: String,
+    kind: String,
+    raw: &'a [u8],
+}
+
+/// Reads an object, `kind` and `apiVersion` included.
+///
+/// # Errors
+/// Other bytes than a message with Kubernetes' prefix; a kind that is not in the table of types.
+pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    let envelope = open(bytes)?;
+    let head = [("kind", &envelope.kind), ("apiVersion", &envelope.api_version)];
+    let mut object: Map<String, Value> = head
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(name, text)| (name.to_owned(), json!(text)))
+        .collect();
+    let body = match item_of_list(&envelope.kind) {
+        Some(item) => decode::list(item, envelope.raw)?,
+        None => decode::message(known(&envelope.kind)?, envelope.raw)?,
+    };
+    object.extend(body);
+    Ok(Value::Object(object))
+}
+
+/// The `apiVersion` and `kind` of an object, which is not read.
+///
+/// # Errors
+/// Other bytes than a message with Kubernetes' prefix.
+pub fn type_of(bytes: &[u8]) -> Result<(String, String), ProtobufError> {
+    open(bytes).map(|envelope| (envelope.api_version, envelope.kind))
+}
+
+/// The namespace and the resourceVersion of an object of whatever kind, which is not read further:
+/// metadata stands first in each, and these two in metadata have the same numbers in each.
+///
+/// # Errors
+/// Other bytes than a message with Kubernetes' prefix.
+pub fn place(bytes: &[u8]) -> Result<(String, Option<u64>), ProtobufError> {
+    let envelope = open(bytes)?;
+    let (mut namespace, mut version) = (String::new(), None);
+    if envelope.kind == "Status" {
+        return Ok((namespace, version));
+    }
+    for field in wire::fields(envelope.raw) {
+        let (1, wire::Value::Bytes(metadata)) = field? else { continue };
+        for field in wire::fields(metadata) {
+            match field? {
+                (3, wire::Value::Bytes(name)) => namespace = text(name)?,
+                (6, wire::Value::Bytes(number)) => version = text(number)?.parse().ok(),
+                _ => {}
+            }
+        }
+    }
+    Ok((namespace, version))
+}
+
+/// Writes an object, by its `kind` and `apiVersion`.
+///
+/// # Errors
+/// A kind that is not in the table of types; a value of another type than its field's.
+pub fn encode(object: &Value) -> Result<Vec<u8>, ProtobufError> {
+    let head = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (head("apiVersion"), head("kind"));
+    let raw = match item_of_list(kind) {
+        Some(item) => encode::list(item, object)?,
+        None => encode::message(known(kind)?, object)?,
+    };
+    let mut type_meta = Vec::new();
+    wire::text(&mut type_meta, 1, api_version);
+    wire::text(&mut type_meta, 2, kind);
+    let mut out = MAGIC.to_vec();
+    wire::bytes(&mut out, 1, &type_meta);
+    wire::bytes(&mut out, 2, &raw);
+    wire::text(&mut out, 3, "");
+    wire::text(&mut out, 4, "");
+    Ok(out)
+}
+
+/// One event of a watch: its type, and the object with Kubernetes' prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
+    pub kind: String,
+    /// The object, as [`decode`] takes it.
+    pub object: Vec<u8>,
+}
+
+impl Event {
+    /// As it stands in a stream: its length in four bytes, the highest first, and the message.
+    #[must_use]
+    pub fn frame(&self) -> Vec<u8> {
+        let (mut object, mut message) = (Vec::new(), Vec::new());
+        wire::bytes(&mut object, 1, &self.object);
+        wire::text(&mut message, 1, &self.kind);
+        wire::bytes(&mut message, 2, &object);
+        let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        [length.to_be_bytes().as_slice(), &message].concat()
+    }
+
+    /// Takes the first frame from a stream; `None` while it is not whole.
+    ///
+    /// # Errors
+    /// A frame that holds something else than an event.
+    pub fn take(stream: &mut Vec<u8>) -> Result<Option<Self>, ProtobufError> {
+        let Some(length) = stream.first_chunk::<4>().map(|length| u32::from_be_bytes(*length) as usize) else {
+            return Ok(None);
+        };
+        let Some(message) = stream.get(4..4 + length) else { return Ok(None) };
+        let event = Self::read(message)?;
+        stream.drain(..4 + length);
+        Ok(Some(event))
+    }
+
+    fn read(message: &[u8]) -> Result<Self, ProtobufError> {
+        let mut event = Self { kind: String::new(), object: Vec::new() };
+        for field in wire::fields(message) {
+            match field? {
+                (1, wire::Value::Bytes(kind)) => event.kind = text(kind)?,
+                (2, wire::Value::Bytes(raw)) => {
+                    for field in wire::fields(raw) {
+                        if let (1, wire::Value::Bytes(object)) = field? {
+                            event.object = object.to_vec();
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(event)
+    }
+}
+
+fn open(bytes: &[u8]) -> Result<Envelope<'_>, ProtobufError> {
+    let no_prefix = || {
+        ProtobufError(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]".to_owned(),
+        )
+    };
+    let message = bytes.strip_prefix(MAGIC).ok_or_else(no_prefix)?;
+    let mut envelope = Envelope { api_version: String::new(), kind: String::new(), raw: &[] };
+    for field in wire::fields(message) {
+        match field? {
+            (1, wire::Value::Bytes(type_meta)) => {
+                for field in wire::fields(type_meta) {
+                    match field? {
+                        (1, wire::Value::Bytes(version)) => envelope.api_version = text(version)?,
+                        (2, wire::Value::Bytes(kind)) => envelope.kind = text(kind)?,
+                        _ => {}
+                    }
+                }
+            }
+            (2, wire::Value::Bytes(raw)) => envelope.raw = raw,
+            _ => {}
+        }
+    }
+    Ok(envelope)
+}
+
+fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| ProtobufError("a string is not UTF-8".to_owned()))
+}
+
+fn known(kind: &str) -> Result<usize, ProtobufError> {
+    TYPES.place(kind).ok_or_else(|| ProtobufError(format!("no kind \"{kind}\" is known in protobuf")))
+}
+
+/// The items' type, where a kind is a list of another.
+fn item_of_list(kind: &str) -> Option<usize> {
+    kind.strip_suffix("List").and_then(|item| TYPES.place(item))
+}
+
+/// A list: its metadata and its items.
+fn list_shape(item: usize) -> (Shape, Shape) {
+    let meta = TYPES.place("ListMeta").expect("the table has ListMeta");
+    (Shape::Struct(meta), Shape::Struct(item))
+}
+
+#[cfg(test)]
+mod tests;
