@@ -101,7 +101,7 @@ fn refuses_to_run_without_workers() {
 #[test]
 fn refuses_flags_that_make_no_sense_together() {
     for (flag, remedy) in [
-        ("--leader-elect-lease-duration=5s", "raise --leader-elect-lease-duration"),
+        ("--leader-elect-lease-duration=5s", "must be greater than the renew deadline"),
         ("--kube-api-qps=0", "-1 for no limit"),
         ("--metrics-bind-address=8080", ":PORT"),
         ("--namespace=../kube-system", "no name of a namespace"),

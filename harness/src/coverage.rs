@@ -150,7 +150,7 @@ pub fn faults(table: &[Requirement], cases: &BTreeSet<String>, is_test: impl Fn(
     for requirement in table {
         let id = &requirement.id;
         if !ids.insert(id) {
-            faults.push(format!("{id} is there twice"));
+            faults.push(format!("{id} is listed twice"));
         }
         if requirement.says.trim().is_empty() || requirement.source.trim().is_empty() {
             faults.push(format!("{id} has no sentence or no source"));
@@ -165,9 +165,9 @@ pub fn faults(table: &[Requirement], cases: &BTreeSet<String>, is_test: impl Fn(
             _ => {}
         }
         let missing = requirement.cases.iter().filter(|case| !cases.contains(*case));
-        faults.extend(missing.map(|case| format!("{id} names the case {case}, which is not there")));
+        faults.extend(missing.map(|case| format!("{id} names the case {case}, which does not exist")));
         let missing = requirement.tests.iter().filter(|test| !is_test(test));
-        faults.extend(missing.map(|test| format!("{id} names the test {test}, which is not there")));
+        faults.extend(missing.map(|test| format!("{id} names the test {test}, which does not exist")));
     }
     let named: BTreeSet<&String> = table.iter().flat_map(|requirement| &requirement.cases).collect();
     let idle = cases.iter().filter(|case| !named.contains(case));
@@ -242,10 +242,10 @@ mod tests {
     #[case::without_a_reason("open: \"\"}", &["a gives no reason", "a/one pins no requirement"])]
     #[case::both("cases: [a/one], unreachable: inside}", &["a is pinned, and says that it is not"])]
     #[case::a_pattern("cases: [a/o*]}", &[])]
-    #[case::a_pattern_of_none("cases: [a/*, b/*]}", &["a names the case b/*, which is not there"])]
+    #[case::a_pattern_of_none("cases: [a/*, b/*]}", &["a names the case b/*, which does not exist"])]
     #[case::open_until_it_is_there("cases: [a/one, b/*], open: until then}", &[])]
-    #[case::no_such_case("cases: [a/one, a/two]}", &["a names the case a/two, which is not there"])]
-    #[case::no_such_test("cases: [a/one], tests: [f.rs::bad]}", &["a names the test f.rs::bad, which is not there"])]
+    #[case::no_such_case("cases: [a/one, a/two]}", &["a names the case a/two, which does not exist"])]
+    #[case::no_such_test("cases: [a/one], tests: [f.rs::bad]}", &["a names the test f.rs::bad, which does not exist"])]
     fn what_is_wrong(#[case] rest: &str, #[case] expected: &[&str]) {
         assert_eq!(found(&format!("{ONE}{rest}\n")), expected);
     }
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn ids_are_unique_and_fields_known() {
         let twice = format!("{ONE}cases: [a/one]}}\n{ONE}cases: [a/one]}}\n");
-        assert_eq!(found(&twice), ["a is there twice"]);
+        assert_eq!(found(&twice), ["a is listed twice"]);
         assert!(parse(&format!("{ONE}pins: 3}}\n")).unwrap_err().contains("unknown field"));
     }
 

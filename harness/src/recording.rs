@@ -298,7 +298,7 @@ pub enum RecordingError {
         found: u32,
     },
     /// A name that no recording of this build has; it might lead out of the folder that it is kept in.
-    #[error("the {what} is called `{name}`, and that is not {rule}; who wrote this recording?")]
+    #[error("the {what} `{name}` is not {rule}; the recording was edited, or was not written by lockstep")]
     Name {
         /// Whose name.
         what: &'static str,

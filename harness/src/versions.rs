@@ -89,6 +89,9 @@ impl fmt::Debug for Fact {
     }
 }
 
+/// The first and the last version of upstream of which timelines are recorded.
+pub const RECORDED: (Minor, Minor) = (Minor(15), Minor(37));
+
 /// All facts, the newest first: each rewrites what the one before it has left.
 pub const FACTS: [Fact; 3] = [
     Fact {
@@ -128,7 +131,7 @@ pub fn order(version: &str) -> (u32, u32, bool, &str) {
 pub fn as_told_by(mut timeline: Timeline, minor: Minor, under_test: &Controllers) -> Timeline {
     let mut facts = FACTS.iter().filter(|fact| minor < fact.since).peekable();
     if let (Some(_), Some(from)) = (facts.peek(), &mut timeline.provenance) {
-        from.controller = format!("{}, as {minor} tells it,", from.controller);
+        from.controller = format!("{}, with the words of {minor}", from.controller);
     }
     for fact in facts {
         (fact.before)(&mut timeline, under_test);

@@ -193,9 +193,11 @@ async fn no_image() -> Outcome {
         return Err("it booted".into());
     };
     let error = error.to_string();
-    for words in
-        [&format!("no image 127.0.0.1:1/none/kube-apiserver:{DEFAULT_VERSION}: "), "--image-registry", "--k8s-version"]
-    {
+    for words in [
+        &format!("image 127.0.0.1:1/none/kube-apiserver:{DEFAULT_VERSION} is not available: "),
+        "--image-registry",
+        "--k8s-version",
+    ] {
         check(error.contains(words), format!("{words:?} is not in {error}"))?;
     }
     Ok(())

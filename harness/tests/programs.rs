@@ -90,7 +90,7 @@ fn a_subject_that_ends_is_started_again_and_its_end_counts_once() {
 fn a_subject_that_ends_at_every_start_stops_the_run() {
     let ran = run(&["web", "web"], "ends", &[]);
     assert_eq!(ran.code, 1, "{}\n{}", ran.out, ran.err);
-    assert!(ran.err.contains("ends at every start (3 of 3)") && ran.err.contains("(exit code 3)"), "{}", ran.err);
+    assert!(ran.err.contains("exited after each of 3 starts") && ran.err.contains("(exit code 3)"), "{}", ran.err);
     assert!(ran.err.contains("wrong.py starts: ends"), "{}", ran.err);
     assert!(!ran.out.contains("NON-CONFORMANT"), "{}", ran.out);
 }

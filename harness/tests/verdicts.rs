@@ -112,7 +112,9 @@ fn on_shared(spec: &Spec) -> Result<Judgement, String> {
 fn ended() -> Result<(), String> {
     let spec = Spec::Command(vec!["false".into()]);
     match on_shared(&spec) {
-        Err(why) if why.contains("ends at every start (3 of 3); last: the subject ended (exit code 1)") => Ok(()),
+        Err(why) if why.contains("exited after each of 3 starts; the last time: the subject ended (exit code 1)") => {
+            Ok(())
+        }
         other => Err(format!("expected to hear that it ends at every start, found {other:?}")),
     }
 }

@@ -18,7 +18,7 @@ pub enum MinorError {
     #[error("{0:?} is not a version of Kubernetes such as 1.36 or v1.36.3")]
     NotAVersion(String),
     /// The table has no such minor.
-    #[error("no pod-template-hash of Kubernetes 1.{minor} is known; choose from {first} to {last}", first = Minor::all().next().unwrap_or_default(), last = Minor::all().last().unwrap_or_default())]
+    #[error("the pod-template-hash of Kubernetes 1.{minor} is unknown; choose from {first} to {last}", first = Minor::all().next().unwrap_or_default(), last = Minor::all().last().unwrap_or_default())]
     Unknown {
         /// The number after `1.`.
         minor: u16,
@@ -95,7 +95,10 @@ mod tests {
     fn an_unknown_minor_says_which_are_known() {
         let (first, last) = (Minor::all().next().unwrap(), Minor::all().last().unwrap());
         let message = "1.9".parse::<Minor>().unwrap_err().to_string();
-        assert_eq!(message, format!("no pod-template-hash of Kubernetes 1.9 is known; choose from {first} to {last}"));
+        assert_eq!(
+            message,
+            format!("the pod-template-hash of Kubernetes 1.9 is unknown; choose from {first} to {last}")
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::runtime::RunError;
 #[derive(Debug, Error)]
 pub enum ProcessError {
     /// Another process may act now.
-    #[error("leaderelection lost: lease {lease}: {why}; start anew to stand for it again")]
+    #[error("leaderelection lost: lease {lease}: {why}; restart the process")]
     Lost {
         /// Namespace and name of the lease.
         lease: String,
@@ -31,7 +31,7 @@ pub enum ProcessError {
 #[derive(Debug, Error)]
 pub enum ElectionError {
     /// No identity.
-    #[error("a candidate needs an identity; set the host's name")]
+    #[error("leader election needs an identity; set the host's name")]
     Nobody,
     /// No lease.
     #[error(
@@ -39,12 +39,11 @@ pub enum ElectionError {
     )]
     Nameless,
     /// No pause.
-    #[error("there must be a pause between two tries; raise --leader-elect-retry-period above zero")]
+    #[error("--leader-elect-retry-period must be greater than zero")]
     NoPause,
     /// A leader could act after the others took over.
     #[error(
-        "the lease, {lease:?} in whole seconds, must last longer than the renew deadline, {deadline:?}; \
-         raise --leader-elect-lease-duration"
+        "--leader-elect-lease-duration is {lease:?} in whole seconds; it must be greater than the renew deadline of {deadline:?}"
     )]
     Lease {
         /// What others see.
@@ -54,8 +53,7 @@ pub enum ElectionError {
     },
     /// One failure costs the lease.
     #[error(
-        "the renew deadline, {deadline:?}, must be more than 1.2 times the retry period, {pause:?}; \
-         raise --leader-elect-renew-deadline"
+        "--leader-elect-renew-deadline is {deadline:?}; it must be greater than 1.2 times the retry period of {pause:?}"
     )]
     Deadline {
         /// How long a leader tries.
@@ -80,7 +78,7 @@ pub struct BindError {
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// A certificate or key file.
-    #[error("cannot use {path} for the metrics: {why}; see --metrics-cert-path", path = path.display())]
+    #[error("cannot use the metrics certificate {path}: {why}; see --metrics-cert-path", path = path.display())]
     Read {
         /// Which file.
         path: PathBuf,

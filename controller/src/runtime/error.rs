@@ -14,7 +14,7 @@ pub enum RunError {
     },
     /// An answer, and a refusal.
     #[error(
-        "the API server refused a first look: {source}; do the credentials allow to get, list and watch deployments?"
+        "the API server refused the first list: {source}; the credentials must allow get, list and watch of deployments"
     )]
     Refused {
         /// What it said.

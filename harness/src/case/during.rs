@@ -55,7 +55,7 @@ impl Reader<'_> {
                     self.report.add(
                         key,
                         "`held` on a step of several steps",
-                        "which of them? make it a step of its own",
+                        "choose one; the other can be a step of its own",
                     );
                     self.report.help("`ready: {pods: 1}` is one step, `ready: {pods: 4}` are four");
                     return None;
@@ -64,7 +64,7 @@ impl Reader<'_> {
                 Moment::Held(read::word(held, "what is held", &words, self.report)?.to_owned())
             }
             (Some(_), Some(_)) => {
-                self.report.add(key, "`during` with `decision` and `held`", "which of them?");
+                self.report.add(key, "`during` with `decision` and `held`", "choose one");
                 return None;
             }
             (None, None) => {
@@ -79,13 +79,13 @@ impl Reader<'_> {
             (None, Moment::Held(_)) => Vec::new(),
             (None, Moment::Decision(_)) => {
                 if fields.lacks("do") {
-                    self.report.add(key, "`during` without `do`", "what happens then?");
+                    self.report.add(key, "`during` without `do`", "add `do: […]`, what happens then");
                 }
                 return None;
             }
         };
         if let (Moment::Decision(_), true) = (&moment, steps.is_empty()) {
-            self.report.add(key, "`during` does nothing", "what happens then?");
+            self.report.add(key, "`during` does nothing", "add `do: […]`, what happens then");
             return None;
         }
         Some(During { moment, steps })

@@ -91,7 +91,7 @@ impl Reader<'_> {
         let fields = Fields::of(node, "`fault`", &names(&FIELDS), self.report)?;
         let action = fields.get("action").or_else(|| {
             if fields.lacks("action") {
-                self.report.add(key, "`fault` without `action`", "what goes wrong?");
+                self.report.add(key, "`fault` without `action`", "add `action: …`");
             }
             None
         });
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 Some(Fault { point: FaultPoint::Watch { resource: resource?.to_owned(), event }, action })
             }
             (Some(_), Some((at, _))) => {
-                self.report.add(at, "`fault` with `write` and `watch`", "which of them?");
+                self.report.add(at, "`fault` with `write` and `watch`", "choose one");
                 None
             }
             (None, None) => {
@@ -164,14 +164,14 @@ impl Reader<'_> {
     /// The side that is meant; most actions have only one.
     fn side(&mut self, node: Option<&Node>, after: Option<bool>, action: FaultAction) -> Option<bool> {
         let only = match action {
-            FaultAction::Refuse(_) => Some((false, "what is refused was not done: it is `before`")),
+            FaultAction::Refuse(_) => Some((false, "a refused write has no effect, so the side is `before`")),
             FaultAction::Delay(_) => Some((false, "a request is late before the server sees it: it is `before`")),
             FaultAction::Drop => Some((true, "an answer is lost after the server has acted: it is `after`")),
             _ => None,
         };
         match (only, after, node) {
             (Some((only, why)), Some(said), Some(node)) if only != said => {
-                self.report.add(node, "an impossible side", why);
+                self.report.add(node, "the wrong side", why);
                 None
             }
             (Some((only, _)), ..) => Some(only),
@@ -188,11 +188,7 @@ impl Reader<'_> {
         if let Some(code) = fields.get("refuse") {
             let number = read::integer(code, "a refusal", 400..=599, self.report)?;
             if !REFUSALS.contains(&number) {
-                self.report.add(
-                    code,
-                    format!("the interceptor does not refuse with {number}"),
-                    "409, 422, 429, 500 or 503",
-                );
+                self.report.add(code, format!("`refuse` cannot be {number}"), "409, 422, 429, 500 or 503");
                 return None;
             }
             return u16::try_from(number).ok().map(FaultAction::Refuse);
@@ -217,8 +213,8 @@ impl Reader<'_> {
     fn late(&mut self, node: &Node) -> Option<Duration> {
         let time = self.duration(node)?;
         if time > LATEST {
-            let most = format!("at most {}: a step has a budget of its own", humantime::format_duration(LATEST));
-            self.report.add(node, "nothing waits that long", most);
+            let most = format!("at most {}: the time for a step is limited", humantime::format_duration(LATEST));
+            self.report.add(node, "the duration is too long", most);
             return None;
         }
         Some(time)

@@ -43,7 +43,7 @@ pub(super) enum Type {
     Is(fn(bool) -> Value, &'static str),
 }
 
-pub(super) const TEXT: Type = Type::Is(|_| text(), "a text");
+pub(super) const TEXT: Type = Type::Is(|_| text(), "a string");
 pub(super) const TEXTS: Type = Type::Is(|_| reference("texts"), "a mapping from texts to texts");
 pub(super) const NAME: Type = Type::Is(|_| reference("name"), "a name");
 pub(super) const BOOLEAN: Type = Type::Is(|_| json!({"type": "boolean"}), "`true` or `false`");

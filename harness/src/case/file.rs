@@ -215,11 +215,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     let bindings = fields.get("bindings").and_then(|node| read::word(node, "bindings", &words, report));
     let bindings = bindings.unwrap_or_default();
     if let (Bindings::Held, Some((key, _))) = (bindings, fields.entry("nodes")) {
-        report.add(
-            key,
-            "`nodes` where pods wait for the case to give them one",
-            "leave out `nodes`, or `bindings: held`",
-        );
+        report.add(key, "`nodes` is not allowed with `bindings: held`", "leave out `nodes`, or `bindings: held`");
     }
 
     let mut scope = Scope::of(&[fields.get("given"), fields.get("steps")]);
@@ -247,7 +243,11 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         }
     };
     if let Some(place) = reader.stopped {
-        reader.report.add_at(place, "the subject stays stopped", "a case ends with a subject: add `subject: start`");
+        reader.report.add_at(
+            place,
+            "the subject stays stopped",
+            "a case must end with a running subject: add `subject: start`",
+        );
     }
     let (rules, expectation) = ruled::of(root, text, report);
     let of_restarts = controllers.has(Controller::ConfigRestart);
@@ -288,7 +288,7 @@ fn controllers(node: &Node, report: &mut Report) -> Option<Controllers> {
     let words = Controller::ALL.map(|one| (one.as_str(), one));
     let items = read::items(node, "`controllers`", report)?;
     if items.is_empty() {
-        report.add(node, "nothing is judged", "leave `controllers` out for the Deployment controller");
+        report.add(node, "`controllers` is empty", "leave `controllers` out for the Deployment controller");
     }
     items.iter().map(|item| read::word(item, "a controller", &words, report)).collect()
 }
@@ -301,7 +301,7 @@ fn distinct(node: &Node, what: &str, report: &mut Report) -> Vec<String> {
             continue;
         };
         if names.contains(&name) {
-            report.add(item, format!("{what} `{name}` is there already"), format!("each {what} has a name of its own"));
+            report.add(item, format!("duplicate {what} `{name}`"), format!("each {what} has a name of its own"));
         }
         names.push(name);
     }

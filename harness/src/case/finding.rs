@@ -22,7 +22,7 @@ pub enum CaseError {
     #[error("{} is a symbolic link to something that does not exist; fix the link, or name a case file", .0.display())]
     Nowhere(PathBuf),
     /// A path leads back to itself.
-    #[error("{} is a symbolic link that leads in a circle; fix or remove the link", .0.display())]
+    #[error("{} is a symbolic link that points back to itself; fix or remove the link", .0.display())]
     Circle(PathBuf),
     /// Two cases are called the same.
     #[error("two cases are called {name}: {one} and {other}; rename one of the files, or run them one after the other")]
@@ -35,7 +35,7 @@ pub enum CaseError {
         other: String,
     },
     /// One case was asked for, and the file stands for several.
-    #[error("{path} stands for a case of each of {profiles}; name one, such as {path}@{first}")]
+    #[error("{path} holds one case for each restart profile ({profiles}); name one, such as {path}@{first}")]
     Several {
         /// The file.
         path: String,

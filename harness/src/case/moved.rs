@@ -58,7 +58,7 @@ pub(super) fn read(reader: &mut Reader<'_>, written: &Written<'_>) -> Option<Pod
     let what = format!("`{name}`");
     if matches!(node.kind, Kind::Int(_) | Kind::Text(_)) {
         let written = node.as_key();
-        reader.report.add(node, format!("{what} is a mapping"), format!("write `{name}: {{pods: {written}}}`"));
+        reader.report.add(node, format!("{what} must be a mapping"), format!("write `{name}: {{pods: {written}}}`"));
         return None;
     }
     let fields = Fields::of(node, &what, &names(&ATOMIC_FIELDS), reader.report)?;
@@ -84,7 +84,7 @@ pub(super) fn read(reader: &mut Reader<'_>, written: &Written<'_>) -> Option<Pod
     let pods = Pods { count, names, atomic, ..of };
     let chosen = !pods.names.is_empty() || pods.count == Count::All;
     if reader.scope.several() && pods.deployment.is_none() && pods.replica_set.is_none() && !chosen {
-        reader.report.add(node, "the pods of which Deployment?", "add `of: {deployment: …}`");
+        reader.report.add(node, "the step does not say of which Deployment", "add `of: {deployment: …}`");
         return None;
     }
     Some(pods)
@@ -103,7 +103,7 @@ fn read_count(node: &Node, reader: &mut Reader<'_>) -> Option<(Count, Vec<String
             None
         }
         Kind::Int(0) => {
-            reader.report.add(node, "no pod at all", "a step must do something");
+            reader.report.add(node, "the number of pods must not be 0", "a step must do something");
             None
         }
         _ => {

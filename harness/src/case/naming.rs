@@ -82,8 +82,8 @@ pub(super) fn traits(node: &Node, reader: &mut Reader<'_>) -> Option<Traits> {
         if !reader.unbound {
             reader.report.add(
                 key,
-                "`node` where pods get nodes by themselves",
-                "they have one before the case names them",
+                "`node` is only allowed with `bindings: held`",
+                "without it each pod has a node before the case names it",
             );
             reader.report.help("add `bindings: held` at the top of the case");
             return None;
@@ -152,7 +152,7 @@ fn readiness(node: &Node, report: &mut Report) -> Option<Readiness> {
             Some(Readiness::Since(sign * i64::try_from(time.as_secs()).unwrap_or(i64::MAX)))
         }
         Ok(_) => {
-            report.add(since, "that is too long", "at most ten years");
+            report.add(since, "the duration is too long", "at most ten years");
             None
         }
         Err(_) => {

@@ -17,7 +17,7 @@ impl<'n> Fields<'n> {
     /// The mapping at this node. Unknown fields are findings; so is a node that is no mapping.
     pub(super) fn of(node: &'n Node, what: &str, known: &[&str], report: &mut Report) -> Option<Self> {
         let Kind::Map(map) = &node.kind else {
-            report.add(node, format!("{what} is a mapping"), not_a_mapping(node, known));
+            report.add(node, format!("{what} must be a mapping"), not_a_mapping(node, known));
             report.help(format!("its fields are {}", list(known)));
             return None;
         };
@@ -57,8 +57,8 @@ fn not_a_mapping(node: &Node, known: &[&str]) -> String {
         text.split_once(':').filter(|(key, _)| known.contains(key)).map(|(key, rest)| (key.to_owned(), rest.to_owned()))
     };
     match (&node.kind, node.as_text().and_then(field)) {
-        (_, Some((key, rest))) => format!("a blank is missing: `{key}: {}`", rest.trim()),
-        (Kind::Null, _) => "its fields are missing; are they indented too little?".to_owned(),
+        (_, Some((key, rest))) => format!("add a space: `{key}: {}`", rest.trim()),
+        (Kind::Null, _) => "its fields are missing; indent them further".to_owned(),
         _ => format!("this is {}", node.describe()),
     }
 }
@@ -73,15 +73,15 @@ const OF_MANIFESTS: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 pub(super) fn unknown(key: &Node, what: &str, known: &[&str], report: &mut Report) {
     let name = key.as_key();
     if matches!(key.kind, Kind::List(_) | Kind::Map(_)) {
-        report.add(key, "a field's name is a word", format!("this is {}", key.describe()));
+        report.add(key, "a field name must be a word", format!("this is {}", key.describe()));
         return;
     }
     if let Some(letter) = name.chars().find(|letter| letter.is_whitespace() && !letter.is_ascii()) {
         let code = u32::from(letter);
         report.add(
             key,
-            "a blank that is none",
-            format!("U+{code:04X} looks like a blank; YAML is indented with plain ones"),
+            "a character that only looks like a space",
+            format!("U+{code:04X} looks like a space; use plain spaces"),
         );
         return;
     }
@@ -101,15 +101,19 @@ pub(super) fn text<'n>(node: &'n Node, what: &str, report: &mut Report) -> Optio
     match &node.kind {
         Kind::Text(text) if !text.trim().is_empty() => Some(text),
         Kind::Text(_) => {
-            report.add(node, format!("{what} is empty"), "say something here");
+            report.add(node, format!("{what} is empty"), "add some text");
             None
         }
         Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) => {
-            report.add(node, format!("{what} is a text"), format!("this is {}; put it into quotes", node.describe()));
+            report.add(
+                node,
+                format!("{what} must be a string"),
+                format!("this is {}; put it in quotes", node.describe()),
+            );
             None
         }
         _ => {
-            report.add(node, format!("{what} is a text"), format!("this is {}", node.describe()));
+            report.add(node, format!("{what} must be a string"), format!("this is {}", node.describe()));
             None
         }
     }
@@ -142,14 +146,14 @@ const TOO_LARGE: f64 = 9.2e18;
 pub(super) fn integer(node: &Node, what: &str, range: RangeInclusive<i64>, report: &mut Report) -> Option<i64> {
     let Kind::Int(number) = node.kind else {
         let hint = match &node.kind {
-            Kind::Text(text) if text.parse::<i64>().is_ok() => "this is a text; leave the quotes out".to_owned(),
+            Kind::Text(text) if text.parse::<i64>().is_ok() => "this is a string; leave the quotes out".to_owned(),
             Kind::Float(float) if float.abs() >= TOO_LARGE => {
                 format!("this is too large; from {} to {}", range.start(), range.end())
             }
             Kind::Float(float) if float.fract() == 0.0 => format!("this is a fraction; write `{float}`"),
             _ => format!("this is {}", node.describe()),
         };
-        report.add(node, format!("{what} is a whole number"), hint);
+        report.add(node, format!("{what} must be a whole number"), hint);
         return None;
     };
     if range.contains(&number) {
@@ -164,7 +168,7 @@ pub(super) fn boolean(node: &Node, what: &str, report: &mut Report) -> Option<bo
     if let Kind::Bool(value) = node.kind {
         return Some(value);
     }
-    report.add(node, format!("{what} is true or false"), format!("this is {}", node.describe()));
+    report.add(node, format!("{what} must be true or false"), format!("this is {}", node.describe()));
     None
 }
 
@@ -185,25 +189,31 @@ pub(super) fn items<'n>(node: &'n Node, what: &str, report: &mut Report) -> Opti
     if let Kind::List(list) = &node.kind {
         return Some(list);
     }
-    report.add(node, format!("{what} is a list"), format!("this is {}", node.describe()));
+    report.add(node, format!("{what} must be a list"), format!("this is {}", node.describe()));
     None
 }
 
 /// A mapping from texts to texts: labels, annotations, environment variables.
 pub(super) fn texts(node: &Node, what: &str, report: &mut Report) -> Option<BTreeMap<String, String>> {
     let Kind::Map(map) = &node.kind else {
-        report.add(node, format!("{what} is a mapping"), format!("this is {}", node.describe()));
+        report.add(node, format!("{what} must be a mapping"), format!("this is {}", node.describe()));
         return None;
     };
     let mut texts = BTreeMap::new();
     for (key, value) in map {
         match &value.kind {
             Kind::Text(text) => drop(texts.insert(key.as_key(), text.clone())),
-            Kind::Null => report.add(value, format!("a value of {what} is a text"), "this is nothing; write `\"\"`"),
-            Kind::List(_) | Kind::Map(_) => {
-                report.add(value, format!("a value of {what} is a text"), format!("this is {}", value.describe()));
+            Kind::Null => {
+                report.add(value, format!("a value of {what} must be a string"), "this is nothing; write `\"\"`")
             }
-            _ => report.add(value, format!("a value of {what} is a text"), "put it into quotes"),
+            Kind::List(_) | Kind::Map(_) => {
+                report.add(
+                    value,
+                    format!("a value of {what} must be a string"),
+                    format!("this is {}", value.describe()),
+                );
+            }
+            _ => report.add(value, format!("a value of {what} must be a string"), "put it in quotes"),
         }
     }
     Some(texts)
@@ -227,7 +237,7 @@ pub(super) fn number_or_percent(
             Some(text.as_str().into())
         }
         _ => {
-            report.add(node, format!("{what} is a number or a percentage"), "such as `3` or `25%`");
+            report.add(node, format!("{what} must be a number or a percentage"), "such as `3` or `25%`");
             None
         }
     }

@@ -11,7 +11,7 @@ use super::read::{self, Fields};
 use super::schema::{object, text, words};
 use super::tree::{Kind, Node};
 
-const LIST: Type = Type::Is(|_| json!({"type": "array", "items": text()}), "a list of texts");
+const LIST: Type = Type::Is(|_| json!({"type": "array", "items": text()}), "a list of strings");
 const PROFILES: Type = Type::Is(|_| profiles_schema(), "`[safe, xing]`");
 const BUDGET: Type = Type::Is(|_| object(&BUDGETED, false), "`{restarts: 3, period: 10m}`");
 
@@ -188,7 +188,7 @@ fn profiles_of(node: &Node, report: &mut Report) -> Vec<RestartProfile> {
     for item in items.unwrap_or_default() {
         match read::word(item, "a profile", &known, report) {
             Some(profile) if profiles.contains(&profile) => {
-                report.add(item, format!("the profile `{profile}` is there already"), "one case is made for each");
+                report.add(item, format!("duplicate profile `{profile}`"), "one case is made for each");
             }
             found => profiles.extend(found),
         }

@@ -94,11 +94,11 @@ impl Scope {
     pub(super) fn known(&self, name: &str, node: &Node, report: &mut Report) -> bool {
         let known = self.on_stage.contains(name);
         if self.deployments.contains(name) && !known {
-            report.add(node, format!("there is no Deployment `{name}` yet"), "a later step makes it");
+            report.add(node, format!("Deployment `{name}` does not exist yet"), "a later step makes it");
         } else if !known {
             let hint = did_you_mean(name, self.deployments.iter().map(String::as_str))
                 .unwrap_or_else(|| format!("the case makes {}", self.list()));
-            report.add(node, format!("there is no Deployment `{name}`"), hint);
+            report.add(node, format!("unknown Deployment `{name}`"), hint);
         }
         known
     }
@@ -112,7 +112,7 @@ impl Scope {
         }
         let hint = did_you_mean(name, self.replica_sets.iter().map(String::as_str).chain(["rs1", "rs2"]))
             .unwrap_or_else(|| "one that the case makes, or `rs1` for the first that appears".to_owned());
-        report.add(node, format!("there is not a ReplicaSet `{name}`"), hint);
+        report.add(node, format!("unknown ReplicaSet `{name}`"), hint);
         None
     }
 
@@ -139,15 +139,19 @@ impl Scope {
             (None, _) if self.unreadable => None,
             (None, _) if !self.replica_sets.is_empty() => {
                 let names: Vec<&str> = self.replica_sets.iter().map(String::as_str).collect();
-                report.add(step, "which ReplicaSet?", format!("name one of {}", read::list(&names)));
+                report.add(
+                    step,
+                    "the step does not say which ReplicaSet",
+                    format!("name one of {}", read::list(&names)),
+                );
                 None
             }
             (None, _) => {
-                report.add(step, "there is no Deployment", "make one under `given` first");
+                report.add(step, "the case has no Deployment", "make one under `given` first");
                 None
             }
             (Some(_), Some(_)) => {
-                report.add(step, "which Deployment?", format!("name one of {}", self.list()));
+                report.add(step, "the step does not say which Deployment", format!("name one of {}", self.list()));
                 None
             }
         }

@@ -26,7 +26,7 @@ pub(super) static BESIDES: [Field; 5] = [
 /// The fields of `refused`.
 static REFUSED_FIELDS: [Field; 1] = [Field::required("message", TEXT, "A part of what the server says.")];
 
-const REFUSED: Type = Type::Is(|_| object(&REFUSED_FIELDS, false), "`{message: a text}`");
+const REFUSED: Type = Type::Is(|_| object(&REFUSED_FIELDS, false), "`{message: a string}`");
 const EXPECT: Type = Type::Is(|_| reference("expect"), "[a mapping](#expect)");
 const DURING: Type = Type::Is(|_| reference("during"), "[a mapping](#during)");
 const FAULT: Type = Type::Is(|_| reference("fault"), "[a mapping](#fault)");
@@ -58,7 +58,7 @@ impl Reader<'_> {
     pub(super) fn step(&mut self, node: &Node, top: bool) -> Option<Step> {
         let operations = operations::names();
         if let Some(word) = node.as_text().filter(|word| operations.contains(word)) {
-            self.report.add(node, "a step is a mapping", format!("write `{word}: …`"));
+            self.report.add(node, "a step must be a mapping", format!("write `{word}: …`"));
             return None;
         }
         let besides = names(&BESIDES);
@@ -96,7 +96,7 @@ impl Reader<'_> {
             return None;
         }
         if !top && !form.inner {
-            self.report.add(key, format!("`{name}` cannot stand inside `together`"), "make it a step of its own");
+            self.report.add(key, format!("`{name}` is not allowed inside `together`"), "make it a step of its own");
             self.report.help("nor inside the `do` of a `during`");
             return None;
         }
@@ -121,7 +121,7 @@ impl Reader<'_> {
         if let (Some(_), Some((key, _))) = (during, fault) {
             self.report.add(key, "`during` and `fault` in one step", "one of them at a time");
         } else if !top {
-            self.report.add(key, format!("`{name}` cannot stand here"), "only a step of its own has a middle");
+            self.report.add(key, format!("`{name}` is not allowed here"), "only a step of its own has a middle");
         } else if self.stopped.is_some() || operation.life().is_some() {
             self.report.add(
                 key,
@@ -166,11 +166,7 @@ impl Reader<'_> {
         }
         let label = read::name(value, "a label", self.report)?;
         if !self.scope.labels.insert(label.clone()) {
-            self.report.add(
-                value,
-                format!("the label `{label}` is there already"),
-                "each moment has a name of its own",
-            );
+            self.report.add(value, format!("duplicate label `{label}`"), "each moment has a name of its own");
         }
         Some(label)
     }
@@ -183,8 +179,12 @@ impl Reader<'_> {
         }
         let text = read::text(node, "a duration", self.report)?;
         match humantime::parse_duration(text) {
-            Ok(Duration::ZERO) => self.report.add(node, "no time passes", "more than `0s`, please"),
-            Ok(duration) if duration > LONGEST => self.report.add(node, "that is too long", "at most ten years"),
+            Ok(Duration::ZERO) => {
+                self.report.add(node, "the duration must not be zero", "write a duration such as `10s`")
+            }
+            Ok(duration) if duration > LONGEST => {
+                self.report.add(node, "the duration is too long", "at most ten years")
+            }
             Ok(duration) => return Some(duration),
             Err(error) => {
                 self.report.add(node, format!("`{text}` is not a duration"), not_a_duration(text, &error));

@@ -62,7 +62,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
         say!("not blessed  {}: its rules are the expectation, as there is no upstream", case.name);
     }
     if cases.is_empty() {
-        return Err(CliError::NoCase);
+        return Err(CliError::NothingToBless);
     }
     if let Some(case) = cases.iter().find(|case| collection::is_embedded(Path::new(&case.path))) {
         return Err(CliError::Usage(format!(
@@ -185,8 +185,9 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
     }
     std::fs::write(&path, timeline.to_string()).map_err(|source| FileError::File { path: path.clone(), source })?;
     // The real answer is there now. Most cases have no preview.
-    std::fs::remove_file(preview::path(Path::new(&case.path))).ok();
+    let previewed = std::fs::remove_file(preview::path(Path::new(&case.path))).is_ok();
     say!("blessed      {name}\n{}", report::change(before, &timeline, colour()));
+    say!("wrote {}{}", path.display(), if previewed { " and removed the preview" } else { "" });
     Ok(Outcome::Conformant)
 }
 

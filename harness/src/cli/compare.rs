@@ -51,7 +51,13 @@ struct Side {
 pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     let specs = arguments.subject.iter().map(|text| text.parse::<Spec>()).collect::<Result<Vec<_>, _>>()?;
     let [left, right] = specs.as_slice() else {
-        return Err(CliError::Usage(format!("compare takes --subject twice, not {} times", specs.len())));
+        return Err(CliError::Usage(format!(
+            "compare needs two --subject flags; there {}",
+            match specs.len() {
+                1 => "is one".to_owned(),
+                n => format!("are {n}"),
+            }
+        )));
     };
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;

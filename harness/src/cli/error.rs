@@ -18,8 +18,14 @@ pub enum CliError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Cases(Vec<CaseError>),
     /// Nothing was selected.
-    #[error("no case selected; `lockstep list` shows what there is")]
-    NoCase,
+    #[error("the filter selects none of {0} cases; `lockstep list` shows them")]
+    NoCase(usize),
+    /// Every selected case is judged by its rules alone.
+    #[error("no case selected that can be blessed")]
+    NothingToBless,
+    /// `--rerun-failed`, and no selected case failed.
+    #[error("no case selected: none failed when it was last played in this folder")]
+    NoneFailed,
     /// None of those that were selected is for the subject.
     #[error("none of the selected cases is for {0}")]
     NoneLeft(String),
@@ -36,7 +42,7 @@ pub enum CliError {
     #[error("interrupted ({0})")]
     Interrupted(Cause),
     /// The cluster went to somebody else.
-    #[error("lockstep has lost the cluster: {0}")]
+    #[error("the connection to the cluster was lost: {0}")]
     Lost(String),
     /// A golden timeline is not readable.
     #[error(transparent)]
@@ -89,7 +95,7 @@ impl CliError {
                 Outcome::Inconclusive
             }
             Self::Interrupted(cause) => Outcome::Interrupted(*cause),
-            Self::NoCase | Self::NoneLeft(_) => Outcome::NothingSelected,
+            Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
             Self::GoldenTimelines(_) | Self::File(_) => Outcome::BadInput,
         }

@@ -93,6 +93,17 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
     if collected > 0 {
         say!("wrote {collected} files of the embedded collection below {}", folder.join(collection::FOLDER).display());
     }
+    if subject == "ours" {
+        say!(
+            "\nThis folder judges `ours`, Lockstep's own controller; --subject \"command:./my-controller\" judges yours."
+        );
+    }
+    if !*cases {
+        say!("\nIt has one case, and its folder cases/ hides those inside the program; --cases writes them beside it.");
+    }
+    if REPOSITORY.contains("OWNER") {
+        say!("\nIn .github/workflows/lockstep.yml put the account that has Lockstep in the place of OWNER.");
+    }
     say!("\nnext:");
     if folder != Path::new(".") {
         say!("  cd {}", quoted(&folder.display().to_string()));

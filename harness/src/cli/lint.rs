@@ -121,7 +121,7 @@ impl Count {
         }
     }
 
-    /// `245 cases: 3 errors in 2 files; 1 timeline to look at`.
+    /// `245 cases: 3 errors in 2 files; 1 timeline unblessed, stale or orphaned`.
     fn said(&self, cases: usize) -> String {
         let s = |number: usize| if number == 1 { "" } else { "s" };
         let mut parts = Vec::new();
@@ -130,7 +130,7 @@ impl Count {
         }
         let timelines = self.strays + self.unread;
         if timelines > 0 {
-            parts.push(format!("{timelines} timeline{} to look at", s(timelines)));
+            parts.push(format!("{timelines} timeline{} unblessed, stale or orphaned", s(timelines)));
         }
         let what = if parts.is_empty() { "nothing is wrong".to_owned() } else { parts.join("; ") };
         format!("{cases} case{}: {what}", s(cases))

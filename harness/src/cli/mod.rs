@@ -46,9 +46,10 @@ use futures::future::LocalBoxFuture;
 use crate::outcome::Outcome;
 use again::Typed;
 
-/// Runs one case against Deployment controllers, step by step, and diffs what the ReplicaSets did.
+/// Tests Kubernetes Deployment controllers: runs cases step by step and compares each decision with
+/// upstream's.
 #[derive(Debug, Parser)]
-#[command(name = "lockstep", version, about, after_help = AFTER)]
+#[command(name = "lockstep", version, after_help = AFTER)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -57,6 +58,11 @@ pub struct Cli {
 }
 
 const AFTER: &str = "\
+Begin with:
+  lockstep run cases/rolling --subject \"command:./my-controller\"   judge a controller
+  lockstep explain cases/rolling/rollover.yaml                     what a case does, and why
+  lockstep init                                                    a folder for cases of your own
+
 Exit codes: 0 conformant; 1 non-conformant; 2 inconclusive; 3 unblessed or changed timelines; 4 no case selected;
 64 bad usage or a bad case file; 70 internal error. With several outcomes the most severe wins: 70, 64, 1, 2, 3.
 Ended early: 129 SIGHUP, 130 SIGINT, 143 SIGTERM, 141 standard output closed; what was judged until then is reported.";

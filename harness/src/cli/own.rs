@@ -96,7 +96,7 @@ mod tests {
     #[case("--kubeconfig FILE", "the current context is `a` (https://a); type --yes-this-cluster a")]
     #[case("--kubeconfig FILE --yes-this-cluster c", "the kubeconfig has no context `c`; it has a, b")]
     #[case("--kubeconfig FILE --yes-this-cluster b", "its cluster `none` is not in the kubeconfig")]
-    #[case("--kubeconfig none/here --yes-this-cluster a", "there is no none/here; name one with --kubeconfig FILE")]
+    #[case("--kubeconfig none/here --yes-this-cluster a", "none/here does not exist; name one with --kubeconfig FILE")]
     #[case("--kubeconfig Cargo.toml --yes-this-cluster a", "Cargo.toml: ")]
     fn bad_words_are_bad_usage(#[case] words: &str, #[case] says: &str) {
         let (own, _file) = parsed(words);

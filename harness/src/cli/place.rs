@@ -71,11 +71,15 @@ pub(super) struct Place {
     #[arg(value_parser = clap::value_parser!(u32).range(2..))]
     check_plays: u32,
     /// Cases played in parallel, each on a cluster of its own [default: number of cores].
-    #[arg(help_heading = "Playing", short = 'j', long, value_name = "N")]
+    #[arg(help_heading = "Playing", short = 'j', long, value_name = "N", value_parser = jobs)]
     jobs: Option<NonZeroUsize>,
     /// kind: leave the cluster running; the next run uses it.
     #[arg(help_heading = "Playing", long)]
     keep: bool,
+}
+
+fn jobs(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "it must be a whole number of at least 1".to_owned())
 }
 
 /// Who runs the pods.

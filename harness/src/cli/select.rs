@@ -44,12 +44,16 @@ impl Selection {
             return Err(CliError::Cases(errors));
         }
         case::told_apart(&cases).map_err(CliError::Cases)?;
+        let all = cases.len();
         cases.retain(|case| self.filter.as_ref().is_none_or(|filter| filter.wants(case)));
+        if cases.is_empty() {
+            return Err(CliError::NoCase(all));
+        }
         if self.rerun_failed {
             let last = failed::last();
             cases.retain(|case| last.contains(&case.argument()));
         }
-        if cases.is_empty() { Err(CliError::NoCase) } else { Ok(cases) }
+        if cases.is_empty() { Err(CliError::NoneFailed) } else { Ok(cases) }
     }
 }
 

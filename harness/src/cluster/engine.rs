@@ -15,15 +15,14 @@ const SOCKET: &str = "/var/run/docker.sock";
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The command is not there, and nothing else of the engine's is seen.
-    #[error("no {program} on PATH; install Docker, or use --cluster control-plane, which needs none")]
+    #[error("no {program} on PATH; install Docker, or use --cluster control-plane, which does not need it")]
     Missing {
         /// The command.
         program: String,
     },
     /// The engine may be there, but its command is not.
     #[error(
-        "{socket} is there, but no command {program} on PATH, which is what removes containers when the harness is killed; \
-         install Docker's command line"
+        "{socket} exists, but the command {program} is not on PATH; lockstep needs it to remove containers; install Docker's command line"
     )]
     NoCommand {
         /// The command.

@@ -11,8 +11,7 @@ use crate::supervise::{Exit, SuperviseError};
 pub enum ClusterError {
     /// The programs are not here and cannot be made.
     #[error(
-        "no kube-apiserver, kube-controller-manager and etcd of {version}: {why}; \
-         install Go so that they can be built, or put them into a folder and set LOCKSTEP_BIN to it"
+        "kube-apiserver, kube-controller-manager and etcd {version} are not installed: {why}; install Go, so that they can be built, or set LOCKSTEP_BIN to a folder that has them"
     )]
     Binaries {
         /// The version that was asked for.
@@ -21,10 +20,10 @@ pub enum ClusterError {
         why: String,
     },
     /// There is one version whose server is simulated.
-    #[error("no simulated server is like {0}; leave --k8s-version out, or take another cluster")]
+    #[error("the simulated server cannot act as {0}; leave --k8s-version out, or choose another --cluster")]
     Unlike(String),
     /// A server of our own cannot speak TLS.
-    #[error("a simulated server's TLS: {0}")]
+    #[error("cannot set up TLS for the simulated server: {0}")]
     Tls(String),
     /// A file or folder of the cluster's cannot be read or written.
     #[error("{}: {source}", path.display())]
@@ -35,10 +34,10 @@ pub enum ClusterError {
         source: std::io::Error,
     },
     /// The folder for state is not this user's alone.
-    #[error("{} is not a folder of this user's alone: remove it, or set TMPDIR to another folder", .0.display())]
+    #[error("{} must be a folder that only this user can access; remove it, or set TMPDIR to another folder", .0.display())]
     NotPrivate(PathBuf),
     /// A certificate or a key cannot be made.
-    #[error("making certificates: {0}")]
+    #[error("cannot make certificates: {0}")]
     Certificates(#[from] rcgen::Error),
     /// No port is free on loopback.
     #[error("no free port on 127.0.0.1: {0}")]
@@ -69,7 +68,7 @@ pub enum ClusterError {
         tail: String,
     },
     /// A client for the cluster cannot be made.
-    #[error("client for {server}: {why}")]
+    #[error("cannot make a client for {server}: {why}")]
     Client {
         /// The server's address.
         server: String,

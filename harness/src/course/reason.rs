@@ -119,7 +119,10 @@ fn why(decision: &Decision, scene: &Scene<'_>, wanted: &BTreeMap<&str, i64>) -> 
             let sick = scene.sick.get(decision.object.as_str()).copied().unwrap_or(0);
             let spare = scene.available - least;
             if sick > 0 && fewer <= sick {
-                return Some(format!("{sick} of its pods were not available: they go first and cost nothing"));
+                return Some(match sick {
+                    1 => "1 of its pods was not available: it goes first and costs nothing".to_owned(),
+                    sick => format!("{sick} of its pods were not available: they go first and cost nothing"),
+                });
             }
             let may = format!("{} are available and {least} must be, so {spare} may go", scene.available);
             match fewer {

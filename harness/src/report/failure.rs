@@ -11,7 +11,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::plain;
 use crate::recording::{Blame, Trouble};
 use crate::rules::Broken;
-use crate::timeline::{Line, State};
+use crate::timeline::{Line, State, StepId};
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
 /// Everything a reader needs to see what went wrong, and the commands that explain the case and run it again.
@@ -76,7 +76,9 @@ pub fn outcome(judgement: &Judgement) -> Option<String> {
 
 /// A finding in one line: `step 2.3 (ready 1): rs2 7 -> 9 instead of rs2 7 -> 8`.
 pub(super) fn brief(finding: &Finding) -> String {
-    let label = if finding.label.is_empty() { String::new() } else { format!(" ({})", finding.label) };
+    // The parts of the given state would hide what is wrong.
+    let named = !finding.label.is_empty() && finding.place != Place::Step(StepId::GIVEN);
+    let label = if named { format!(" ({})", finding.label) } else { String::new() };
     format!("{}{label}: {}", finding.place, sentence(&finding.what))
 }
 

@@ -5,6 +5,9 @@
 
 use crate::timeline::{Field, Line, State, annotation};
 
+/// The annotation that numbers a Deployment's rollouts.
+const REVISION: &str = "deployment.kubernetes.io/revision";
+
 /// What is known about the objects that stand otherwise than expected, each once.
 pub(super) fn hints(expected: &[Line], actual: &[Line]) -> Vec<String> {
     let mut hints = Vec::new();
@@ -17,17 +20,32 @@ pub(super) fn hints(expected: &[Line], actual: &[Line]) -> Vec<String> {
             hints.push(hint);
             continue;
         }
+        hints.extend(generation_raised(wanted, happened));
         hints.extend(wanted.fields.iter().filter_map(|field| annotated(&happened.object, field, happened)));
     }
     hints
 }
 
+/// A generation that only a write of the object itself can have raised.
+fn generation_raised(wanted: &State, happened: &State) -> Option<String> {
+    let ((_, wanted), (_, generation)) = (generations(wanted)?, generations(happened)?);
+    (generation > wanted && !happened.is_replica_set()).then(|| {
+        format!(
+            "{}: metadata.generation is {generation} instead of {wanted}: the object itself was written; upstream's controller \
+             writes its status subresource alone",
+            happened.object
+        )
+    })
+}
+
+/// The generation that the status is for, and that of the object.
+fn generations(state: &State) -> Option<(u64, u64)> {
+    let (observed, generation) = value(state, "generation")?.split_once('/')?;
+    Some((observed.parse().ok()?, generation.parse().ok()?))
+}
+
 /// A status that was not written for the generation that the object has.
 fn unobserved(wanted: &State, happened: &State) -> Option<String> {
-    let generations = |state: &State| {
-        let (observed, generation) = value(state, "generation")?.split_once('/')?;
-        Some((observed.parse::<u64>().ok()?, generation.parse::<u64>().ok()?))
-    };
     let ((wanted, _), (observed, generation)) = (generations(wanted)?, generations(happened)?);
     (observed < generation && observed < wanted).then(|| {
         format!(
@@ -41,6 +59,11 @@ fn unobserved(wanted: &State, happened: &State) -> Option<String> {
 fn annotated(object: &str, wanted: &Field, happened: &State) -> Option<String> {
     let key = annotation(&wanted.key)?;
     match value(happened, &wanted.key) {
+        None if key == REVISION && !object.starts_with("rs") => Some(format!(
+            "{object}: the annotation {key} is missing; upstream keeps it at {} and writes it through the status subresource, which \
+             leaves metadata.generation as it is",
+            wanted.value
+        )),
         None => Some(format!("{object}: the annotation {key} is missing; upstream keeps it at {}", wanted.value)),
         Some(other) if other != wanted.value => {
             Some(format!("{object}: the annotation {key} is {other}; upstream keeps it at {}", wanted.value))
@@ -79,6 +102,14 @@ mod tests {
         "rs2 1/1 desired=5 max=6",
         "rs2 1/1 desired=5 max=4",
         &["rs2: the annotation deployment.kubernetes.io/max-replicas is 4; upstream keeps it at 6"])]
+    #[case::revision_missing(
+        "web 3 generation=1/1 revision=1",
+        "web 3 generation=1/1",
+        &["web: the annotation deployment.kubernetes.io/revision is missing; upstream keeps it at 1 and writes it through the status subresource, which leaves metadata.generation as it is"])]
+    #[case::the_object_was_written(
+        "web 3 generation=1/1 revision=1",
+        "web 3 generation=2/2 revision=1",
+        &["web: metadata.generation is 2 instead of 1: the object itself was written; upstream's controller writes its status subresource alone"])]
     #[case::nothing_known("rs1 3/3 ready=3", "rs1 3/3 ready=2", &[])]
     #[case::upstream_has_not_written_it_either("web 3 generation=1/2", "web 4 generation=1/2", &[])]
     fn the_usual_cause_is_named(#[case] expected: &str, #[case] actual: &str, #[case] hint: &[&str]) {

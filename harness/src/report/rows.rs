@@ -3,7 +3,7 @@
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::timeline::Line;
-use crate::verdict::Difference;
+use crate::verdict::{Difference, Place};
 
 /// One row of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +72,13 @@ const OF_VERSION: Words = Words { added: "is new", gone: "is gone" };
 
 /// A difference in one line: of two long states of one object only the words that differ.
 pub(super) fn in_short(difference: &Difference) -> String {
+    if let (Place::Events, Some(expected), Some(actual)) = (difference.place, &difference.expected, &difference.actual)
+        && (expected.len() == 1 || actual.len() == 1)
+    {
+        // The first line is the heading.
+        let number = |lines: &[Line]| lines.len().saturating_sub(1);
+        return format!("{} events; upstream published {}", number(actual), number(expected));
+    }
     states(difference, OF_SUBJECT).unwrap_or_else(|| difference.to_string())
 }
 
@@ -91,9 +98,16 @@ pub(super) fn changed_in_short(difference: &Difference) -> String {
     })
 }
 
-/// Of two long states of one object the words that differ.
+/// Of two long states of one object the words that differ, and of two equal decisions their details.
 fn states(difference: &Difference, words: Words) -> Option<String> {
     let (expected, actual) = (difference.expected_line()?, difference.actual_line()?);
+    let (was, is) = (expected.to_string(), actual.to_string());
+    if let (Some((was, details)), Some((is, others))) = (was.split_once("  "), is.split_once("  "))
+        && was == is
+        && !was.starts_with('=')
+    {
+        return differing_words(details, others, words).map(|words| format!("{was}: {words}"));
+    }
     let (is_state, name) = about(actual);
     let differs = differing(&expected.to_string(), &actual.to_string(), words);
     let differs = differs.filter(|_| is_state && about(expected) == about(actual))?;
@@ -110,6 +124,10 @@ fn differing(expected: &str, actual: &str, say: Words) -> Option<String> {
     if expected.chars().count() < LONG && actual.chars().count() < LONG {
         return None;
     }
+    differing_words(expected, actual, say)
+}
+
+fn differing_words(expected: &str, actual: &str, say: Words) -> Option<String> {
     let words = |line: &'_ str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (old, new) = (words(expected), words(actual));
     let key = |word: &str| word.split_once('=').map(|(key, _)| key.to_owned()).filter(|key| !key.is_empty());
@@ -142,7 +160,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::timeline::Timeline;
+    use crate::timeline::{StepId, Timeline};
     use crate::verdict::Place;
 
     #[rstest]
@@ -151,6 +169,11 @@ mod tests {
         "rs2 created 3  revision=2 desired=10 max=13",
         "rs2 created 5  revision=2 desired=10 max=13",
         "rs2 created 5  revision=2 desired=10 max=13 instead of rs2 created 3  revision=2 desired=10 max=13"
+    )]
+    #[case::details(
+        "rs1 created 3  revision=1 desired=3 max=4",
+        "rs1 created 3  revision=1",
+        "rs1 created 3: desired=3 is missing, max=4 is missing"
     )]
     #[case::states(
         "= web 3 updated=3 ready=2 available=2 generation=1/1 Available=False(MinimumReplicasUnavailable)",
@@ -168,6 +191,9 @@ mod tests {
             Some(timeline.steps[0].lines())
         };
         let (expected, actual) = (lines(expected), lines(actual));
-        assert_eq!(in_short(&Difference { place: Place::Events, label: String::new(), expected, actual, at: 0 }), told);
+        assert_eq!(
+            in_short(&Difference { place: Place::Step(StepId::GIVEN), label: String::new(), expected, actual, at: 0 }),
+            told
+        );
     }
 }

@@ -145,8 +145,8 @@ fn idle(step: &Step, stop: &Stop) -> String {
     };
     let paused = stop.allowed.values().any(|allowed| allowed.paused);
     match stop.totals.iter().find_map(stuck) {
+        _ if paused => ": it is paused".to_owned(),
         Some(why) => why,
-        None if paused => ": it is paused".to_owned(),
         None if step
             .checkpoint
             .iter()

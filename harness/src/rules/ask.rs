@@ -89,7 +89,7 @@ impl<'r> Asked<'r> {
         let context = match scene::context(variables.into_iter(), frame, past) {
             Ok(context) => context,
             Err(Unasked::NoDeployment) if when != When::Finally => return,
-            Err(Unasked::NoDeployment) => return self.breaks(frame, "there is no Deployment".to_owned(), None),
+            Err(Unasked::NoDeployment) => return self.breaks(frame, "the case has no Deployment".to_owned(), None),
             Err(Unasked::Error(why)) => return self.unfit(frame, why, None),
         };
         self.asked = true;

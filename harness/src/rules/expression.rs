@@ -78,7 +78,7 @@ impl Expression {
         }
         if variables.is_empty() && !looks_back {
             let (at, hint) =
-                (0..text.len(), "it says nothing about a recording: use `deployment`, `pods`, …".to_owned());
+                (0..text.len(), "it does not depend on the recording: use `deployment`, `pods`, …".to_owned());
             return Err(vec![Mistake { at, what: "the rule is always the same".to_owned(), hint, unknown: None }]);
         }
         Ok(Self { root, text: text.to_owned(), variables, looks_back, labels })
@@ -94,7 +94,7 @@ pub(super) fn parse(text: &str) -> Result<IdedExpr, cel::ParseErrors> {
 fn too_much(text: &str) -> Option<Mistake> {
     let mistake = |at, what: &str, hint: String| Some(Mistake { at, what: what.to_owned(), hint, unknown: None });
     if text.len() > LONGEST {
-        return mistake(0..text.len(), "the rule is too long", format!("at most {LONGEST} bytes; take it apart"));
+        return mistake(0..text.len(), "the rule is too long", format!("at most {LONGEST} bytes; split it"));
     }
     let mut depth = 0_usize;
     for (at, letter) in text.char_indices() {
@@ -104,21 +104,13 @@ fn too_much(text: &str) -> Option<Mistake> {
             _ => {}
         }
         if depth > DEEPEST {
-            return mistake(
-                at..at + 1,
-                "the rule is nested too deeply",
-                format!("at most {DEEPEST} levels; take it apart"),
-            );
+            return mistake(at..at + 1, "the rule is nested too deeply", format!("at most {DEEPEST} levels; split it"));
         }
     }
     let sign = |letter: &char| matches!(letter, '.' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!');
     let signs = text.split(['&', '|']).map(|part| part.chars().filter(sign).count()).max().unwrap_or(0);
     if signs > MOST {
-        return mistake(
-            0..text.len(),
-            "the rule has too many signs",
-            format!("at most {MOST} in a row; take it apart"),
-        );
+        return mistake(0..text.len(), "the rule has too many operators", format!("at most {MOST} in a row; split it"));
     }
     None
 }
@@ -210,7 +202,7 @@ impl Check<'_> {
             self.labels.push((asked.to_owned(), place(self.text, asked)));
         }
         if let Some(hint) = wrong {
-            let (at, what) = (place(self.text, asked), format!("`{name}` cannot be asked that"));
+            let (at, what) = (place(self.text, asked), format!("wrong argument of `{name}`"));
             self.mistakes.push(Mistake { at, what, hint, unknown: None });
         }
         true
@@ -218,7 +210,7 @@ impl Check<'_> {
 
     fn unknown(&mut self, what: &str, name: &str, known: Vec<&'static str>) {
         let (at, what) = (place(self.text, name), format!("unknown {what} `{name}`"));
-        let hint = format!("known are {}", known.join(", "));
+        let hint = format!("known: {}", known.join(", "));
         self.mistakes.push(Mistake { at, what, hint, unknown: Some((name.to_owned(), known)) });
     }
 }

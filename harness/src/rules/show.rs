@@ -70,7 +70,7 @@ fn signs(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// What brackets around all of a text hold.
+/// What brackets around all of a string hold.
 fn inside(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('(')?.strip_suffix(')')?;
     let mut depth = 0_i32;

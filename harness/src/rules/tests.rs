@@ -107,7 +107,7 @@ fn a_rule_about_a_deployment_waits_for_one_and_does_not_pass_without() {
     assert_eq!(first(&[always], &gone), None);
     assert_eq!(
         first(&[rule(When::Finally, "deployment.spec.replicas == 3")], &gone).unwrap().why,
-        "there is no Deployment"
+        "the case has no Deployment"
     );
 }
 
@@ -145,10 +145,10 @@ fn of_secrets_only_names_are_seen() {
 #[case::variable("replicasets.size() == 2", "unknown name `replicasets`", "replicasets")]
 #[case::function("restart('deployment/web') == 1", "unknown function `restart`", "restart")]
 #[case::method("pods.length() == 1", "unknown function `length`", "length")]
-#[case::workload("restarts('web') == 1", "`restarts` cannot be asked that", "web")]
-#[case::decision("count('rs2 creatd') == 1", "`count` cannot be asked that", "rs2 creatd")]
-#[case::one_word("count('creatd') == 1", "`count` cannot be asked that", "creatd")]
-#[case::computed("count(deployment.name) == 1", "`count` cannot be asked that", "")]
+#[case::workload("restarts('web') == 1", "wrong argument of `restarts`", "web")]
+#[case::decision("count('rs2 creatd') == 1", "wrong argument of `count`", "rs2 creatd")]
+#[case::one_word("count('creatd') == 1", "wrong argument of `count`", "creatd")]
+#[case::computed("count(deployment.name) == 1", "wrong argument of `count`", "")]
 #[case::message("Pod{name: 'a'} == pods[0]", "unknown type `Pod`", "")]
 #[case::constant("1 + 1 == 2", "the rule is always the same", "1 + 1 == 2")]
 #[case::empty("", "this is not CEL", "")]
@@ -172,7 +172,7 @@ fn nesting_is_refused_before_it_hurts(#[case] depth: usize, #[case] what: &str) 
 #[test]
 fn many_signs_in_a_row_are_refused_before_they_hurt() {
     for text in [format!("deployment.spec.replicas{} > 0", " + 1".repeat(200)), "!".repeat(900) + "settled"] {
-        assert_eq!(Expression::read(&text).unwrap_err()[0].what, "the rule has too many signs");
+        assert_eq!(Expression::read(&text).unwrap_err()[0].what, "the rule has too many operators");
     }
 }
 
@@ -204,22 +204,22 @@ fn what_is_not_refused_can_be_asked(#[case] text: String) {
     "a Secret, of which rules see the name has no field `data`",
     "data"
 )]
-#[case::number("deployment.spec.replicas", "a rule is true or false", "deployment.spec.replicas")]
-#[case::number_of("count('rs1')", "a rule is true or false", "count('rs1')")]
-#[case::filtered("pods.filter(p, p.name == 'a')", "a rule is true or false", "pods.filter(p, p.name == 'a')")]
+#[case::number("deployment.spec.replicas", "a rule must be true or false", "deployment.spec.replicas")]
+#[case::number_of("count('rs1')", "a rule must be true or false", "count('rs1')")]
+#[case::filtered("pods.filter(p, p.name == 'a')", "a rule must be true or false", "pods.filter(p, p.name == 'a')")]
 #[case::operand("settled && deployment.spec.replicas", "this is neither true nor false", "replicas")]
 #[case::predicate("pods.all(p, p.name)", "this is neither true nor false", "name")]
-#[case::number_and_text("step == '1'", "a whole number and a text do not go together", "step")]
-#[case::text_and_number("deployment.name < 3", "a text and a whole number do not go together", "name")]
-#[case::list_and_number("pods >= 1", "a list and a whole number do not go together", "pods")]
+#[case::number_and_text("step == '1'", "a whole number and a string cannot be combined", "step")]
+#[case::text_and_number("deployment.name < 3", "a string and a whole number cannot be combined", "name")]
+#[case::list_and_number("pods >= 1", "a list and a whole number cannot be combined", "pods")]
 #[case::sum_of_texts("pods.map(p, p.name).sum() == 1", "`sum` takes a list of whole numbers", "pods")]
-#[case::size_of_a_number("size(step) == 1", "`size` takes a list, a map or a text", "step")]
+#[case::size_of_a_number("size(step) == 1", "`size` takes a list, a map or a string", "step")]
 #[case::arity("pods.size(1) == 1", "`size` of so many", "size")]
 #[case::no_arguments("deployment.name.startsWith()", "`startsWith` of one", "startsWith")]
 #[case::pattern("deployment.name.matches('[')", "this is not a regular expression", "matches")]
-#[case::difference("deployment.name - 1 == 0", "a text and a whole number do not go together", "name")]
-#[case::key("pods['a'].name == 'a'", "a text names nothing in a list", "pods")]
-#[case::nothing_in_it("step in ['1', '2']", "a whole number and a list do not go together", "step")]
+#[case::difference("deployment.name - 1 == 0", "a string and a whole number cannot be combined", "name")]
+#[case::key("pods['a'].name == 'a'", "a string names nothing in a list", "pods")]
+#[case::nothing_in_it("step in ['1', '2']", "a whole number and a list cannot be combined", "step")]
 fn what_does_not_go_together_is_found_without_a_recording(#[case] text: &str, #[case] what: &str, #[case] at: &str) {
     let mistakes = Expression::read(text).unwrap_err();
     assert_eq!(mistakes[0].what, what, "{mistakes:?}");

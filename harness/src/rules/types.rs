@@ -100,7 +100,7 @@ impl Display for Type {
             Self::Bool => "true or false",
             Self::Int | Self::Uint => "a whole number",
             Self::Double => "a number",
-            Self::Text => "a text",
+            Self::Text => "a string",
             Self::Null => "null",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
@@ -115,7 +115,7 @@ pub(super) fn check(root: &IdedExpr, text: &str) -> Vec<Mistake> {
     let found = types.of(root);
     if !matches!(found, Type::Any | Type::Bool) && types.mistakes.is_empty() {
         let hint = format!("it is {found}; compare it with something");
-        types.wrong(0..text.len(), "a rule is true or false".to_owned(), hint);
+        types.wrong(0..text.len(), "a rule must be true or false".to_owned(), hint);
     }
     types.mistakes
 }
@@ -180,7 +180,7 @@ impl Types<'_> {
                     let known: Vec<&'static str> = shape.fields.iter().map(|(name, _)| *name).collect();
                     let at = place(self.text, field);
                     let what = format!("{} has no field `{field}`", shape.what);
-                    let hint = format!("known are {}", known.join(", "));
+                    let hint = format!("known: {}", known.join(", "));
                     self.mistakes.push(Mistake { at, what, hint, unknown: Some((field.to_owned(), known)) });
                     Type::Any
                 }
@@ -261,12 +261,12 @@ impl Types<'_> {
             "size" => {
                 let is_sized =
                     |of: &Type| matches!(of, Type::Any | Type::Text | Type::List(_) | Type::Map(_) | Type::Object(_));
-                self.takes(name, &all[0], is_sized, "a list, a map or a text");
+                self.takes(name, &all[0], is_sized, "a list, a map or a string");
                 Type::Int
             }
             "contains" | "endsWith" | "matches" | "startsWith" => {
-                self.takes(name, &all[0], |of| matches!(of, Type::Any | Type::Text), "a text");
-                self.takes(name, &all[1], |of| matches!(of, Type::Any | Type::Text), "a text");
+                self.takes(name, &all[0], |of| matches!(of, Type::Any | Type::Text), "a string");
+                self.takes(name, &all[1], |of| matches!(of, Type::Any | Type::Text), "a string");
                 if let (true, Some(why)) = (name == "matches", no_pattern(all[1].1)) {
                     self.wrong(place(self.text, name), "this is not a regular expression".to_owned(), why);
                 }

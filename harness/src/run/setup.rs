@@ -72,7 +72,7 @@ pub enum RunError {
     #[error("interrupted ({0})")]
     Interrupted(Cause),
     /// The cluster went to somebody else.
-    #[error("lockstep has lost the cluster: {0}")]
+    #[error("the connection to the cluster was lost: {0}")]
     Lost(String),
     /// A report cannot be written.
     #[error(transparent)]

@@ -56,7 +56,7 @@ pub enum EnvironmentError {
     #[error(transparent)]
     Supervise(#[from] SuperviseError),
     /// A simulated cluster's thread.
-    #[error("the simulation broke off: {0}; this is a defect of lockstep")]
+    #[error("the simulation stopped: {0}; this is a defect of lockstep")]
     Simulation(String),
     /// Somebody wants it to end.
     #[error("interrupted ({0})")]

@@ -11,8 +11,9 @@ use crate::controllers::Controller;
 pub enum SubjectError {
     /// The words on the command line are off.
     #[error(
-        "unknown subject '{0}': expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, upstream:process, \
-         \"command:PROGRAM ARGUMENTS\" or deployment:MANIFEST"
+        "unknown subject '{0}'{hint}: expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, upstream:process, \
+         \"command:PROGRAM ARGUMENTS\" or deployment:MANIFEST",
+        hint = hint(.0)
     )]
     Unknown(String),
     /// The words of a command cannot be told apart.
@@ -21,7 +22,7 @@ pub enum SubjectError {
     )]
     Quotes(String),
     /// It does not have a controller that is to be judged.
-    #[error("{subject} has no {title} to be judged; choose another subject, or cases that judge another controller",
+    #[error("{subject} has no {title} to judge; choose another subject, or cases that judge another controller",
         title = .controller.title())]
     Lacks {
         /// The subject.
@@ -30,7 +31,7 @@ pub enum SubjectError {
         controller: Controller,
     },
     /// The program is not there.
-    #[error("{what} is not there: {path}; {remedy}")]
+    #[error("{what} does not exist: {path}; {remedy}")]
     Missing {
         /// What it is.
         what: &'static str,
@@ -69,7 +70,7 @@ pub enum SubjectError {
         source: ManifestError,
     },
     /// It does not live long enough to be judged.
-    #[error("{subject} ends at every start ({times} of {times}); last: {why}")]
+    #[error("{subject} exited after each of {times} starts; the last time: {why}")]
     EndsAtStart {
         /// The subject.
         subject: String,
@@ -79,13 +80,13 @@ pub enum SubjectError {
         why: String,
     },
     /// Pods need a node that runs them.
-    #[error("deployment:{} runs as pods of the cluster, beside an interceptor that they can reach; add --cluster kind", .0.display())]
+    #[error("deployment:{} runs as pods, so it needs a cluster with nodes; add --cluster kind", .0.display())]
     Elsewhere(PathBuf),
     /// Its own pods are made by the controller that it would bring.
-    #[error("deployment:{} runs as pods that a ReplicaSet controller makes, so it cannot bring that one; judge it as command:…", .0.display())]
+    #[error("deployment:{} cannot be judged as a ReplicaSet controller, because its own pods need one; use command:…", .0.display())]
     ItsOwnMaker(PathBuf),
     /// Something of the manifest's stands in the way.
-    #[error("{0} is there already and was not made by lockstep; remove it, or take another cluster")]
+    #[error("{0} exists already and was not made by lockstep; remove it, or choose another cluster")]
     There(String),
     /// What an earlier run has left does not go.
     #[error("{what}, left by an earlier run, was not removed within {seconds} s; is the cluster overloaded?")]
@@ -104,7 +105,9 @@ pub enum SubjectError {
         source: Box<kube::Error>,
     },
     /// An image of the manifest's is nowhere to be had.
-    #[error("{who} has no image: {why}; build it, so that the local engine has it, or name one that the node can pull")]
+    #[error(
+        "the image of {who} is not available: {why}; build it with the local engine, or name one that the node can pull"
+    )]
     NoImage {
         /// The pod.
         who: String,
@@ -123,12 +126,13 @@ pub enum SubjectError {
     },
     /// It acts, and not through the interceptor.
     #[error(
-        "{0} acts on the cluster, and none of its requests came through the interceptor; \
-         it must take KUBECONFIG, or in a pod the cluster's own way: KUBERNETES_SERVICE_HOST and its service account"
+        "{0} changes the cluster, but none of its requests came through the interceptor; it must use KUBECONFIG, or in a pod the cluster's own way: KUBERNETES_SERVICE_HOST and its service account"
     )]
     BypassInterceptor(String),
     /// A simulated cluster has no address.
-    #[error("{0} is a process or pods, and the simulated cluster is in this process; add --cluster control-plane")]
+    #[error(
+        "{0} runs outside this process, and here the simulated cluster cannot be reached from outside; add --cluster control-plane"
+    )]
     Outside(String),
     /// The program with upstream's controllers in virtual time is not there.
     #[error(
@@ -160,4 +164,18 @@ pub enum SubjectError {
     /// The client for a subject in this process could not be made.
     #[error("cannot make the subject's client: {0}")]
     Client(String),
+}
+
+/// What was probably meant by the words of a subject.
+fn hint(text: &str) -> String {
+    if text == "command:" {
+        return ", which names no program".to_owned();
+    }
+    if text.starts_with("upstream:v") {
+        return format!(" (a version has three numbers, such as upstream:{})", cluster::DEFAULT_VERSION);
+    }
+    if !text.contains(':') && (text.contains('/') || text.contains('.')) {
+        return format!(" (did you mean \"command:{text}\"?)");
+    }
+    String::new()
 }

@@ -414,11 +414,11 @@ mod tests {
     #[rstest]
     #[case("ours", "deployment,replicaset", None)]
     #[case("upstream", "replicaset", None)]
-    #[case("upstream", "config-restart", Some("has no config-restart controller to be judged"))]
+    #[case("upstream", "config-restart", Some("has no config-restart controller to judge"))]
     #[case("ours", "config-restart", None)]
     #[case("command:sleep 1000", "deployment,replicaset", None)]
     #[case("deployment:controller/deploy", "deployment", None)]
-    #[case("deployment:controller/deploy", "deployment,replicaset", Some("cannot bring that one"))]
+    #[case("deployment:controller/deploy", "deployment,replicaset", Some("its own pods need one"))]
     fn what_a_subject_can_bring(#[case] spec: &str, #[case] controllers: &str, #[case] refusal: Option<&str>) {
         let found = spec.parse::<Spec>().unwrap().can_bring(&controllers.parse().unwrap());
         let found = found.err().map(|error| error.to_string());

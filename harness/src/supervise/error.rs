@@ -10,7 +10,7 @@ pub enum SuperviseError {
     #[error("the supervisor has ended, so {0} cannot be started; see supervisor.log in its folder")]
     Gone(String),
     /// There is no such program.
-    #[error("no program {} for {name}: install it, or give its path", program.display())]
+    #[error("{name} needs the program {}, which was not found: install it, or give its path", program.display())]
     Missing {
         /// What the program was wanted for.
         name: String,

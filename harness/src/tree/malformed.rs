@@ -4,27 +4,31 @@ use super::{DEEPEST, MOST_NODES, Malformed};
 
 /// Part of the parser's message, what is wrong, and what to do. The first that fits is taken.
 const WORDS: [(&str, &str, &str); 17] = [
-    ("tabs disallowed", "a tab in the indentation", "YAML is indented with blanks"),
+    ("tabs disallowed", "a tab in the indentation", "indent YAML with spaces"),
     (
         "mapping values are not allowed",
         "a second `: ` in one line",
-        "put the text into quotes, or check the indentation",
+        "put the value in quotes, or check the indentation",
     ),
     ("unclosed quote", "this quote is never closed", "add the other one"),
     ("unclosed bracket", "this bracket is never closed", "add the other one"),
-    ("Documents {", "a second document", "one case a file, so without `---`"),
+    ("Documents {", "a second document", "one case per file; remove `---`"),
     ("number is too large", "this number is too large", "more than 64 bits"),
     ("non-finite float", "this is not a number", "write a finite one"),
     ("Depth {", "nested too deeply", "nesting exceeds 32 levels"),
     ("recursion limit exceeded", "nested too deeply", "nesting exceeds 32 levels"),
-    ("alias replay limit", "aliases repeat too much", "write out what the case needs"),
+    ("alias replay limit", "the aliases expand to too many values", "write out what the case needs"),
     ("Nodes {", "the file holds too much", "the file has more than 50,000 nodes"),
-    ("recursive references", "this repeats itself", "an alias cannot stand inside of what it repeats"),
-    ("unknown anchor", "there is no such anchor", "`&name` must stand before `*name`"),
-    ("!!binary", "a binary value", "a case holds texts"),
-    ("nsupported tag", "an unknown tag", "leave out what begins with `!`, or put it into quotes"),
-    ("did not find expected key", "the indentation fits nothing above", "as many blanks as the line it belongs to"),
-    ("unexpected EOF", "this cannot stand here", "a comma or a bracket too many or too few?"),
+    ("recursive references", "this alias refers to itself", "an alias cannot be inside its own anchor"),
+    ("unknown anchor", "unknown anchor", "`&name` must stand before `*name`"),
+    ("!!binary", "a binary value", "a case has only plain values"),
+    ("nsupported tag", "an unknown tag", "leave out what begins with `!`, or put it in quotes"),
+    (
+        "did not find expected key",
+        "the indentation matches no line above",
+        "indent it like the other fields of the same mapping",
+    ),
+    ("unexpected EOF", "this is not allowed here", "a comma or a bracket too many or too few?"),
 ];
 
 impl Malformed {
@@ -37,7 +41,7 @@ impl Malformed {
         if let Some((_, what, hint)) = WORDS.iter().find(|(part, ..)| message.contains(part)) {
             return match *what {
                 "nested too deeply" => said(what, &format!("at most {DEEPEST} levels")),
-                "aliases repeat too much" | "the file holds too much" => {
+                "the aliases expand to too many values" | "the file holds too much" => {
                     said(what, &format!("at most {MOST_NODES} values"))
                 }
                 _ => said(what, hint),
@@ -46,7 +50,7 @@ impl Malformed {
         if message.contains("unexpected character")
             && let Some(letter) = rest.chars().next().filter(|letter| !letter.is_control())
         {
-            return said("this is not YAML", &format!("nothing begins with `{letter}`; put it into quotes"));
+            return said("this is not YAML", &format!("nothing begins with `{letter}`; put it in quotes"));
         }
         said("this is not YAML", message)
     }

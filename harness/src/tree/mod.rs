@@ -65,8 +65,8 @@ impl Node {
             let span = error.location().map_or(0..0, |location| place(text, &location));
             match &error {
                 serde_saphyr::Error::DuplicateMappingKey { key, .. } => {
-                    let what = format!("`{}` is there twice", key.as_deref().unwrap_or("a key"));
-                    Malformed { span, what, hint: "this one would win".to_owned() }
+                    let what = format!("duplicate field `{}`", key.as_deref().unwrap_or("a key"));
+                    Malformed { span, what, hint: "remove one of the two".to_owned() }
                 }
                 _ => Malformed::in_words(span.clone(), &without_place(&error.to_string()), &text[span.start..]),
             }
@@ -129,7 +129,7 @@ impl Node {
             Kind::Bool(_) => "a boolean",
             Kind::Int(_) => "a number",
             Kind::Float(_) => "a fraction",
-            Kind::Text(_) => "a text",
+            Kind::Text(_) => "a string",
             Kind::List(_) => "a list",
             Kind::Map(_) => "a mapping",
         }

@@ -56,7 +56,7 @@ pub enum Place {
 
 /// Neither timeline holds a decision: that two did nothing proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("neither timeline holds a decision; two controllers that do nothing agree about nothing")]
+#[error("neither controller made a decision, so there is nothing to compare")]
 pub struct BothIdle;
 
 /// Compare with a golden timeline: resizes are joined where the expected timeline is marked so.
@@ -216,8 +216,9 @@ impl Display for Difference {
             (_, _, _, None) => f.write_str("the step was never made"),
             (_, _, None, _) => f.write_str("the step was not expected"),
             (Some(_), Some(actual), ..) if self.is_inserted() => write!(f, "{actual} was not expected"),
+            (Some(expected), Some(_), ..) if self.is_left_out() => write!(f, "{expected} is missing"),
             (Some(expected), Some(actual), ..) => write!(f, "{actual} instead of {expected}"),
-            (Some(expected), None, ..) => write!(f, "nothing instead of {expected}"),
+            (Some(expected), None, ..) => write!(f, "{expected} is missing"),
             (None, Some(actual), ..) => write!(f, "{actual} was not expected"),
             (None, None, ..) => f.write_str("nothing differs"),
         }

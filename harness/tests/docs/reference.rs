@@ -1,4 +1,5 @@
-//! What is generated: the page of commands, from clap, and the pictures, by `lockstep explain`.
+//! What is generated: the page of commands, from clap, the messages of all errors, and the pictures,
+//! by `lockstep explain`.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -6,17 +7,20 @@ use std::process::Command;
 use clap::{Arg, CommandFactory};
 use lockstep::cli::Cli;
 
-use super::{OVERWRITE, overwrite, root};
+use super::{OVERWRITE, messages, overwrite, root};
 
 /// Where the page of commands is.
 const PAGE: &str = "docs/commands.md";
 /// The pictures, and the cases that they are of.
 const PICTURES: [(&str, &str); 1] = [("docs/images/rollout.svg", "cases/rolling/rollover.yaml")];
+/// Where the messages of all errors are.
+const MESSAGES: &str = "harness/tests/messages.txt";
 const COLUMNS: usize = 100;
 
 /// What is not as the program makes it; nothing after an overwrite.
 pub(crate) fn stale() -> Vec<String> {
     let mut files = vec![(PAGE, page())];
+    files.push((MESSAGES, messages::page()));
     files.extend(PICTURES.map(|(file, case)| (file, picture(case))));
     let mut stale = Vec::new();
     for (path, fresh) in files {

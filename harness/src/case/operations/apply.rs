@@ -77,7 +77,7 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
         complete &= found == Some(true);
     }
     if let Some(namespace) = metadata.and_then(|it| it.get("namespace")) {
-        reader.report.add(namespace, "a case does not choose its namespace", "leave this out");
+        reader.report.add(namespace, "a case cannot choose its namespace", "leave this out");
         complete = false;
     }
     let name = metadata.and_then(|it| it.get("name")).and_then(Node::as_text);

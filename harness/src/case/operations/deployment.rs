@@ -169,12 +169,12 @@ fn strategy(fields: &Fields<'_>, refused: bool, report: &mut Report) -> Option<V
     if let (Some(true), false, Some((key, _))) =
         (recreate, refused, fields.entry("maxSurge").or(fields.entry("maxUnavailable")))
     {
-        report.add(key, format!("Recreate has no `{}`", key.as_key()), "the server will refuse this");
+        report.add(key, format!("Recreate has no `{}`", key.as_key()), "the server would refuse this");
     }
     let none = |value: Option<&Value>| value.is_some_and(|value| value == &json!(0) || value == &json!("0%"));
     if none(rolling.get("maxSurge")) && none(rolling.get("maxUnavailable")) && !refused {
         let (key, _) = fields.entry("maxUnavailable")?;
-        report.add(key, "maxSurge and maxUnavailable cannot both be 0", "the server will refuse this");
+        report.add(key, "maxSurge and maxUnavailable cannot both be 0", "the server would refuse this");
     }
     let kind = match recreate {
         None if rolling.is_empty() => return None,

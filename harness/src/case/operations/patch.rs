@@ -76,7 +76,7 @@ fn read(reader: &mut Reader<'_>, Written { value, refused, .. }: &Written<'_>) -
         None => PatchKind::default(),
     };
     let Some(patch) = fields.get("patch") else {
-        reader.report.add(value, "a patch without `patch`", "say what changes");
+        reader.report.add(value, "a patch without `patch`", "add `patch: …`");
         return None;
     };
     let fits = match kind {

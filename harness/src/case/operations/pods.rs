@@ -50,7 +50,7 @@ fn read(reader: &mut Reader<'_>, Written { value, .. }: &Written<'_>) -> Option<
         return None;
     };
     let Kind::Map(map) = &named.kind else {
-        reader.report.add(named, "`name` is a mapping", format!("this is {}", named.describe()));
+        reader.report.add(named, "`name` must be a mapping", format!("this is {}", named.describe()));
         return None;
     };
     let mut names = Vec::new();

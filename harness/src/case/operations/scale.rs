@@ -56,7 +56,7 @@ fn read(reader: &mut Reader<'_>, Written { key, value, refused }: &Written<'_>) 
     let (named, set, number) = if let Kind::Map(_) = value.kind {
         let fields = Fields::of(value, "`scale`", &names(&FIELDS), reader.report)?;
         if fields.lacks("replicas") {
-            reader.report.add(key, "`scale` without `replicas`", "how many?");
+            reader.report.add(key, "`scale` without `replicas`", "add `replicas: …`");
         }
         let replicas = fields.get("replicas")?;
         (fields.get("deployment"), fields.get("replicaset"), replicas)

@@ -24,14 +24,14 @@ pub(super) static FORM: Form = Form {
 
 fn read(reader: &mut Reader<'_>, Written { key, value, .. }: &Written<'_>) -> Option<Operation> {
     let words = [("stop", Life::Stop), ("start", Life::Start)];
-    let life = read::word(value, "what becomes of the subject", &words, reader.report)?;
+    let life = read::word(value, "`subject`", &words, reader.report)?;
     match (life, reader.stopped.is_some()) {
         (Life::Stop, true) => {
             reader.report.add(key, "the subject is stopped already", "start it first");
             return None;
         }
         (Life::Start, false) => {
-            reader.report.add(key, "the subject runs already", "only one that was stopped is started");
+            reader.report.add(key, "the subject runs already", "only a stopped subject can be started");
             return None;
         }
         (Life::Stop, false) => reader.stopped = Some(key.span.clone()),

@@ -247,7 +247,7 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::unknown_operation("  - scael: 3", "unknown field `scael`")]
 #[case::only_expected("  - expect: {alive: []}", "a step without an operation")]
 #[case::nobody_named("  - pods: {}", "`pods` names none")]
-#[case::node_too_late("  - pods: {name: {a: {node: n1}}}", "`node` where pods get nodes by themselves")]
+#[case::node_too_late("  - pods: {name: {a: {node: n1}}}", "`node` is only allowed with `bindings: held`")]
 #[case::unknown_trait("  - pods: {name: {a: {restart: 3}}}", "unknown field `restart`")]
 #[case::unknown_phase("  - pods: {name: {a: {phase: running}}}", "a phase cannot be `running`")]
 #[case::ready_when("  - pods: {name: {a: {ready: {since: 2h}}}}", "`2h` has no sign")]
@@ -256,43 +256,49 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::unnamed_moved("  - fail: {pods: [a]}", "no pod is called `a`")]
 #[case::expected_how("  - scale: 1\n    expect: {}", "who is expected?")]
 #[case::expected_of_many("  - ready: {pods: all}\n    expect: {alive: []}", "`expect` is for one step")]
-#[case::no_such_set("  - scale: {replicaset: wep, replicas: 1}", "there is not a ReplicaSet `wep`")]
+#[case::no_such_set("  - scale: {replicaset: wep, replicas: 1}", "unknown ReplicaSet `wep`")]
 #[case::scaled_twice("  - scale: {deployment: web, replicaset: rs1, replicas: 1}", "`scale` scales one thing")]
 #[case::no_such_owner("  - replicaset: {name: x, image: x, owner: family}", "`family` is not an owner")]
 #[case::advance_to("  - advance: {to: 6s, since: x}", "no step before this has the label `x`")]
 #[case::advance_by_half("  - advance: {to: 6s}", "`advance` needs both `to` and `since`")]
-#[case::word("  - undo", "a step is a mapping")]
+#[case::word("  - undo", "a step must be a mapping")]
 #[case::two_operations("  - scale: 3\n    pause: web", "two operations in one step: `scale` and `pause`")]
 #[case::no_operation("  - {}", "a step without an operation")]
-#[case::wrong_type("  - scale: \"3\"", "the number of replicas is a whole number")]
+#[case::wrong_type("  - scale: \"3\"", "the number of replicas must be a whole number")]
 #[case::negative("  - scale: -1", "the number of replicas cannot be -1")]
 #[case::absurd("  - scale: 1000000", "the number of replicas cannot be 1000000")]
-#[case::no_such_deployment("  - pause: wep", "there is no Deployment `wep`")]
-#[case::patch_of_no_such("  - patch: {target: deployment/api, patch: {}}", "there is no Deployment `api`")]
+#[case::no_such_deployment("  - pause: wep", "unknown Deployment `wep`")]
+#[case::patch_of_no_such("  - patch: {target: deployment/api, patch: {}}", "unknown Deployment `api`")]
 #[case::unknown_kind("  - delete: deploy/web", "unknown kind `deploy`")]
 #[case::no_target("  - delete: web", "`web` is not a target")]
 #[case::wrong_patch("  - patch: {target: deployment/web, type: json, patch: {}}", "this patch is a list of operations")]
 #[case::wrong_cascade("  - delete: {target: deployment/web, cascade: forground}", "the cascade cannot be `forground`")]
-#[case::no_pods("  - ready: {pods: 0}", "no pod at all")]
-#[case::short_pods("  - ready: all", "`ready` is a mapping")]
+#[case::no_pods("  - ready: {pods: 0}", "the number of pods must not be 0")]
+#[case::short_pods("  - ready: all", "`ready` must be a mapping")]
 #[case::odd_pods("  - ready: {pods: some}", "`some` is not a number of pods")]
 #[case::atomic("  - unready: {pods: 2, atomic: true}", "`unready` is never atomic")]
 #[case::nothing_set("  - set: {}", "`set` sets nothing")]
 #[case::nothing_to_undo("  - undo: {}", "there is nothing to undo")]
-#[case::no_time("  - advance: 0s", "no time passes")]
+#[case::no_time("  - advance: 0s", "the duration must not be zero")]
 #[case::no_unit("  - advance: 10", "a duration has a unit")]
 #[case::no_duration("  - advance: soon", "`soon` is not a duration")]
-#[case::a_lifetime("  - advance: 100years", "that is too long")]
+#[case::a_lifetime("  - advance: 100years", "the duration is too long")]
 #[case::refused_node("  - ready: {pods: 1}\n    refused: {message: x}", "`ready` cannot be refused")]
 #[case::refused_how("  - scale: 1\n    refused: {}", "refused without a message")]
 #[case::together_of_one("  - together: [{scale: 1}]", "`together` takes two steps or more")]
-#[case::together_in_together("  - together: [{scale: 1}, {together: []}]", "`together` cannot stand inside `together`")]
+#[case::together_in_together(
+    "  - together: [{scale: 1}, {together: []}]",
+    "`together` is not allowed inside `together`"
+)]
 #[case::later_deployment(
     "  - scale: {deployment: api, replicas: 1}\n  - deployment: {name: api, image: x}",
-    "there is no Deployment `api` yet"
+    "Deployment `api` does not exist yet"
 )]
-#[case::which("  - deployment: {name: api, image: x}\n  - scale: 1", "which Deployment?")]
-#[case::whose_pods("  - deployment: {name: api, image: x}\n  - ready: {pods: 1}", "the pods of which Deployment?")]
+#[case::which("  - deployment: {name: api, image: x}\n  - scale: 1", "the step does not say which Deployment")]
+#[case::whose_pods(
+    "  - deployment: {name: api, image: x}\n  - ready: {pods: 1}",
+    "the step does not say of which Deployment"
+)]
 #[case::bad_name("  - deployment: {name: Web, image: x}", "`Web` is not a name")]
 #[case::no_image("  - deployment: {name: web}", "the deployment has no `image`")]
 #[case::recreate_surge(
@@ -303,11 +309,14 @@ fn the_short_form_stands_for_a_manifest() {
     "  - deployment: {name: web, image: x, maxSurge: 0, maxUnavailable: 0}",
     "maxSurge and maxUnavailable cannot both be 0"
 )]
-#[case::no_percentage("  - deployment: {name: web, image: x, maxSurge: some}", "maxSurge is a number or a percentage")]
+#[case::no_percentage(
+    "  - deployment: {name: web, image: x, maxSurge: some}",
+    "maxSurge must be a number or a percentage"
+)]
 #[case::no_kind("  - apply: {apiVersion: v1, metadata: {name: x}}", "the manifest has no `kind`")]
 #[case::namespace(
     "  - apply: {apiVersion: v1, kind: Secret, metadata: {name: x, namespace: y}}",
-    "a case does not choose its namespace"
+    "a case cannot choose its namespace"
 )]
 #[case::no_decision("  - scale: 1\n    during: {decision: rs1 up, do: [{scale: 2}]}", "`rs1 up` is not a decision")]
 #[case::idle_decision(
@@ -317,7 +326,7 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::no_replica_set("  - scale: 1\n    during: {decision: r1 5 -> 4, do: [{scale: 2}]}", "`r1` is not a ReplicaSet")]
 #[case::whose_decision(
     "  - scale: 1\n    during: {decision: api/rs1 5 -> 4, do: [{scale: 2}]}",
-    "there is no Deployment `api`"
+    "unknown Deployment `api`"
 )]
 #[case::during_what("  - scale: 1\n    during: {do: [{scale: 2}]}", "`during` without `decision` or `held`")]
 #[case::during_both(
@@ -330,13 +339,13 @@ fn the_short_form_stands_for_a_manifest() {
 #[case::held_what("  - scale: 1\n    during: {held: replicaset}", "what is held cannot be `replicaset`")]
 #[case::during_in_during(
     "  - scale: 1\n    during: {held: pods, do: [{scale: 2, during: {held: pods}}]}",
-    "`during` cannot stand here"
+    "`during` is not allowed here"
 )]
-#[case::during_in_together("  - together: [{scale: 1, fault: {}}, {scale: 2}]", "`fault` cannot stand here")]
+#[case::during_in_together("  - together: [{scale: 1, fault: {}}, {scale: 2}]", "`fault` is not allowed here")]
 #[case::during_and_fault("  - scale: 1\n    during: {held: pods}\n    fault: {}", "`during` and `fault` in one step")]
 #[case::advance_in_during(
     "  - scale: 1\n    during: {held: pods, do: [{advance: 1s}]}",
-    "`advance` cannot stand inside `together`"
+    "`advance` is not allowed inside `together`"
 )]
 #[case::fault_where("  - scale: 1\n    fault: {action: crash}", "`fault` without `write` or `watch`")]
 #[case::fault_how("  - scale: 1\n    fault: {write: 1, of: replicasets}", "`fault` without `action`")]
@@ -355,20 +364,20 @@ fn the_short_form_stands_for_a_manifest() {
 )]
 #[case::fault_too_late(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, action: {delay: 10m}}",
-    "nothing waits that long"
+    "the duration is too long"
 )]
-#[case::lag_too_long("  - scale: 1\n    fault: {watch: pods, action: {lag: 11s}}", "nothing waits that long")]
+#[case::lag_too_long("  - scale: 1\n    fault: {watch: pods, action: {lag: 11s}}", "the duration is too long")]
 #[case::fault_at_zero(
     "  - scale: 1\n    fault: {write: 0, of: replicasets, action: crash}",
     "the number of a write cannot be 0"
 )]
 #[case::fault_side(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, side: before, action: drop}",
-    "an impossible side"
+    "the wrong side"
 )]
 #[case::fault_refusal(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, action: {refuse: 404}}",
-    "the interceptor does not refuse with 404"
+    "`refuse` cannot be 404"
 )]
 #[case::fault_action(
     "  - scale: 1\n    fault: {write: 1, of: replicasets, action: crahs}",
@@ -399,18 +408,18 @@ fn a_mistake_in_a_step(#[case] steps: &str, #[case] expected: &str) {
 #[case::no_steps("description: x\ngiven:\n  - deployment: {name: web, image: x}\n", &["1: the case has no steps"])]
 #[case::empty_steps("description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps: []\n", &["4: the case has no steps"])]
 #[case::no_description("given:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["1: the case has no description"])]
-#[case::no_deployment("description: x\nsteps:\n  - pause: {}\n", &["1: the case makes no Deployment", "3: there is no Deployment"])]
+#[case::no_deployment("description: x\nsteps:\n  - pause: {}\n", &["1: the case makes no Deployment", "3: the case has no Deployment"])]
 #[case::not_held("description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - terminate: {pods: all}\n", &["5: `terminate` without held terminations"])]
 #[case::controllers("description: x\ncontrollers: [daemonset]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: a controller cannot be `daemonset`"])]
-#[case::nodes_and_held_bindings("description: x\nnodes: [a]\nbindings: held\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: `nodes` where pods wait for the case to give them one"])]
+#[case::nodes_and_held_bindings("description: x\nnodes: [a]\nbindings: held\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: `nodes` is not allowed with `bindings: held`"])]
 #[case::which_set("description: x\ngiven:\n  - replicaset: {name: a, image: x}\n  - replicaset: {name: b, image: x}\nsteps:\n  - pods: {name: {c: {ready: true}}}\n", &["6: the pods of which ReplicaSet?"])]
-#[case::tags_twice("description: x\ntags: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: tag `a` is there already"])]
-#[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: node `a` is there already"])]
-#[case::duplicate_key("description: x\ndescription: y\n", &["2: `description` is there twice"])]
+#[case::tags_twice("description: x\ntags: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: duplicate tag `a`"])]
+#[case::nodes_twice("description: x\nnodes: [a, a]\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - pause: web\n", &["2: duplicate node `a`"])]
+#[case::duplicate_key("description: x\ndescription: y\n", &["2: duplicate field `description`"])]
 #[case::not_yaml("description: [x\nsteps: y\n", &["2: this is not YAML"])]
 #[case::every_mistake_at_once(
     "description: x\ngiven:\n  - deployment: {name: web, imagine: x}\nsteps:\n  - scale: -1\n  - pause: wep\n",
-    &["3: the deployment has no `image`", "3: unknown field `imagine`", "5: the number of replicas cannot be -1", "6: there is no Deployment `wep`"])]
+    &["3: the deployment has no `image`", "3: unknown field `imagine`", "5: the number of replicas cannot be -1", "6: unknown Deployment `wep`"])]
 fn a_mistake_in_a_case(#[case] text: &str, #[case] expected: &[&str]) {
     assert_eq!(findings(text), expected);
 }

@@ -46,12 +46,7 @@ fn a_case_of_restarts_says_how_and_when() {
     RULES,
     "3: a budget needs `restarts`, a number, and `period`"
 )]
-#[case::two_of_a_name(
-    "",
-    "  - scale: 4\n    label: a\n  - scale: 5\n    label: a",
-    RULES,
-    "9: the label `a` is there already"
-)]
+#[case::two_of_a_name("", "  - scale: 4\n    label: a\n  - scale: 5\n    label: a", RULES, "9: duplicate label `a`")]
 fn a_bad_case_of_restarts(#[case] fields: &str, #[case] steps: &str, #[case] rules: &str, #[case] expected: &str) {
     assert_eq!(findings(&of_restarts(fields, steps, rules)), [expected]);
 }
@@ -69,7 +64,10 @@ fn a_file_stands_for_a_case_of_each_of_its_profiles() {
     // As a recording has it.
     assert_eq!(parse("cases/a/x.yaml", "a/x@xing", &text).unwrap(), cases[1]);
     let error = parse("cases/a/x.yaml", "a/x", &text).unwrap_err().to_string();
-    assert_eq!(error, "cases/a/x.yaml stands for a case of each of safe, xing; name one, such as cases/a/x.yaml@safe");
+    assert_eq!(
+        error,
+        "cases/a/x.yaml holds one case for each restart profile (safe, xing); name one, such as cases/a/x.yaml@safe"
+    );
 }
 
 #[test]

@@ -24,8 +24,8 @@ fn rules_are_read_with_their_lines() {
 
 #[rstest]
 #[case::unknown_list("rules: {sometimes: []}\n", "7: unknown field `sometimes`")]
-#[case::no_list("rules: {always: pods.size() < 3}\n", "7: `always` is a list")]
-#[case::no_text("rules: {always: [3]}\n", "7: a rule is a text")]
+#[case::no_list("rules: {always: pods.size() < 3}\n", "7: `always` must be a list")]
+#[case::no_text("rules: {always: [3]}\n", "7: a rule must be a string")]
 #[case::syntax("rules:\n  never:\n    - pods.size( > 3\n", "9: this is not CEL")]
 #[case::name("rules:\n  never:\n    - pod.size() > 3\n", "9: unknown name `pod`")]
 #[case::no_rules("expectation: rules\n", "7: the case has no rules")]
@@ -45,7 +45,7 @@ fn a_rules_mistake_is_shown_at_its_own_column() {
     8 |   always: ["step == 0 || replicasets.size() < 3"]
       |                          ^^^^^^^^^^^ did you mean `replicaSets`?
       |
-      = help: known are deployment, deployments, replicaSets, pods, statefulSets, daemonSets, configMaps, secrets, step, settled
+      = help: known: deployment, deployments, replicaSets, pods, statefulSets, daemonSets, configMaps, secrets, step, settled
     "#);
 }
 
@@ -62,7 +62,7 @@ fn a_rule_that_is_none_is_told_of_once() {
 #[rstest]
 #[case::unknown("began('later')", &["9: no step has the label `later`"])]
 #[case::known("began('grown')", &[])]
-#[case::empty("began(' ')", &["9: `began` cannot be asked that"])]
+#[case::empty("began(' ')", &["9: wrong argument of `began`"])]
 fn rules_name_steps_by_label(#[case] rule: &str, #[case] expected: &[&str]) {
     let steps = "  - scale: 4\n    label: grown";
     assert_eq!(findings(&format!("{}rules:\n  never: [\"{rule}\"]\n", text(steps))), expected);

@@ -124,18 +124,21 @@ impl Subscriber for Human {
 /// What upstream did and what the subject did, beside each other.
 fn beside(judgement: &Judgement, expected: &Timeline) {
     let upstream = match &judgement.blessing {
-        Blessing::Golden(Some(from)) => format!("upstream, as blessed ({})", from.controller),
-        _ => "upstream, as blessed".to_owned(),
+        Blessing::Golden(Some(from)) => format!("upstream, recorded ({})", from.controller),
+        _ => "upstream, recorded".to_owned(),
     };
     let subject = judgement.subject.to_string();
     let left = report::Side { title: &upstream, timeline: expected };
     let right = report::Side { title: &subject, timeline: &judgement.timeline };
-    say!("{}\n\n{}\n", judgement.case, report::side_by_side(left, right, width(), colour()));
+    say!("{}\n\n{}", judgement.case, report::side_by_side(left, right, width(), colour()));
+    say!("the words of a timeline: lockstep explain --legend\n");
 }
 
 /// How wide the terminal is; wide enough for two timelines where it does not say.
 fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(180)
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    said.or_else(terminal).filter(|columns| *columns > 0).unwrap_or(180)
 }
 
 /// Whether standard output is for a person's eyes.

@@ -5,8 +5,7 @@
 pub enum ContainersError {
     /// The engine is somewhere else, and so would be the published port.
     #[error(
-        "the container engine at {host} is not on this machine, and its ports on 127.0.0.1 neither; unset DOCKER_HOST, or \
-         choose an engine of this machine with `docker context use`"
+        "the container engine at {host} runs on another machine, so its ports are not on 127.0.0.1; unset DOCKER_HOST, or choose a local engine with `docker context use`"
     )]
     Remote {
         /// Its address.
@@ -14,7 +13,7 @@ pub enum ContainersError {
     },
     /// An image is not here and cannot be pulled.
     #[error(
-        "no image {image}: {why}; load it into the engine, or name another with --etcd-image (LOCKSTEP_ETCD_IMAGE), \
+        "image {image} is not available: {why}; load it into the engine, or name another with --etcd-image (LOCKSTEP_ETCD_IMAGE), \
          --image-registry (LOCKSTEP_IMAGE_REGISTRY) or --k8s-version"
     )]
     Image {
@@ -24,7 +23,7 @@ pub enum ContainersError {
         why: String,
     },
     /// A container cannot be made or started.
-    #[error("{program} of image {image} does not start: {why}")]
+    #[error("{program} from image {image} did not start: {why}")]
     Start {
         /// The program.
         program: String,

@@ -53,7 +53,7 @@ impl Config {
 
 /// What kind would say later, or not at all.
 fn check(config: &Value) -> Result<(), String> {
-    let fields = config.as_object().ok_or("a kind configuration is a mapping")?;
+    let fields = config.as_object().ok_or("a kind configuration must be a mapping")?;
     for (field, wanted) in [("kind", "Cluster"), ("apiVersion", "kind.x-k8s.io/v1alpha4")] {
         if fields.get(field).is_some_and(|found| found != wanted) {
             return Err(format!("`{field}` is {}, and must be {wanted}", fields[field]));

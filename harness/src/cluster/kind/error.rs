@@ -19,7 +19,7 @@ pub enum KindError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The user's configuration is not one.
-    #[error("kind configuration {}: {why}", path.display())]
+    #[error("cannot use the kind configuration {}: {why}", path.display())]
     Config {
         /// The file.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum KindError {
     },
     /// There is a cluster of this name that cannot be used.
     #[error(
-        "kind cluster `{name}` is there already and {why}; give another name with --kind-name, \
+        "kind cluster `{name}` exists already and {why}; choose another name with --kind-name, \
          or remove it with `kind delete cluster --name {name}`"
     )]
     NameTaken {
@@ -39,7 +39,7 @@ pub enum KindError {
     },
     /// The node image cannot be had.
     #[error(
-        "no node image {image}: {why}; name one that is here or can be pulled with --node-image or LOCKSTEP_NODE_IMAGE"
+        "node image {image} is not available: {why}; name one that is local or can be pulled with --node-image or LOCKSTEP_NODE_IMAGE"
     )]
     Image {
         /// The image.
@@ -48,7 +48,7 @@ pub enum KindError {
         why: String,
     },
     /// What runs on the node cannot reach this machine.
-    #[error("no way from node {node} to this machine: {why}")]
+    #[error("node {node} cannot reach this machine: {why}")]
     NoWay {
         /// The node.
         node: String,
@@ -96,7 +96,7 @@ pub enum KindError {
     /// Something stands in the controller manager's command line that must not.
     #[error(
         "the stock {on} controller is on: {pod} runs with --controllers={controllers}; \
-         the kubeadm patch that turns it off was dropped or overruled, look for `controllers` in --kind-config"
+         the kubeadm patch that turns it off was overridden; look for `controllers` in --kind-config"
     )]
     StockController {
         /// The controller that is on.

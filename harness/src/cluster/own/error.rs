@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum OwnError {
     /// There is no file.
-    #[error("no kubeconfig: there is no {looked}; name one with --kubeconfig FILE")]
+    #[error("no kubeconfig: {looked} does not exist; name one with --kubeconfig FILE")]
     NoFile {
         /// Where it was looked for.
         looked: String,
@@ -21,7 +21,7 @@ pub enum OwnError {
         why: String,
     },
     /// The cluster was not named.
-    #[error("--cluster kubeconfig works on a cluster of your own, so it wants that cluster named: {hint}")]
+    #[error("--cluster kubeconfig needs the name of a context, because it changes that cluster: {hint}")]
     NotNamed {
         /// Which context is current, and what to type.
         hint: String,
@@ -69,13 +69,13 @@ pub enum TenancyError {
         controllers: String,
     },
     /// Another harness works on it.
-    #[error("{holder} is at work on this cluster with lockstep; wait until that run has ended")]
+    #[error("{holder} is running lockstep on this cluster; wait until that run ends")]
     Held {
         /// Who.
         holder: String,
     },
     /// The name of the harness's namespace is taken.
-    #[error("namespace {name} is there and is not the harness's own: it has no label {label}; remove or rename it")]
+    #[error("namespace {name} exists and was not made by lockstep: it has no label {label}; remove or rename it")]
     NameTaken {
         /// The namespace.
         name: &'static str,
@@ -94,8 +94,7 @@ pub enum TenancyError {
     },
     /// A service account without rights has some.
     #[error(
-        "this cluster lets every service account {what}, so the controller under test could not be kept from what is \
-         not the harness's; look for a role binding of system:serviceaccounts or system:authenticated, and at the \
+        "this cluster lets every service account {what}, so the controller under test could change objects outside the test; look for a role binding of system:serviceaccounts or system:authenticated, and at the \
          server's --authorization-mode"
     )]
     Unconfined {
@@ -104,9 +103,7 @@ pub enum TenancyError {
     },
     /// Pods of cases could run on the user's own nodes.
     #[error(
-        "this cluster lets {what}, so a controller under test could reach your nodes: the API server needs its PodSecurity \
-         admission and admission policies (v1.30 or later), and you the right to make one; --accept-unguarded-pods \
-         runs all the same"
+        "this cluster lets {what}, so a controller under test could reach your nodes: turn on PodSecurity admission and ValidatingAdmissionPolicy (v1.30 or later), with credentials that may create policies, or accept the risk with --accept-unguarded-pods"
     )]
     Unguarded {
         /// What it lets whom do.

@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(files(None, Some(OsStr::new("")), home).unwrap(), [at(".kube/config")]);
         assert_eq!(files(None, None, home).unwrap(), [at(".kube/config")]);
         let error = files(None, Some(at("none").as_os_str()), home).unwrap_err().to_string();
-        assert!(error.contains("none; name one with --kubeconfig FILE"), "{error}");
+        assert!(error.contains("none does not exist; name one with --kubeconfig FILE"), "{error}");
         assert!(files(Some(&at("none")), Some(&list), home).is_err());
         assert!(files(None, None, None).unwrap_err().to_string().contains("no home folder"));
     }

@@ -89,6 +89,6 @@ impl Types<'_> {
 
     fn apart(&mut self, nodes: &[IdedExpr], one: &Type, other: &Type, why: &str) {
         let at = nodes.first().map_or(0..self.text.len(), |node| self.at(node));
-        self.wrong(at, format!("{one} and {other} do not go together"), why.to_owned());
+        self.wrong(at, format!("{one} and {other} cannot be combined"), why.to_owned());
     }
 }

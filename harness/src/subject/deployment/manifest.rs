@@ -34,7 +34,7 @@ pub enum ManifestError {
     NoKustomization,
     /// kustomize is kubectl's part.
     #[error(
-        "is a folder for kustomize, and there is no kubectl on PATH to build it; install it, or name a file with all objects"
+        "is a folder for kustomize, and kubectl, which builds it, is not on PATH; install kubectl, or name a file with all objects"
     )]
     NoKubectl,
     /// kustomize failed.
@@ -60,7 +60,7 @@ pub enum ManifestError {
     #[error("holds no Deployment; it must hold the one that runs the controller")]
     NoDeployment,
     /// It is not to be seen which one is the controller.
-    #[error("holds {} Deployments ({}); which of them is the controller? keep that one alone", .0.len(), .0.join(", "))]
+    #[error("holds {} Deployments ({}); keep only the one that runs the controller", .0.len(), .0.join(", "))]
     Several(Vec<String>),
     /// The Deployment is not what it should be.
     #[error("deployment/{name}: {why}")]

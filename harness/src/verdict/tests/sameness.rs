@@ -40,7 +40,7 @@ fn live_runs_note_what_is_only_split_differently() {
 #[case::another(&["a", "b"], &["a", "x"], "x instead of b")]
 #[case::one_too_many(&["a", "b"], &["x", "a", "b"], "x was not expected")]
 #[case::one_too_many_at_the_end(&["a"], &["a", "b"], "b was not expected")]
-#[case::one_too_few(&["a", "b"], &["a"], "nothing instead of b")]
+#[case::one_too_few(&["a", "b"], &["a"], "b is missing")]
 #[case::another_order(&["a", "b"], &["b", "a"], "b instead of a")]
 fn a_difference_in_words(#[case] expected: &[&str], #[case] actual: &[&str], #[case] said: &str) {
     let lines = |all: &[&str]| all.iter().map(|line| Line::Heading((*line).to_owned())).collect();
