@@ -66,6 +66,6 @@ pub use error::InterceptorError;
 pub use kube_apiserver_sim::{Route, Verb};
 pub use log::{Connections, InterceptedRequest, InterceptorLog};
 pub use met::Met;
-pub use sent::{SentLog, SentRequest};
 pub(crate) use refusal::object_of;
+pub use sent::{SentLog, SentRequest};
 pub use server::Interceptor;
