@@ -29,7 +29,7 @@ impl Server {
         let merged = writer(ask).apply(&live, &config, force).map_err(|why| match why {
             Refused::Conflicts(conflicts) => {
                 let (message, causes) = told(&conflicts);
-                Problem::apply_conflict(message, causes)
+                Problem::apply_conflict(message, &causes)
             }
             Refused::Merge(why) => {
                 Problem::plain_internal(format!("failed to create typed patch object ({}): {why}", named(ask, &config)))
@@ -52,9 +52,8 @@ impl Server {
     fn check(&mut self, ask: &Ask<'_>, place: usize, config: &Value) -> Outcome<()> {
         let (version, wanted) = (config["apiVersion"].as_str().unwrap_or_default(), ask.kind.api_version());
         if version != wanted {
-            return Err(Problem::bad_request(format!(
-                "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {wanted}"
-            )));
+            let kind = config["kind"].as_str().unwrap_or_default();
+            return Err(Problem::bad_request(format!("invalid object type: {version}, Kind={kind}")));
         }
         if !config["metadata"]["managedFields"].is_null() {
             return Err(Problem::bad_request("metadata.managedFields must be nil".to_owned()));
@@ -79,9 +78,8 @@ fn config(ask: &Ask<'_>) -> Outcome<Value> {
     if config.is_object() { Ok(config) } else { Err(Problem::unsupported("an apply of something that is no object")) }
 }
 
-/// `default/web; apps/v1, Kind=Deployment`.
+/// `default/web; apps/v1, Kind=Deployment`, with the namespace that the object itself names.
 fn named(ask: &Ask<'_>, config: &Value) -> String {
     let of = |name: &str| config["metadata"][name].as_str().unwrap_or_default().to_owned();
-    let namespace = if of("namespace").is_empty() { ask.route.namespace.clone() } else { of("namespace") };
-    format!("{namespace}/{}; {}, Kind={}", of("name"), ask.kind.api_version(), ask.kind.kind)
+    format!("{}/{}; {}/v1, Kind={}", of("namespace"), of("name"), ask.kind.group, ask.kind.kind)
 }

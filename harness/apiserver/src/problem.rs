@@ -74,7 +74,7 @@ impl Problem {
     }
 
     /// Fields that an apply changes are other managers'. Upstream: `NewApplyConflict`.
-    pub(super) fn apply_conflict(message: String, causes: Vec<Value>) -> Self {
+    pub(super) fn apply_conflict(message: String, causes: &[Value]) -> Self {
         let mut problem = Self::new(StatusCode::CONFLICT, "Conflict", message);
         problem.details = Some(json!({"causes": causes}));
         problem

@@ -45,9 +45,12 @@ pub(super) fn convert(kind: &Kind, body: &mut Value) {
     }
 }
 
+/// The annotation of a DaemonSet with the number of its templates.
+pub(super) const TEMPLATES: &str = "deprecated.daemonset.template.generation";
+
 /// A DaemonSet's annotation counts the changes of its template; clients cannot write it.
 fn count_templates(body: &mut Value, old: Option<&Value>) {
-    const COUNT: &str = "deprecated.daemonset.template.generation";
+    const COUNT: &str = TEMPLATES;
     let count = match old {
         None => 1,
         Some(old) => {

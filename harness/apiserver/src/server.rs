@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::chance::Chance;
 use super::kinds::{Kind, served};
-use super::media::{self, Form};
+use super::media::{self, Coding, Form};
 use super::problem::{Outcome, Problem};
 use super::store::{Key, Object, Store};
 use super::stored::Entry;
@@ -142,7 +142,14 @@ impl Server {
         let query = if call.flag("watch") { Some("watch=true") } else { None };
         let route = Route::parse(&call.method, &call.path, query);
         if route.resource.is_empty() {
-            return discovery::answer(&call.path, &call.accept);
+            let answer = discovery::answer(&call.path, &call.accept)?;
+            let plain = Form::accepted(&call.accept).is_some_and(|form| form.coding == Coding::Json);
+            // Clients ask for JSON here, if only after protobuf.
+            return if plain || call.accept.contains("json") || call.accept.contains("*/*") {
+                Ok(answer)
+            } else {
+                Err(Problem::no_form(&call.accept))
+            };
         }
         let version =
             call.path.trim_start_matches('/').split('/').nth(if call.path.starts_with("/apis") { 2 } else { 1 });

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::api::{self, As, TYPES, decode};
 use super::body::{self, Validation, object_of, patch_error, strict_error, unregistered};
+use super::defaults::entry;
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::managed::{self, Writer};
@@ -23,6 +24,9 @@ impl Server {
     pub(super) fn create(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let mut body = self.read(ask)?;
         check_namespace(&mut body, ask.kind, &ask.route.namespace)?;
+        for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            body["metadata"].as_object_mut().and_then(|meta| meta.remove(own));
+        }
         let empty = normal(ask.kind, &json!({}))?;
         note_manager(ask, &empty, &mut body)?;
         self.make(ask, body)
@@ -33,12 +37,6 @@ impl Server {
         let kind = ask.kind;
         let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
         let meta = &mut body["metadata"];
-        // PUT does not generate names.
-        for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-            if ask.call.method == http::Method::POST {
-                meta.as_object_mut().and_then(|meta| meta.remove(own));
-            }
-        }
         let base = meta["generateName"].as_str().unwrap_or_default().to_owned();
         let makes = meta["name"].as_str().unwrap_or_default().is_empty() && !base.is_empty();
         if makes {
@@ -354,9 +352,15 @@ pub(super) fn untyped(mut body: Value) -> Value {
 
 /// Writes down in a new object who changed which of its fields.
 fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
-    let given = new["metadata"]["managedFields"].clone();
     let mut typed = normal(ask.kind, new)?;
-    typed["metadata"]["managedFields"] = given;
+    // What its version has of a field that is held as another.
+    if ask.kind.kind == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
+        entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
+    }
+    // A scale to 0 says nothing in its own type.
+    if ask.route.subresource == "scale" && typed["spec"]["replicas"] == 0 {
+        typed["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
+    }
     let managers = writer(ask).update(before, &typed);
     match (managers, new["metadata"].as_object_mut()) {
         (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),

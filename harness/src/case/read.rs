@@ -204,7 +204,7 @@ pub(super) fn texts(node: &Node, what: &str, report: &mut Report) -> Option<BTre
         match &value.kind {
             Kind::Text(text) => drop(texts.insert(key.as_key(), text.clone())),
             Kind::Null => {
-                report.add(value, format!("a value of {what} must be a string"), "this is nothing; write `\"\"`")
+                report.add(value, format!("a value of {what} must be a string"), "this is nothing; write `\"\"`");
             }
             Kind::List(_) | Kind::Map(_) => {
                 report.add(

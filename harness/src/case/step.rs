@@ -180,10 +180,10 @@ impl Reader<'_> {
         let text = read::text(node, "a duration", self.report)?;
         match humantime::parse_duration(text) {
             Ok(Duration::ZERO) => {
-                self.report.add(node, "the duration must not be zero", "write a duration such as `10s`")
+                self.report.add(node, "the duration must not be zero", "write a duration such as `10s`");
             }
             Ok(duration) if duration > LONGEST => {
-                self.report.add(node, "the duration is too long", "at most ten years")
+                self.report.add(node, "the duration is too long", "at most ten years");
             }
             Ok(duration) => return Some(duration),
             Err(error) => {

@@ -350,7 +350,7 @@ mod tests {
                 ("rolling/long-name", between(&[stops()], &[same()])),
                 ("kill-order/tie", between(&[same(), other(), same(), other()], &[same()])),
                 ("scale/up", between(&[same()], &[same()])),
-                ("history/x", between(&[broken.clone()], &[same()])),
+                ("history/x", between(std::slice::from_ref(&broken), &[same()])),
             ],
         );
         first.facts = vec!["an Event says \"to 5 from 3\"".to_owned()];

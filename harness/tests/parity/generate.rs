@@ -1,5 +1,6 @@
 //! Random sequences of requests, valid and not.
 
+use kube_apiserver_sim::protobuf;
 use serde_json::{Value, json};
 
 use super::bodies::{KINDS, Kind, object, put, spoil, status};
@@ -11,6 +12,7 @@ use super::step::Step;
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 const PATCH: &str = "application/json-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
 /// How many requests a sequence has, those that make its namespace not counted.
@@ -58,6 +60,7 @@ pub(crate) fn sequence(seed: u64) -> Vec<Step> {
         let mut next =
             if number > ends && lots.percent(50) { create(&kind, &mut lots) } else { request(&kind, &mut lots) };
         dry(&mut next, &mut lots);
+        in_protobuf(&mut next, &mut lots);
         // How much is remembered of each kind may not be the same: one is enough.
         if next.verb == "watch-old" && steps.iter().any(|step| step.verb == "watch-old") {
             continue;
@@ -69,6 +72,19 @@ pub(crate) fn sequence(seed: u64) -> Vec<Step> {
         steps.push(refused::last(&kind, &mut lots));
     }
     steps
+}
+
+/// Sends and asks for protobuf, now and then.
+fn in_protobuf(step: &mut Step, lots: &mut Lots) {
+    // Discovery stays JSON on the simulated server.
+    if step.verb != "odd" && lots.percent(15) {
+        let json = lots.one(&["", ",application/json", ";q=0.9,application/json;q=0.8"]);
+        step.accept = format!("{}{json}", protobuf::MEDIA_TYPE);
+    }
+    let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && lots.percent(20);
+    if sends && serde_json::from_str(&step.body).is_ok_and(|body: Value| protobuf::encode(&body).is_ok()) {
+        step.form = protobuf::MEDIA_TYPE.to_owned();
+    }
 }
 
 fn step(verb: &str, kind: &str, method: &str, path: String, form: &str, body: &str) -> Step {
@@ -336,10 +352,37 @@ fn replace(kind: &Kind, lots: &mut Lots) -> Step {
 }
 
 fn patch(kind: &Kind, lots: &mut Lots) -> Step {
+    if lots.percent(30) {
+        return apply(kind, lots);
+    }
     let path = format!("{}/{}{}", kind.collection(), kind.name(lots), validation(lots));
     let (verb, form) = lots.one(&[("json-patch", PATCH), ("merge-patch", MERGE), ("strategic-patch", STRATEGIC)]);
     let body = if form == PATCH { json_patch(kind, lots) } else { merge(kind, lots, form == STRATEGIC) };
     step(verb, kind.kind, "PATCH", path, form, &text(&body, lots))
+}
+
+/// Server-side apply, by one of three managers, of a whole object or a part of one.
+fn apply(kind: &Kind, lots: &mut Lots) -> Step {
+    let name = kind.name(lots);
+    let manager = lots.one(&["?fieldManager=one", "?fieldManager=two", "?fieldManager=kubectl", ""]);
+    let force = if manager.is_empty() { "" } else { lots.one(&["", "", "&force=true", "&force=false"]) };
+    let mut body = object(kind, &name, lots);
+    match lots.next() % 6 {
+        0 => drop(body.as_object_mut().and_then(|body| body.remove("spec"))),
+        1 => put(
+            &mut body,
+            "/metadata/labels",
+            lots.one(&[json!({"app": "b"}), json!({}), json!({"app": "a", "two": "2"})]),
+        ),
+        2 if kind.workload() => put(&mut body, "/spec/replicas", lots.one(&[json!(1), json!(7)])),
+        3 => put(&mut body, lots.one(&["/metadata/zeta", "/spec/alpha"]), json!(1)),
+        4 => put(&mut body, "/metadata/finalizers", json!([lots.one(&["x.io/a", "x.io/b"])])),
+        _ => {}
+    }
+    if lots.percent(5) {
+        body["apiVersion"] = "apps/v2".into();
+    }
+    step("apply", kind.kind, "PATCH", format!("{}/{name}{manager}{force}", kind.collection()), APPLY, &body.to_string())
 }
 
 fn json_patch(kind: &Kind, lots: &mut Lots) -> Value {

@@ -16,8 +16,6 @@
 //! LOCKSTEP_KEEP=1 cargo test -p lockstep --test parity -- --ignored           # keep what is found, with the real server's answers
 //! ```
 //!
-//! Taken out of a sequence, and counted, because only managedFields tell whether they are writes, which the simulated server does not keep:
-//! a scale to what is there already, and a status that is put as a patch has written it ([`untold`]). Of no timeline do they change anything.
 //! Left out, because it is up to chance on the real server: what a list of any version (`resourceVersion=0`) shows, which its cache may not have yet,
 //! and what it warns of where a patch finds nothing, which its cache may still have.
 //! What the simulated server is known to refuse each sequence may end with ([`refused`]), so that it is seen to refuse it.
@@ -91,13 +89,28 @@ fn kept_files() -> BTreeSet<PathBuf> {
 fn replay(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let kept: Kept = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let simulated = simulated("p-kept", &kept.steps, forgets(&kept.answers)).map_err(|error| error.to_string())?;
+    let mut simulated = simulated("p-kept", &kept.steps, forgets(&kept.answers)).map_err(|error| error.to_string())?;
+    if !kept.managers {
+        simulated.iter_mut().for_each(|answer| without_managers(&mut answer.body));
+    }
     if kept.answers.len() != kept.steps.len() {
         return Err("not as many answers as requests".to_owned());
     }
     let wrong = kept.steps.iter().zip(kept.answers.iter().zip(&simulated)).filter(|(_, (real, sim))| real != sim);
     let told: Vec<String> = wrong.map(|(step, (real, sim))| tell(step, real, sim)).collect();
     if told.is_empty() { Ok(()) } else { Err(told.join("\n")) }
+}
+
+/// Takes managedFields out, which older answers do not have.
+fn without_managers(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("managedFields");
+            fields.values_mut().for_each(without_managers);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_managers),
+        _ => {}
+    }
 }
 
 /// How much the real server had forgotten, which depends on all that it ever did: a watch from its beginning was refused.
@@ -135,22 +148,6 @@ fn compared(steps: &[Step], simulated: &[Answer]) -> Vec<bool> {
     steps.iter().enumerate().map(|(at, step)| at < until && (whole || !step.is_watch())).collect()
 }
 
-/// The first request that wrote nothing here through a part of an object of which the real server tells by managedFields alone whether it writes:
-/// any scale, and a status once the object has been patched.
-fn untold(steps: &[Step], simulated: &[Answer]) -> Option<usize> {
-    let version = |answer: &Answer| answer.body["metadata"]["resourceVersion"].as_str().map(str::to_owned);
-    (0..steps.len()).find(|at| {
-        let step = &steps[*at];
-        let path = step.path.split('?').next().unwrap_or_default();
-        let patched =
-            |whole: &str| steps[..*at].iter().any(|step| step.method == "PATCH" && step.path.starts_with(whole));
-        let part = path.ends_with("/scale") || path.strip_suffix("/status").is_some_and(patched);
-        let writes = part && matches!(step.method.as_str(), "PUT" | "PATCH") && !step.path.contains("dryRun");
-        let made = version(&simulated[*at]).filter(|_| writes && simulated[*at].outcome() == "ok");
-        made.is_some_and(|made| simulated[..*at].iter().any(|before| version(before).as_ref() == Some(&made)))
-    })
-}
-
 fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -166,23 +163,17 @@ fn random() -> Result<(), Error> {
     let server = Server::Real(runtime.block_on(cluster.client())?);
     let real = |namespace: &str, steps: &[Step]| runtime.block_on(play(&server, namespace, steps));
     let (mut table, mut found, mut requests, mut disagreements) = (Table::default(), BTreeSet::new(), 0, 0);
-    let (mut namespaces, mut taken_out) = (0_u64, 0);
+    let mut namespaces = 0_u64;
     let mut number = variable("LOCKSTEP_FIRST", 1).saturating_sub(1);
     // Then on for cells that are rare: with those sequences alone in which the simulated server reaches one.
     let mut empty = BTreeSet::new();
     while requests < wanted || (!empty.is_empty() && number < FURTHEST) {
         number += 1;
-        let mut steps = generate::sequence(seed * 1_000_000 + number);
-        let mut alone = simulated("alone", &steps, false)?;
-        let whole = steps.len();
-        while let Some(at) = untold(&steps, &alone) {
-            steps.remove(at);
-            alone = simulated("alone", &steps, false)?;
-        }
+        let steps = generate::sequence(seed * 1_000_000 + number);
+        let alone = simulated("alone", &steps, false)?;
         if requests >= wanted && !steps.iter().zip(&alone).any(|(step, sim)| Table::is_among(&empty, step, sim)) {
             continue;
         }
-        taken_out += whole - steps.len();
         let mut both = |steps: &[Step]| -> Result<(Vec<Answer>, Vec<Answer>), Error> {
             namespaces += 1;
             // Of the same name, as some messages show so many letters of a body.
@@ -230,7 +221,6 @@ fn random() -> Result<(), Error> {
     runtime.block_on(cluster.end());
     println!("{table}");
     println!("{requests} requests in {number} sequences; {disagreements} sequences in which the servers do not agree");
-    println!("{taken_out} more were taken out, of which managedFields alone tell whether they write");
     let empty = Vec::from_iter(table.empty());
     match (disagreements, empty.is_empty()) {
         (0, true) => Ok(()),
@@ -276,12 +266,20 @@ fn shrink(steps: Vec<Step>, at: usize, both: &mut Both<'_>) -> Result<Least, Err
 }
 
 fn keep(steps: &[Step], answers: Vec<Answer>, at: usize) -> Result<(), Error> {
-    let kept = Kept { server: format!("kube-apiserver {}", cluster::DEFAULT_VERSION), steps: steps.to_vec(), answers };
+    let kept = Kept {
+        server: format!("kube-apiserver {}", cluster::DEFAULT_VERSION),
+        steps: steps.to_vec(),
+        answers,
+        managers: true,
+    };
     // A line for each, so that a change shows where it is.
     let lines = |all: Result<Vec<String>, serde_json::Error>| all.map(|all| all.join(",\n"));
     let steps = lines(kept.steps.iter().map(serde_json::to_string).collect())?;
     let answers = lines(kept.answers.iter().map(serde_json::to_string).collect())?;
-    let text = format!("{{\"server\":\"{}\",\n\"steps\":[\n{steps}\n],\n\"answers\":[\n{answers}\n]}}\n", kept.server);
+    let text = format!(
+        "{{\"server\":\"{}\",\n\"managers\":true,\n\"steps\":[\n{steps}\n],\n\"answers\":[\n{answers}\n]}}\n",
+        kept.server
+    );
     let digest =
         text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     let name = match kept.steps.get(at) {

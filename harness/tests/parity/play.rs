@@ -9,6 +9,7 @@ use http_body_util::{BodyExt, BodyStream, Full};
 use hyper::body::{Body, Bytes};
 use hyper::{Request, Response};
 use kube_apiserver_sim::ApiServer;
+use kube_apiserver_sim::protobuf;
 use serde_json::{Value, json};
 
 use super::step::{Answer, Step};
@@ -33,7 +34,10 @@ impl Server {
         if !step.form.is_empty() {
             request = request.header("content-type", &step.form);
         }
-        let body = step.body.clone().into_bytes();
+        let body = match step.form.as_str() {
+            protobuf::MEDIA_TYPE => protobuf::encode(&serde_json::from_str(&step.body)?)?,
+            _ => step.body.clone().into_bytes(),
+        };
         match self {
             Self::Real(client) => Ok(read(client.send(request.body(kube::client::Body::from(body))?).await?)),
             Self::Sim(sim) => Ok(read(sim.handle(request.body(Full::new(Bytes::from(body)))?).await)),
@@ -131,7 +135,8 @@ pub(crate) async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<Stri
     while let Some(frame) = frames.next().await {
         bytes.extend_from_slice(&frame?);
     }
-    let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into());
+    let body = protobuf::decode(&bytes).ok().or_else(|| serde_json::from_slice(&bytes).ok());
+    let body = body.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned().into());
     Ok((code, warnings, body))
 }
 
@@ -164,9 +169,7 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
         let frame = tokio::time::timeout(PATIENCE, frames.next()).await;
         let Ok(Some(frame)) = frame else { break };
         rest.extend_from_slice(&frame?);
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            let mut event: Value = serde_json::from_slice(&line)?;
+        while let Some(mut event) = event(&mut rest, step.accept.contains("protobuf"))? {
             if event["type"] == "BOOKMARK" && not_older {
                 far(&mut event, &events);
             }
@@ -187,6 +190,19 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
     }
     let body = Value::Array(events.into_iter().map(|event| memory.normal(event)).collect());
     Ok(Answer { code, warnings, body: json!({"made": made, "events": body}) })
+}
+
+/// Takes the first event from what has come of a watch.
+fn event(rest: &mut Vec<u8>, protobuf: bool) -> Result<Option<Value>, Error> {
+    if protobuf && rest.first() != Some(&b'{') {
+        let event = protobuf::Event::take(rest)?;
+        return event
+            .map(|event| Ok(json!({"type": event.kind, "object": protobuf::decode(&event.object)?})))
+            .transpose();
+    }
+    let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
+    let line: Vec<u8> = rest.drain(..=end).collect();
+    Ok(Some(serde_json::from_slice(&line)?))
 }
 
 /// Of a watch that asks for nothing older than a version it is up to chance how far its bookmark says that it is, but not before what it has
@@ -269,8 +285,21 @@ impl Memory {
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::Object(fields) => {
-                let fields = fields.into_iter().filter(|(name, _)| name != "managedFields");
-                let fields = fields.map(|(name, value)| match (name.as_str(), value) {
+                let fields = fields.into_iter().map(|(name, value)| match (name.as_str(), value) {
+                    // The order of managers is that of a map of upstream's.
+                    ("causes", Value::Array(mut causes))
+                        if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") =>
+                    {
+                        causes.sort_by_key(|cause| format!("{}{}", cause["message"], cause["field"]));
+                        (name, self.value(causes.into()))
+                    }
+                    // The order is that of times, which are each server's own.
+                    ("managedFields", Value::Array(mut entries)) => {
+                        entries.sort_by_key(|entry| {
+                            format!("{}{}{}", entry["manager"], entry["operation"], entry["subresource"])
+                        });
+                        (name, self.value(entries.into()))
+                    }
                     ("resourceVersion", Value::String(text)) if text.parse::<u64>().is_ok() => {
                         let number = number(&mut self.versions, &text);
                         (name, format!("<version {number}>").into())

@@ -8,31 +8,19 @@ use super::lots::Lots;
 use super::step::Step;
 
 /// What there is, by the verb that the table counts it under.
-pub(crate) const REFUSED: [&str; 9] = [
-    "apply",
-    "protobuf-body",
-    "yaml-body",
-    "protobuf-answer",
-    "table-answer",
-    "orphan-dependents",
-    "finalize",
-    "foreign-continue",
-    "delete-some",
-];
+pub(crate) const REFUSED: [&str; 6] =
+    ["yaml-body", "table-answer", "orphan-dependents", "finalize", "foreign-continue", "delete-some"];
 
 /// A last request.
 pub(crate) fn last(kind: &Kind, lots: &mut Lots) -> Step {
     let verb = lots.one(&REFUSED);
     // Namespaces go one by one anyway.
-    let verb = if verb == "delete-some" && kind.kind == "Namespace" { "apply" } else { verb };
+    let verb = if verb == "delete-some" && kind.kind == "Namespace" { "yaml-body" } else { verb };
     let name = kind.name(lots);
     let (all, one) = (kind.collection(), format!("{}/{name}", kind.collection()));
     let body = object(kind, &name, lots).to_string();
     let (method, path, form, accept, body) = match verb {
-        "apply" => ("PATCH", format!("{one}?fieldManager=parity"), "application/apply-patch+yaml", "", body),
-        "protobuf-body" => ("POST", all, "application/vnd.kubernetes.protobuf", "", body),
         "yaml-body" => ("POST", all, "application/yaml", "", body),
-        "protobuf-answer" => ("GET", all, "", "application/vnd.kubernetes.protobuf", String::new()),
         "delete-some" => ("DELETE", format!("{all}?limit=1&labelSelector=seq%3D$NS"), "", "", String::new()),
         "table-answer" => ("GET", all, "", "application/json;as=Table;v=v1;g=meta.k8s.io", String::new()),
         "orphan-dependents" => ("DELETE", one, "application/json", "", json!({"orphanDependents": true}).to_string()),

@@ -52,6 +52,9 @@ pub(crate) struct Kept {
     pub(crate) server: String,
     pub(crate) steps: Vec<Step>,
     pub(crate) answers: Vec<Answer>,
+    /// Whether the answers have managedFields.
+    #[serde(default)]
+    pub(crate) managers: bool,
 }
 
 impl Step {

@@ -14,7 +14,7 @@ pub(crate) struct Table {
 }
 
 /// What each verb can come to, for every kind that has it.
-const REACHABLE: [(&str, &[&str]); 34] = [
+const REACHABLE: [(&str, &[&str]); 35] = [
     ("get", &["ok", "NotFound"]),
     ("list", &["ok", "BadRequest"]),
     ("list-page", &["ok", "BadRequest"]),
@@ -30,6 +30,7 @@ const REACHABLE: [(&str, &[&str]); 34] = [
     ("json-patch", &["ok", "Invalid", "NotFound"]),
     ("merge-patch", &["ok", "Invalid", "NotFound"]),
     ("strategic-patch", &["ok", "Invalid", "NotFound"]),
+    ("apply", &["ok", "Conflict"]),
     ("delete", &["ok", "NotFound", "Conflict", "Invalid", "BadRequest"]),
     ("deletecollection", &["ok", "BadRequest", "Invalid"]),
     ("replace-status", &["ok", "BadRequest", "NotFound"]),

@@ -29,6 +29,20 @@ struct Entry {
     time: Option<String>,
 }
 
+impl Id {
+    /// As upstream names it, and sorts conflicts by.
+    pub(super) fn as_text(&self) -> String {
+        let mut text = format!("{{\"manager\":{:?},\"operation\":{:?}", self.manager, self.operation);
+        if self.operation != "Apply" {
+            text += &format!(",\"apiVersion\":{:?}", self.api_version);
+        }
+        if !self.subresource.is_empty() {
+            text += &format!(",\"subresource\":{:?}", self.subresource);
+        }
+        text + "}"
+    }
+}
+
 impl Managed {
     /// From `managedFields`; `None` if an entry is none.
     pub(super) fn read(entries: &Value) -> Option<Self> {

@@ -96,6 +96,11 @@ impl Writer {
         if managed.is_empty() && live["metadata"]["uid"].is_string() {
             return Value::Null;
         }
+        // A scale is an object of its own, which has those managers alone that have the replicas.
+        let replicas = Set::of_fields(&[&["spec", "replicas"]]);
+        if self.subresource == "scale" && managed.iter().all(|(_, set)| set.intersection(&replicas).is_empty()) {
+            return managed.to_json();
+        }
         self.updated(live, new, managed).to_json()
     }
 
@@ -148,7 +153,10 @@ impl Writer {
 
     fn try_apply(&self, live: &Value, applied: &Value, force: bool) -> Result<Value, Refused> {
         let mut managed = Managed::read(&live["metadata"]["managedFields"]).unwrap_or_default();
-        let live = without_managers(live);
+        let mut live = without_managers(live);
+        for name in ["apiVersion", "kind"] {
+            live[name] = applied[name].clone();
+        }
         if managed.is_empty() && live["metadata"]["uid"].is_string() {
             let before = Self { manager: BEFORE_APPLY.to_owned(), ..self.clone() };
             managed = before.updated(&Value::Object(serde_json::Map::new()), &live, managed);
@@ -164,12 +172,12 @@ impl Writer {
         let taken = compared.modified.union(&compared.added).recursive_difference(&reset);
         let removed = compared.removed.recursive_difference(&reset);
         let others = managed.iter().filter(|(one, _)| **one != id);
-        let conflicts: BTreeMap<Id, Set> = others
-            .map(|(one, set)| (one.clone(), set.intersection(&taken)))
-            .filter(|(_, set)| !set.is_empty())
+        let conflicts: BTreeMap<String, (&Id, Set)> = others
+            .map(|(one, set)| (one.as_text(), (one, set.intersection(&taken))))
+            .filter(|(_, (_, set))| !set.is_empty())
             .collect();
         if !force && !conflicts.is_empty() {
-            let conflicts = conflicts.iter().flat_map(|(id, set)| Conflict::all(id, set));
+            let conflicts = conflicts.values().flat_map(|(id, set)| Conflict::all(id, set));
             return Err(Refused::Conflicts(conflicts.collect()));
         }
         let own = managed.set(&id).cloned().unwrap_or_default().difference(&Set::of_fields(&NOBODYS));

@@ -49,7 +49,7 @@ fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")
                     assert!(step["expected"]["error"].is_null(), "step {at} must be refused");
                 }
                 Err(Refused::Conflicts(conflicts)) => {
-                    assert_eq!(told(&conflicts).0, step["expected"]["error"], "step {at}")
+                    assert_eq!(told(&conflicts).0, step["expected"]["error"], "step {at}");
                 }
                 Err(Refused::Merge(why)) => panic!("step {at}: {why}"),
             }

@@ -53,6 +53,7 @@ fn common(errors: &mut Vec<FieldError>, container: &Value, path: &str, volumes: 
     choice(errors, container, path, "terminationMessagePolicy", &["File", "FallbackToLogsOnError"]);
     ports(errors, container, path);
     for (index, variable) in container["env"].as_array().into_iter().flatten().enumerate() {
+        errors.extend(source(variable, &format!("{path}.env[{index}].valueFrom")));
         let path = format!("{path}.env[{index}].name");
         match variable["name"].as_str().unwrap_or_default() {
             "" => errors.push(FieldError::required(&path, "")),
@@ -146,4 +147,19 @@ fn probe(errors: &mut Vec<FieldError>, probe: &Value, path: &str) {
     for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
         nonnegative(errors, probe, path, name);
     }
+}
+
+/// Where a variable has its value from. Upstream: `validateEnvVarValueFrom`.
+fn source(variable: &Value, path: &str) -> Option<FieldError> {
+    const KNOWN: [&str; 5] = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
+    let from = variable.get("valueFrom").filter(|from| !from.is_null())?;
+    let sources = KNOWN.iter().filter(|known| !from[**known].is_null()).count();
+    let has_value = variable["value"].as_str().is_some_and(|value| !value.is_empty());
+    let why = match sources {
+        0 => "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
+        _ if has_value => "may not be specified when `value` is not empty",
+        1 => return None,
+        _ => "may not have more than one field specified at a time",
+    };
+    Some(FieldError::invalid(path, "", why))
 }
