@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::api::{TYPES, decode};
 use super::managed::{Refused, told};
 use super::problem::{Outcome, Problem};
+use super::read::{check_name, check_namespace, untyped};
 use super::server::{Answer, Ask, Server};
-use super::write::{check_name, check_namespace, normal, untyped, writer};
+use super::write::{normal, writer};
 use super::{defaults, rules};
 
 impl Server {

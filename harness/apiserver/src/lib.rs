@@ -100,6 +100,7 @@ mod parts;
 mod pointer;
 mod problem;
 pub mod protobuf;
+mod read;
 mod remove;
 mod response;
 mod route;

@@ -8,7 +8,7 @@ use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, whole};
 use super::store::Object;
-use super::{admit, body, validate, write};
+use super::{admit, body, read, validate};
 
 impl Server {
     pub(super) fn scale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
@@ -28,7 +28,7 @@ impl Server {
             }
         }
         if let Some(wanted) = &wanted {
-            write::check_name(wanted, &ask.route.name)?;
+            read::check_name(wanted, &ask.route.name)?;
         }
         let old = self.existing(ask)?;
         let scale = match wanted {

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::api::{TYPES, decode};
 use crate::kinds::{Kind, named, of_resource};
+use crate::read::untyped;
 use crate::server::{Server, stamp};
 use crate::service::ApiServer;
 use crate::store::{Key, Object};
-use crate::write::untyped;
 
 /// Why an object cannot be stored, or a resource cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Kubernetes' protobuf: an object as JSON, and as the messages that client-go's typed clients
 //! write and read by default.
 //!
-//! The numbers of the fields come from the table of types ([`crate::api`]). What is written equals
+//! The numbers of the fields come from the table of types (`api`). What is written equals
 //! upstream's encoder byte for byte: fields in the order of their numbers, a field that is no
 //! pointer even when it is zero. A field that the table does not know is skipped, as upstream's
 //! decoder does.
