@@ -247,7 +247,7 @@ async fn refused() -> Outcome {
     Api::<ClusterRoleBinding>::all(client.clone()).delete("open-house", &DeleteParams::default()).await?;
 
     make::<Namespace>(&client, json!({"metadata": {"name": HOME}})).await?;
-    refuses("is not the harness's own").await?;
+    refuses("was not made by lockstep").await?;
     let labels = json!({"metadata": {"labels": {OURS: "lockstep", "app.kubernetes.io/component": "home"}}});
     let namespaces: Api<Namespace> = Api::all(client.clone());
     namespaces.patch(HOME, &PatchParams::default(), &Patch::Merge(labels)).await?;
@@ -263,7 +263,7 @@ async fn refused() -> Outcome {
             leases.patch("lockstep", &PatchParams::default(), &now).await.ok();
         }
     });
-    refuses("process 7 on there is at work on this cluster").await?;
+    refuses("process 7 on there is running lockstep on this cluster").await?;
     renewing.abort();
     plane.end().await;
     Ok(())
