@@ -30,6 +30,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
 	_ "k8s.io/client-go/applyconfigurations"
@@ -41,13 +42,13 @@ var roots = []any{
 	corev1.Pod{}, corev1.Namespace{}, corev1.Node{}, corev1.Event{}, corev1.ConfigMap{}, corev1.Secret{}, corev1.ServiceAccount{},
 	corev1.ResourceQuota{}, corev1.Binding{}, metav1.DeleteOptions{}, metav1.Status{}, metav1.ListMeta{},
 	batchv1.Job{}, batchv1.CronJob{}, corev1.Service{}, discoveryv1.EndpointSlice{}, corev1.LimitRange{}, policyv1.PodDisruptionBudget{},
-	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{},
+	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{}, apiextensionsv1.CustomResourceDefinition{},
 }
 
 // Types whose JSON is not their fields'.
 var scalars = map[string]bool{
 	"resource.Quantity": true, "intstr.IntOrString": true, "v1.Time": true, "v1.MicroTime": true, "v1.FieldsV1": true, "v1.Duration": true,
-	"runtime.RawExtension": true,
+	"runtime.RawExtension": true, "v1.JSON": true,
 }
 
 var seen = map[reflect.Type][]string{}
@@ -66,6 +67,10 @@ func name(t reflect.Type) string {
 	case reflect.Struct:
 		if scalars[t.String()] {
 			return strings.ToLower(t.Name())
+		}
+		// A schema, or something that is no object.
+		if strings.HasPrefix(t.Name(), "JSONSchemaPropsOr") {
+			return "schemaor"
 		}
 		visit(t)
 		return t.Name()
@@ -185,8 +190,15 @@ func schemaName(t reflect.Type) string {
 	return strings.Join(append(append(host, path[1:]...), t.Name()), ".")
 }
 
+// apart are fields of types of which client-go has no apply configurations; their declarations say
+// how they merge in comments. Other lists of these types are atomic.
+var apart = map[string]string{"CustomResourceDefinitionStatus.conditions": " list=map:type"}
+
 // merging is how server-side apply treats a field.
 func merging(t reflect.Type, field string) string {
+	if line, ok := apart[t.Name()+"."+field]; ok {
+		return line
+	}
 	one, ok := schema[schemaName(t)]
 	if !ok || one.Map == nil {
 		return embedded(t, field)

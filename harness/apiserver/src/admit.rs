@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::defaults::entry;
-use super::kinds::{Kind, served};
+use super::kinds::{Kind, built_in};
 use super::problem::{Outcome, Problem};
 use super::server::Server;
 use super::store::Key;
@@ -16,7 +16,7 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
     if kind.namespaced {
         namespace_lives(server, kind, namespace, name)?;
     }
-    match kind.kind {
+    match kind.built_in() {
         "Pod" => {
             priority(kind, name, body)?;
             account(server, kind, namespace, name, body)?;
@@ -39,7 +39,7 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
 
 /// Before a changed object is validated.
 pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
-    if kind.kind == "Pod" {
+    if kind.built_in() == "Pod" {
         for name in ["priority", "preemptionPolicy"] {
             if let Some(was) = old["spec"].get(name)
                 && new["spec"][name].is_null()
@@ -53,7 +53,7 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
 
 /// Upstream: NamespaceLifecycle.
 pub(super) fn namespace_lives(server: &Server, kind: &Kind, namespace: &str, name: &str) -> Outcome<()> {
-    let spaces = served("", "namespaces").expect("namespaces are served");
+    let spaces = built_in("", "namespaces").expect("namespaces are served");
     let Some(found) = server.store.get(&Key::new(spaces, "", namespace)) else {
         return Err(Problem::not_found(spaces, namespace));
     };
@@ -88,7 +88,7 @@ fn account(server: &mut Server, kind: &Kind, namespace: &str, name: &str, body: 
     };
     spec["serviceAccountName"] = account.clone().into();
     spec["serviceAccount"] = account.clone().into();
-    let accounts = served("", "serviceaccounts").expect("service accounts are served");
+    let accounts = built_in("", "serviceaccounts").expect("service accounts are served");
     let Some(found) = server.store.get(&Key::new(accounts, namespace, &account)) else {
         let why =
             format!("error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found");
@@ -140,11 +140,11 @@ fn tolerations(body: &mut Value) {
 
 /// Upstream: ResourceQuota, for counts of objects.
 pub(super) fn quota(server: &mut Server, kind: &Kind, namespace: &str, name: &str) -> Outcome<()> {
-    let quotas = served("", "resourcequotas").expect("quotas are served");
+    let quotas = built_in("", "resourcequotas").expect("quotas are served");
     let all: Vec<_> = server.store.list(quotas, namespace).cloned().collect();
     for found in all {
         let counted = format!("count/{}", kind.resource());
-        let words = if kind.kind == "Pod" { vec!["pods".to_owned(), counted] } else { vec![counted] };
+        let words = if kind.built_in() == "Pod" { vec!["pods".to_owned(), counted] } else { vec![counted] };
         let mut used = found.body["status"]["used"].clone();
         for word in &words {
             let Some(hard) = number(&found.body["spec"]["hard"][word]) else { continue };

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::api::{TYPES, decode};
 use super::managed::{Refused, told};
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped};
 use super::server::{Answer, Ask, Server};
-use super::write::{normal, writer};
+use super::write::{normal, typed, writer};
 use super::{defaults, rules};
 
 impl Server {
@@ -24,8 +23,7 @@ impl Server {
             Some(old) => old.body.clone(),
             None => normal(kind, &json!({}))?,
         };
-        let place = TYPES.place(kind.kind).expect("every kind is in the table");
-        self.check(ask, place, &config)?;
+        self.check(ask, &config)?;
         let force = matches!(ask.call.param("force"), "true" | "1");
         let merged = writer(ask).apply(&live, &config, force).map_err(|why| match why {
             Refused::Conflicts(conflicts) => {
@@ -36,7 +34,7 @@ impl Server {
                 Problem::plain_internal(format!("failed to create typed patch object ({}): {why}", named(ask, &config)))
             }
         })?;
-        let decoded = decode(place, &merged).map_err(Problem::plain_internal)?;
+        let decoded = typed(kind, &merged).map_err(Problem::plain_internal)?;
         let mut new = untyped(decoded.value);
         new["metadata"]["managedFields"] = merged["metadata"]["managedFields"].clone();
         rules::convert(kind, &mut new);
@@ -50,7 +48,7 @@ impl Server {
     }
 
     /// Checks what is applied, before it is merged.
-    fn check(&mut self, ask: &Ask<'_>, place: usize, config: &Value) -> Outcome<()> {
+    fn check(&mut self, ask: &Ask<'_>, config: &Value) -> Outcome<()> {
         let (version, wanted) = (config["apiVersion"].as_str().unwrap_or_default(), ask.kind.api_version());
         if version != wanted {
             let kind = config["kind"].as_str().unwrap_or_default();
@@ -59,10 +57,12 @@ impl Server {
         if !config["metadata"]["managedFields"].is_null() {
             return Err(Problem::bad_request("metadata.managedFields must be nil".to_owned()));
         }
-        let decoded = decode(place, config).map_err(|why| {
+        let decoded = typed(ask.kind, config).map_err(|why| {
             Problem::plain_internal(format!("failed to create typed patch object ({}): {why}", named(ask, config)))
         })?;
-        match decoded.unknown.first() {
+        // Pruned metadata is no part of the schema.
+        let unknown = |path: &&String| ask.kind.custom.is_none() || !path.starts_with("metadata.");
+        match decoded.unknown.iter().find(unknown) {
             None => Ok(()),
             Some(path) => Err(Problem::plain_internal(format!(
                 "failed to create typed patch object ({}): .{path}: field not declared in schema",
@@ -82,5 +82,5 @@ fn config(ask: &Ask<'_>) -> Outcome<Value> {
 /// `default/web; apps/v1, Kind=Deployment`, with the namespace that the object itself names.
 fn named(ask: &Ask<'_>, config: &Value) -> String {
     let of = |name: &str| config["metadata"][name].as_str().unwrap_or_default().to_owned();
-    format!("{}/{}; {}/v1, Kind={}", of("namespace"), of("name"), ask.kind.group, ask.kind.kind)
+    format!("{}/{}; {}/{}, Kind={}", of("namespace"), of("name"), ask.kind.group, ask.kind.version, ask.kind.kind)
 }

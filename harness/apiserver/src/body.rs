@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::api::As;
+use super::api::{As, TYPES};
 use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Ask, Call};
@@ -60,7 +60,6 @@ fn json_of(text: &[u8]) -> Result<Value, String> {
 
 /// The request's body, for a kind.
 pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
-    const SHOWN: usize = 30;
     if ask.call.method == http::Method::PUT {
         options::write(ask.call)?;
         check_form(ask.call)?;
@@ -68,21 +67,25 @@ pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
         check_form(ask.call)?;
         options::write(ask.call)?;
     }
-    let body = &ask.call.body;
-    interpret(ask.call).map_err(|why| {
-        let more = if body.len() > SHOWN { " ..." } else { "" };
-        let first = &body[..body.len().min(SHOWN)];
-        let shown = match body.first() {
-            None => "<empty>".to_owned(),
-            Some(b'{') => String::from_utf8_lossy(first).into_owned() + more,
-            Some(_) => first.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
-        };
-        Problem::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
-    })
+    interpret(ask.call).map_err(|why| unrecognized(ask.call, kind, &why))
+}
+
+/// The refusal of a body that says no type.
+pub(super) fn unrecognized(call: &Call, kind: &str, why: &str) -> Problem {
+    const SHOWN: usize = 30;
+    let body = &call.body;
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    let first = &body[..body.len().min(SHOWN)];
+    let shown = match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => String::from_utf8_lossy(first).into_owned() + more,
+        Some(_) => first.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
+    };
+    Problem::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
 }
 
 /// An object after a patch, and the strict errors of the patch.
-pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Value, Vec<String>)> {
+pub(super) fn patched(ask: &Ask<'_>, old: &Value) -> Outcome<(Value, Vec<String>)> {
     let text = &ask.call.body;
     // With field validation the patch is decoded once more, and that reports errors first.
     let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
@@ -101,6 +104,8 @@ pub(super) fn patched(ask: &Ask<'_>, place: usize, old: &Value) -> Outcome<(Valu
                 Value::Null => Ok((old.clone(), Vec::new())),
                 patch @ Value::Object(_) => {
                     let errors = told(ask, As::Any, &patch, false)?;
+                    let scale = || TYPES.place("Scale").expect("scales are in the table");
+                    let place = if ask.route.subresource == "scale" { scale() } else { ask.kind.of_table() };
                     Ok((api::strategic(place, old, &patch).map_err(Problem::plain_internal)?, errors))
                 }
                 other => Err(Problem::bad_request(no_map(&other))),

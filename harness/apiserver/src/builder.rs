@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::clock::{Clock, Start};
+use crate::kinds::Kinds;
 use crate::latency::{Latency, LatencyModel};
 use crate::server::Server;
 use crate::service::ApiServer;
@@ -42,6 +43,8 @@ pub struct Builder {
     controllers: Controllers,
     start: Start,
     objects: Vec<Entry>,
+    /// What the definitions among the objects declare.
+    kinds: Kinds,
 }
 
 impl Builder {
@@ -94,7 +97,9 @@ impl Builder {
     /// When a kind is not served, or an object lacks a name or namespace or cannot be decoded.
     pub fn objects(mut self, objects: impl IntoIterator<Item = Value>) -> Result<Self, StoredError> {
         for object in objects {
-            self.objects.push(Entry::read(object)?);
+            let entry = Entry::read(&self.kinds, object)?;
+            entry.define(&mut self.kinds);
+            self.objects.push(entry);
         }
         Ok(self)
     }

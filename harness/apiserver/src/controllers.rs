@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::admit::number;
-use super::kinds::{Kind, named, served};
+use super::kinds::{Kind, Kinds, built_in};
 use super::remove::{FOREGROUND, How, ORPHAN};
 use super::server::{Server, stamp};
 use super::store::{Key, Object};
@@ -72,7 +72,7 @@ impl Server {
         self.store.since(self.collected).iter().any(|change| match (&change.before, &change.after) {
             (_, None) => true,
             (None, Some(after)) => {
-                after.deleting() || owners(after).iter().any(|owner| !self.store.has_uid(uid(owner)))
+                after.deleting() || owners(&self.kinds, after).iter().any(|owner| !self.store.has_uid(uid(owner)))
             }
             (Some(before), Some(after)) => {
                 let references = "/metadata/ownerReferences";
@@ -87,8 +87,9 @@ impl Server {
             return true;
         }
         for owner in all.iter().filter(|object| object.deleting()) {
-            let dependents =
-                || all.iter().filter(|object| owners(object).iter().any(|one| uid(one) == owner.meta("uid")));
+            let dependents = || {
+                all.iter().filter(|object| owners(&self.kinds, object).iter().any(|one| uid(one) == owner.meta("uid")))
+            };
             if owner.finalizers().any(|name| name == ORPHAN) {
                 if let Some(dependent) = dependents().next() {
                     let mut body = dependent.body.clone();
@@ -101,7 +102,7 @@ impl Server {
             }
             if owner.finalizers().any(|name| name == FOREGROUND) {
                 let blocks = |dependent: &Arc<Object>| {
-                    owners(dependent)
+                    owners(&self.kinds, dependent)
                         .iter()
                         .any(|one| uid(one) == owner.meta("uid") && one["blockOwnerDeletion"] == true)
                 };
@@ -117,7 +118,7 @@ impl Server {
     /// was something to do. Upstream: `attemptToDeleteItem`.
     fn follow(&mut self, object: &Arc<Object>, all: &[Arc<Object>], now: Timestamp) -> bool {
         let references = object.body["metadata"]["ownerReferences"].as_array();
-        let owned = owners(object);
+        let owned = owners(&self.kinds, object);
         // Upstream retries forever for an owner of a kind that is not served.
         if owned.is_empty() || references.is_some_and(|references| references.len() != owned.len()) {
             return false;
@@ -138,7 +139,8 @@ impl Server {
             }
             return self.write(object.kind, &body).is_ok();
         }
-        let dependents = || all.iter().any(|one| owners(one).iter().any(|owner| uid(owner) == object.meta("uid")));
+        let dependents =
+            || all.iter().any(|one| owners(&self.kinds, one).iter().any(|owner| uid(owner) == object.meta("uid")));
         let own = |finalizer: &str| object.finalizers().any(|name| name == finalizer);
         let policy = match () {
             () if !waiting.is_empty() && dependents() => "Foreground",
@@ -230,20 +232,20 @@ impl Server {
         }
         let resource = word.strip_prefix("count/")?;
         let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
-        Some(self.store.list(served(group, plural)?, namespace).count())
+        Some(self.store.list(self.kinds.of_group(group, plural)?, namespace).count())
     }
 }
 
 fn kind(plural: &str) -> &'static Kind {
-    served("", plural).expect("the core kinds are served")
+    built_in("", plural).expect("the core kinds are served")
 }
 
 /// The owners of kinds that are served.
-fn owners(object: &Object) -> Vec<&Value> {
+fn owners<'a>(kinds: &Kinds, object: &'a Object) -> Vec<&'a Value> {
     let all = object.body["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     all.filter(|owner| {
         let text = |name: &str| owner[name].as_str().unwrap_or_default();
-        named(text("apiVersion"), text("kind")).is_some()
+        kinds.named(text("apiVersion"), text("kind")).is_some()
     })
     .collect()
 }

@@ -8,7 +8,11 @@ use crate::pointer::At;
 
 /// Sets the defaults of an object.
 pub(super) fn fill(kind: &Kind, body: &mut Value) {
-    match kind.kind {
+    if let Some(custom) = kind.custom {
+        custom.fill(body);
+        return;
+    }
+    match kind.built_in() {
         "Deployment" => {
             spec(body, &json!({"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}));
             let strategy = entry(&mut body["spec"], "strategy");
@@ -79,6 +83,17 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
             }
         }
         "Secret" => set(body, "type", json!("Opaque")),
+        "CustomResourceDefinition" => {
+            let spec = entry(body, "spec");
+            let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
+            let names = entry(spec, "names");
+            set(names, "singular", kind.to_lowercase().into());
+            if !kind.is_empty() {
+                set(names, "listKind", format!("{kind}List").into());
+            }
+            let strategy = entry(spec, "conversion");
+            set(strategy, "strategy", json!("None"));
+        }
         _ => {}
     }
 }

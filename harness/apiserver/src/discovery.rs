@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::kinds::{KINDS, Kind};
+use super::kinds::{KINDS, Kind, Kinds};
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, whole};
 use crate::route::Route;
@@ -18,7 +18,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 const UNSUPPORTED: [&str; 5] = ["/openapi", "/metrics", "/logs", "/debug", "/.well-known"];
 
 /// The answer to a path that names no resource.
-pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
+pub(super) fn answer(kinds: &Kinds, path: &str, accept: &str) -> Outcome<Answer> {
     let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
     if UNSUPPORTED.iter().any(|unsupported| path.starts_with(unsupported)) {
         return Err(Problem::unsupported(format!("the path {path}")));
@@ -30,17 +30,16 @@ pub(super) fn answer(path: &str, accept: &str) -> Outcome<Answer> {
         }
         "/api" | "/apis" if aggregates(accept) => {
             let core = path == "/api";
-            let items: Vec<Value> = groups().filter(|group| group.is_empty() == core).map(discovered).collect();
+            let named = groups(kinds).into_iter().filter(|group| group.is_empty() == core);
+            let items: Vec<Value> = named.map(|group| discovered(kinds, group)).collect();
             let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items});
             let body = list.to_string().into();
             Ok(Answer::Whole { code: StatusCode::OK, body, warnings: Vec::new(), form: AGGREGATED })
         }
-        path => match body(path) {
+        path => match body(kinds, path) {
             Some(body) => Ok(whole(StatusCode::OK, &body)),
             // A served group answers 404 in another form.
-            None if groups().any(|group| !group.is_empty() && path.starts_with(&format!("/apis/{group}/"))) => {
-                Err(Problem::no_path())
-            }
+            None if built_in().any(|group| path.starts_with(&format!("/apis/{group}/"))) => Err(Problem::no_path()),
             None => Ok(nothing()),
         },
     }
@@ -52,19 +51,21 @@ fn nothing() -> Answer {
     Answer::Whole { code, body: "404 page not found\n".into(), warnings: Vec::new(), form }
 }
 
-fn body(path: &str) -> Option<Value> {
+fn body(kinds: &Kinds, path: &str) -> Option<Value> {
     let group = |name: &str| {
-        let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
-        json!({"name": name, "versions": [version], "preferredVersion": version})
+        let version = |version: &str| json!({"groupVersion": format!("{name}/{version}"), "version": version});
+        let all: Vec<Value> = versions(kinds, name).into_iter().map(version).collect();
+        json!({"name": name, "versions": all, "preferredVersion": all.first()})
     };
     match path {
         "/api" => Some(json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]})),
         "/apis" => {
-            let groups: Vec<Value> = groups().filter(|group| !group.is_empty()).map(group).collect();
+            let named = groups(kinds).into_iter().filter(|group| !group.is_empty());
+            let groups: Vec<Value> = named.map(group).collect();
             Some(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
         }
-        "/api/v1" => Some(resources("")),
+        "/api/v1" => Some(resources(kinds, "", "v1")),
         "/version" => {
             let (major, minor) = VERSION[1..].split_once('.').unwrap_or(("1", ""));
             let minor = minor.split('.').next().unwrap_or_default();
@@ -77,7 +78,7 @@ fn body(path: &str) -> Option<Value> {
             let name = other.strip_prefix("/apis/").unwrap_or_default();
             let (name, version_asked) =
                 name.split_once('/').map_or((name, None), |(name, version)| (name, Some(version)));
-            let found = groups().find(|group| !group.is_empty() && *group == name);
+            let found = groups(kinds).into_iter().find(|group| !group.is_empty() && *group == name);
             match (found, version_asked) {
                 (Some(name), None) => {
                     let mut group = group(name);
@@ -85,7 +86,9 @@ fn body(path: &str) -> Option<Value> {
                     group["apiVersion"] = "v1".into();
                     Some(group)
                 }
-                (Some(name), Some("v1")) => Some(resources(name)),
+                (Some(name), Some(version)) if versions(kinds, name).contains(&version) => {
+                    Some(resources(kinds, name, version))
+                }
                 _ => None,
             }
         }
@@ -93,13 +96,13 @@ fn body(path: &str) -> Option<Value> {
 }
 
 /// A kind that is not served here: unsupported, unless the real server does not serve it either.
-pub(super) fn absent(route: &Route) -> Problem {
+pub(super) fn absent(route: &Route) -> Outcome<Answer> {
     let target =
         if route.group.is_empty() { route.resource.clone() } else { format!("{}.{}", route.resource, route.group) };
     if route.group.contains('.') && !route.group.ends_with(".k8s.io") {
-        return Problem::no_path();
+        return Ok(nothing());
     }
-    Problem::unsupported(format!("the resource {target}"))
+    Err(Problem::unsupported(format!("the resource {target}")))
 }
 
 /// Whether the header asks for aggregated discovery before other JSON.
@@ -112,52 +115,106 @@ fn aggregates(accept: &str) -> bool {
 }
 
 /// The groups, the core one first.
-fn groups() -> impl Iterator<Item = &'static str> {
-    let mut names: Vec<&str> = KINDS.iter().map(|kind| kind.group).collect();
-    names.dedup();
-    names.into_iter()
+fn groups(kinds: &Kinds) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for kind in kinds.all() {
+        if !names.contains(&kind.group) {
+            names.push(kind.group);
+        }
+    }
+    names
+}
+
+/// The groups that are built in, without the core one.
+fn built_in() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.group).filter(|group| !group.is_empty())
+}
+
+/// The versions of a group, the preferred one first: v2, v1, v1beta1.
+fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
+    let mut all: Vec<&str> = kinds.all().filter(|kind| kind.group == group).map(|kind| kind.version).collect();
+    let rank = |version: &str| {
+        let number = |text: &str| text.parse::<u32>().unwrap_or(0);
+        let plain = version.trim_start_matches('v');
+        let (stage, major, minor) = match (plain.split_once("alpha"), plain.split_once("beta")) {
+            (Some((major, minor)), _) => (1, major, minor),
+            (_, Some((major, minor))) => (2, major, minor),
+            _ => (3, plain, ""),
+        };
+        (stage, number(major), number(minor))
+    };
+    all.sort_by_key(|version| std::cmp::Reverse(rank(version)));
+    all.dedup();
+    all
 }
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// The verbs of custom resources, in the order in which upstream names them.
+const CUSTOM_VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// A subresource's group, version, kind and verbs.
 fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str, &'static str), &'static [&'static str]) {
     match sub {
         "binding" => (("", "v1", "Binding"), &["create"]),
         "scale" => (("autoscaling", "v1", "Scale"), &["get", "patch", "update"]),
-        "finalize" => ((kind.group, "v1", kind.kind), &["update"]),
-        _ => ((kind.group, "v1", kind.kind), &["get", "patch", "update"]),
+        "finalize" => ((kind.group, kind.version, kind.kind), &["update"]),
+        _ => ((kind.group, kind.version, kind.kind), &["get", "patch", "update"]),
+    }
+}
+
+/// What a definition adds to a resource.
+fn add_names(kind: &Kind, resource: &mut Value) {
+    let Some(custom) = kind.custom else { return };
+    resource["verbs"] = json!(CUSTOM_VERBS);
+    for name in ["shortNames", "categories"] {
+        if custom.names[name].is_array() {
+            resource[name] = custom.names[name].clone();
+        }
     }
 }
 
 /// A group in aggregated discovery.
-fn discovered(group: &str) -> Value {
-    let mut resources = Vec::new();
-    for kind in KINDS.iter().filter(|kind| kind.group == group) {
-        let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
-        let subresources: Vec<Value> = kind.subresources.iter().map(|name| {
-            let ((group, version, kind), verbs) = sub(kind, name);
-            json!({"subresource": name, "responseKind": {"group": group, "version": version, "kind": kind}, "verbs": verbs})
-        }).collect();
-        let mut resource = json!({"resource": kind.plural, "responseKind": {"group": group, "version": "v1", "kind": kind.kind},
-            "scope": scope, "singularResource": kind.kind.to_lowercase(), "verbs": VERBS});
-        if !subresources.is_empty() {
-            resource["subresources"] = subresources.into();
-        }
-        resources.push(resource);
-    }
+fn discovered(kinds: &Kinds, group: &str) -> Value {
+    let version = |version: &str| {
+        let resources: Vec<Value> = kinds
+            .all()
+            .filter(|kind| kind.group == group && kind.version == version)
+            .map(discovered_resource)
+            .collect();
+        json!({"version": version, "resources": resources, "freshness": "Current"})
+    };
+    let versions: Vec<Value> = versions(kinds, group).into_iter().map(version).collect();
     let mut metadata = json!({"creationTimestamp": null});
     if !group.is_empty() {
         metadata["name"] = group.into();
     }
-    json!({"metadata": metadata, "versions": [{"version": "v1", "resources": resources, "freshness": "Current"}]})
+    json!({"metadata": metadata, "versions": versions})
 }
 
-fn resources(group: &str) -> Value {
+fn discovered_resource(kind: &'static Kind) -> Value {
+    let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
+    let subresources: Vec<Value> = kind.subresources.iter().map(|name| {
+        let ((group, version, kind), verbs) = sub(kind, name);
+        json!({"subresource": name, "responseKind": {"group": group, "version": version, "kind": kind}, "verbs": verbs})
+    }).collect();
+    let mut resource = json!({"resource": kind.plural,
+        "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "scope": scope, "singularResource": kind.singular(), "verbs": VERBS});
+    add_names(kind, &mut resource);
+    if !subresources.is_empty() {
+        resource["subresources"] = subresources.into();
+    }
+    resource
+}
+
+fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
     let mut list = Vec::new();
-    for kind in KINDS.iter().filter(|kind| kind.group == group) {
-        list.push(json!({"name": kind.plural, "singularName": kind.kind.to_lowercase(), "namespaced": kind.namespaced,
-            "kind": kind.kind, "verbs": VERBS}));
+    for kind in kinds.all().filter(|kind| kind.group == group && kind.version == version) {
+        let mut resource = json!({"name": kind.plural, "singularName": kind.singular(),
+            "namespaced": kind.namespaced, "kind": kind.kind, "verbs": VERBS});
+        add_names(kind, &mut resource);
+        list.push(resource);
         for name in kind.subresources {
             let ((of, version, named), verbs) = sub(kind, name);
             let mut resource = json!({"name": format!("{}/{name}", kind.plural), "singularName": "",
@@ -169,6 +226,6 @@ fn resources(group: &str) -> Value {
             list.push(resource);
         }
     }
-    let version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+    let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": list})
 }

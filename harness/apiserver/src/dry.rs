@@ -14,11 +14,13 @@ use super::store::{Key, Object};
 impl Server {
     /// Write an object.
     pub(super) fn keep(&mut self, kind: &'static Kind, key: Key, body: Value) -> Arc<Object> {
+        let asked = kind;
+        let kind = self.kinds.stored(kind);
         if self.dry {
             let version = self.store.get(&key).map_or(0, |there| there.version);
-            return Object::new(kind, body, version);
+            return Object::new(asked, body, version);
         }
-        self.store.put(kind, key, body)
+        self.store.put(kind, key, body).at(asked)
     }
 
     /// Remove an object.

@@ -26,6 +26,10 @@ enum Kind {
     Required,
     Forbidden,
     TooLong,
+    TooMany(usize),
+    WrongType(Value),
+    InvalidUntold,
+    DuplicateUntold,
 }
 
 impl FieldError {
@@ -71,6 +75,33 @@ impl FieldError {
         Self { kind: Kind::UnsupportedShown(value), ..Self::unsupported(path, Value::Null, supported) }
     }
 
+    /// With no value: it is too large to show.
+    pub(super) fn invalid_untold(path: &str, detail: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::InvalidUntold, detail: detail.into() }
+    }
+
+    pub(super) fn duplicate_untold(path: &str) -> Self {
+        Self { path: path.to_owned(), kind: Kind::DuplicateUntold, detail: String::new() }
+    }
+
+    /// A value of another type than its schema says.
+    pub(super) fn wrong_type(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), kind: Kind::WrongType(value.into()), detail: detail.into() }
+    }
+
+    pub(super) fn too_many(path: &str, found: usize, most: usize) -> Self {
+        let detail = format!("must have at most {most} items");
+        Self { path: path.to_owned(), kind: Kind::TooMany(found), detail }
+    }
+
+    /// Whether the rules of a custom resource are not evaluated besides. Upstream: `hasBlockingErr`.
+    pub(super) fn prevents_rules(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Unsupported(_) | Kind::Required | Kind::TooLong | Kind::TooMany(_) | Kind::WrongType(_)
+        )
+    }
+
     /// Whether it is about `spec.selector` as a whole.
     pub(super) fn is_of_selector(&self) -> bool {
         self.path == "spec.selector"
@@ -79,13 +110,15 @@ impl FieldError {
     /// As a cause in a Status.
     pub(super) fn cause(&self) -> Value {
         let reason = match self.kind {
-            Kind::Invalid(_) | Kind::Shown(_) => "FieldValueInvalid",
+            Kind::Invalid(_) | Kind::Shown(_) | Kind::InvalidUntold => "FieldValueInvalid",
             Kind::Unsupported(_) | Kind::UnsupportedShown(_) => "FieldValueNotSupported",
-            Kind::Duplicate(_) | Kind::DuplicateShown(_) => "FieldValueDuplicate",
+            Kind::Duplicate(_) | Kind::DuplicateShown(_) | Kind::DuplicateUntold => "FieldValueDuplicate",
             Kind::NotFound(_) => "FieldValueNotFound",
             Kind::Required => "FieldValueRequired",
             Kind::Forbidden => "FieldValueForbidden",
             Kind::TooLong => "FieldValueTooLong",
+            Kind::TooMany(_) => "FieldValueTooMany",
+            Kind::WrongType(_) => "FieldValueTypeInvalid",
         };
         json!({"reason": reason, "message": self.body(), "field": self.path})
     }
@@ -103,6 +136,10 @@ impl FieldError {
             Kind::Required => format!("Required value{detail}"),
             Kind::Forbidden => format!("Forbidden{detail}"),
             Kind::TooLong => format!("Too long{detail}"),
+            Kind::TooMany(found) => format!("Too many: {found}{detail}"),
+            Kind::WrongType(value) => format!("Invalid value: {value}{detail}"),
+            Kind::InvalidUntold => format!("Invalid value{detail}"),
+            Kind::DuplicateUntold => format!("Duplicate value{detail}"),
         }
     }
 }

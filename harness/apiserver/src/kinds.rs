@@ -1,12 +1,18 @@
-//! The kinds that are served, and their paths.
+//! The kinds that are served, and their paths: those that are built in, and the custom resources
+//! that CustomResourceDefinitions declare.
 
+use std::collections::BTreeMap;
+
+use crate::api::TYPES;
+use crate::custom::Custom;
 use crate::stored::StoredError;
 
-/// One kind.
-#[derive(Debug, PartialEq, Eq)]
+/// One kind, at one version.
+#[derive(Debug)]
 pub(super) struct Kind {
     /// Empty for the core group.
     pub(super) group: &'static str,
+    pub(super) version: &'static str,
     /// The plural, as in a path.
     pub(super) plural: &'static str,
     /// As in a body, and in the table of types.
@@ -15,6 +21,8 @@ pub(super) struct Kind {
     pub(super) subresources: &'static [&'static str],
     /// Whether an immediate deletion is answered with the object instead of a Status.
     pub(super) returns_deleted: bool,
+    /// Of a custom resource: what its definition says of this version.
+    pub(super) custom: Option<&'static Custom>,
 }
 
 const fn kind(
@@ -23,11 +31,12 @@ const fn kind(
     kind: &'static str,
     subresources: &'static [&'static str],
 ) -> Kind {
-    Kind { group, plural, kind, namespaced: true, subresources, returns_deleted: false }
+    let (version, namespaced, returns_deleted) = ("v1", true, false);
+    Kind { group, version, plural, kind, namespaced, subresources, returns_deleted, custom: None }
 }
 
-/// All kinds; their version is v1.
-pub(super) static KINDS: [Kind; 13] = [
+/// All kinds that are built in.
+pub(super) static KINDS: [Kind; 14] = [
     Kind { namespaced: false, ..kind("", "namespaces", "Namespace", &["status", "finalize"]) },
     Kind { namespaced: false, ..kind("", "nodes", "Node", &["status"]) },
     Kind { returns_deleted: true, ..kind("", "pods", "Pod", &["status", "binding"]) },
@@ -41,12 +50,23 @@ pub(super) static KINDS: [Kind; 13] = [
     kind("apps", "statefulsets", "StatefulSet", &["status", "scale"]),
     kind("apps", "daemonsets", "DaemonSet", &["status"]),
     kind("coordination.k8s.io", "leases", "Lease", &[]),
+    Kind { namespaced: false, ..kind(EXTENSIONS, "customresourcedefinitions", DEFINITION, &["status"]) },
 ];
+
+/// The group of CustomResourceDefinitions.
+pub(super) const EXTENSIONS: &str = "apiextensions.k8s.io";
+/// Their kind.
+pub(super) const DEFINITION: &str = "CustomResourceDefinition";
+
+/// The place of a kind among all: that of a built-in kind in [`KINDS`]; custom resources follow by
+/// name. All versions of a kind share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(usize, &'static str, &'static str);
 
 impl Kind {
     /// `apps/v1`, or `v1`.
     pub(super) fn api_version(&self) -> String {
-        if self.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", self.group) }
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
     /// `deployments.apps`, or `pods`.
@@ -54,35 +74,117 @@ impl Kind {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
+    /// The kind of a list of it.
+    pub(super) fn list_kind(&self) -> String {
+        self.custom.map_or_else(|| format!("{}List", self.kind), |custom| custom.list_kind.clone())
+    }
+
+    /// Its singular, as kubectl takes it.
+    pub(super) fn singular(&self) -> String {
+        self.custom.map_or_else(|| self.kind.to_lowercase(), |custom| custom.singular.clone())
+    }
+
     /// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.
     pub(super) fn made_by_put(&self) -> bool {
-        matches!(self.kind, "Lease" | "Event")
+        self.is("", "Event") || self.is("coordination.k8s.io", "Lease")
+    }
+
+    /// Whether an update must name the version that it changes. Upstream: `AllowUnconditionalUpdate`.
+    pub(super) fn needs_version(&self) -> bool {
+        self.custom.is_some() || self.is("coordination.k8s.io", "Lease") || self.is(EXTENSIONS, DEFINITION)
     }
 
     /// Whether its watches get bookmarks. They come from the watch cache, which does not hold
     /// Events. Upstream: `DefaultWatchCacheSizes`.
     pub(super) fn has_bookmarks(&self) -> bool {
-        self.kind != "Event"
+        !self.is("", "Event")
     }
 
-    /// Its index in [`KINDS`].
-    pub(super) fn place(&'static self) -> usize {
-        KINDS.iter().position(|kind| std::ptr::eq(kind, self)).expect("a kind is one of them")
+    /// Whether its objects can be written in protobuf. Of a definition this server has JSON alone.
+    pub(super) fn has_protobuf(&self) -> bool {
+        self.custom.is_none() && self.kind != DEFINITION
+    }
+
+    fn is(&self, group: &str, kind: &str) -> bool {
+        self.group == group && self.kind == kind
+    }
+
+    /// The name of a built-in kind; empty for a custom resource, which may have the same.
+    pub(super) fn built_in(&self) -> &'static str {
+        if self.custom.is_some() { "" } else { self.kind }
+    }
+
+    /// The index of a built-in kind's type in the table.
+    pub(super) fn of_table(&self) -> usize {
+        TYPES.place(self.kind).expect("every built-in kind is in the table")
+    }
+
+    /// Its place among all kinds.
+    pub(super) fn place(&'static self) -> Place {
+        match KINDS.iter().position(|kind| std::ptr::eq(kind, self)) {
+            Some(index) => Place(index, "", ""),
+            None => Place(KINDS.len(), self.group, self.plural),
+        }
     }
 }
 
-/// The kind of a path's group and plural.
-pub(super) fn served(group: &str, plural: &str) -> Option<&'static Kind> {
+/// A built-in kind.
+pub(super) fn built_in(group: &str, plural: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.group == group && kind.plural == plural)
 }
 
-/// The kind of a resource as kubectl takes it: `deployments` or `deployments.apps`.
-pub(super) fn of_resource(name: &str) -> Result<&'static Kind, StoredError> {
-    let found = KINDS.iter().find(|kind| kind.plural == name || kind.resource() == name);
-    found.ok_or_else(|| StoredError::UnknownResource(name.to_owned()))
+/// What a server serves: the built-in kinds, and custom resources by the name of their definition.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    custom: BTreeMap<String, Definition>,
 }
 
-/// The kind of a reference's apiVersion and kind.
-pub(super) fn named(api_version: &str, kind: &str) -> Option<&'static Kind> {
-    KINDS.iter().find(|one| one.kind == kind && one.api_version() == api_version)
+/// The versions that a definition serves.
+#[derive(Debug, Clone)]
+pub(super) struct Definition {
+    pub(super) served: Vec<&'static Kind>,
+    /// The version in which objects are stored, be it served or not.
+    pub(super) storage: &'static Kind,
+}
+
+impl Kinds {
+    pub(super) fn define(&mut self, name: &str, definition: Definition) {
+        self.custom.insert(name.to_owned(), definition);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.custom.clear();
+    }
+
+    /// All kinds, custom resources at each version that is served.
+    pub(super) fn all(&self) -> impl Iterator<Item = &'static Kind> {
+        KINDS.iter().chain(self.custom.values().flat_map(|definition| definition.served.iter().copied()))
+    }
+
+    /// The kind of a path.
+    pub(super) fn served(&self, group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
+        self.all().find(|kind| kind.plural == plural && kind.group == group && kind.version == version)
+    }
+
+    /// The kind of a group's plural, at any version.
+    pub(super) fn of_group(&self, group: &str, plural: &str) -> Option<&'static Kind> {
+        self.all().find(|kind| kind.plural == plural && kind.group == group)
+    }
+
+    /// The kind of a resource as kubectl takes it: `deployments` or `deployments.apps`.
+    pub(super) fn of_resource(&self, name: &str) -> Result<&'static Kind, StoredError> {
+        let found = self.all().find(|kind| kind.plural == name || kind.resource() == name);
+        found.ok_or_else(|| StoredError::UnknownResource(name.to_owned()))
+    }
+
+    /// The kind of a reference's apiVersion and kind.
+    pub(super) fn named(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        self.all().find(|one| one.kind == kind && one.api_version() == api_version)
+    }
+
+    /// The kind as which an object of this kind is stored.
+    pub(super) fn stored(&self, kind: &'static Kind) -> &'static Kind {
+        let of = kind.custom.and_then(|_| self.custom.get(&kind.resource()));
+        of.map_or(kind, |definition| definition.storage)
+    }
 }

@@ -35,8 +35,9 @@
 //! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts and
 //! ResourceQuotas of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of `apps/v1`, and
 //! Leases of `coordination.k8s.io/v1`, in JSON and in protobuf, with `managedFields` and server-side
-//! apply. It does not support bodies in YAML and CBOR, tables, custom resources, authentication and
-//! authorization.
+//! apply. CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON: those
+//! are pruned, defaulted and validated by their structural schema and its CEL rules. It does not
+//! support bodies in YAML and CBOR, tables, conversion webhooks, authentication and authorization.
 //!
 //! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
 //! never starts, unless the test or the controller that it tests does it. What runs is listed at
@@ -81,6 +82,7 @@ mod builder;
 mod chance;
 mod clock;
 mod controllers;
+mod custom;
 mod defaults;
 mod discovery;
 mod dry;

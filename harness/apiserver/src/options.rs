@@ -30,7 +30,7 @@ pub(super) fn list(call: &Call, kind: &Kind, watch: bool) -> Outcome<Selector> {
     if !errors.is_empty() {
         return Err(Problem::invalid("meta.k8s.io", "ListOptions", "", &errors));
     }
-    selector.check_fields(kind.plural)?;
+    selector.check_fields(kind)?;
     Ok(selector)
 }
 

@@ -34,7 +34,7 @@ impl Server {
         let scale = match wanted {
             Some(wanted) => wanted,
             None => {
-                let (patched, mut told) = body::patched(ask, place, &scale_of(&old))?;
+                let (patched, mut told) = body::patched(ask, &scale_of(&old))?;
                 let error = |why: String| body::patch_error(ask, &patched, &why);
                 let loose = ask.call.form().contains("strategic");
                 let decoded = if loose { decode_loosely(place, &patched) } else { decode(place, &patched) };
@@ -44,7 +44,8 @@ impl Server {
                 decoded.value
             }
         };
-        let errors = validate::scale(&scale["spec"]);
+        // Of a custom resource the object is validated, not the scale.
+        let errors = if ask.kind.custom.is_some() { Vec::new() } else { validate::scale(&scale["spec"]) };
         if !errors.is_empty() {
             return Err(Problem::invalid("autoscaling", "Scale", &ask.route.name, &errors));
         }
@@ -55,8 +56,15 @@ impl Server {
             return Err(Problem::conflict(ask.kind, &ask.route.name, &why));
         }
         let mut new = old.body.clone();
-        new["spec"]["replicas"] = scale["spec"]["replicas"].as_i64().unwrap_or(0).into();
-        new["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
+        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        match ask.kind.custom.and_then(|custom| custom.scale.as_ref()) {
+            Some(scale) => scale.set(&mut new, replicas),
+            None => new["spec"]["replicas"] = replicas.into(),
+        }
+        let version = &scale["metadata"]["resourceVersion"];
+        if ask.kind.custom.is_none() || version.as_str().is_some_and(|version| !version.is_empty()) {
+            new["metadata"]["resourceVersion"] = version.clone();
+        }
         let object = self.replace(ask, &old, new, false)?;
         Ok(whole(StatusCode::OK, &scale_of(&object)))
     }
@@ -125,12 +133,19 @@ impl Server {
 
 fn scale_of(object: &Object) -> Value {
     let meta = |name: &str| object.body["metadata"][name].clone();
-    let status = &object.body["status"];
+    let (spec, status) = (&object.body["spec"], &object.body["status"]);
+    let (wanted, there, selected) = match object.kind.custom.and_then(|custom| custom.scale.as_ref()) {
+        Some(scale) => scale.of(&object.body),
+        None => (spec["replicas"].as_i64(), status["replicas"].as_i64().unwrap_or(0), selector(&spec["selector"])),
+    };
     let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {
         "name": meta("name"), "namespace": meta("namespace"), "uid": meta("uid"), "resourceVersion": meta("resourceVersion"),
         "creationTimestamp": meta("creationTimestamp")}, "spec": {}, "status": {
-        "replicas": status["replicas"].as_i64().unwrap_or(0), "selector": selector(&object.body["spec"]["selector"])}});
-    if let Some(replicas) = object.body["spec"]["replicas"].as_i64().filter(|replicas| *replicas != 0) {
+        "replicas": there}});
+    if !selected.is_empty() || object.kind.custom.is_none() {
+        scale["status"]["selector"] = selected.into();
+    }
+    if let Some(replicas) = wanted.filter(|replicas| *replicas != 0) {
         scale["spec"]["replicas"] = replicas.into();
     }
     scale

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::api::{As, TYPES, decode};
 use super::body::{self, Validation, object_of, strict_error, unregistered};
+use super::custom::Custom;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
 use super::server::{Ask, Server};
@@ -19,6 +20,11 @@ impl Server {
     /// The request's body as its kind, with defaults; unknown fields are handled as the query asks.
     pub(super) fn read(&mut self, ask: &Ask<'_>) -> Outcome<Value> {
         let kind = ask.kind;
+        if let Some(custom) = kind.custom {
+            let mut value = untyped(self.read_custom(ask, custom)?);
+            custom.fill(&mut value);
+            return Ok(value);
+        }
         let mut value = untyped(self.read_as(ask, &kind.api_version(), kind.kind)?);
         if let Some(wrong) = rollback(kind, &value).err() {
             return Err(unfit(&kind.api_version(), kind.kind, &wrong));
@@ -26,6 +32,34 @@ impl Server {
         rules::convert(kind, &mut value);
         defaults::fill(kind, &mut value);
         Ok(value)
+    }
+
+    /// The request's body as a custom resource.
+    fn read_custom(&mut self, ask: &Ask<'_>, custom: &Custom) -> Outcome<Value> {
+        let (kind, version) = (ask.kind.kind, ask.kind.api_version());
+        let body = object_of(ask, kind)?;
+        let said = |name: &str| body[name].as_str().unwrap_or_default();
+        if said("kind").is_empty() {
+            let text = String::from_utf8_lossy(&ask.call.body);
+            return Err(body::unrecognized(ask.call, kind, &format!("Object 'Kind' is missing in '{text}'")));
+        }
+        if said("apiVersion") != version {
+            return Err(Problem::bad_request(format!(
+                "the API version in the data ({}) does not match the expected API version ({version})",
+                said("apiVersion")
+            )));
+        }
+        if said("kind") != kind {
+            return Err(Problem::unsupported(format!("a {} where a {kind} is wanted", said("kind"))));
+        }
+        let wrong = |why: String| unfit(&version, kind, &why);
+        let mut told = body::told(ask, As::Any, &body, false)?;
+        let decoded = custom.decode(&body).map_err(wrong)?;
+        if Validation::of(ask.call) != Validation::Ignore {
+            told.extend(body::unknown_fields(&decoded.unknown));
+        }
+        self.tell(ask, told, wrong)?;
+        Ok(decoded.value)
     }
 
     /// The request's body as a type: the kind's, or that of a subresource.
@@ -38,7 +72,7 @@ impl Server {
             Problem::bad_request(format!("{} in version \"{short}\" cannot be handled as a {name}: {why}", said.1))
         };
         if said.1 != name || said.0 != version {
-            if super::kinds::named(said.0, said.1).is_some() || said.0.starts_with("apps/") && said.0 != version {
+            if self.kinds.named(said.0, said.1).is_some() || said.0.starts_with("apps/") && said.0 != version {
                 return Err(Problem::unsupported(format!(
                     "a {} of {} where a {name} of {version} is wanted",
                     said.1, said.0
@@ -117,7 +151,7 @@ pub(super) fn untyped(mut body: Value) -> Value {
 /// The revision in the annotation of the deprecated field, if any.
 fn rollback(kind: &Kind, body: &Value) -> Result<Option<i64>, String> {
     let text = body["metadata"]["annotations"][ROLLBACK].as_str().unwrap_or_default();
-    if kind.kind != "Deployment" || text.is_empty() {
+    if kind.built_in() != "Deployment" || text.is_empty() {
         return Ok(None);
     }
     let number = text.parse::<i64>();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::api::{TYPES, decode};
 use super::field::FieldError;
-use super::kinds::{KINDS, Kind};
+use super::kinds::{DEFINITION, Kind, Kinds};
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
@@ -33,18 +33,18 @@ pub(super) struct How {
 
 impl Server {
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let how = how(ask)?;
+        let how = how(&self.kinds, ask)?;
         self.dry = how.dry;
         let object = self.existing(ask)?;
         let (gone, state) = self.take(&object, &how, ask.now)?;
-        if gone && self.dry && ask.kind.kind != "Pod" && object.finalizers().next().is_some() {
+        if gone && self.dry && ask.kind.built_in() != "Pod" && object.finalizers().next().is_some() {
             // Upstream answers with an object that depends on what it would have written.
             return Err(Problem::unsupported("a dry run that takes an object's last finalizers off"));
         }
         if gone && !ask.kind.returns_deleted {
             return Ok(whole(StatusCode::OK, &done(&state)));
         }
-        Ok(text(StatusCode::OK, state.text()))
+        Ok(text(StatusCode::OK, state.at(ask.kind).text()))
     }
 
     pub(super) fn delete_all(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
@@ -52,18 +52,21 @@ impl Server {
         if ["limit", "continue", "resourceVersion"].iter().any(|name| !matches!(ask.call.param(name), "" | "0")) {
             return Err(Problem::unsupported("the deletion of a part of a collection, or of what it once was"));
         }
-        let how = how(ask)?;
+        let how = how(&self.kinds, ask)?;
         self.dry = how.dry;
         let found: Vec<_> = self.store.list(ask.kind, &ask.route.namespace).cloned().collect();
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.matches(&object.body)) {
             self.take(object, &how, ask.now)?;
             // As they were before.
-            items.push(object.body.clone());
+            items.push(if ask.kind.custom.is_some() { object.at(ask.kind).typed() } else { object.body.clone() });
         }
         let version = self.store.version().to_string();
-        let list = json!({"kind": format!("{}List", ask.kind.kind), "apiVersion": ask.kind.api_version(),
+        let mut list = json!({"kind": ask.kind.list_kind(), "apiVersion": ask.kind.api_version(),
             "metadata": {"resourceVersion": version}, "items": items});
+        if ask.kind.custom.is_some() {
+            list["metadata"]["continue"] = "".into();
+        }
         Ok(whole(StatusCode::OK, &list))
     }
 
@@ -71,7 +74,7 @@ impl Server {
     pub(super) fn take(&mut self, object: &Arc<Object>, how: &How, now: Timestamp) -> Outcome<(bool, Arc<Object>)> {
         let (kind, name) = (object.kind, object.meta("name").to_owned());
         preconditions(kind, object, how)?;
-        if kind.kind == "Namespace" {
+        if kind.built_in() == "Namespace" {
             if object.deleting() {
                 return Ok((false, Arc::clone(object)));
             }
@@ -86,9 +89,12 @@ impl Server {
             }
             return Ok((false, self.end_namespace(&Object::new(kind, body, object.version), now)));
         }
+        if kind.built_in() == DEFINITION && !object.deleting() {
+            return Ok((false, self.end_definition(object, now)));
+        }
         let mut body = object.body.clone();
         let mut graceful = false;
-        if kind.kind == "Pod" {
+        if kind.built_in() == "Pod" {
             match grace(&mut body, how, now) {
                 Grace::Pending => return Ok((false, Arc::clone(object))),
                 Grace::Given => graceful = true,
@@ -98,7 +104,7 @@ impl Server {
         let key = object.key();
         let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
         // The garbage collector ignores events.
-        let finalizers = if kind.kind == "Event" { was.clone() } else { finalizers(&was, how) };
+        let finalizers = if kind.built_in() == "Event" { was.clone() } else { finalizers(&was, how) };
         let held = !finalizers.is_empty();
         if finalizers != was {
             body["metadata"]["finalizers"] = json!(finalizers);
@@ -215,7 +221,7 @@ fn finalizers(was: &[String], how: &How) -> Vec<String> {
 
 fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
     let name = object.meta("name");
-    if kind.kind == "Namespace" {
+    if kind.built_in() == "Namespace" {
         for (what, wanted, there) in [
             ("UID", how.uid.as_deref(), object.meta("uid")),
             ("ResourceVersion", how.version.as_deref(), object.meta("resourceVersion")),
@@ -253,14 +259,14 @@ fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
     Ok(())
 }
 
-fn how(ask: &Ask<'_>) -> Outcome<How> {
+fn how(kinds: &Kinds, ask: &Ask<'_>) -> Outcome<How> {
     let mut body = json!({});
     if !ask.call.body.is_empty() {
         super::body::check_form(ask.call)?;
         let given = super::body::interpret(ask.call).map_err(Problem::bad_request)?;
         // Options are registered in every group: client-go's typed clients send their group's.
         let (version, kind) = (given["apiVersion"].as_str().unwrap_or_default(), given["kind"].as_str());
-        let known = matches!(version, "" | "meta.k8s.io/v1") || KINDS.iter().any(|kind| kind.api_version() == version);
+        let known = matches!(version, "" | "meta.k8s.io/v1") || kinds.all().any(|kind| kind.api_version() == version);
         if !known || !matches!(kind, None | Some("" | "DeleteOptions")) {
             return Err(Problem::unsupported("delete options of another kind or version"));
         }

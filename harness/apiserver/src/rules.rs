@@ -11,13 +11,23 @@ use crate::pointer::At;
 
 /// Kinds whose generation counts the changes of their spec.
 fn counts(kind: &Kind) -> bool {
-    matches!(kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod")
+    matches!(
+        kind.built_in(),
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod" | "CustomResourceDefinition"
+    )
 }
 
 /// The fields that the server resets after a write of the object or of a subresource, which
 /// therefore no manager sets. Upstream: `GetResetFields`.
 pub(super) fn reset(kind: &Kind, subresource: &str) -> &'static [&'static [&'static str]] {
-    match (kind.kind, subresource) {
+    if let Some(custom) = kind.custom {
+        return match subresource {
+            "status" => &[&["metadata"], &["spec"]],
+            _ if custom.status => &[&["status"]],
+            _ => &[],
+        };
+    }
+    match (kind.built_in(), subresource) {
         ("ConfigMap" | "Secret" | "Event" | "ServiceAccount" | "Lease", _) => &[],
         ("Deployment", "status") => &[&["spec"], &["metadata", "labels"]],
         ("Pod", "status") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
@@ -28,7 +38,7 @@ pub(super) fn reset(kind: &Kind, subresource: &str) -> &'static [&'static [&'sta
 
 /// Fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`.
 pub(super) fn convert(kind: &Kind, body: &mut Value) {
-    if kind.kind == "Node" {
+    if kind.built_in() == "Node" {
         // `podCIDR` is the first of `podCIDRs`.
         let first = body["spec"]["podCIDR"].as_str().unwrap_or_default().to_owned();
         let all = body["spec"]["podCIDRs"].as_array().cloned().unwrap_or_default();
@@ -36,7 +46,7 @@ pub(super) fn convert(kind: &Kind, body: &mut Value) {
             body["spec"]["podCIDRs"] = json!([first]);
         }
     }
-    if kind.kind != "Secret" {
+    if kind.built_in() != "Secret" {
         return;
     }
     let plain = body.as_object_mut().and_then(|body| body.remove("stringData"));
@@ -64,10 +74,13 @@ fn count_templates(body: &mut Value, old: Option<&Value>) {
 
 /// A new object: only the server writes its status and generation.
 pub(super) fn create(kind: &Kind, body: &mut Value) {
-    if counts(kind) {
+    if counts(kind) || kind.custom.is_some() {
         body["metadata"]["generation"] = 1.into();
     }
-    match kind.kind {
+    if kind.custom.is_some_and(|custom| custom.status) {
+        body.as_object_mut().and_then(|body| body.remove("status"));
+    }
+    match kind.built_in() {
         "Deployment" => body["status"] = json!({}),
         "ReplicaSet" => body["status"] = json!({"replicas": 0}),
         "StatefulSet" => body["status"] = json!({"replicas": 0, "availableReplicas": 0}),
@@ -82,6 +95,9 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
             body["status"] = json!({"phase": "Pending", "qosClass": quality(&body["spec"])});
         }
         "ResourceQuota" => body["status"] = json!({}),
+        "CustomResourceDefinition" => {
+            body["status"] = json!({"storedVersions": stored_versions(&body["spec"], &Value::Null)});
+        }
         "Namespace" => {
             body["status"] = json!({"phase": "Active"});
             let finalizers = entry(body, "spec");
@@ -97,17 +113,31 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
 
 /// A changed object: its status is kept, and its generation counts changes of the spec.
 pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
+    if let Some(custom) = kind.custom {
+        if custom.status {
+            keep(new, old, "status");
+        }
+        if plain(new) != plain(old) {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
+            new["metadata"]["generation"] = (generation + 1).into();
+        }
+        return;
+    }
     if old.get("status").is_some() || new.get("status").is_some() {
         keep(new, old, "status");
     }
-    if kind.kind == "Namespace" {
+    if kind.built_in() == "CustomResourceDefinition" {
+        new["status"]["storedVersions"] = stored_versions(&new["spec"], &old["status"]["storedVersions"]);
+    }
+    if kind.built_in() == "Namespace" {
         new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
     }
-    if kind.kind == "DaemonSet" {
+    if kind.built_in() == "DaemonSet" {
         count_templates(new, Some(old));
     }
     if counts(kind) {
-        let annotated = kind.kind == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];
+        let annotated =
+            kind.built_in() == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];
         if new["spec"] != old["spec"] || annotated {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
             new["metadata"]["generation"] = (generation + 1).into();
@@ -115,10 +145,42 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     }
 }
 
+/// A custom resource without its metadata.
+fn plain(body: &Value) -> Value {
+    let mut body = body.clone();
+    body.as_object_mut().and_then(|body| body.remove("metadata"));
+    body
+}
+
+/// The versions in which objects of a definition may be stored.
+fn stored_versions(spec: &Value, before: &Value) -> Value {
+    let mut all = before.as_array().cloned().unwrap_or_default();
+    let stored = spec["versions"].as_array().into_iter().flatten().find(|version| version["storage"] == true);
+    if let Some(name) = stored.map(|version| version["name"].clone()).filter(|name| !all.contains(name)) {
+        all.push(name);
+    }
+    Value::Array(all)
+}
+
 /// A changed status: all other fields are kept, with few exceptions.
 pub(super) fn status(kind: &Kind, new: &mut Value, old: &Value) {
+    if kind.custom.is_some() {
+        let (status, managers) = (new.get("status").cloned(), new["metadata"].get("managedFields").cloned());
+        let version = new["metadata"]["resourceVersion"].clone();
+        *new = old.clone();
+        new["metadata"]["resourceVersion"] = version;
+        for (at, name, value) in [("", "status", status), ("metadata", "managedFields", managers)] {
+            let fields = if at.is_empty() { new.as_object_mut() } else { new[at].as_object_mut() };
+            match (fields, value) {
+                (Some(fields), Some(value)) => drop(fields.insert(name.to_owned(), value)),
+                (Some(fields), None) => drop(fields.remove(name)),
+                (None, _) => {}
+            }
+        }
+        return;
+    }
     keep(new, old, "spec");
-    match kind.kind {
+    match kind.built_in() {
         "DaemonSet" => count_templates(new, Some(old)),
         // Annotations are written too: the Deployment controller writes the revision so.
         "Deployment" => keep_meta(new, old, "labels"),

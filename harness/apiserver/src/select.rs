@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
 use crate::pointer::At;
 
@@ -112,7 +113,19 @@ impl Selector {
     }
 
     /// Checks that the kind can be selected by these fields.
-    pub(super) fn check_fields(&self, plural: &str) -> Outcome<()> {
+    pub(super) fn check_fields(&self, kind: &Kind) -> Outcome<()> {
+        if let Some(custom) = kind.custom {
+            let known = |key: &str| {
+                key == "metadata.name"
+                    || key == "metadata.namespace" && kind.namespaced
+                    || custom.selectable.iter().any(|field| field == key)
+            };
+            return match self.fields.iter().find(|(key, _, _)| !known(key)) {
+                Some((key, _, _)) => Err(Problem::bad_request(format!("field label not supported: {key}"))),
+                None => Ok(()),
+            };
+        }
+        let plural = kind.plural;
         // Kinds without fields of their own share one message.
         let more: Option<&[&str]> = match plural {
             "pods" => Some(&[
@@ -146,7 +159,7 @@ impl Selector {
         };
         let known = |key: &str| {
             let everywhere = matches!(key, "metadata.name" | "metadata.namespace");
-            let nowhere = key == "metadata.namespace" && matches!(plural, "namespaces" | "nodes");
+            let nowhere = key == "metadata.namespace" && !kind.namespaced;
             everywhere && !nowhere || more.is_some_and(|more| more.contains(&key))
         };
         match (self.fields.iter().find(|(key, _, _)| !known(key)), more) {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::chance::Chance;
-use super::kinds::{Kind, served};
+use super::kinds::{Kind, Kinds};
 use super::media::{self, Coding, Form};
 use super::problem::{Outcome, Problem};
 use super::store::{Key, Object, Store};
@@ -25,6 +25,10 @@ const PATCHES: [&str; 4] = [
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 ];
+
+/// Those of custom resources.
+const CUSTOM_PATCHES: [&str; 3] =
+    ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
 /// The media type of nearly every answer.
 pub(super) const JSON: &str = "application/json";
@@ -42,6 +46,12 @@ pub(super) struct Server {
     pub(super) warnings: Vec<String>,
     /// Whether the current request is a dry run.
     pub(super) dry: bool,
+    /// What it serves.
+    pub(super) kinds: Kinds,
+    /// Definitions of custom resources have been followed up to this version.
+    pub(super) defined: u64,
+    /// Whether one of them is being deleted.
+    pub(super) deleting_definitions: bool,
     /// By namespace: the least creation time of new objects.
     pub(super) not_before: BTreeMap<String, Timestamp>,
 }
@@ -92,12 +102,16 @@ impl Server {
             warnings: Vec::new(),
             dry: false,
             not_before: BTreeMap::new(),
+            kinds: Kinds::default(),
+            defined: 0,
+            deleting_definitions: false,
         };
         // In the order of their versions, so that each keeps its own.
         objects.sort_by_key(|entry| entry.version.unwrap_or(u64::MAX));
         for entry in objects {
             server.restore(entry, now);
         }
+        server.establish(now);
         // What was before is not known.
         server.store.forget(server.store.version());
         // A namespace that is among the objects stays as it is.
@@ -120,6 +134,8 @@ impl Server {
     /// Answer a request.
     pub(super) fn answer(&mut self, call: &Call, now: Timestamp) -> Answer {
         self.warnings.clear();
+        let plain = self.without_protobuf(call);
+        let call = plain.as_ref().unwrap_or(call);
         let (answer, form) = match self.ask(call, now) {
             Ok(answer) => (answer, Form::accepted(&call.accept).unwrap_or(Form::PLAIN)),
             Err(problem) => {
@@ -132,6 +148,7 @@ impl Server {
         let mut answer = form.dress(answer);
         // The controllers that run next are not part of the dry run.
         self.dry = false;
+        self.establish(now);
         if let Answer::Whole { warnings, .. } = &mut answer {
             warnings.append(&mut self.warnings);
         }
@@ -142,7 +159,7 @@ impl Server {
         let query = if call.flag("watch") { Some("watch=true") } else { None };
         let route = Route::parse(&call.method, &call.path, query);
         if route.resource.is_empty() {
-            let answer = discovery::answer(&call.path, &call.accept)?;
+            let answer = discovery::answer(&self.kinds, &call.path, &call.accept)?;
             let plain = Form::accepted(&call.accept).is_some_and(|form| form.coding == Coding::Json);
             // Clients ask for JSON here, if only after protobuf.
             return if plain || call.accept.contains("json") || call.accept.contains("*/*") {
@@ -151,17 +168,19 @@ impl Server {
                 Err(Problem::no_form(&call.accept))
             };
         }
-        let version =
-            call.path.trim_start_matches('/').split('/').nth(if call.path.starts_with("/apis") { 2 } else { 1 });
-        let Some(kind) = served(&route.group, &route.resource).filter(|_| version == Some("v1")) else {
-            return Err(discovery::absent(&route));
+        let Some(kind) = self.kinds.served(&route.group, version(&call.path), &route.resource) else {
+            return discovery::absent(&route);
         };
         if Form::accepted(&call.accept).is_none() {
             return Err(media::not_acceptable(&call.accept));
         }
         let sub = route.subresource.as_str();
         if !sub.is_empty() && !kind.subresources.contains(&sub) {
-            return Err(Problem::no_path());
+            return Err(match kind.custom {
+                // Upstream looks for the object first.
+                Some(_) if route.verb == Verb::Get => Problem::not_found(kind, &route.name),
+                _ => Problem::no_path(),
+            });
         }
         let of_all = route.namespace.is_empty() && kind.namespaced;
         if of_all && !matches!(route.verb, Verb::List | Verb::Watch) {
@@ -172,14 +191,23 @@ impl Server {
         self.dry =
             matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(call).is_empty();
         let named = !route.name.is_empty();
-        if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) {
+        if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) && kind.custom.is_none() {
             return Err(Problem::no_patch_form());
+        }
+        if route.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&call.form()) {
+            return Err(Problem::media_type(&CUSTOM_PATCHES.join(", ")));
+        }
+        if !kind.has_protobuf() && call.is_protobuf() && matches!(sub, "" | "status") && route.verb != Verb::Delete {
+            return Err(Problem::unsupported(format!("a {} in protobuf", kind.kind)));
+        }
+        if kind.custom.is_some() && !named && matches!(route.verb, Verb::Update | Verb::Patch) {
+            return Err(Problem::bad_request("name must be provided".to_owned()));
         }
         match (route.verb, sub) {
             (Verb::Create, "") if named => Err(Problem::method_not_allowed()),
             (Verb::Update | Verb::Patch, _) if !named => Err(Problem::method_not_allowed()),
             // Namespaces cannot be deleted as a collection.
-            (Verb::DeleteCollection, _) if kind.kind == "Namespace" => Err(Problem::method_not_allowed()),
+            (Verb::DeleteCollection, _) if kind.built_in() == "Namespace" => Err(Problem::method_not_allowed()),
             (Verb::Get, "scale") => self.scale(&ask),
             (Verb::Get, "" | "status") => self.get(&ask),
             (Verb::List, "") => self.list(&ask),
@@ -197,6 +225,23 @@ impl Server {
         }
     }
 
+    /// The request without the media types that its kind is not written in, if it asks for one.
+    fn without_protobuf(&self, call: &Call) -> Option<Call> {
+        if !call.accept.contains("protobuf") {
+            return None;
+        }
+        let route = Route::parse(&call.method, &call.path, None);
+        let kind = self.kinds.served(&route.group, version(&call.path), &route.resource)?;
+        if kind.has_protobuf() || route.subresource == "scale" {
+            return None;
+        }
+        let left: Vec<&str> = call.accept.split(',').filter(|form| !form.contains("protobuf")).collect();
+        // A definition has a form in protobuf upstream: a client that takes nothing else gets JSON.
+        let none = if kind.custom.is_some() { "application/none" } else { JSON };
+        let accept = if left.is_empty() { none.to_owned() } else { left.join(",") };
+        Some(Call { accept, ..call.clone() })
+    }
+
     fn get(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let object = self.existing(ask)?;
         Ok(text(StatusCode::OK, object.text()))
@@ -204,7 +249,8 @@ impl Server {
 
     pub(super) fn existing(&self, ask: &Ask<'_>) -> Outcome<std::sync::Arc<Object>> {
         let found = self.store.get(&ask.key()).cloned();
-        found.ok_or_else(|| Problem::not_found(ask.kind, &ask.route.name))
+        let found = found.ok_or_else(|| Problem::not_found(ask.kind, &ask.route.name))?;
+        Ok(found.at(ask.kind))
     }
 
     fn list(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
@@ -230,7 +276,8 @@ impl Server {
         if at < self.store.forgotten() {
             return Err(Problem::expired("The resourceVersion for the provided list is too old.".to_owned()));
         }
-        let mut objects = self.store.list_at(ask.kind, &ask.route.namespace, at);
+        let objects = self.store.list_at(ask.kind, &ask.route.namespace, at);
+        let mut objects: Vec<_> = objects.iter().map(|object| object.at(ask.kind)).collect();
         if let Some(from) = &from {
             objects.retain(|object| place(object) > *from);
         }
@@ -248,18 +295,32 @@ impl Server {
                 meta["remainingItemCount"] = left.into();
             }
         }
-        let (kind, version) = (ask.kind.kind, ask.kind.api_version());
-        let start = format!("{{\"kind\":\"{kind}List\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
+        // Lists of custom resources have no type of their own upstream: theirs is that of any object.
+        if ask.kind.custom.is_some() && meta["continue"].is_null() {
+            meta["continue"] = "".into();
+        }
+        let (kind, version) = (ask.kind.list_kind(), ask.kind.api_version());
+        let start = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
         let mut body = start.into_bytes();
         for (index, object) in objects.iter().enumerate() {
             if index > 0 {
                 body.push(b',');
             }
-            body.extend_from_slice(object.bare());
+            if ask.kind.custom.is_some() {
+                object.write(&mut body);
+            } else {
+                body.extend_from_slice(object.bare());
+            }
         }
         body.extend_from_slice(b"]}");
         Ok(text(StatusCode::OK, body))
     }
+}
+
+/// The version in a path.
+fn version(path: &str) -> &str {
+    let nth = if path.starts_with("/apis") { 2 } else { 1 };
+    path.trim_start_matches('/').split('/').nth(nth).unwrap_or_default()
 }
 
 /// The position of an object in a list, for continue tokens.

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::kinds::Kind;
+use super::kinds::{Kind, Place};
 
 /// An object at one version.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(super) struct Object {
 /// The key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    /// The index of its kind.
-    pub(super) kind: usize,
+    /// The place of its kind.
+    pub(super) kind: Place,
     pub(super) namespace: String,
     pub(super) name: String,
 }
@@ -64,6 +64,14 @@ impl Object {
     pub(super) fn new(kind: &'static Kind, mut body: Value, version: u64) -> Arc<Self> {
         body["metadata"]["resourceVersion"] = version.to_string().into();
         Arc::new(Self { kind, body, version, text: OnceLock::new() })
+    }
+
+    /// The same object as a version of its kind, by the schema of which it is read anew.
+    pub(super) fn at(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
+        let Some(custom) = kind.custom.filter(|_| !std::ptr::eq(kind, self.kind)) else { return Arc::clone(self) };
+        let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
+        custom.fill(&mut body);
+        Arc::new(Self { kind, body, version: self.version, text: OnceLock::new() })
     }
 
     /// The body as JSON, without its type.

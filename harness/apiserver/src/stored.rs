@@ -9,12 +9,13 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::api::{TYPES, decode};
-use crate::kinds::{Kind, named, of_resource};
+use crate::custom::kinds_of;
+use crate::kinds::{DEFINITION, Kind, Kinds};
 use crate::read::untyped;
 use crate::server::{Server, stamp};
 use crate::service::ApiServer;
 use crate::store::{Key, Object};
+use crate::write::typed;
 
 /// Why an object cannot be stored, or a resource cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +62,13 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn read(object: Value) -> Result<Self, StoredError> {
+    pub(crate) fn read(kinds: &Kinds, object: Value) -> Result<Self, StoredError> {
         let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-        let Some(kind) = named(&api_version, &kind) else {
+        let Some(kind) = kinds.named(&api_version, &kind) else {
             return Err(StoredError::UnknownKind { api_version, kind });
         };
-        let place = TYPES.place(kind.kind).expect("every kind is in the table");
-        let body = decode(place, &untyped(object)).map_err(StoredError::Undecodable)?.value;
+        let body = typed(kind, &untyped(object)).map_err(StoredError::Undecodable)?.value;
         let (namespace, name) = (text(&body["metadata"]["namespace"]), text(&body["metadata"]["name"]));
         if name.is_empty() {
             return Err(StoredError::Missing("metadata.name"));
@@ -79,6 +79,15 @@ impl Entry {
         let key = Key::new(kind, if kind.namespaced { &namespace } else { "" }, &name);
         let version = body["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
         Ok(Self { kind, key, body: untyped(body), version })
+    }
+}
+
+impl Entry {
+    /// Serves what it declares, if it is a definition of custom resources.
+    pub(crate) fn define(&self, kinds: &mut Kinds) {
+        if let Some(Ok(definition)) = (self.kind.built_in() == DEFINITION).then(|| kinds_of(&self.body["spec"])) {
+            kinds.define(&self.key.name, definition);
+        }
     }
 }
 
@@ -118,9 +127,14 @@ impl ApiServer {
     /// # Errors
     /// When its kind is not served, it lacks a name or namespace, or cannot be decoded.
     pub fn put_stored(&self, object: Value) -> Result<Value, StoredError> {
-        let entry = Entry::read(object)?;
         let now = self.now();
-        let stored = self.server().restore(entry, now);
+        let stored = {
+            let mut server = self.server();
+            let entry = Entry::read(&server.kinds, object)?;
+            let stored = server.restore(entry, now);
+            server.establish(now);
+            stored
+        };
         self.wrote();
         Ok(stored.typed())
     }
@@ -131,7 +145,7 @@ impl ApiServer {
     /// # Errors
     /// When the resource is not served.
     pub fn stored(&self, resource: &str) -> Result<Stored, StoredError> {
-        Ok(Stored { server: self.clone(), kind: of_resource(resource)? })
+        Ok(Stored { server: self.clone(), kind: self.server().kinds.of_resource(resource)? })
     }
 }
 

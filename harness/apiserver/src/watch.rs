@@ -59,7 +59,7 @@ impl Server {
             order.version = latest;
             let objects =
                 self.store.list(ask.kind, &order.namespace).filter(|object| order.selector.matches(&object.body));
-            order.first = objects.map(|object| event("ADDED", object)).collect();
+            order.first = objects.map(|object| event("ADDED", &object.at(ask.kind))).collect();
             if send && order.bookmarks {
                 order.first.push(order.bookmark(true));
             }
@@ -96,13 +96,13 @@ impl Order {
         let was = before.as_ref().is_some_and(|object| meant(object));
         match (after, last) {
             (Some(after), _) => match (was, meant(after)) {
-                (false, true) => Some(event("ADDED", after)),
-                (true, true) => Some(event("MODIFIED", after)),
+                (false, true) => Some(event("ADDED", &after.at(self.kind))),
+                (true, true) => Some(event("MODIFIED", &after.at(self.kind))),
                 // Upstream sends the old state, at the new version.
-                (true, false) => Some(gone(before.as_ref()?, after)),
+                (true, false) => Some(gone(&before.as_ref()?.at(self.kind), after)),
                 (false, false) => None,
             },
-            (None, Some(last)) if was => Some(event("DELETED", last)),
+            (None, Some(last)) if was => Some(event("DELETED", &last.at(self.kind))),
             _ => None,
         }
     }
@@ -118,10 +118,10 @@ impl Order {
         object["kind"] = self.kind.kind.into();
         object["apiVersion"] = self.kind.api_version().into();
         object["metadata"] = meta;
-        if self.kind.kind == "DaemonSet" {
+        if self.kind.built_in() == "DaemonSet" {
             object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "0".into();
         }
-        if matches!(self.kind.kind, "Deployment" | "ReplicaSet" | "StatefulSet") {
+        if matches!(self.kind.built_in(), "Deployment" | "ReplicaSet" | "StatefulSet") {
             object["spec"]["replicas"] = 0.into();
         }
         line(&json!({"type": "BOOKMARK", "object": object}))

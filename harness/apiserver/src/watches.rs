@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kinds::{Kind, of_resource};
+use crate::kinds::{Kind, Place};
 use crate::service::{ApiServer, locked};
 use crate::stored::StoredError;
 
@@ -20,8 +20,8 @@ pub(crate) struct Signals {
     pub(crate) bookmarks: u64,
 }
 
-/// The signals by the index of the kind.
-pub(crate) type Steering = BTreeMap<usize, Signals>;
+/// The signals by the place of the kind.
+pub(crate) type Steering = BTreeMap<Place, Signals>;
 
 /// The watches of one resource; [`ApiServer::watches`] makes it.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl ApiServer {
     /// # Errors
     /// When the resource is not served.
     pub fn watches(&self, resource: &str) -> Result<Watches, StoredError> {
-        Ok(Watches { server: self.clone(), kind: of_resource(resource)? })
+        Ok(Watches { server: self.clone(), kind: self.server().kinds.of_resource(resource)? })
     }
 
     pub(crate) fn signals(&self, kind: &'static Kind) -> Signals {

@@ -3,12 +3,13 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::api::{self, TYPES, decode};
+use super::api::{self, Decoded, decode};
 use super::body::{self, patch_error, unregistered};
+use super::custom::refuse_definition;
 use super::defaults::entry;
 use super::field::FieldError;
-use super::kinds::Kind;
-use super::managed::{self, Writer};
+use super::kinds::{DEFINITION, Kind};
+use super::managed::{self, Atom, Writer};
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
@@ -53,9 +54,15 @@ impl Server {
         rules::create(kind, &mut body);
         // A namespace's label has its name, which may have just been generated.
         defaults::fill(kind, &mut body);
-        let errors = validate::create(kind, with_rollback(kind, &body)?.as_ref());
+        let errors = match kind.custom {
+            Some(custom) => custom.validate(&body, None)?.0,
+            None => validate::create(kind, with_rollback(kind, &body)?.as_ref()),
+        };
         if !errors.is_empty() {
             return Err(Problem::invalid(kind.group, kind.kind, &name, &errors));
+        }
+        if kind.built_in() == DEFINITION {
+            refuse_definition(self, &body)?;
         }
         self.warnings.extend(validate::warnings(kind, &body, None));
         admit::quota(self, kind, &namespace, known)?;
@@ -127,8 +134,7 @@ impl Server {
     /// An object after a patch, defaults filled in.
     fn patched(&mut self, ask: &Ask<'_>, old: &Value) -> Outcome<Value> {
         let kind = ask.kind;
-        let place = TYPES.place(kind.kind).expect("every kind is in the table");
-        let (patched, mut told) = body::patched(ask, place, old)?;
+        let (patched, mut told) = body::patched(ask, old)?;
         let error = |why: &str| patch_error(ask, &patched, why);
         let loose = ask.call.form().contains("strategic");
         let (version, name) = (kind.api_version(), kind.kind);
@@ -137,11 +143,14 @@ impl Server {
             if said.0.is_empty() {
                 return Err(Problem::unsupported("a patch that takes the version away"));
             }
+            if kind.custom.is_some() && (said.0 != version || said.1 != name) {
+                return Err(Problem::unsupported("a patch of a custom resource's version or kind"));
+            }
             if said.0 != version || !(said.1.is_empty() || said.1 == name) {
                 return Err(error(&unregistered(said.0, said.1)));
             }
         }
-        let decoded = if loose { api::decode_loosely(place, &patched) } else { decode(place, &patched) };
+        let decoded = if loose { api::decode_loosely(kind.of_table(), &patched) } else { typed(kind, &patched) };
         let decoded = decoded.map_err(|why| error(&why))?;
         told.extend(body::unknown_fields(&decoded.unknown));
         self.tell(ask, told, |why| error(&why))?;
@@ -171,7 +180,7 @@ impl Server {
             return Err(self.wrong_uid(ask, old.meta("uid"), uid));
         }
         match base_version(&new)? {
-            0 if kind.kind == "Lease" => {
+            0 if kind.needs_version() => {
                 let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
                 return Err(Problem::invalid(kind.group, kind.plural, name, &[error]));
             }
@@ -209,9 +218,22 @@ impl Server {
             new["metadata"]["managedFields"] = managers.clone();
         }
         let seen = with_rollback(kind, &new)?;
-        let errors = if status { validate::status(kind, &seen, before) } else { validate::update(kind, &seen, before) };
+        let errors = match kind.custom {
+            Some(custom) => {
+                let found =
+                    if status { custom.validate_status(&seen, before) } else { custom.validate(&seen, Some(before)) };
+                let (errors, warnings) = found?;
+                self.warnings.extend(warnings);
+                errors
+            }
+            None if status => validate::status(kind, &seen, before),
+            None => validate::update(kind, &seen, before),
+        };
         if !errors.is_empty() {
             return Err(Problem::invalid(kind.group, kind.kind, name, &errors));
+        }
+        if kind.built_in() == DEFINITION && !status {
+            refuse_definition(self, &seen)?;
         }
         if !status {
             self.warnings.extend(validate::warnings(kind, &seen, Some(before)));
@@ -220,7 +242,7 @@ impl Server {
         // its controller.
         let kept = new["metadata"]["finalizers"].as_array().is_some_and(|names| !names.is_empty());
         let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        if old.deleting() && !kept && grace == 0 && kind.kind != "Namespace" {
+        if old.deleting() && !kept && grace == 0 && kind.built_in() != "Namespace" {
             self.discard(&old.key());
             return Ok(Object::new(kind, new, old.version));
         }
@@ -256,7 +278,7 @@ pub(super) fn registry(kind: &Kind, key: &Key) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
     // The former name of nodes.
-    let plural = if kind.kind == "Node" { "minions" } else { kind.plural };
+    let plural = if kind.built_in() == "Node" { "minions" } else { kind.plural };
     format!("/{plural}/{}", names.join("/"))
 }
 
@@ -264,7 +286,7 @@ pub(super) fn registry(kind: &Kind, key: &Key) -> String {
 fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
     let mut typed = normal(ask.kind, new)?;
     // What its version has of a field that is held as another.
-    if ask.kind.kind == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
+    if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
         entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
     }
     // A scale to 0 says nothing in its own type.
@@ -283,7 +305,14 @@ fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
 /// The client as a manager of fields.
 pub(super) fn writer(ask: &Ask<'_>) -> Writer {
     Writer {
-        place: TYPES.place(ask.kind.kind).expect("every kind is in the table"),
+        root: match ask.kind.custom {
+            Some(custom) => Atom::of_fields(custom.typed),
+            None => Atom::of_type(ask.kind.of_table()),
+        },
+        replicas: match ask.kind.custom {
+            Some(custom) => custom.scale.as_ref().map_or(&[], |scale| scale.fields),
+            None => &["spec", "replicas"],
+        },
         api_version: ask.kind.api_version(),
         manager: ask.call.manager(),
         subresource: ask.route.subresource.clone(),
@@ -295,8 +324,18 @@ pub(super) fn writer(ask: &Ask<'_>) -> Writer {
 
 /// The body as it is stored, without empty fields.
 pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
-    let place = TYPES.place(kind.kind).expect("every kind is in the table");
     let decoded =
-        decode(place, body).map_err(|why| Problem::internal(&format!("the server's own object is wrong: {why}")))?;
+        typed(kind, body).map_err(|why| Problem::internal(&format!("the server's own object is wrong: {why}")))?;
     Ok(untyped(decoded.value))
+}
+
+/// A body as its kind.
+///
+/// # Errors
+/// The decoder's message for a value of the wrong type.
+pub(super) fn typed(kind: &Kind, body: &Value) -> Result<Decoded, String> {
+    match kind.custom {
+        Some(custom) => custom.decode(body),
+        None => decode(kind.of_table(), body),
+    }
 }

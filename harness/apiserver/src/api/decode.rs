@@ -130,7 +130,10 @@ impl Reader {
             Value::Null => true,
             Value::Object(_) => false,
         };
-        let plain = matches!(field.shape, Shape::IntOrString | Shape::Quantity | Shape::Time | Shape::MicroTime);
+        let plain = matches!(
+            field.shape,
+            Shape::IntOrString | Shape::Quantity | Shape::Time | Shape::MicroTime | Shape::Raw | Shape::Either(_)
+        );
         let left_out = (field.omit_empty && !field.pointer && empty && !plain)
             || (field.omit_zero && matches!(&read, Value::Object(fields) if fields.is_empty()));
         Ok((!left_out).then_some(read))
@@ -140,6 +143,7 @@ impl Reader {
         let path = || self.path.join(".");
         let fits = match (shape, value) {
             (_, Value::Null) => return Ok(zero(shape)),
+            (Shape::Either(object), Value::Object(_)) => return self.value(owner, go, object, value),
             (Shape::Struct(place), _) => return Ok(self.object(owner, go, *place, value)?.unwrap_or(Value::Null)),
             (Shape::List(item), Value::Array(items)) => {
                 let go = go.strip_prefix("[]").unwrap_or(go);
@@ -183,7 +187,7 @@ impl Reader {
             (Shape::Bool, Value::Bool(_))
             | (Shape::Float, Value::Number(_))
             | (Shape::Text | Shape::Duration, Value::String(_))
-            | (Shape::Raw, _) => true,
+            | (Shape::Raw | Shape::Either(_), _) => true,
             (Shape::Int(least, most), Value::Number(number)) => {
                 number.as_i64().is_some_and(|number| (*least..=*most).contains(&number))
             }

@@ -8,7 +8,7 @@ mod decode;
 mod merge;
 mod strict;
 
-pub(super) use decode::{decode, decode_loosely};
+pub(super) use decode::{Decoded, decode, decode_loosely};
 pub(super) use merge::strategic;
 pub(super) use strict::{As, strict};
 
@@ -37,6 +37,8 @@ pub(super) struct Type {
     pub(super) fields: BTreeMap<String, Field>,
     /// Server-side apply treats it as one value.
     pub(super) atomic: bool,
+    /// It may have other fields too.
+    pub(super) open: bool,
 }
 
 /// One field.
@@ -100,6 +102,12 @@ pub(super) enum Shape {
     Map(Box<Shape>),
     /// By its index in the table.
     Struct(usize),
+    /// An object of a custom resource's schema.
+    Own(&'static Type),
+    /// What a custom resource's schema leaves open.
+    Free,
+    /// An object of the type, or anything that is no object.
+    Either(Box<Shape>),
 }
 
 impl Types {
@@ -125,7 +133,7 @@ impl Types {
             match line.strip_prefix("  ") {
                 None => {
                     let (name, atomic) = heading(line);
-                    types.push(Type { name, fields: BTreeMap::new(), atomic });
+                    types.push(Type { name, fields: BTreeMap::new(), atomic, open: false });
                 }
                 Some(field) => {
                     let (name, field) = read_field(field, &names);
@@ -187,7 +195,8 @@ fn shape(go: &str, names: &BTreeMap<String, usize>) -> Shape {
         "time" => Shape::Time,
         "microtime" => Shape::MicroTime,
         "duration" => Shape::Duration,
-        "fieldsv1" | "rawextension" => Shape::Raw,
+        "fieldsv1" | "rawextension" | "json" => Shape::Raw,
+        "schemaor" => Shape::Either(Box::new(shape("JSONSchemaProps", names))),
         name => Shape::Struct(*names.get(name).unwrap_or_else(|| panic!("the table has no type {name}"))),
     }
 }

@@ -166,6 +166,7 @@ impl Form {
                 TYPES.get(place).fields.get(name).map(|field| Self::Shape(&field.shape))
             }
             Self::Shape(Shape::Map(item)) => Some(Self::Shape(item)),
+            Self::Shape(Shape::Either(object)) => Self::Shape(object).member(name),
             Self::Operation => match name {
                 "op" | "path" | "from" => Some(Self::Shape(&Shape::Text)),
                 "value" => Some(Self::Kept),
@@ -199,7 +200,7 @@ impl Form {
 
     /// Whether its members are looked at: types that read themselves look at none of them.
     fn is_open(self) -> bool {
-        !matches!(self, Self::Shape(shape) if !matches!(shape, Shape::Struct(_) | Shape::Map(_)))
+        !matches!(self, Self::Shape(shape) if !matches!(shape, Shape::Struct(_) | Shape::Map(_) | Shape::Either(_)))
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::Value;
 pub(super) use conflict::{Conflict, told};
 use entries::{Id, Managed};
 use path::Set;
-use typed::Atom;
+pub(super) use typed::Atom;
 
 /// More update managers than these become one.
 const MOST_UPDATERS: usize = 10;
@@ -35,8 +35,10 @@ pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-config
 /// Who writes what.
 #[derive(Debug, Clone)]
 pub(super) struct Writer {
-    /// The type, by its index in the table.
-    pub(super) place: usize,
+    /// The type.
+    pub(super) root: Atom<'static>,
+    /// The field in which the object has the replicas of its scale.
+    pub(super) replicas: &'static [&'static str],
     pub(super) api_version: String,
     /// `fieldManager`, or the name of the client.
     pub(super) manager: String,
@@ -76,7 +78,7 @@ impl Writer {
     }
 
     fn atom(&self) -> Atom<'static> {
-        Atom::of_type(self.place)
+        self.root
     }
 
     /// The managers after a create or an update, as `managedFields` has them. `live` is an empty
@@ -97,7 +99,7 @@ impl Writer {
             return Value::Null;
         }
         // A scale is an object of its own, which has those managers alone that have the replicas.
-        let replicas = Set::of_fields(&[&["spec", "replicas"]]);
+        let replicas = Set::of_fields(&[self.replicas]);
         if self.subresource == "scale" && managed.iter().all(|(_, set)| set.intersection(&replicas).is_empty()) {
             return managed.to_json();
         }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Refused, Writer, told};
 use crate::api::{TYPES, decode};
+use crate::managed::Atom;
 
 /// As the server keeps it.
 fn normal(place: usize, object: &Value) -> Value {
@@ -32,7 +33,8 @@ fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")
     let mut live = normal(place, &json!({}));
     for (at, step) in case["steps"].as_array().unwrap().iter().enumerate() {
         let writer = Writer {
-            place,
+            root: Atom::of_type(place),
+            replicas: &["spec", "replicas"],
             api_version: "apps/v1".to_owned(),
             manager: step["manager"].as_str().unwrap().to_owned(),
             subresource: String::new(),

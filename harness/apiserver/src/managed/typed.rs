@@ -11,15 +11,19 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::path::{Element, Scalar, Set};
-use crate::api::{Field, Merging, Shape, TYPES};
+use crate::api::{Field, Merging, Shape, TYPES, Type};
 
 /// How a value is taken apart.
-#[derive(Clone, Copy)]
-pub(super) enum Atom<'a> {
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) enum Atom<'a> {
     /// One value.
     Leaf,
+    /// What no schema describes: an object by its fields, all else as one value.
+    Free,
     /// An object by its fields.
     Fields(&'a BTreeMap<String, Field>),
+    /// The same, where other fields are free.
+    Open(&'a BTreeMap<String, Field>),
     /// A map: each value has the shape.
     Map(&'a Shape),
     /// A list whose items are scalars.
@@ -38,15 +42,40 @@ pub(super) struct Comparison {
 
 impl<'a> Atom<'a> {
     /// Of a type, by its index in the table.
-    pub(super) fn of_type(place: usize) -> Atom<'static> {
-        let of = TYPES.get(place);
-        if of.atomic { Atom::Leaf } else { Atom::Fields(&of.fields) }
+    pub(in super::super) fn of_type(place: usize) -> Atom<'static> {
+        Atom::of_fields(TYPES.get(place))
+    }
+
+    /// Of a type with its fields.
+    pub(in super::super) fn of_fields(of: &Type) -> Atom<'_> {
+        match (of.atomic, of.open) {
+            (true, _) => Atom::Leaf,
+            (false, true) => Atom::Open(&of.fields),
+            (false, false) => Atom::Fields(&of.fields),
+        }
+    }
+
+    /// What stands for a free value among these: it depends on what they are.
+    fn settled(self, values: &[Option<&Value>]) -> Self {
+        static FREE: Shape = Shape::Free;
+        match self {
+            Self::Free if values.iter().flatten().any(|value| value.is_object()) => Self::Map(&FREE),
+            Self::Free => Self::Leaf,
+            other => other,
+        }
+    }
+
+    /// Whether it declares a field.
+    fn declares(self, name: &str) -> bool {
+        matches!(self, Self::Fields(fields) | Self::Open(fields) if fields.contains_key(name))
     }
 
     fn of(shape: &'a Shape, merging: &'a Merging) -> Self {
         match (shape, merging) {
             (_, Merging::Atomic) => Self::Leaf,
             (Shape::Struct(place), _) => Self::of_type(*place),
+            (Shape::Own(of), _) => Self::of_fields(of),
+            (Shape::Free, _) => Self::Free,
             (Shape::Map(value), _) => Self::Map(value),
             (Shape::List(item), Merging::Set) => Self::Items(item),
             (Shape::List(item), Merging::Keyed(keys)) => Self::Keyed(item, keys),
@@ -63,6 +92,9 @@ impl<'a> Atom<'a> {
         match (self, element) {
             (Self::Fields(fields), Element::Field(name)) => {
                 fields.get(name).map_or(Self::Leaf, |field| Self::of(&field.shape, &field.merging))
+            }
+            (Self::Open(fields), Element::Field(name)) => {
+                fields.get(name).map_or(Self::Free, |field| Self::of(&field.shape, &field.merging))
             }
             (Self::Map(value), Element::Field(_)) => Self::plain(value),
             (Self::Items(item) | Self::Keyed(item, _), _) => Self::plain(item),
@@ -91,6 +123,7 @@ impl<'a> Atom<'a> {
         };
         let default = |key: &str| match shape {
             Shape::Struct(place) => TYPES.get(*place).fields.get(key).and_then(|field| field.default.clone()),
+            Shape::Own(of) => of.fields.get(key).and_then(|field| field.default.clone()),
             _ => None,
         };
         let found = keys
@@ -117,12 +150,13 @@ impl<'a> Atom<'a> {
     }
 
     fn collect(self, value: &Value, path: &mut Vec<Element>, set: &mut Set) {
-        match (self, value) {
-            (Self::Fields(_) | Self::Map(_), Value::Object(object)) => {
+        let this = self.settled(&[Some(value)]);
+        match (this, value) {
+            (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
                 for (name, value) in object {
                     let element = Element::Field(name.clone());
-                    let free = !matches!(self, Self::Fields(fields) if fields.contains_key(name));
-                    let behind = self.behind(&element);
+                    let free = !this.declares(name);
+                    let behind = this.behind(&element);
                     path.push(element);
                     behind.collect(value, path, set);
                     if free || value.is_null() || value.as_object().is_some_and(Map::is_empty) {
@@ -169,9 +203,10 @@ impl<'a> Atom<'a> {
     }
 
     fn walk(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
-        let leaf = match self {
-            Self::Leaf => true,
-            Self::Fields(_) | Self::Map(_) => {
+        let this = self.settled(&[old, new]);
+        let leaf = match this {
+            Self::Leaf | Self::Free => true,
+            Self::Fields(_) | Self::Open(_) | Self::Map(_) => {
                 [old, new].into_iter().flatten().all(|value| value.as_object().is_none_or(Map::is_empty))
             }
             Self::Items(_) | Self::Keyed(..) => {
@@ -179,10 +214,10 @@ impl<'a> Atom<'a> {
             }
         };
         if !leaf {
-            if self.is_list() {
-                self.walk_items(old, new, path, out);
+            if this.is_list() {
+                this.walk_items(old, new, path, out);
             } else {
-                self.walk_fields(old, new, path, out);
+                this.walk_fields(old, new, path, out);
             }
         }
         match (old, new) {
@@ -252,14 +287,17 @@ impl<'a> Atom<'a> {
     pub(super) fn merge(self, live: Option<&Value>, applied: Option<&Value>) -> Result<Option<Value>, String> {
         let objects = [live, applied].map(|value| value.and_then(Value::as_object));
         let lists = [live, applied].map(|value| value.and_then(Value::as_array));
-        match self {
-            Self::Fields(_) | Self::Map(_) if objects.iter().flatten().any(|object| !object.is_empty()) => {
+        let this = self.settled(&[live, applied]);
+        match this {
+            Self::Fields(_) | Self::Open(_) | Self::Map(_)
+                if objects.iter().flatten().any(|object| !object.is_empty()) =>
+            {
                 let none = Map::new();
                 let [live, applied] = objects.map(|object| object.unwrap_or(&none));
                 let mut merged = Map::new();
                 let added = applied.keys().filter(|name| !live.contains_key(*name));
                 for name in live.keys().chain(added) {
-                    let behind = self.behind(&Element::Field(name.clone()));
+                    let behind = this.behind(&Element::Field(name.clone()));
                     let value =
                         behind.merge(live.get(name), applied.get(name)).map_err(|why| format!(".{name}{why}"))?;
                     merged.extend(value.map(|value| (name.clone(), value)));
@@ -337,8 +375,9 @@ impl<'a> Atom<'a> {
 
     /// A value without the fields of a set.
     pub(super) fn without(self, value: &Value, gone: &Set) -> Value {
-        match (self, value) {
-            (Self::Fields(_) | Self::Map(_), Value::Object(object)) => {
+        let this = self.settled(&[Some(value)]);
+        match (this, value) {
+            (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
                 let mut kept = Map::new();
                 for (name, value) in object {
                     let element = Element::Field(name.clone());
@@ -346,7 +385,7 @@ impl<'a> Atom<'a> {
                         continue;
                     }
                     let value = match gone.below(&element) {
-                        Some(below) => self.behind(&element).without(value, below),
+                        Some(below) => this.behind(&element).without(value, below),
                         None => value.clone(),
                     };
                     kept.insert(name.clone(), value);
@@ -373,7 +412,7 @@ impl<'a> Atom<'a> {
     /// The set, and in it each declared field of which it has something.
     pub(super) fn with_named_fields(self, set: &Set) -> Set {
         let declared = |element: &Element| match (self, element) {
-            (Self::Fields(fields), Element::Field(name)) => fields.contains_key(name),
+            (_, Element::Field(name)) => self.declares(name),
             _ => false,
         };
         set.with_members(declared, |element, below| match element {

@@ -128,6 +128,7 @@ fn single(out: &mut Vec<u8>, number: u32, shape: &Shape, value: &Value) -> Writt
             wire::bytes(out, number, &inner);
         }
         Shape::List(_) | Shape::Map(_) => return Err(wrong("a value that a list or a map can hold")),
+        Shape::Own(_) | Shape::Free | Shape::Either(_) => return Err(wrong("a value that has a form in protobuf")),
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(super) fn data(kind: &Kind, object: &Value) -> Vec<FieldError> {
         }
     }
     if size > DATA {
-        errors.push(FieldError::too_long(if kind.kind == "Secret" { "data" } else { "" }, DATA));
+        errors.push(FieldError::too_long(if kind.built_in() == "Secret" { "data" } else { "" }, DATA));
     }
     let needed: &[&str] = match object["type"].as_str() {
         Some("kubernetes.io/tls") => &["tls.crt", "tls.key"],
@@ -43,7 +43,7 @@ pub(super) fn data(kind: &Kind, object: &Value) -> Vec<FieldError> {
 /// A change of a ConfigMap or Secret.
 pub(super) fn data_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if kind.kind == "Secret" && new["type"] != old["type"] {
+    if kind.built_in() == "Secret" && new["type"] != old["type"] {
         errors.push(FieldError::invalid("type", new["type"].clone(), "field is immutable"));
     }
     if old["immutable"] == true {

@@ -15,7 +15,7 @@ const ANNOTATIONS: usize = 256 << 10;
 const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
-    let mut errors = match kind.kind {
+    let mut errors = match kind.built_in() {
         "Namespace" | "StatefulSet" => of_all(meta, words::dns_label),
         // Events are only checked for this.
         "Event" => of_all(meta, words::path_segment),
@@ -59,11 +59,30 @@ fn of_all(meta: &Value, name: fn(&str) -> Vec<String>) -> Vec<FieldError> {
     errors
 }
 
+/// Validates the metadata of a new custom resource.
+pub(crate) fn of_custom(meta: &Value) -> Vec<FieldError> {
+    of_all(meta, words::dns_subdomain)
+}
+
+/// Validates the metadata of a resource within another.
+pub(crate) fn of_embedded(meta: &Value, path: &str) -> Vec<FieldError> {
+    let name = meta["name"].as_str().unwrap_or_default();
+    let wrong = words::path_segment(name).into_iter().filter(|_| !name.is_empty());
+    let mut errors: Vec<FieldError> =
+        wrong.map(|wrong| FieldError::invalid(&format!("{path}.name"), name, wrong)).collect();
+    errors.extend(labels(&meta["labels"], &format!("{path}.labels")));
+    errors.extend(annotations(&meta["annotations"], &format!("{path}.annotations")));
+    errors
+}
+
 /// The rules of core and apps for finalizers.
 fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, finalizer) in texts(&meta["finalizers"]).enumerate() {
-        if !matches!(kind.kind, "Lease" | "Event") && !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
+        if !matches!(kind.built_in(), "Lease" | "Event" | "CustomResourceDefinition")
+            && !finalizer.contains('/')
+            && !FINALIZERS.contains(&finalizer)
+        {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(FieldError::invalid(&format!("metadata.finalizers[{index}]"), finalizer, why));
         }
@@ -85,7 +104,7 @@ pub(super) fn common_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.get("deletionTimestamp").is_some() {
         let had: BTreeSet<&str> = texts(&old["finalizers"]).collect();

@@ -6,7 +6,7 @@
 mod apps;
 mod container;
 mod core;
-mod meta;
+pub(super) mod meta;
 mod pod;
 mod quantity;
 mod statuses;
@@ -15,18 +15,19 @@ pub(super) mod words;
 
 use serde_json::Value;
 
+use super::custom::{validate_definition, validate_definition_update};
 use super::field::FieldError;
 use super::kinds::Kind;
 use crate::pointer::At;
 
 /// Validates a new object.
 pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
-    if kind.kind == "Event" {
+    if kind.built_in() == "Event" {
         let own = core::event(new);
         return own.map_or_else(|| meta::create(kind, &new["metadata"]), |error| vec![error]);
     }
     let mut errors = meta::create(kind, &new["metadata"]);
-    match kind.kind {
+    match kind.built_in() {
         "Deployment" => errors.extend(apps::deployment(&new["spec"])),
         "ReplicaSet" => errors.extend(apps::replica_set(&new["spec"])),
         "StatefulSet" => errors.extend(apps::stateful_set(&new["spec"], true)),
@@ -36,6 +37,7 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "Node" => errors.extend(core::node(new, true)),
         "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
         "Lease" => errors.extend(core::lease(new)),
+        "CustomResourceDefinition" => errors.extend(validate_definition(new)),
         _ => {}
     }
     errors
@@ -52,16 +54,16 @@ fn whole_pod(pod: &Value) -> Vec<FieldError> {
 pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     // Upstream validates metadata twice: for all kinds, and by each kind's rules.
     let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
-    if kind.kind == "Event" {
+    if kind.built_in() == "Event" {
         errors.extend(core::event(new));
         return errors;
     }
-    if matches!(kind.kind, "Node" | "Namespace") {
+    if matches!(kind.built_in(), "Node" | "Namespace") {
         // Upstream also validates it as a new object.
         errors.extend(create(kind, new));
     }
     errors.extend(meta::update(kind, &new["metadata"], &old["metadata"]));
-    match kind.kind {
+    match kind.built_in() {
         "Deployment" => {
             errors.extend(apps::deployment(&new["spec"]));
             errors.extend(apps::same_selector(new, old));
@@ -91,6 +93,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         "Node" => errors.extend(core::node_update(new, old)),
         "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
         "Lease" => errors.extend(core::lease(new)),
+        "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
         _ => {}
     }
     errors
@@ -101,10 +104,10 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
     let own = meta::update(kind, &new["metadata"], &old["metadata"]);
     // A StatefulSet's status comes before its metadata.
-    if kind.kind != "StatefulSet" {
+    if kind.built_in() != "StatefulSet" {
         errors.extend(own.clone());
     }
-    match kind.kind {
+    match kind.built_in() {
         "Deployment" => errors.extend(statuses::deployment(&new["status"], &old["status"])),
         "ReplicaSet" => errors.extend(statuses::replica_set(&new["status"])),
         "StatefulSet" => {
@@ -133,26 +136,26 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
 pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<String> {
     let name = new["metadata"]["name"].as_str().unwrap_or_default();
     let mut all = Vec::new();
-    if old.is_none() && matches!(kind.kind, "Deployment" | "ReplicaSet" | "Pod") {
+    if old.is_none() && matches!(kind.built_in(), "Deployment" | "ReplicaSet" | "Pod") {
         let wrong = words::dns_label(name);
         if !wrong.is_empty() {
-            let what = if kind.kind == "Pod" { "the Pod's hostname" } else { "Pod names and hostnames" };
+            let what = if kind.built_in() == "Pod" { "the Pod's hostname" } else { "Pod names and hostnames" };
             all.push(format!(
                 "metadata.name: this is used in {what}, which can result in surprising behavior; a DNS label is recommended: [{}]",
                 wrong.join(" ")
             ));
         }
     }
-    let spec = match kind.kind {
+    let spec = match kind.built_in() {
         "Pod" => "/spec",
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => "/spec/template/spec",
         _ => return all,
     };
-    if kind.kind == "StatefulSet" && new["spec"]["revisionHistoryLimit"].as_i64().is_some_and(|limit| limit < 0) {
+    if kind.built_in() == "StatefulSet" && new["spec"]["revisionHistoryLimit"].as_i64().is_some_and(|limit| limit < 0) {
         let why = "a negative value retains all historical revisions; a value >= 0 is recommended";
         all.push(format!("spec.revisionHistoryLimit: {why}"));
     }
-    let changed = old.is_none_or(|old| match kind.kind {
+    let changed = old.is_none_or(|old| match kind.built_in() {
         "Pod" => false,
         "DaemonSet" => old.at("/spec/template") != new.at("/spec/template"),
         _ => old.at("/metadata/generation") != new.at("/metadata/generation"),

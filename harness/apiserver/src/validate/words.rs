@@ -20,6 +20,19 @@ pub(crate) fn dns_label(value: &str) -> Vec<String> {
     errors
 }
 
+/// Validates a DNS label of the older form, which begins with a letter.
+pub(crate) fn dns_1035_label(value: &str) -> Vec<String> {
+    let mut errors = too_long(value, 63);
+    if !is_label(value) || !value.starts_with(|first: char| first.is_ascii_lowercase()) {
+        errors.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an \
+             alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    errors
+}
+
 /// Validates a DNS subdomain.
 pub(crate) fn dns_subdomain(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);

@@ -1,0 +1,130 @@
+//! Lists of the types `set` and `map` have no two equal items; embedded resources say what they
+//! are. Upstream: `apiserver/schema/listtype` and `apiserver/schema/objectmeta`.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::schema::Schema;
+use super::values::keys_of;
+use crate::field::FieldError;
+use crate::validate::{meta, words};
+
+/// The path of a member.
+fn within(schema: &Schema, path: &str, name: &str) -> String {
+    match (schema.properties.contains_key(name), path) {
+        (true, "") => name.to_owned(),
+        (true, path) => format!("{path}.{name}"),
+        (false, path) => format!("{path}[{name}]"),
+    }
+}
+
+/// Items that come again.
+pub(super) fn repeated(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if let Some(of) = schema.property(name) {
+                    errors.extend(repeated(of, value, &within(schema, path, name)));
+                }
+            }
+        }
+        Value::Array(items) => {
+            match schema.list_type.as_str() {
+                "set" => errors.extend(twice(items.iter().cloned(), path)),
+                "map" => {
+                    let wrong = items.iter().enumerate().find(|(_, item)| !item.is_object());
+                    match wrong {
+                        Some((at, item)) => {
+                            let why = "must be an object for an array of list-type map";
+                            errors.push(FieldError::invalid(&format!("{path}[{at}]"), item.clone(), why));
+                        }
+                        None => errors.extend(twice(items.iter().map(|item| keys_of(schema, item)), path)),
+                    }
+                }
+                _ => {}
+            }
+            if let Some(of) = &schema.items {
+                for (at, item) in items.iter().enumerate() {
+                    errors.extend(repeated(of, item, &format!("{path}[{at}]")));
+                }
+            }
+        }
+        _ => {}
+    }
+    errors
+}
+
+/// The second of each that comes more than once.
+fn twice(items: impl Iterator<Item = Value>, path: &str) -> Vec<FieldError> {
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    let mut errors = Vec::new();
+    for (at, item) in items.enumerate() {
+        let times = times.entry(item.to_string()).or_default();
+        *times += 1;
+        if *times == 2 {
+            errors.push(FieldError::duplicate(&format!("{path}[{at}]"), item));
+        }
+    }
+    errors
+}
+
+/// What is wrong with embedded resources.
+pub(super) fn embedded(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    match value {
+        Value::Object(fields) => {
+            if schema.embedded {
+                errors.extend(resource(value, path));
+            }
+            for (name, value) in fields {
+                if let Some(of) = schema.property(name) {
+                    errors.extend(embedded(of, value, &within(schema, path, name)));
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(of) = &schema.items {
+                for (at, item) in items.iter().enumerate() {
+                    errors.extend(embedded(of, item, &format!("{path}[{at}]")));
+                }
+            }
+        }
+        _ => {}
+    }
+    errors
+}
+
+fn resource(value: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for name in ["apiVersion", "kind"] {
+        let path = format!("{path}.{name}");
+        match value.get(name) {
+            None => errors.push(FieldError::required(&path, "")),
+            Some(Value::String(text)) if text.is_empty() => {
+                errors.push(FieldError::invalid(&path, "", "must not be empty"));
+            }
+            Some(Value::String(text)) if name == "kind" => {
+                let wrong = words::dns_1035_label(&text.to_lowercase());
+                if !wrong.is_empty() {
+                    let why = format!("may have mixed case, but should otherwise match: {}", wrong.join(","));
+                    errors.push(FieldError::invalid(&path, text.as_str(), why));
+                }
+            }
+            Some(Value::String(text)) if text.matches('/').count() > 1 => {
+                errors.push(FieldError::invalid(
+                    &path,
+                    text.as_str(),
+                    format!("unexpected GroupVersion string: {text}"),
+                ));
+            }
+            Some(Value::String(_)) => {}
+            Some(other) => errors.push(FieldError::invalid(&path, other.clone(), "must be a string")),
+        }
+    }
+    if let Some(meta) = value.get("metadata").filter(|meta| meta.is_object()) {
+        errors.extend(meta::of_embedded(meta, &format!("{path}.metadata")));
+    }
+    errors
+}

@@ -1,0 +1,98 @@
+//! The scale of a custom resource: where its definition says that replicas and selector are.
+
+use serde_json::{Value, json};
+
+use crate::field::FieldError;
+
+/// The paths of a scale.
+#[derive(Debug)]
+pub(crate) struct Scale {
+    spec: String,
+    status: String,
+    selector: String,
+    /// The path of `spec`, by its fields.
+    pub(crate) fields: &'static [&'static str],
+}
+
+impl Scale {
+    pub(super) fn read(value: &Value) -> Result<Self, String> {
+        let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let spec = text("specReplicasPath");
+        let fields = spec.trim_start_matches('.').split('.').map(|name| -> &'static str { name.to_owned().leak() });
+        let fields: Vec<&'static str> = fields.collect();
+        if !spec.starts_with('.') || spec.contains('[') {
+            return Err(format!("a scale whose specReplicasPath is {spec:?}"));
+        }
+        Ok(Self {
+            spec,
+            status: text("statusReplicasPath"),
+            selector: text("labelSelectorPath"),
+            fields: fields.leak(),
+        })
+    }
+
+    /// The replicas of `spec`, those of `status`, and the selector.
+    pub(crate) fn of(&self, object: &Value) -> (Option<i64>, i64, String) {
+        let replicas = |path: &str| at(object, path).and_then(Value::as_i64);
+        let selector = at(object, &self.selector).and_then(Value::as_str).unwrap_or_default();
+        (replicas(&self.spec), replicas(&self.status).unwrap_or(0), selector.to_owned())
+    }
+
+    /// Sets the replicas of `spec`.
+    pub(crate) fn set(&self, object: &mut Value, replicas: i64) {
+        let (last, before) = self.fields.split_last().expect("a path has a field");
+        let mut at = object;
+        for name in before {
+            if !at[*name].is_object() {
+                at[*name] = json!({});
+            }
+            at = &mut at[*name];
+        }
+        at[*last] = replicas.into();
+    }
+
+    pub(super) fn check_spec(&self, object: &Value) -> Option<FieldError> {
+        number(object, &self.spec)
+    }
+
+    pub(super) fn check_status(&self, object: &Value) -> Vec<FieldError> {
+        let mut errors: Vec<FieldError> = number(object, &self.status).into_iter().collect();
+        if let Some(found) = at(object, &self.selector).filter(|found| !found.is_string() && !self.selector.is_empty())
+        {
+            let why = accessor(&self.selector, found, "string");
+            errors.push(FieldError::invalid(&self.selector, "", why));
+        }
+        errors
+    }
+}
+
+fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.trim_start_matches('.').split('.').try_fold(object, |at, name| at.get(name))
+}
+
+/// What is wrong with a number of replicas.
+fn number(object: &Value, path: &str) -> Option<FieldError> {
+    let found = at(object, path)?;
+    let Some(replicas) = found.as_i64() else {
+        return Some(FieldError::invalid(path, 0, accessor(path, found, "int64")));
+    };
+    if replicas < 0 {
+        return Some(FieldError::invalid(path, replicas, "should be a non-negative integer"));
+    }
+    let most = i64::from(i32::MAX);
+    (replicas > most).then(|| FieldError::invalid(path, replicas, format!("should be less than or equal to {most}")))
+}
+
+/// Upstream's message for a value of another type, with Go's names.
+fn accessor(path: &str, found: &Value, wanted: &str) -> String {
+    let (shown, kind) = match found {
+        Value::String(text) => (text.clone(), "string"),
+        Value::Bool(truth) => (truth.to_string(), "bool"),
+        Value::Number(number) if number.is_f64() => (number.to_string(), "float64"),
+        Value::Number(number) => (number.to_string(), "int64"),
+        Value::Array(_) => (found.to_string(), "[]interface {}"),
+        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+    };
+    format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
+}

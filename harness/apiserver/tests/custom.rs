@@ -1,0 +1,208 @@
+//! Custom resources, as a client sees them: a definition brings its kind, objects follow its schema,
+//! and go with it.
+
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use kube_apiserver_sim::ApiServer;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+async fn ask(server: &ApiServer, method: Method, path: &str, form: &str, body: &Value) -> (StatusCode, Value) {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let request = Request::builder().method(method).uri(path).header("content-type", form);
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).unwrap()).await;
+    let code = answer.status();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+async fn post(server: &ApiServer, path: &str, body: &Value) -> (StatusCode, Value) {
+    ask(server, Method::POST, path, "application/json", body).await
+}
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {
+        "spec": {"type": "object", "required": ["size"],
+            "x-kubernetes-validations": [{"rule": "self.size <= self.replicas * 100", "message": "too big"}],
+            "properties": {
+                "size": {"type": "integer"},
+                "replicas": {"type": "integer", "default": 1, "minimum": 0},
+                "colour": {"type": "string", "enum": ["red", "green"], "default": "red"},
+                "port": {"x-kubernetes-int-or-string": true},
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                "parts": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"],
+                    "items": {"type": "object", "required": ["id"], "properties": {
+                        "id": {"type": "string"}, "count": {"type": "integer", "default": 1}}}}}},
+        "status": {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}}})
+}
+
+fn definition(conversion: &Value) -> Value {
+    let version = |name: &str, stored: bool| {
+        json!({"name": name, "served": true, "storage": stored, "schema": {"openAPIV3Schema": schema()},
+            "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
+                "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}}})
+    };
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+            "conversion": conversion, "versions": [version("v1", true), version("v1beta1", false)]}})
+}
+
+fn widget(spec: &Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec})
+}
+
+async fn defined() -> ApiServer {
+    let server = ApiServer::new();
+    let (code, _) = post(&server, DEFINITIONS, &definition(&json!({"strategy": "None"}))).await;
+    assert_eq!(code, StatusCode::CREATED);
+    server
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_is_established_and_serves_its_kind() {
+    let server = ApiServer::new();
+    let (code, _) = ask(&server, Method::GET, WIDGETS, "", &Value::Null).await;
+    assert_eq!(code, StatusCode::NOT_FOUND);
+    let server = defined().await;
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    let (_, stored) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    let conditions: Vec<_> =
+        stored["status"]["conditions"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+    assert_eq!(conditions, ["True", "True"]);
+    assert_eq!(stored["status"]["acceptedNames"]["listKind"], "WidgetList");
+    let (_, group) = ask(&server, Method::GET, "/apis/example.com/v1", "", &Value::Null).await;
+    let names: Vec<_> = group["resources"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["widgets", "widgets/status", "widgets/scale"]);
+    let (_, list) = ask(&server, Method::GET, WIDGETS, "", &Value::Null).await;
+    assert_eq!(list["kind"], "WidgetList");
+    assert!(server.unsupported().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_pruned_and_gets_defaults() {
+    let server = defined().await;
+    let given = json!({"size": 5, "other": 1, "port": "http", "free": {"x": {"y": 1}}, "parts": [{"id": "p"}]});
+    let (code, made) = post(&server, WIDGETS, &widget(&given)).await;
+    assert_eq!(code, StatusCode::CREATED);
+    let kept = json!({"size": 5, "replicas": 1, "colour": "red", "port": "http", "free": {"x": {"y": 1}},
+        "parts": [{"id": "p", "count": 1}]});
+    assert_eq!(made["spec"], kept);
+    assert_eq!(made["metadata"]["generation"], 1);
+}
+
+#[rstest]
+#[case::of_type(&json!({"size": "x"}), "spec.size", "Invalid value: \"string\": spec.size in body must be of type integer: \"string\"")]
+#[case::absent(&json!({}), "spec.size", "Required value")]
+#[case::choice(&json!({"size": 1, "colour": "blue"}), "spec.colour", "Unsupported value: \"blue\": supported values: \"red\", \"green\"")]
+#[case::minimum(&json!({"size": -100, "replicas": -1}), "spec.replicas", "Invalid value: -1: spec.replicas in body should be greater than or equal to 0")]
+#[case::rule(&json!({"size": 101}), "spec", "Invalid value: too big")]
+#[case::twice(&json!({"size": 1, "parts": [{"id": "a"}, {"id": "a"}]}), "spec.parts[1]", "Duplicate value: {\"id\":\"a\"}")]
+#[tokio::test(start_paused = true)]
+async fn what_breaks_the_schema_is_refused(#[case] spec: &Value, #[case] field: &str, #[case] message: &str) {
+    let server = defined().await;
+    let (code, status) = post(&server, WIDGETS, &widget(spec)).await;
+    assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+    let cause = &status["details"]["causes"][0];
+    assert_eq!((cause["field"].as_str(), cause["message"].as_str()), (Some(field), Some(message)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_and_scale_are_subresources() {
+    let server = defined().await;
+    post(&server, WIDGETS, &widget(&json!({"size": 5}))).await;
+    let path = format!("{WIDGETS}/a/status");
+    let change = json!({"spec": {"size": 9}, "status": {"replicas": 2, "selector": "a=b"}});
+    let (_, changed) = ask(&server, Method::PATCH, &path, "application/merge-patch+json", &change).await;
+    assert_eq!((&changed["spec"]["size"], &changed["status"]["replicas"]), (&json!(5), &json!(2)));
+    let path = format!("{WIDGETS}/a/scale");
+    let scale = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3}});
+    let (_, scaled) = ask(&server, Method::PUT, &path, "application/json", &scale).await;
+    assert_eq!(scaled["status"], json!({"replicas": 2, "selector": "a=b"}));
+    let (_, object) = ask(&server, Method::GET, &format!("{WIDGETS}/a"), "", &Value::Null).await;
+    assert_eq!((&object["spec"]["replicas"], &object["metadata"]["generation"]), (&json!(3), &json!(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_version_has_the_same_objects() {
+    let server = defined().await;
+    post(&server, WIDGETS, &widget(&json!({"size": 5}))).await;
+    let (_, other) =
+        ask(&server, Method::GET, &format!("{}/a", WIDGETS.replace("/v1/", "/v1beta1/")), "", &Value::Null).await;
+    assert_eq!((&other["apiVersion"], &other["spec"]["size"]), (&json!("example.com/v1beta1"), &json!(5)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_side_apply_merges_by_the_schema() {
+    let server = defined().await;
+    let apply = |manager: &'static str, part: &'static str| {
+        let server = server.clone();
+        async move {
+            let body = widget(&json!({"size": 5, "parts": [{"id": part}]}));
+            let path = format!("{WIDGETS}/a?fieldManager={manager}");
+            ask(&server, Method::PATCH, &path, "application/apply-patch+yaml", &body).await
+        }
+    };
+    apply("one", "p").await;
+    let (code, merged) = apply("two", "q").await;
+    assert_eq!(code, StatusCode::OK);
+    assert_eq!(merged["spec"]["parts"].as_array().unwrap().len(), 2);
+    let patch = "application/strategic-merge-patch+json";
+    let (code, _) = ask(&server, Method::PATCH, &format!("{WIDGETS}/a"), patch, &json!({})).await;
+    assert_eq!(code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_go_with_their_definition() {
+    let server = defined().await;
+    let mut held = widget(&json!({"size": 5}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    post(&server, WIDGETS, &held).await;
+    let path = format!("{DEFINITIONS}/widgets.example.com");
+    ask(&server, Method::DELETE, &path, "", &Value::Null).await;
+    let (code, waiting) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    assert_eq!(
+        (code, &waiting["status"]["conditions"][2]["reason"]),
+        (StatusCode::OK, &json!("InstanceDeletionInProgress"))
+    );
+    let patch = json!({"metadata": {"finalizers": null}});
+    ask(&server, Method::PATCH, &format!("{WIDGETS}/a"), "application/merge-patch+json", &patch).await;
+    let (code, _) = ask(&server, Method::GET, &path, "", &Value::Null).await;
+    assert_eq!(code, StatusCode::NOT_FOUND);
+    let (code, _) = ask(&server, Method::GET, WIDGETS, "", &Value::Null).await;
+    assert_eq!(code, StatusCode::NOT_FOUND);
+}
+
+#[rstest]
+#[case::webhook(definition(&json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}})), "conversion of custom resources by a webhook")]
+#[case::function(with_rule("isIP(self.name)"), "the function isIP in the CEL rule \"isIP(self.name)\"")]
+#[tokio::test(start_paused = true)]
+async fn what_is_not_supported_is_refused_at_once(#[case] definition: Value, #[case] what: &str) {
+    let server = ApiServer::new();
+    let (code, _) = post(&server, DEFINITIONS, &definition).await;
+    assert_eq!(code, StatusCode::NOT_IMPLEMENTED);
+    assert!(server.unsupported()[0].contains(what), "{:?}", server.unsupported());
+}
+
+fn with_rule(rule: &str) -> Value {
+    let mut definition = definition(&json!({"strategy": "None"}));
+    for version in definition["spec"]["versions"].as_array_mut().unwrap() {
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
+            json!([{"rule": rule}]);
+    }
+    definition
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_can_start_with_definitions_and_their_objects() {
+    let mut object = widget(&json!({"size": 5}));
+    object["metadata"]["namespace"] = "default".into();
+    let builder = ApiServer::builder().objects([definition(&json!({"strategy": "None"})), object]).unwrap();
+    let server = builder.build();
+    assert_eq!(server.stored("widgets").unwrap().list("default").len(), 1);
+    let (code, _) = ask(&server, Method::GET, &format!("{WIDGETS}/a"), "", &Value::Null).await;
+    assert_eq!(code, StatusCode::OK);
+}
