@@ -278,10 +278,20 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
             format!("    {}", changed.expected),
             format!("  record it from upstream again: {bless}"),
         ],
-        _ => vec![
-            "  no invariant was broken, but there is no golden timeline to compare with".to_owned(),
-            format!("  record one from upstream: {bless}"),
-        ],
+        _ => {
+            let mut out = vec![format!("  what {} did:", judgement.subject), String::new()];
+            let timeline = judgement.timeline.to_string();
+            // Its first line is for the file of a golden timeline.
+            let lines = timeline.lines().filter(|line| !line.starts_with('#'));
+            out.extend(lines.map(|line| format!("    {line}").trim_end().to_owned()));
+            out.extend([
+                String::new(),
+                "  no invariant was broken, but there is no golden timeline to compare with".to_owned(),
+                format!("  record one from upstream: {bless}"),
+                format!("  or see upstream's first, in virtual time: {bless} --preview"),
+            ]);
+            out
+        }
     }
 }
 

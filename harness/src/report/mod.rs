@@ -13,6 +13,7 @@
 //! * [`side_by_side()`] shows two timelines in two columns, the first difference marked.
 
 mod again;
+mod causes;
 mod change;
 mod conduct;
 mod escape;
@@ -34,6 +35,7 @@ mod totals;
 mod versions;
 
 pub use again::Again;
+pub use causes::causes;
 pub use change::change;
 pub use failure::{failure, headline, outcome};
 pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table, not_withstood};

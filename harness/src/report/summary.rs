@@ -7,6 +7,9 @@ use super::paint::Paint;
 use crate::outcome::Outcome;
 use crate::verdict::Judgement;
 
+/// How many words that differ stand in a line.
+const NAMED: usize = 2;
+
 /// `12 cases in 3.2 s: 10 conformant, 1 non-conformant, 1 inconclusive`.
 #[must_use]
 pub fn summary(outcomes: &[Outcome], took: Duration, colour: bool) -> String {
@@ -30,17 +33,21 @@ pub fn summary(outcomes: &[Outcome], took: Duration, colour: bool) -> String {
     format!("{} case{s} in {:.1} s: {}", outcomes.len(), took.as_secs_f64(), parts.join(", "))
 }
 
-/// What was not conformant, by case and subject, a line each; what was found in several plays alike stands there once. Nothing where all was
+/// What was not conformant, a line each, by case and, where there are several, by subject; what was found in several plays alike stands there once. Nothing where all was
 /// conformant.
 #[must_use]
 pub fn not_conformant<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut lines: Vec<(String, usize)> = Vec::new();
-    for judgement in judgements.into_iter().filter(|it| it.outcome() != Outcome::Conformant) {
+    let all: Vec<&Judgement> = judgements.into_iter().collect();
+    let several = all.windows(2).any(|pair| pair[0].subject.name != pair[1].subject.name);
+    for judgement in all.into_iter().filter(|it| it.outcome() != Outcome::Conformant) {
         let said = headline(judgement);
-        let why = said.split_once(": ").map_or_else(String::new, |(_, why)| format!(": {}", first_line(why)));
+        let why =
+            said.split_once(": ").map_or_else(String::new, |(_, why)| format!(": {}", shortened(first_line(why))));
+        let who = if several { format!(" on {}", judgement.subject.name) } else { String::new() };
         let word = paint.outcome(judgement.outcome(), &format!("{:14}", judgement.outcome().name()));
-        let line = format!("  {word}  {} on {}{why}", judgement.case, judgement.subject.name);
+        let line = format!("  {word}  {}{who}{why}", judgement.case);
         match lines.iter_mut().find(|(known, _)| *known == line) {
             Some((_, times)) => *times += 1,
             None => lines.push((line, 1)),
@@ -54,6 +61,15 @@ pub fn not_conformant<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, c
     format!("not conformant:\n{}", lines.join("\n"))
 }
 
-fn first_line(text: &str) -> &str {
+/// The first words that differ, and how many more do.
+fn shortened(text: &str) -> String {
+    let words: Vec<&str> = text.split(", ").collect();
+    match words.len().checked_sub(NAMED) {
+        Some(more) if more > 1 => format!("{}, and {more} more", words[..NAMED].join(", ")),
+        _ => text.to_owned(),
+    }
+}
+
+pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

@@ -6,7 +6,9 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::junit::{Played, junit};
-use super::{Again, Side, failure, github, json as as_json, not_conformant, side_by_side, summary, table, totals};
+use super::{
+    Again, Side, causes, failure, github, json as as_json, not_conformant, side_by_side, summary, table, totals,
+};
 use crate::outcome::Outcome;
 use crate::recording::{Blame, Diagnosis, Recording};
 use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
@@ -127,8 +129,25 @@ fn an_unblessed_case_says_what_to_do() {
     assert_snapshot!(failure(&judge(&recording(12), None), &again(), false), @"
     UNBLESSED  rolling/x  ours (rollout-controller 0.1.0) on control-plane (kube-apiserver v1.36.3)
 
+      what ours (rollout-controller 0.1.0) did:
+
+        given   deployment/web
+                rs1 created 10  revision=1
+                web revision=1
+              = rs1 10/10 ready=10 available=10 revision=1 pods=0
+              = web 10 updated=10 ready=10 available=10 generation=1/1 revision=1 Available=True(MinimumReplicasAvailable) Progressing=True(NewReplicaSetAvailable)
+        step 1  scale 12
+                rs1 10 -> 12
+              = rs1 12/10 ready=10 available=10 revision=1 pods=0
+              = web 0 updated=0 ready=0 available=0 generation=0/1 revision=1
+        step 2.1  ready 1
+              = rs1 12/11 ready=11 available=11 revision=1 pods=0
+              = web 0 updated=0 ready=0 available=0 generation=0/1 revision=1
+        events  none
+
       no invariant was broken, but there is no golden timeline to compare with
       record one from upstream: lockstep bless cases/rolling/x.yaml
+      or see upstream's first, in virtual time: lockstep bless cases/rolling/x.yaml --preview
 
       repeat: lockstep run cases/rolling/x.yaml --subject ours
     ");
@@ -390,8 +409,15 @@ fn a_run_ends_with_what_was_not_conformant() {
     let all = [wrong(), good.clone(), judge(&recording(12), None), wrong()];
     assert_snapshot!(not_conformant(&all, false), @r"
     not conformant:
-      non-conformant  rolling/x on ours: step 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12 (2×)
-      unblessed       rolling/x on ours: it has no golden timeline
+      non-conformant  rolling/x: step 1 (scale 12): rs1 10 -> 13 instead of rs1 10 -> 12 (2×)
+      unblessed       rolling/x: it has no golden timeline
     ");
     assert_eq!(not_conformant([&good], false), "");
+}
+
+#[test]
+fn failures_that_differ_in_numbers_alone_have_nothing_in_common() {
+    let of = |number: usize| Judgement { case: format!("rolling/{number}"), ..wrong() };
+    let all: Vec<Judgement> = (0..5).map(of).collect();
+    assert_eq!(causes(&all), "");
 }

@@ -106,6 +106,10 @@ impl Human {
         if !list.is_empty() && state.kept.len() + state.forgotten > 1 {
             say!("{list}");
         }
+        let causes = report::causes(state.kept.iter().map(|it| &it.judgement));
+        if !causes.is_empty() && !matches!(self.style, Style::Judge) {
+            say!("{causes}");
+        }
     }
 }
 
