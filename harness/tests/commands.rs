@@ -100,6 +100,23 @@ fn explain_tells_every_case_and_gives_reasons() {
 }
 
 #[test]
+fn explain_plays_a_case_that_is_not_blessed() {
+    let case = "cases/rolling/surge-1-unavailable-0.yaml";
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("mine.yaml");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(case), &copy).expect("readable");
+    let copy = copy.display().to_string();
+    assert!(lockstep(&["explain", &copy], &[]).0.contains("no timeline is blessed yet"));
+    let (live, code) = lockstep(&["explain", "--live=ours", &copy], &[]);
+    assert_eq!(code, 0, "{live}");
+    assert!(live.contains("what rollout-controller 0.1.0 on simulated v1.36.3 did just now"), "{live}");
+    let steps = |said: &str| said.lines().filter(|line| line.starts_with("  >")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(steps(&live), steps(&lockstep(&["explain", case], &[]).0), "upstream's story is blessed");
+    let (said, code) = complaint(&["explain", "--live=someone", &copy]);
+    assert!(code == 64 && said.contains("unknown subject 'someone'"), "{code} {said}");
+}
+
+#[test]
 fn explain_draws_one_case_that_is_blessed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("picture.svg").display().to_string();

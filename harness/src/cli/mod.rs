@@ -141,7 +141,7 @@ impl Cli {
             Command::Versions(arguments) => versions::execute(arguments, &self.typed).await,
             Command::List(arguments) => list::execute(&arguments, &self.typed),
             Command::Init(arguments) => init::execute(&arguments, &self.typed),
-            Command::Explain(arguments) => explain::execute(&arguments),
+            Command::Explain(arguments) => explain::execute(&arguments).await,
             Command::Lint(arguments) => lint::execute(&arguments),
             Command::Schema(arguments) => schema::execute(&arguments),
             Command::Doctor(arguments) => doctor::execute(&arguments),

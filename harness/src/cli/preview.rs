@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::CliError;
 use super::bless::{Arguments, stopped};
 use super::out::say;
+use super::place::Place;
 use super::reporter::{Notes, colour};
 use super::select::blessed;
 use crate::case::Case;
@@ -23,21 +24,31 @@ use crate::verdict;
 /// Play each case once and write what came of it.
 pub(super) async fn preview(arguments: &Arguments, spec: &Spec, cases: Vec<Arc<Case>>) -> Result<Outcome, CliError> {
     let mut outcomes = Vec::new();
-    for (under_test, cases) in arguments.place.by_environment(cases) {
-        let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
-        let (mut recordings, specs) = (Vec::new(), std::slice::from_ref(spec));
+    for (case, recording) in &played(&arguments.place, spec, cases).await? {
+        outcomes.push(write(case, recording)?);
+    }
+    Ok(Outcome::of(outcomes))
+}
+
+/// Each case with a recording of it.
+pub(super) async fn played(
+    place: &Place,
+    spec: &Spec,
+    cases: Vec<Arc<Case>>,
+) -> Result<Vec<(Arc<Case>, Recording)>, CliError> {
+    let mut all = Vec::new();
+    for (under_test, cases) in place.by_environment(cases) {
+        let setup = place.setup(Events::to(vec![Arc::new(Notes)]));
+        let specs = std::slice::from_ref(spec);
         let played = setup.with_each(&under_test, specs, cases.len(), async |_, player| {
             for case in &cases {
-                recordings.push(player.play(case).await?);
+                all.push((Arc::clone(case), player.play(case).await?));
             }
             Ok::<_, CliError>(())
         });
         played.await?;
-        for (case, recording) in cases.iter().zip(&recordings) {
-            outcomes.push(write(case, recording)?);
-        }
     }
-    Ok(Outcome::of(outcomes))
+    Ok(all)
 }
 
 /// The file of a case's preview.

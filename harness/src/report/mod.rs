@@ -42,7 +42,7 @@ pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table, n
 pub use json::{identity, json};
 pub use side_by_side::{Side, side_by_side};
 pub use staircase::staircase;
-pub use story::story;
+pub use story::{Said, story};
 pub use summary::{not_conformant, summary};
 pub use table::table;
 pub use totals::totals;

@@ -9,30 +9,41 @@ use crate::course::{Allowed, Course, Stop, Total, reasons};
 use crate::coverage::Requirement;
 use crate::timeline::{Action, Decision, Events, Step, StepId, Timeline};
 
-/// The story of a case, which pins these requirements, and of its golden timeline; without one, what the case says alone.
+/// What is known of a case besides what it says itself.
+#[derive(Debug, Clone, Copy)]
+pub enum Said<'a> {
+    /// No timeline is there.
+    Nothing,
+    /// A golden timeline.
+    Golden(&'a Timeline),
+    /// What a subject did just now, and who it was, on what.
+    Live(&'a Timeline, &'a str),
+}
+
+/// The story of a case, which pins these requirements, and of a timeline; without one, what the case says alone.
 #[must_use]
-pub fn story(case: &Case, blessed: Option<&Timeline>, pins: &[Requirement], colour: bool) -> String {
+pub fn story(case: &Case, said: Said<'_>, pins: &[Requirement], colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = format!("{}\n{}\n", paint.strong(&case.name), case.description);
-    let from = blessed.and_then(|timeline| timeline.provenance.as_ref());
-    let from = from.map_or_else(
-        || "no timeline is blessed yet; this is what the case says".to_owned(),
-        |from| {
+    let from = match said {
+        Said::Nothing => "no timeline is blessed yet; this is what the case says".to_owned(),
+        Said::Live(_, who) => format!("what {who} did just now"),
+        Said::Golden(timeline) => timeline.provenance.as_ref().map_or_else(String::new, |from| {
             let times = match from.seen {
                 None => format!("{} times the same", from.recordings),
                 Some(seen) => format!("{seen} times of {}", from.recordings),
             };
             format!("what {} on {} did, {times}", from.controller, from.server)
-        },
-    );
+        }),
+    };
     let _ = writeln!(out, "{}", paint.faint(&format!("{}: {from}", case.path)));
     let _ = writeln!(out, "{}", paint.faint(&who(case)));
     for Requirement { id, says, source, level, .. } in pins {
         let _ = writeln!(out, "pins: {says} {}", paint.faint(&format!("({id}: {}, {source})", level.name())));
     }
-    match blessed {
-        Some(timeline) => timeline_steps(&mut out, case, timeline, paint),
-        None => steps(&mut out, case),
+    match said {
+        Said::Golden(timeline) | Said::Live(timeline, _) => timeline_steps(&mut out, case, timeline, paint),
+        Said::Nothing => steps(&mut out, case),
     }
     out
 }
