@@ -83,9 +83,16 @@ impl GoldenTimelines {
     /// or to upstream of the version `like`.
     pub fn applicable_to(&self, header: &Header, like: Option<Minor>) -> Cow<'_, Self> {
         let own = Minor::of(&header.subject.version).filter(|_| header.kind == SubjectKind::Upstream);
-        match like.or(own).filter(|minor| !minor.is_default()) {
+        let golden = match like.or(own).filter(|minor| !minor.is_default()) {
             Some(minor) => Cow::Owned(self.by(minor, &header.under_test)),
             None => Cow::Borrowed(self),
+        };
+        match &header.workload {
+            Some(workload) => {
+                let shared = |golden: &Golden| golden.map(|timeline| timeline.shared_with(workload));
+                Cow::Owned(Self { all: golden.all.iter().map(|(label, golden)| (*label, shared(golden))).collect() })
+            }
+            None => golden,
         }
     }
 

@@ -43,6 +43,7 @@
 //! | --- | --- |
 //! | `clock`, [`collection`], `private`, `state` | time, case files on disk or in the program, files of this user's own; nothing of Kubernetes |
 //! | [`controllers`], [`expect`], [`outcome`], [`plain`], `tree` | names, numbers and texts that all use; `tree` is YAML with places |
+//! | [`workload`] | a table of what another kind has where a Deployment has it; a client that translates |
 //! | [`recording`] | what was seen while a case ran, as a file; not what was expected |
 //! | `secret` | takes the values of Secrets out of a case's text and of a recording |
 //! | [`timeline`] | a recording in, what the subject decided out; not what was expected |
@@ -94,3 +95,4 @@ mod tree;
 pub mod trials;
 pub mod verdict;
 pub mod versions;
+pub mod workload;

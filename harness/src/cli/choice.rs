@@ -3,8 +3,11 @@
 //! What a program of somebody else brings only its user knows: the Deployment controller, unless `--controllers` says
 //! otherwise, and restarts of one profile, `--profile`. All other cases are left out, and that is said in a line each. Pure.
 
+use crate::case::filter::labels;
+use crate::case::model::{Change, Step};
 use crate::case::{Case, RestartProfile};
 use crate::controllers::{Controller, Controllers};
+use crate::workload::Workload;
 
 /// What a subject is, as its user says.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(super) struct Suits<'a> {
     pub(super) profile: Option<RestartProfile>,
     /// Whether it can be told how restarts are decided.
     pub(super) is_told: bool,
+    /// What stands in for Deployments, if not Deployments.
+    pub(super) workload: Option<&'a Workload>,
 }
 
 /// Cases that are for it, and what is to be said of the others.
@@ -32,6 +37,7 @@ enum Unfit {
     Controllers,
     Profile(RestartProfile),
     Options,
+    Workload,
 }
 
 impl Suits<'_> {
@@ -70,12 +76,21 @@ impl Suits<'_> {
             let line = format!("{cases} with restart options left out: only `--subject ours` can be given them");
             choice.told.push(line);
         }
+        if let (Some(cases), Some(workload)) = (count(Unfit::Workload), self.workload) {
+            let line = format!("{cases} left out for what a {} does not have", workload.kind);
+            choice.told.push(line);
+        }
         choice
     }
 
     fn unfit(&self, case: &Case) -> Option<Unfit> {
         if self.controllers.is_some_and(|brings| brings.lacks(&case.controllers).is_some()) {
             return Some(Unfit::Controllers);
+        }
+        if let Some(workload) = self.workload {
+            let only_deployments = case.controllers == Controllers::default();
+            let lacks = workload.lacks.iter().any(|word| labels(case).contains(word) || patches(case, word));
+            return (lacks || !only_deployments).then_some(Unfit::Workload);
         }
         if !case.controllers.has(Controller::ConfigRestart) {
             return None;
@@ -85,6 +100,19 @@ impl Suits<'_> {
         }
         (!self.is_told && !case.restart.is_profile_alone()).then_some(Unfit::Options)
     }
+}
+
+/// Whether a patch of the case sets something to this word.
+fn patches(case: &Case, word: &str) -> bool {
+    let quoted = format!("\"{word}\"");
+    let sets = |step: &Step| {
+        let patch = |step: &Step| match step.operation.change() {
+            Change::Patch(_, _, patch) => patch.to_string().contains(&quoted),
+            _ => false,
+        };
+        patch(step) || step.operation.inner().iter().any(patch)
+    };
+    case.given.iter().chain(&case.steps).any(sets)
 }
 
 /// Why one case is left out, and what selects it.
@@ -97,6 +125,7 @@ fn one(case: &Case, why: Unfit) -> String {
         Unfit::Profile(profile) => {
             format!("it is of restart profile {profile}; --profile {profile} selects it")
         }
+        Unfit::Workload => "the workload has nothing that stands in for what it is about".to_owned(),
         Unfit::Options => "it sets restart options, which only `--subject ours` can be given".to_owned(),
     }
 }
@@ -130,7 +159,7 @@ mod tests {
 
     fn chosen(controllers: &str, profile: RestartProfile, named: &str) -> (Vec<String>, Vec<String>) {
         let controllers: Controllers = controllers.parse().unwrap();
-        let suits = Suits { controllers: Some(&controllers), profile: Some(profile), is_told: false };
+        let suits = Suits { controllers: Some(&controllers), profile: Some(profile), is_told: false, workload: None };
         let Choice { cases, told } = suits.choose(collection(), |case| case.name == named);
         (cases.into_iter().map(|case| case.name).collect(), told)
     }
@@ -165,8 +194,30 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_is_given_the_cases_that_it_has_everything_for() {
+        let argo: Workload = "argo-rollouts".parse().unwrap();
+        let controllers = Controllers::default();
+        let suits = Suits { controllers: Some(&controllers), profile: None, is_told: false, workload: Some(&argo) };
+        let given = |fields: &str, step: &str| {
+            let text = format!(
+                "description: x\ngiven:\n  - deployment: {{name: web, image: \"app:1\"{fields}}}\nsteps:\n  - {step}\n"
+            );
+            case::parse("cases/a/x.yaml", "a/x", &text).unwrap()
+        };
+        let patch = "patch: {target: deployment/web, patch: {spec: {strategy: {type: Recreate, rollingUpdate: null}}}}";
+        let cases = vec![
+            given("", "scale: 3"),
+            given(", strategy: Recreate", "scale: 3"),
+            given("", patch),
+            given(", maxSurge: 1", "scale: 3"),
+        ];
+        let Choice { cases, told } = suits.choose(cases, |_| false);
+        assert_eq!((cases.len(), told), (2, vec!["2 cases left out for what a Rollout does not have".to_owned()]));
+    }
+
+    #[test]
     fn ours_is_given_all_of_them() {
-        let suits = Suits { controllers: None, profile: None, is_told: true };
+        let suits = Suits { controllers: None, profile: None, is_told: true, workload: None };
         let Choice { cases, told } = suits.choose(collection(), |_| true);
         assert_eq!((cases.len(), told.len()), (5, 0));
     }

@@ -20,6 +20,7 @@ use crate::report::Again;
 use crate::run::{Event, Events, FileError, Judged};
 use crate::supervise::Interrupt;
 use crate::verdict;
+use crate::workload::Workload;
 
 /// Judge stored recordings again, without a cluster.
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,9 @@ pub(super) struct Arguments {
     /// Folder of the cases and golden timelines, if they have moved.
     #[arg(help_heading = "Selection", long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
+    /// Compare what this workload compares: for recordings that were made with `run --workload`.
+    #[arg(help_heading = "Subject", long, value_name = "WORKLOAD")]
+    workload: Option<Workload>,
     #[command(flatten)]
     like: Like,
     /// Output format.
@@ -65,7 +69,10 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
 impl Arguments {
     /// Judge one recording.
     fn judge(&self, typed: &Typed, events: &Events, path: &Path) -> Result<Outcome, CliError> {
-        let (recording, recorded) = read(path)?;
+        let (mut recording, recorded) = read(path)?;
+        if let (Some(workload), Some(recorded)) = (&self.workload, &mut recording.header.workload) {
+            **recorded = workload.clone();
+        }
         let case = match &self.cases {
             Some(folder) => beside(folder, &recording.header.case),
             None => PathBuf::from(&recording.header.path),

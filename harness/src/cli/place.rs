@@ -18,6 +18,7 @@ use crate::controllers::Controllers;
 use crate::run::{Events, Setup, Source};
 use crate::subject::{ClusterControllers, ServiceAccount, Spec, SubjectError};
 use crate::supervise::{self, Interrupt};
+use crate::workload::Workload;
 
 /// Where to run.
 #[derive(Debug, Clone, clap::Args)]
@@ -44,6 +45,13 @@ pub(super) struct Place {
     /// Our own controller is given each case's profile and plays both.
     #[arg(help_heading = "Playing", long, value_name = "PROFILE")]
     profile: Option<RestartProfile>,
+    /// Play the cases on this kind in place of Deployments: argo-rollouts, or a file.
+    ///
+    /// Every Deployment of a case is written as this kind, and read as a Deployment. The file says
+    /// where the kind has a Deployment's fields. For subjects command:PROGRAM and
+    /// deployment:MANIFEST, on the Deployment controller's cases.
+    #[arg(help_heading = "Playing", long, value_name = "WORKLOAD")]
+    workload: Option<Workload>,
     /// Give a `command:` subject the environment of a pod.
     ///
     /// KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and the files of a service account, mounted
@@ -100,6 +108,7 @@ impl Place {
             controllers: strange.then(|| self.controllers.as_ref().unwrap_or(&default)),
             profile: self.profile.or_else(|| strange.then(RestartProfile::default)),
             is_told: specs.iter().all(Spec::takes_restart_options),
+            workload: self.workload.as_ref(),
         };
         let Choice { cases, told } = suits.choose(selection.cases()?, |case| selection.names(case));
         told.iter().for_each(|line| note!("{line}"));
@@ -122,6 +131,14 @@ impl Place {
             }
             let mounts = supervise::can_mount(Path::new(ServiceAccount::AT));
             mounts.map_err(|error| CliError::Usage(format!("--in-cluster: {error}")))?;
+        }
+        if let Some(workload) = &self.workload
+            && let Some(spec) = specs.iter().find(|spec| !spec.is_strange())
+        {
+            return usage(format!(
+                "--workload {workload} is for a controller of that kind, which {spec} is not; give it as --subject \
+                 command:PROGRAM"
+            ));
         }
         for spec in specs {
             if let Spec::Deployment(path) = spec
@@ -213,6 +230,7 @@ impl Place {
             pods,
             profile: self.profile,
             in_cluster: self.in_cluster,
+            workload: self.workload.clone(),
             seed: self.seed,
             plays: if self.check_determinism { self.check_plays } else { 1 },
             lanes,

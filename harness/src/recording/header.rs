@@ -5,6 +5,7 @@ use std::fmt::{Display, Formatter};
 use serde::{Deserialize, Serialize};
 
 use crate::controllers::Controllers;
+use crate::workload::Workload;
 
 /// What was run, where and for whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub struct Header {
     /// Whose the controllers of a simulated cluster were, if not this project's own: `upstream`, and its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_controllers: Option<Box<Identity>>,
+    /// What the Deployments of the recording were on the cluster, if not Deployments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Box<Workload>>,
     /// Whether a kubelet ran the pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real_pods: bool,

@@ -17,6 +17,7 @@ use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptio
 use crate::subject::virtual_time::Pool;
 use crate::subject::{ClusterControllers, Spec};
 use crate::supervise::Interrupt;
+use crate::workload::Workload;
 
 /// Where and how cases are played.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub struct Setup {
     pub profile: Option<RestartProfile>,
     /// Whether `command:` subjects find what a pod does.
     pub in_cluster: bool,
+    /// What stands in for Deployments, if not Deployments.
+    pub workload: Option<Workload>,
     /// What a simulated cluster's chances are drawn from.
     pub seed: u64,
     /// How often every case in virtual time is played, to compare the plays; 1: nothing is compared.
@@ -93,6 +96,7 @@ impl Setup {
             pods: None,
             profile: None,
             in_cluster: false,
+            workload: None,
             seed: 0,
             plays: 1,
             lanes: NonZeroUsize::MIN,
@@ -173,7 +177,7 @@ impl Setup {
             Source::Shared => {
                 let plan = self.plan.clone().without(under_test.clone());
                 let cluster = shared::obtain_for(&plan).await.map_err(EnvironmentError::from)?;
-                return Ok(Environment::open(cluster).await?);
+                return Ok(Environment::open_with(cluster, self.workload.clone()).await?);
             }
             Source::Standing if stands => {}
             Source::Standing | Source::Boot => return self.boot(under_test).await,
@@ -202,7 +206,7 @@ impl Setup {
     }
 
     async fn watch(&self, cluster: Cluster, how: HowReady, since: Instant) -> Result<Environment, RunError> {
-        let environment = Environment::open(cluster).await?;
+        let environment = Environment::open_with(cluster, self.workload.clone()).await?;
         let (identity, took) = (environment.identity(), since.elapsed());
         self.events.emit(&Event::EnvironmentReady { identity, how, took })?;
         Ok(environment)

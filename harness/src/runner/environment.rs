@@ -17,6 +17,7 @@ use crate::recording::Identity;
 use crate::subject::virtual_time::Virtual;
 use crate::subject::{ClusterControllers, SubjectError};
 use crate::supervise::{SuperviseError, Supervisor};
+use crate::workload::{self, DefinitionError, Workload};
 
 /// A cluster, its watches, and a folder for the subjects' files. Everything is the harness's own and gone with it.
 pub struct Environment {
@@ -32,6 +33,8 @@ pub struct Environment {
     pub(super) virtual_time: Option<Virtual>,
     /// Whose the controllers of a simulated cluster are.
     pub(super) cluster_controllers: ClusterControllers,
+    /// What Deployments are on it, if not Deployments.
+    pub(super) workload: Option<Workload>,
     pub(super) folder: PathBuf,
     _watches: Watches,
     _temporary: Option<TempDir>,
@@ -55,6 +58,9 @@ pub enum EnvironmentError {
     /// The keeper of child processes.
     #[error(transparent)]
     Supervise(#[from] SuperviseError),
+    /// The kind that stands in for Deployments.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
     /// A simulated cluster's thread.
     #[error("the simulation stopped: {0}; this is a defect of lockstep")]
     Simulation(String),
@@ -72,7 +78,19 @@ impl Environment {
     /// # Errors
     /// When it cannot be listed.
     pub async fn open(cluster: Cluster) -> Result<Self, EnvironmentError> {
-        let client = cluster.client().await?;
+        Self::open_with(cluster, None).await
+    }
+
+    /// The same where Deployments are of another kind.
+    ///
+    /// # Errors
+    /// When it cannot be listed, or the kind cannot be defined.
+    pub async fn open_with(cluster: Cluster, workload: Option<Workload>) -> Result<Self, EnvironmentError> {
+        let mut client = cluster.client().await?;
+        if let Some(workload) = &workload {
+            workload::define(&client, workload).await?;
+            client = workload::client(client, Arc::new(workload.clone()));
+        }
         let world = Arc::new(World::default());
         let watches = observe::open(&client, &world).await?;
         // In virtual time nobody has a file: there is nothing to be left behind.
@@ -92,6 +110,7 @@ impl Environment {
             supervisor,
             virtual_time: None,
             cluster_controllers: ClusterControllers::default(),
+            workload,
             folder,
             _watches: watches,
             _temporary: temporary,

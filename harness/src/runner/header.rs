@@ -20,6 +20,7 @@ impl Session<'_> {
             kind: self.spec.kind(),
             cluster: self.environment.identity().clone(),
             cluster_controllers: self.cluster_controllers().cloned().map(Box::new),
+            workload: self.environment.workload.clone().map(Box::new),
             real_pods,
             seed: None,
             started: clock::rfc3339(),

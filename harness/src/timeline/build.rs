@@ -75,7 +75,11 @@ impl<'a> Build<'a> {
             step.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));
-        Timeline { provenance: None, case, steps, events: events::take(recording, names) }.plain()
+        let timeline = Timeline { provenance: None, case, steps, events: events::take(recording, names) }.plain();
+        match &recording.header.workload {
+            Some(workload) => timeline.shared_with(workload),
+            None => timeline,
+        }
     }
 
     /// The parts of `given` are one block; every other step is one of its own.

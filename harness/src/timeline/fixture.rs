@@ -30,6 +30,7 @@ impl Film {
             kind: SubjectKind::Ours,
             cluster: Identity::new("control-plane", "kube-apiserver", "v1.36.3"),
             cluster_controllers: None,
+            workload: None,
             real_pods: false,
             seed: None,
             started: "2026-11-21T01:44:51Z".to_owned(),

@@ -42,6 +42,7 @@ mod parse;
 mod pods;
 mod replay;
 mod shape;
+mod shared;
 mod text;
 mod token;
 mod world;

@@ -66,6 +66,24 @@ pub fn joined(decisions: &[Decision]) -> Vec<Decision> {
     all
 }
 
+/// A ReplicaSet that is created without pods and scaled at once, as one that is created with them.
+pub(super) fn sized_at_creation(decisions: Vec<Decision>) -> Vec<Decision> {
+    let mut all: Vec<Decision> = Vec::new();
+    for decision in decisions {
+        match all.last_mut() {
+            Some(last)
+                if last.object == decision.object
+                    && last.action == Action::Created(0)
+                    && matches!(decision.action, Action::Resized { .. }) =>
+            {
+                *last = then(last.clone(), decision);
+            }
+            _ => all.push(decision),
+        }
+    }
+    all
+}
+
 impl Step {
     /// The step with successive resizes joined, and marked so.
     #[must_use]

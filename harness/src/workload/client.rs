@@ -1,0 +1,201 @@
+//! The harness's client where cases are about a workload: it speaks of Deployments, the server of the workload.
+//!
+//! A Deployment is created by asking the server first, in a dry run, what it would store: so a Deployment that the server refuses is
+//! refused, and the workload says all that the server would have filled in. A patch is read, applied, asked about in the same way, and
+//! written with the version that was read.
+
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
+use hyper::{Method, Request, Response, StatusCode};
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::patch;
+use super::table::Workload;
+
+const DEPLOYMENTS: &str = "/apis/apps/v1/";
+/// How often a patch is made again where somebody else wrote in between.
+const ATTEMPTS: usize = 10;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+type Answer = Response<UnsyncBoxBody<Bytes, Error>>;
+
+/// A client that reads and writes this workload as a Deployment.
+#[must_use]
+pub fn client(inner: kube::Client, workload: Arc<Workload>) -> kube::Client {
+    let namespace = inner.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let translating = Translating { inner: inner.clone(), workload: Arc::clone(&workload) };
+        async move { translating.pass(request).await }
+    });
+    kube::Client::new(service, namespace)
+}
+
+struct Translating {
+    inner: kube::Client,
+    workload: Arc<Workload>,
+}
+
+/// A request whose path is about Deployments.
+struct About {
+    /// The path on the server.
+    path: String,
+    /// Whether it names one object, and that itself.
+    is_object: bool,
+    /// Whether it is about a scale or a status.
+    subresource: bool,
+}
+
+impl Translating {
+    async fn pass(&self, request: Request<Body>) -> Result<Answer, Error> {
+        let (mut parts, body) = request.into_parts();
+        let sent = body.collect().await?.to_bytes();
+        let target = parts.uri.path_and_query().map_or_else(String::new, ToString::to_string);
+        let is_watch = parts.uri.query().is_some_and(|query| query.split('&').any(|one| one == "watch=true"));
+        let Some(about) = self.about(&target) else {
+            let body = self.translated(&sent, Workload::as_workload);
+            return self.send(Request::from_parts(parts, Body::from(body)), is_watch).await;
+        };
+        if about.subresource {
+            parts.uri = about.path.parse()?;
+            return self.send(Request::from_parts(parts, Body::from(sent)), is_watch).await;
+        }
+        if parts.method == Method::POST {
+            return self.create(&target, &about.path, &sent).await;
+        }
+        if parts.method == Method::PATCH && about.is_object {
+            let content_type = parts.headers.get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
+            return self.patch(&target, &about.path, content_type, &serde_json::from_slice(&sent)?).await;
+        }
+        parts.uri = about.path.parse()?;
+        let body = self.translated(&sent, Workload::as_workload);
+        self.send(Request::from_parts(parts, Body::from(body)), is_watch).await
+    }
+
+    /// What a path says of Deployments, if it does.
+    fn about(&self, target: &str) -> Option<About> {
+        let rest = target.strip_prefix(DEPLOYMENTS)?;
+        let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+        let mut words: Vec<&str> = path.split('/').collect();
+        let at = if words.first() == Some(&"namespaces") { 2 } else { 0 };
+        let kind = words.get_mut(at).filter(|word| **word == "deployments")?;
+        *kind = &self.workload.plural;
+        let after = words.len() - at - 1;
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        let path = format!("/apis/{}/{}{query}", self.workload.api_version, words.join("/"));
+        Some(About { path, is_object: after == 1, subresource: after > 1 })
+    }
+
+    async fn create(&self, target: &str, path: &str, sent: &[u8]) -> Result<Answer, Error> {
+        let mut object: Value = serde_json::from_slice(sent)?;
+        match self.as_stored(target, &object).await? {
+            Ok(spec) => object["spec"] = spec,
+            Err(refusal) => return Ok(refusal),
+        }
+        self.workload.as_workload(&mut object);
+        self.send(json_request(Method::POST, path, &object)?, false).await
+    }
+
+    async fn patch(&self, target: &str, path: &str, content_type: &str, change: &Value) -> Result<Answer, Error> {
+        // What a patch is asked with does not go into the requests that it is made of.
+        let without_query = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
+        let (own, theirs) = (without_query(path), without_query(target));
+        let collection = theirs.rsplit_once('/').map_or("", |(collection, _)| collection);
+        for _ in 0..ATTEMPTS {
+            let read = self.inner.send(Request::get(&own).body(Body::empty())?).await?;
+            if !read.status().is_success() {
+                return Ok(read.map(|body| body.map_err(Error::from).boxed_unsync()));
+            }
+            let mut object: Value = serde_json::from_slice(&read.into_body().collect().await?.to_bytes())?;
+            self.workload.as_deployment(&mut object);
+            if let Err(why) = patch::apply(&mut object, content_type, change) {
+                return refusal(StatusCode::UNPROCESSABLE_ENTITY, &why);
+            }
+            match self.as_stored(collection, &object).await? {
+                Ok(spec) => object["spec"] = spec,
+                Err(refusal) => return Ok(refusal),
+            }
+            self.workload.as_workload(&mut object);
+            let written = self.send(json_request(Method::PUT, &own, &object)?, false).await?;
+            if written.status() != StatusCode::CONFLICT {
+                return Ok(written);
+            }
+        }
+        refusal(StatusCode::CONFLICT, "the object changes more often than it can be patched")
+    }
+
+    /// The spec that the server would store of this Deployment, or why it would not.
+    async fn as_stored(&self, collection: &str, object: &Value) -> Result<Result<Value, Answer>, Error> {
+        let mut asked = object.clone();
+        if let Some(metadata) = asked["metadata"].as_object_mut() {
+            metadata.retain(|key, _| ["name", "labels", "annotations"].contains(&key.as_str()));
+        }
+        if let Some(fields) = asked.as_object_mut() {
+            fields.remove("status");
+        }
+        let path = format!("{}?dryRun=All", collection.split('?').next().unwrap_or_default());
+        let answer = self.inner.send(json_request(Method::POST, &path, &asked)?).await?;
+        if !answer.status().is_success() {
+            return Ok(Err(answer.map(|body| body.map_err(Error::from).boxed_unsync())));
+        }
+        let mut stored: Value = serde_json::from_slice(&answer.into_body().collect().await?.to_bytes())?;
+        Ok(Ok(stored["spec"].take()))
+    }
+
+    /// Ask the server, and read its answer as a Deployment's.
+    async fn send(&self, request: Request<Body>, is_watch: bool) -> Result<Answer, Error> {
+        let (mut parts, body) = self.inner.send(request).await?.into_parts();
+        parts.headers.remove("content-length");
+        if !is_watch || !parts.status.is_success() {
+            let body = self.translated(&body.collect().await?.to_bytes(), Workload::as_deployment);
+            return Ok(Response::from_parts(parts, whole(body)));
+        }
+        let workload = Arc::clone(&self.workload);
+        let mut rest = Vec::new();
+        let lines = body.into_data_stream().map_ok(move |bytes| {
+            rest.extend_from_slice(&bytes);
+            let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') else { return Bytes::new() };
+            let whole: Vec<u8> = rest.drain(..=end).collect();
+            whole.split_inclusive(|byte| *byte == b'\n').flat_map(|line| event(&workload, line)).collect()
+        });
+        // A watch ends with a whole line.
+        let body = StreamBody::new(lines.map_ok(Frame::data).map_err(Error::from));
+        Ok(Response::from_parts(parts, body.boxed_unsync()))
+    }
+
+    /// JSON translated; all else as it is.
+    fn translated(&self, bytes: &[u8], how: fn(&Workload, &mut Value)) -> Vec<u8> {
+        let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
+        how(&self.workload, &mut value);
+        value.to_string().into_bytes()
+    }
+}
+
+/// One event of a watch.
+fn event(workload: &Workload, line: &[u8]) -> Vec<u8> {
+    let Ok(mut event) = serde_json::from_slice::<Value>(line) else { return line.to_vec() };
+    workload.as_deployment(&mut event["object"]);
+    let mut line = event.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+fn json_request(method: Method, path: &str, body: &Value) -> Result<Request<Body>, Error> {
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    Ok(request.body(Body::from(body.to_string().into_bytes()))?)
+}
+
+fn refusal(code: StatusCode, message: &str) -> Result<Answer, Error> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code.as_u16(),
+        "reason": if code == StatusCode::CONFLICT { "Conflict" } else { "Invalid" }, "message": message});
+    let response = Response::builder().status(code).header("content-type", "application/json");
+    Ok(response.body(whole(status.to_string().into_bytes()))?)
+}
+
+fn whole(body: Vec<u8>) -> UnsyncBoxBody<Bytes, Error> {
+    Full::from(body).map_err(|never| match never {}).boxed_unsync()
+}
