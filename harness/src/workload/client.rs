@@ -199,3 +199,95 @@ fn refusal(code: StatusCode, message: &str) -> Result<Answer, Error> {
 fn whole(body: Vec<u8>) -> UnsyncBoxBody<Bytes, Error> {
     Full::from(body).map_err(|never| match never {}).boxed_unsync()
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+    use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+    use kube::core::GroupVersionKind;
+    use kube_apiserver_sim::{ApiServer, Controllers};
+
+    use super::super::define;
+    use super::*;
+
+    /// The Deployments of the translating client, and the Rollouts of another.
+    async fn both() -> (ApiServer, Api<DynamicObject>, Api<DynamicObject>) {
+        let server = ApiServer::builder().controllers(Controllers::Off).build();
+        let argo: Workload = "argo-rollouts".parse().unwrap();
+        define(&server.client(), &argo).await.unwrap();
+        let api = |client: kube::Client, group: &str, version: &str, kind: &str| {
+            let resource = kube::api::ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+            Api::<DynamicObject>::namespaced_with(client, "default", &resource)
+        };
+        let rollouts = api(server.client(), "argoproj.io", "v1alpha1", "Rollout");
+        let deployments = api(client(server.client(), Arc::new(argo)), "apps", "v1", "Deployment");
+        (server, deployments, rollouts)
+    }
+
+    fn deployment(app: &str) -> DynamicObject {
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+            "replicas": 3, "selector": {"matchLabels": {"app": "web"}},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "template": {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}},
+        }});
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deployment_is_stored_as_a_rollout_and_read_as_a_deployment() {
+        let (_server, deployments, rollouts) = both().await;
+        let made = deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();
+        assert_eq!(made.types.unwrap().kind, "Deployment");
+        let stored = rollouts.get("web").await.unwrap().data;
+        assert_eq!(stored["spec"]["strategy"], json!({"canary": {"maxSurge": 1, "maxUnavailable": 0}}));
+        // What the server fills in of a Deployment.
+        assert_eq!(stored["spec"]["progressDeadlineSeconds"], 600);
+        assert_eq!(stored["spec"]["template"]["spec"]["restartPolicy"], "Always");
+        let listed = deployments.list(&Default::default()).await.unwrap().items;
+        assert_eq!(listed[0].data["spec"]["strategy"]["rollingUpdate"], json!({"maxSurge": 1, "maxUnavailable": 0}));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patches_are_made_of_the_deployment() {
+        let (_server, deployments, rollouts) = both().await;
+        deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();
+        let none = PatchParams::default();
+        let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}});
+        deployments.patch("web", &none, &Patch::Strategic(image)).await.unwrap();
+        let surge = json!({"spec": {"strategy": {"rollingUpdate": {"maxSurge": 2}}}});
+        deployments.patch("web", &none, &Patch::Merge(surge)).await.unwrap();
+        deployments.patch_scale("web", &none, &Patch::Merge(json!({"spec": {"replicas": 5}}))).await.unwrap();
+        let stored = rollouts.get("web").await.unwrap().data;
+        assert_eq!(stored["spec"]["template"]["spec"]["containers"][0]["image"], "app:2");
+        assert_eq!(stored["spec"]["strategy"], json!({"canary": {"maxSurge": 2, "maxUnavailable": 0}}));
+        assert_eq!(stored["spec"]["replicas"], 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_server_refuses_of_a_deployment_is_refused() {
+        let (_server, deployments, rollouts) = both().await;
+        let refused = deployments.create(&PostParams::default(), &deployment("other")).await.unwrap_err();
+        assert!(matches!(&refused, kube::Error::Api(status) if status.code == 422), "{refused}");
+        deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();
+        let negative = Patch::Merge(json!({"spec": {"replicas": -1}}));
+        let refused = deployments.patch("web", &PatchParams::default(), &negative).await.unwrap_err();
+        assert!(matches!(&refused, kube::Error::Api(status) if status.code == 422), "{refused}");
+        assert_eq!(rollouts.get("web").await.unwrap().data["spec"]["replicas"], 3);
+        let missing = deployments.patch("none", &PatchParams::default(), &negative).await.unwrap_err();
+        assert!(matches!(&missing, kube::Error::Api(status) if status.code == 404), "{missing}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_shows_deployments() {
+        let (_server, deployments, rollouts) = both().await;
+        let from = deployments.list(&Default::default()).await.unwrap().metadata.resource_version.unwrap();
+        let mut watch = deployments.watch(&WatchParams::default(), &from).await.unwrap().boxed();
+        deployments.create(&PostParams::default(), &deployment("web")).await.unwrap();
+        let status = json!({"status": {"observedGeneration": "4"}});
+        rollouts.patch_status("web", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+        let Some(Ok(WatchEvent::Added(added))) = watch.next().await else { panic!("nothing was added") };
+        assert_eq!(added.data["spec"]["strategy"]["rollingUpdate"]["maxSurge"], 1);
+        let Some(Ok(WatchEvent::Modified(modified))) = watch.next().await else { panic!("nothing was modified") };
+        assert_eq!(modified.data["status"]["observedGeneration"], 4);
+    }
+}
