@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::counts;
+use super::definitions;
 use super::field::{Field, TEXT, Type, names};
 use super::finding::{CaseError, Report};
 use super::model::{Bindings, Case, PodKind, Terminations};
@@ -33,7 +34,7 @@ const STEPS: Type =
     Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("step")}), "a list of [steps](#steps)");
 
 /// The fields of a case.
-pub(super) static FIELDS: [Field; 13] = [
+pub(super) static FIELDS: [Field; 14] = [
     Field::required("description", TEXT, "What the case is about, in one sentence."),
     Field::new(
         "tags",
@@ -60,6 +61,11 @@ pub(super) static FIELDS: [Field; 13] = [
         "pods",
         Type::Words(&["held", "real"]),
         "Who runs the pods: only the case, or a kubelet where there is one.",
+    ),
+    Field::new(
+        "crds",
+        definitions::TYPE,
+        "CustomResourceDefinitions that the case needs: manifests, or names of YAML and JSON files with them. They are created before the case begins, and removed at the end from clusters that outlive the run. Keep the files outside of the folders of cases.",
     ),
     Field::new("given", GIVEN, "Made one by one before the first step; compared as one block."),
     Field::required(
@@ -261,6 +267,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     }
     let (restart, profiles) = restart::of(fields.entry("restart"), of_restarts, report);
     let beside = restart::beside(fields.get("with"), report);
+    let crds = definitions::of(fields.get("crds"), report);
     let (path, name, source) = Default::default();
     Some(Case {
         name,
@@ -273,6 +280,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         bindings,
         terminations,
         pods,
+        crds,
         given,
         steps,
         beside,

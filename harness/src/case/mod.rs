@@ -16,6 +16,7 @@
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
 
 mod counts;
+mod definitions;
 mod during;
 mod fault;
 mod field;
@@ -46,7 +47,7 @@ pub use file::{parse, parse_all, parse_bytes, recorded};
 pub(crate) use find::EXTENSIONS;
 pub use find::{find, load, load_one, told_apart};
 pub use finding::{CaseError, Findings, Placed};
-pub use model::{Case, RestartOptions, RestartProfile};
+pub use model::{Case, Definition, RestartOptions, RestartProfile};
 pub(crate) use profiles::split;
 pub use reference::reference;
 pub use schema::schema;

@@ -32,6 +32,8 @@ pub struct Case {
     pub terminations: Terminations,
     /// Who runs the pods, where there is a choice.
     pub pods: PodKind,
+    /// The custom resources that it needs; they are there before it begins.
+    pub crds: Vec<Definition>,
     /// Made object by object before the first step; compared as one block.
     pub given: Vec<Step>,
     /// What the world does, one by one.
@@ -46,6 +48,15 @@ pub struct Case {
     pub expectation: Expectation,
     /// What it says of every frame, of one of them, or of the end.
     pub rules: Vec<Rule>,
+}
+
+/// A CustomResourceDefinition that a case brings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Definition {
+    /// The manifest, in the case.
+    Inline(serde_json::Value),
+    /// The name of a file with manifests, relative to the case.
+    File(String),
 }
 
 /// Who runs the pods.

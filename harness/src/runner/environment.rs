@@ -67,6 +67,17 @@ pub enum EnvironmentError {
     /// Somebody wants it to end.
     #[error("interrupted ({0})")]
     Interrupted(Cause),
+    /// A custom resource that a case brings.
+    #[error("cannot create the CustomResourceDefinition {name}: {why}")]
+    Definition {
+        /// Its name.
+        name: String,
+        /// What the server says.
+        why: String,
+    },
+    /// A file of custom resources.
+    #[error("cannot read the CustomResourceDefinitions of the case: {0}")]
+    DefinitionFile(String),
     /// A temporary folder.
     #[error("cannot make a temporary folder: {0}")]
     Folder(#[from] std::io::Error),

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::StepHook;
+use super::definitions::Definitions;
 use super::ledger::{self, Refused};
 use super::revive::{Ends, Starting};
 use super::{Environment, EnvironmentError};
@@ -64,6 +65,8 @@ pub struct Session<'a> {
     pub(super) budget: Duration,
     pub(super) pods: Option<PodKind>,
     restart: Mutex<RestartOptions>,
+    /// The custom resources that its cases brought.
+    definitions: Definitions,
     bypass_interceptor: bool,
     in_cluster: bool,
     pub(super) steps: StepHook,
@@ -175,6 +178,7 @@ impl<'a> Session<'a> {
             budget,
             pods,
             restart,
+            definitions: Definitions::default(),
             bypass_interceptor: options.bypass_interceptor,
             in_cluster: options.in_cluster,
             steps: options.steps.clone(),
@@ -246,7 +250,10 @@ impl<'a> Session<'a> {
     pub(super) async fn prepare(&self, case: &Case, namespace: &str) -> Result<(), EnvironmentError> {
         let concerned =
             self.environment.under_test().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
-        if concerned && *self.restart() != case.restart {
+        let brought = case.definitions().map_err(EnvironmentError::DefinitionFile)?;
+        // A controller that began without its kinds may never look for them again.
+        let new = self.definitions.bring(&self.environment.client, &brought).await?;
+        if new || concerned && *self.restart() != case.restart {
             self.stop().await;
             self.restart().clone_from(&case.restart);
             let seen = self.interceptor.log().counts().values().sum();
@@ -349,6 +356,7 @@ impl<'a> Session<'a> {
         }
         if let Some(probe) = &self.probe {
             remove_namespace(&self.environment.client, &probe.namespace).await;
+            self.definitions.remove(&self.environment.client).await;
         }
     }
 }

@@ -1,0 +1,134 @@
+//! The custom resources that a case brings: `crds`, CustomResourceDefinitions in the case itself or in files beside it.
+//!
+//! Files are read when they are needed, not with the case: what is read from a recording needs none.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::field::Type;
+use super::finding::Report;
+use super::model::{Case, Definition};
+use super::read;
+use super::tree::{Kind, Node};
+use crate::collection;
+
+/// What `crds` takes.
+pub(super) const TYPE: Type = Type::Is(
+    |_| {
+        json!({"type": "array", "minItems": 1, "items": {"oneOf": [{"type": "string", "minLength": 1},
+            {"type": "object", "required": ["apiVersion", "kind", "metadata", "spec"]}]}})
+    },
+    "a list of manifests and of file names, relative to the case",
+);
+
+const KIND: &str = "CustomResourceDefinition";
+
+/// Reads `crds`.
+pub(super) fn of(node: Option<&Node>, report: &mut Report) -> Vec<Definition> {
+    let Some(node) = node else { return Vec::new() };
+    let items = read::items(node, "`crds`", report).unwrap_or_default();
+    items.iter().filter_map(|item| one(item, report)).collect()
+}
+
+fn one(item: &Node, report: &mut Report) -> Option<Definition> {
+    let Kind::Map(_) = item.kind else {
+        let file = read::text(item, "a file of `crds`", report)?;
+        return Some(Definition::File(file.to_owned()));
+    };
+    let manifest = item.to_json();
+    match fault(&manifest) {
+        Some(what) => {
+            report.add(
+                item,
+                what,
+                "`crds` takes CustomResourceDefinitions of apiextensions.k8s.io/v1, or names of files with them",
+            );
+            None
+        }
+        None => Some(Definition::Inline(manifest)),
+    }
+}
+
+/// Why this is no definition.
+fn fault(manifest: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (version, kind) = (text(&manifest["apiVersion"]), text(&manifest["kind"]));
+    if kind != KIND || version != "apiextensions.k8s.io/v1" {
+        return Some(format!("a manifest of kind `{kind}`, version `{version}`, is no {KIND}"));
+    }
+    text(&manifest["metadata"]["name"]).is_empty().then(|| format!("the {KIND} has no name"))
+}
+
+impl Case {
+    /// The definitions that it brings, those of files too.
+    ///
+    /// # Errors
+    /// A file cannot be read, or holds something else.
+    pub fn definitions(&self) -> Result<Vec<Value>, String> {
+        let mut all = Vec::new();
+        for definition in &self.crds {
+            match definition {
+                Definition::Inline(manifest) => all.push(manifest.clone()),
+                Definition::File(name) => {
+                    let path = Path::new(&self.path).parent().unwrap_or(Path::new("")).join(name);
+                    all.extend(of_file(&path).map_err(|why| format!("{}: {why}", path.display()))?);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// All documents of a file.
+fn of_file(path: &Path) -> Result<Vec<Value>, String> {
+    let bytes = collection::read(path).map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    for document in serde_yaml::Deserializer::from_slice(&bytes) {
+        let manifest = Value::deserialize(document).map_err(|error| error.to_string())?;
+        if manifest.is_null() {
+            continue;
+        }
+        if let Some(what) = fault(&manifest) {
+            return Err(what);
+        }
+        all.push(manifest);
+    }
+    if all.is_empty() { Err(format!("the file holds no {KIND}")) } else { Ok(all) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASE: &str = "description: x\nsteps:\n- deployment: {name: web, replicas: 3, image: \"app:1\"}\n";
+
+    fn case(crds: &str) -> Case {
+        let folder = std::env::temp_dir().join(format!("lockstep-crds-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("area")).unwrap();
+        let manifest =
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.b.c}\nspec: {}\n";
+        std::fs::write(folder.join("two.yaml"), format!("---\n{manifest}---\n{manifest}")).unwrap();
+        std::fs::write(folder.join("other.yaml"), "kind: ConfigMap\n").unwrap();
+        let path = folder.join("area/case.yaml");
+        crate::case::parse(&path.display().to_string(), "area/case", &format!("{CASE}{crds}")).unwrap()
+    }
+
+    #[test]
+    fn definitions_stand_in_the_case_or_in_files_beside_it() {
+        let inline = "- {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x.y.z}, spec: {}}";
+        let found = case(&format!("crds:\n- ../two.yaml\n{inline}\n")).definitions().unwrap();
+        let names: Vec<_> = found.iter().map(|one| one["metadata"]["name"].as_str().unwrap_or_default()).collect();
+        assert_eq!(names, ["a.b.c", "a.b.c", "x.y.z"]);
+    }
+
+    #[test]
+    fn a_file_that_holds_something_else_is_refused() {
+        let told = |file: &str| case(&format!("crds: [../{file}]\n")).definitions().unwrap_err();
+        assert!(
+            told("other.yaml").ends_with("a manifest of kind `ConfigMap`, version ``, is no CustomResourceDefinition")
+        );
+        assert!(told("none.yaml").contains("none.yaml"));
+    }
+}

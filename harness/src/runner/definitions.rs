@@ -1,0 +1,83 @@
+//! The custom resources that cases bring are there before the case begins, and go when the session ends, where the cluster outlives it.
+//!
+//! Several cases at once may need the same one, so none is removed while the session plays. One that the cluster had before is left as
+//! it is.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use super::environment::EnvironmentError;
+use crate::clock;
+
+/// How long a definition may take until its kind is served.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What this session has created, by name.
+#[derive(Debug, Default)]
+pub(super) struct Definitions(Mutex<BTreeMap<String, Value>>);
+
+fn api(client: &kube::Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, "customresourcedefinitions"))
+}
+
+impl Definitions {
+    /// Has these definitions served; whether one of them was not there before.
+    ///
+    /// # Errors
+    /// The server refuses one, or does not serve it in time.
+    pub(super) async fn bring(&self, client: &kube::Client, wanted: &[Value]) -> Result<bool, EnvironmentError> {
+        let (api, mut known, mut new) = (api(client), self.0.lock().await, false);
+        for manifest in wanted {
+            let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let refused = |why: String| EnvironmentError::Definition { name: name.clone(), why };
+            let mut object: DynamicObject =
+                serde_json::from_value(manifest.clone()).map_err(|error| refused(error.to_string()))?;
+            let there = api.get_opt(&name).await.map_err(|error| refused(error.to_string()))?;
+            let written = match (there, known.get(&name)) {
+                (None, _) => {
+                    new = true;
+                    known.insert(name.clone(), manifest.clone());
+                    api.create(&PostParams::default(), &object).await.map(drop)
+                }
+                (Some(there), Some(made)) if made != manifest => {
+                    new = true;
+                    known.insert(name.clone(), manifest.clone());
+                    object.metadata.resource_version = there.metadata.resource_version;
+                    api.replace(&name, &PostParams::default(), &object).await.map(drop)
+                }
+                _ => Ok(()),
+            };
+            written.map_err(|error| refused(error.to_string()))?;
+            let since = clock::instant();
+            while !is_established(&api, &name).await.map_err(|error| refused(error.to_string()))? {
+                if since.elapsed() > PATIENCE {
+                    return Err(refused(format!("it was not established within {} s", PATIENCE.as_secs())));
+                }
+                clock::pause(Duration::from_millis(50)).await;
+            }
+        }
+        Ok(new)
+    }
+
+    /// Removes what this session has created, with all objects.
+    pub(super) async fn remove(&self, client: &kube::Client) {
+        let api = api(client);
+        for name in std::mem::take(&mut *self.0.lock().await).into_keys() {
+            if let Err(error) = api.delete(&name, &DeleteParams::default()).await {
+                tracing::debug!(definition = name, %error, "definition not deleted");
+            }
+        }
+    }
+}
+
+async fn is_established(api: &Api<DynamicObject>, name: &str) -> Result<bool, kube::Error> {
+    let found = api.get(name).await?;
+    let conditions = found.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    Ok(conditions.iter().any(|one| one["type"] == "Established" && one["status"] == "True"))
+}
