@@ -1,12 +1,13 @@
 //! Admission: what upstream's default admission plugins add to an object, and what they refuse.
 //!
-//! NamespaceLifecycle, Priority, ServiceAccount, DefaultTolerationSeconds, TaintNodesByCondition
+//! NamespaceLifecycle, LimitRanger, Priority, ServiceAccount, DefaultTolerationSeconds, TaintNodesByCondition
 //! and ResourceQuota, for the kinds that are served.
 
 use serde_json::{Value, json};
 
 use super::defaults::entry;
 use super::kinds::{Kind, built_in};
+use super::limits;
 use super::problem::{Outcome, Problem};
 use super::server::Server;
 use super::store::Key;
@@ -18,6 +19,7 @@ pub(super) fn create(server: &mut Server, kind: &Kind, namespace: &str, name: &s
     }
     match kind.built_in() {
         "Pod" => {
+            limits::admit(server, kind, namespace, name, body)?;
             priority(kind, name, body)?;
             account(server, kind, namespace, name, body)?;
             tolerations(body);
@@ -144,7 +146,7 @@ pub(super) fn quota(server: &mut Server, kind: &Kind, namespace: &str, name: &st
     let all: Vec<_> = server.store.list(quotas, namespace).cloned().collect();
     for found in all {
         let counted = format!("count/{}", kind.resource());
-        let words = if kind.built_in() == "Pod" { vec!["pods".to_owned(), counted] } else { vec![counted] };
+        let words = if counts_by_name(kind) { vec![kind.plural.to_owned(), counted] } else { vec![counted] };
         let mut used = found.body["status"]["used"].clone();
         for word in &words {
             let Some(hard) = number(&found.body["spec"]["hard"][word]) else { continue };
@@ -167,6 +169,11 @@ pub(super) fn quota(server: &mut Server, kind: &Kind, namespace: &str, name: &st
         }
     }
     Ok(())
+}
+
+/// Whether a quota can name it without `count/`.
+fn counts_by_name(kind: &Kind) -> bool {
+    matches!(kind.built_in(), "Pod" | "Service" | "ConfigMap" | "Secret" | "ResourceQuota")
 }
 
 /// A whole quantity.

@@ -60,9 +60,7 @@ impl Server {
         let decoded = typed(ask.kind, config).map_err(|why| {
             Problem::plain_internal(format!("failed to create typed patch object ({}): {why}", named(ask, config)))
         })?;
-        // Pruned metadata is no part of the schema.
-        let unknown = |path: &&String| ask.kind.custom.is_none() || !path.starts_with("metadata.");
-        match decoded.unknown.iter().find(unknown) {
+        match decoded.unknown.first() {
             None => Ok(()),
             Some(path) => Err(Problem::plain_internal(format!(
                 "failed to create typed patch object ({}): .{path}: field not declared in schema",

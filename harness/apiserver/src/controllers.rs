@@ -230,7 +230,8 @@ impl Server {
                 |pod: &&Arc<Object>| !matches!(pod.body["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
             return Some(self.store.list(kind("pods"), namespace).filter(over).count());
         }
-        let resource = word.strip_prefix("count/")?;
+        let named = ["services", "configmaps", "secrets", "resourcequotas"].contains(&word);
+        let resource = if named { word } else { word.strip_prefix("count/")? };
         let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
         Some(self.store.list(self.kinds.of_group(group, plural)?, namespace).count())
     }

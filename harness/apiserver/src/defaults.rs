@@ -83,6 +83,28 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
             }
         }
         "Secret" => set(body, "type", json!("Opaque")),
+        "Job" => job(body),
+        "CronJob" => {
+            let defaults = json!({"concurrencyPolicy": "Allow", "suspend": false, "successfulJobsHistoryLimit": 3,
+                "failedJobsHistoryLimit": 1});
+            spec(body, &defaults);
+            pod_spec(&mut body["spec"]["jobTemplate"]["spec"]["template"]["spec"]);
+        }
+        "Service" => service(entry(body, "spec")),
+        "EndpointSlice" => {
+            for port in items(body, "ports") {
+                set(port, "name", json!(""));
+                set(port, "protocol", json!("TCP"));
+            }
+        }
+        "HorizontalPodAutoscaler" => {
+            spec(body, &json!({"minReplicas": 1}));
+            if body["spec"]["metrics"].as_array().is_none_or(Vec::is_empty) {
+                body["spec"]["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
+                    "target": {"type": "Utilization", "averageUtilization": 80}}}]);
+            }
+        }
+        "LimitRange" => items(&mut body["spec"], "limits").for_each(limit),
         "CustomResourceDefinition" => {
             let spec = entry(body, "spec");
             let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
@@ -95,6 +117,67 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
             set(strategy, "strategy", json!("None"));
         }
         _ => {}
+    }
+}
+
+fn job(body: &mut Value) {
+    if body["spec"]["completions"].is_null() && body["spec"]["parallelism"].is_null() {
+        spec(body, &json!({"completions": 1}));
+    }
+    let defaults = json!({"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": false,
+        "podReplacementPolicy": "TerminatingOrFailed", "manualSelector": false});
+    spec(body, &defaults);
+    pod_spec(&mut body["spec"]["template"]["spec"]);
+    labels_of_job(body);
+}
+
+/// A Job without labels has those of its template.
+pub(super) fn labels_of_job(body: &mut Value) {
+    let labels = &body["spec"]["template"]["metadata"]["labels"];
+    let own = body["metadata"]["labels"].as_object().is_none_or(Map::is_empty);
+    if own && labels.is_object() {
+        body["metadata"]["labels"] = labels.clone();
+    }
+}
+
+fn service(spec: &mut Value) {
+    set(spec, "sessionAffinity", json!("None"));
+    if spec["sessionAffinity"] == "ClientIP" {
+        let config = entry(entry(spec, "sessionAffinityConfig"), "clientIP");
+        set(config, "timeoutSeconds", json!(10_800));
+    } else if spec["sessionAffinity"] == "None"
+        && let Some(fields) = spec.as_object_mut()
+    {
+        fields.remove("sessionAffinityConfig");
+    }
+    set(spec, "type", json!("ClusterIP"));
+    for port in items(spec, "ports") {
+        set(port, "protocol", json!("TCP"));
+        if port["targetPort"].is_null() || port["targetPort"] == 0 || port["targetPort"] == "" {
+            port["targetPort"] = port["port"].clone();
+        }
+    }
+    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        set(spec, "externalTrafficPolicy", json!("Cluster"));
+    }
+    if matches!(kind.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
+        set(spec, "internalTrafficPolicy", json!("Cluster"));
+    }
+    if kind == "LoadBalancer" {
+        set(spec, "allocateLoadBalancerNodePorts", json!(true));
+    }
+}
+
+/// Of containers, the default limit is the maximum, and the default request the limit or the minimum.
+fn limit(limit: &mut Value) {
+    if limit["type"] != "Container" {
+        return;
+    }
+    for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
+        for (name, amount) in limit[from].as_object().cloned().unwrap_or_default() {
+            set(entry(limit, to), &name, amount);
+        }
     }
 }
 

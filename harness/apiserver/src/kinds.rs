@@ -36,7 +36,7 @@ const fn kind(
 }
 
 /// All kinds that are built in.
-pub(super) static KINDS: [Kind; 14] = [
+pub(super) static KINDS: [Kind; 21] = [
     Kind { namespaced: false, ..kind("", "namespaces", "Namespace", &["status", "finalize"]) },
     Kind { namespaced: false, ..kind("", "nodes", "Node", &["status"]) },
     Kind { returns_deleted: true, ..kind("", "pods", "Pod", &["status", "binding"]) },
@@ -45,11 +45,18 @@ pub(super) static KINDS: [Kind; 14] = [
     kind("", "secrets", "Secret", &[]),
     Kind { returns_deleted: true, ..kind("", "serviceaccounts", "ServiceAccount", &[]) },
     Kind { returns_deleted: true, ..kind("", "resourcequotas", "ResourceQuota", &["status"]) },
+    Kind { returns_deleted: true, ..kind("", "services", "Service", &["status"]) },
+    kind("", "limitranges", "LimitRange", &[]),
     kind("apps", "deployments", "Deployment", &["status", "scale"]),
     kind("apps", "replicasets", "ReplicaSet", &["status", "scale"]),
     kind("apps", "statefulsets", "StatefulSet", &["status", "scale"]),
     kind("apps", "daemonsets", "DaemonSet", &["status"]),
+    kind("batch", "jobs", "Job", &["status"]),
+    kind("batch", "cronjobs", "CronJob", &["status"]),
     kind("coordination.k8s.io", "leases", "Lease", &[]),
+    kind("discovery.k8s.io", "endpointslices", "EndpointSlice", &[]),
+    kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", &["status"]),
+    Kind { version: "v2", ..kind("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", &["status"]) },
     Kind { namespaced: false, ..kind(EXTENSIONS, "customresourcedefinitions", DEFINITION, &["status"]) },
 ];
 
@@ -86,27 +93,23 @@ impl Kind {
 
     /// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.
     pub(super) fn made_by_put(&self) -> bool {
-        self.is("", "Event") || self.is("coordination.k8s.io", "Lease")
+        matches!(self.built_in(), "Event" | "Lease" | "Service" | "LimitRange")
     }
 
     /// Whether an update must name the version that it changes. Upstream: `AllowUnconditionalUpdate`.
     pub(super) fn needs_version(&self) -> bool {
-        self.custom.is_some() || self.is("coordination.k8s.io", "Lease") || self.is(EXTENSIONS, DEFINITION)
+        self.custom.is_some() || matches!(self.built_in(), "Lease" | "PodDisruptionBudget" | DEFINITION)
     }
 
     /// Whether its watches get bookmarks. They come from the watch cache, which does not hold
     /// Events. Upstream: `DefaultWatchCacheSizes`.
     pub(super) fn has_bookmarks(&self) -> bool {
-        !self.is("", "Event")
+        self.built_in() != "Event"
     }
 
     /// Whether its objects can be written in protobuf. Of a definition this server has JSON alone.
     pub(super) fn has_protobuf(&self) -> bool {
         self.custom.is_none() && self.kind != DEFINITION
-    }
-
-    fn is(&self, group: &str, kind: &str) -> bool {
-        self.group == group && self.kind == kind
     }
 
     /// The name of a built-in kind; empty for a custom resource, which may have the same.

@@ -32,12 +32,14 @@
 //! refused with 501 and recorded ([`ApiServer::unsupported`]); it never makes up a plausible
 //! answer. A test should assert at its end that this list is empty.
 //!
-//! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts and
-//! ResourceQuotas of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of `apps/v1`, and
-//! Leases of `coordination.k8s.io/v1`, in JSON and in protobuf, with `managedFields` and server-side
-//! apply. CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON: those
-//! are pruned, defaulted and validated by their structural schema and its CEL rules. It does not
-//! support bodies in YAML and CBOR, tables, conversion webhooks, authentication and authorization.
+//! It serves Namespaces, Nodes, Pods, Events, ConfigMaps, Secrets, ServiceAccounts, ResourceQuotas,
+//! Services and LimitRanges of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of
+//! `apps/v1`, Jobs and CronJobs of `batch/v1`, Leases of `coordination.k8s.io/v1`, EndpointSlices of
+//! `discovery.k8s.io/v1`, PodDisruptionBudgets of `policy/v1` and HorizontalPodAutoscalers of
+//! `autoscaling/v2`, in JSON and in protobuf, with `managedFields` and server-side apply.
+//! CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON: those are
+//! pruned, defaulted and validated by their structural schema and its CEL rules. It does not support
+//! bodies in YAML and CBOR, tables, conversion webhooks, authentication and authorization.
 //!
 //! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
 //! never starts, unless the test or the controller that it tests does it. What runs is listed at
@@ -92,6 +94,7 @@ mod jsonpatch;
 mod kinds;
 mod labels;
 mod latency;
+mod limits;
 #[cfg(feature = "listen")]
 mod listen;
 mod managed;
@@ -110,6 +113,7 @@ mod rules;
 mod select;
 mod server;
 mod service;
+mod services;
 mod store;
 mod stored;
 mod syntax;

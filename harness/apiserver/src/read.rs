@@ -64,7 +64,13 @@ impl Server {
 
     /// The request's body as a type: the kind's, or that of a subresource.
     pub(super) fn read_as(&mut self, ask: &Ask<'_>, version: &str, name: &str) -> Outcome<Value> {
-        let body = object_of(ask, name)?;
+        let body = match object_of(ask, name) {
+            // Upstream has no scheme in which a custom resource's scale is registered.
+            Err(problem) if ask.kind.custom.is_some() && problem.message.starts_with("the object provided") => {
+                return Err(unregistered_scale());
+            }
+            read => read?,
+        };
         let said = (body["apiVersion"].as_str().unwrap_or_default(), body["kind"].as_str().unwrap_or_default());
         let said = (if said.0.is_empty() { version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
         let unfit = |why: String| {
@@ -82,7 +88,10 @@ impl Server {
         }
         let place = TYPES.place(name).expect("every kind is in the table");
         let mut told = body::told(ask, As::Type(place), &body, false)?;
-        let decoded = decode(place, &body).map_err(unfit)?;
+        let decoded = match decode(place, &body) {
+            Err(_) if ask.kind.custom.is_some() => return Err(unregistered_scale()),
+            decoded => decoded.map_err(unfit)?,
+        };
         if !decoded.unknown.is_empty() {
             told = body::told(ask, As::Type(place), &body, true)?;
         }
@@ -171,6 +180,12 @@ pub(super) fn with_rollback<'a>(kind: &Kind, body: &'a Value) -> Outcome<std::bo
         }
         Err(wrong) => Err(Problem::plain_internal(wrong)),
     }
+}
+
+/// The refusal of a custom resource's scale that cannot be decoded.
+fn unregistered_scale() -> Problem {
+    let why = "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"";
+    Problem::bad_request(why.to_owned())
 }
 
 /// A body that cannot be decoded.

@@ -79,7 +79,7 @@ impl Server {
                 return Ok((false, Arc::clone(object)));
             }
             let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
-            let mut finalizers = finalizers(&was, how);
+            let mut finalizers = finalizers(kind, &was, how);
             let mut body = object.body.clone();
             if finalizers != was {
                 // Without duplicates: upstream keeps them in a set.
@@ -104,7 +104,7 @@ impl Server {
         let key = object.key();
         let was: Vec<String> = object.finalizers().map(str::to_owned).collect();
         // The garbage collector ignores events.
-        let finalizers = if kind.built_in() == "Event" { was.clone() } else { finalizers(&was, how) };
+        let finalizers = if kind.built_in() == "Event" { was.clone() } else { finalizers(kind, &was, how) };
         let held = !finalizers.is_empty();
         if finalizers != was {
             body["metadata"]["finalizers"] = json!(finalizers);
@@ -202,13 +202,15 @@ fn count(body: &mut Value) {
 }
 
 /// The finalizers once the deletion has begun.
-fn finalizers(was: &[String], how: &How) -> Vec<String> {
+fn finalizers(kind: &Kind, was: &[String], how: &How) -> Vec<String> {
     let has = |name: &str| was.iter().any(|one| one == name);
     let (orphan, foreground) = match how.propagation.as_deref() {
         Some("Orphan") => (true, false),
         Some("Foreground") => (false, true),
         Some(_) => (false, false),
-        None => (has(ORPHAN), !has(ORPHAN) && has(FOREGROUND)),
+        None if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), !has(ORPHAN)),
+        // Upstream: `DefaultGarbageCollectionPolicy` of batch/v1.
+        None => (kind.built_in() == "Job", false),
     };
     let mut names: Vec<String> = was.iter().filter(|name| *name != ORPHAN && *name != FOREGROUND).cloned().collect();
     names.extend(orphan.then(|| ORPHAN.to_owned()));

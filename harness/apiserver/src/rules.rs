@@ -8,12 +8,22 @@ use serde_json::{Value, json};
 use super::defaults::entry;
 use super::kinds::Kind;
 use crate::pointer::At;
+use crate::validate::batch::LABELS;
 
 /// Kinds whose generation counts the changes of their spec.
 fn counts(kind: &Kind) -> bool {
     matches!(
         kind.built_in(),
-        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Pod" | "CustomResourceDefinition"
+        "Deployment"
+            | "ReplicaSet"
+            | "StatefulSet"
+            | "DaemonSet"
+            | "Pod"
+            | "Job"
+            | "CronJob"
+            | "PodDisruptionBudget"
+            | "EndpointSlice"
+            | "CustomResourceDefinition"
     )
 }
 
@@ -28,7 +38,7 @@ pub(super) fn reset(kind: &Kind, subresource: &str) -> &'static [&'static [&'sta
         };
     }
     match (kind.built_in(), subresource) {
-        ("ConfigMap" | "Secret" | "Event" | "ServiceAccount" | "Lease", _) => &[],
+        ("ConfigMap" | "Secret" | "Event" | "ServiceAccount" | "Lease" | "EndpointSlice" | "LimitRange", _) => &[],
         ("Deployment", "status") => &[&["spec"], &["metadata", "labels"]],
         ("Pod", "status") => &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
         (_, "status") => &[&["spec"]],
@@ -94,7 +104,13 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
             }
             body["status"] = json!({"phase": "Pending", "qosClass": quality(&body["spec"])});
         }
-        "ResourceQuota" => body["status"] = json!({}),
+        "Job" => {
+            generate_selector(body);
+            body["status"] = json!({});
+        }
+        "ResourceQuota" | "CronJob" | "Service" | "PodDisruptionBudget" | "HorizontalPodAutoscaler" => {
+            body["status"] = json!({});
+        }
         "CustomResourceDefinition" => {
             body["status"] = json!({"storedVersions": stored_versions(&body["spec"], &Value::Null)});
         }
@@ -108,6 +124,25 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
             finalizers["finalizers"] = Value::Array(names);
         }
         _ => {}
+    }
+}
+
+/// A Job selects its pods by its UID, unless it has a selector of its own.
+fn generate_selector(body: &mut Value) {
+    if body["spec"]["manualSelector"] == true {
+        return;
+    }
+    let meta = body["metadata"].clone();
+    let labels = entry(entry(&mut body["spec"]["template"], "metadata"), "labels");
+    for (label, of) in LABELS {
+        if labels[label].is_null() {
+            labels[label] = meta[of].clone();
+        }
+    }
+    let selected = entry(entry(&mut body["spec"], "selector"), "matchLabels");
+    let (label, of) = LABELS[2];
+    if selected[label].is_null() {
+        selected[label] = meta[of].clone();
     }
 }
 
@@ -138,7 +173,9 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     if counts(kind) {
         let annotated =
             kind.built_in() == "Deployment" && new["metadata"]["annotations"] != old["metadata"]["annotations"];
-        if new["spec"] != old["spec"] || annotated {
+        let slice = kind.built_in() == "EndpointSlice"
+            && (plain(new) != plain(old) || new["metadata"]["labels"] != old["metadata"]["labels"]);
+        if new["spec"] != old["spec"] || annotated || slice {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
             new["metadata"]["generation"] = (generation + 1).into();
         }

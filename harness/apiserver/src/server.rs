@@ -135,9 +135,9 @@ impl Server {
     pub(super) fn answer(&mut self, call: &Call, now: Timestamp) -> Answer {
         self.warnings.clear();
         let plain = self.without_protobuf(call);
-        let call = plain.as_ref().unwrap_or(call);
-        let (answer, form) = match self.ask(call, now) {
-            Ok(answer) => (answer, Form::accepted(&call.accept).unwrap_or(Form::PLAIN)),
+        let asked = plain.as_ref().unwrap_or(call);
+        let (answer, form) = match self.ask(asked, now) {
+            Ok(answer) => (answer, Form::accepted(&asked.accept).unwrap_or(Form::PLAIN)),
             Err(problem) => {
                 if problem.unsupported {
                     self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
@@ -171,6 +171,9 @@ impl Server {
         let Some(kind) = self.kinds.served(&route.group, version(&call.path), &route.resource) else {
             return discovery::absent(&route);
         };
+        if route.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&call.form()) {
+            return Err(Problem::media_type(&CUSTOM_PATCHES.join(", ")));
+        }
         if Form::accepted(&call.accept).is_none() {
             return Err(media::not_acceptable(&call.accept));
         }
@@ -194,9 +197,6 @@ impl Server {
         if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) && kind.custom.is_none() {
             return Err(Problem::no_patch_form());
         }
-        if route.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&call.form()) {
-            return Err(Problem::media_type(&CUSTOM_PATCHES.join(", ")));
-        }
         if !kind.has_protobuf() && call.is_protobuf() && matches!(sub, "" | "status") && route.verb != Verb::Delete {
             return Err(Problem::unsupported(format!("a {} in protobuf", kind.kind)));
         }
@@ -204,7 +204,7 @@ impl Server {
             return Err(Problem::bad_request("name must be provided".to_owned()));
         }
         match (route.verb, sub) {
-            (Verb::Create, "") if named => Err(Problem::method_not_allowed()),
+            (Verb::Create, "") if named && kind.custom.is_none() => Err(Problem::method_not_allowed()),
             (Verb::Update | Verb::Patch, _) if !named => Err(Problem::method_not_allowed()),
             // Namespaces cannot be deleted as a collection.
             (Verb::DeleteCollection, _) if kind.built_in() == "Namespace" => Err(Problem::method_not_allowed()),
@@ -232,7 +232,7 @@ impl Server {
         }
         let route = Route::parse(&call.method, &call.path, None);
         let kind = self.kinds.served(&route.group, version(&call.path), &route.resource)?;
-        if kind.has_protobuf() || route.subresource == "scale" {
+        if kind.has_protobuf() {
             return None;
         }
         let left: Vec<&str> = call.accept.split(',').filter(|form| !form.contains("protobuf")).collect();

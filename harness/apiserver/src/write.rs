@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::api::{self, Decoded, decode};
 use super::body::{self, patch_error, unregistered};
-use super::custom::refuse_definition;
+use super::custom::{Custom, refuse_definition};
 use super::defaults::entry;
 use super::field::FieldError;
 use super::kinds::{DEFINITION, Kind};
@@ -14,7 +14,7 @@ use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
 use super::store::{Key, Object};
-use super::{admit, defaults, rules, validate};
+use super::{admit, defaults, rules, services, validate};
 
 /// The longest part of `generateName` that is used.
 const LONGEST_BASE: usize = 58;
@@ -55,7 +55,13 @@ impl Server {
         // A namespace's label has its name, which may have just been generated.
         defaults::fill(kind, &mut body);
         let errors = match kind.custom {
-            Some(custom) => custom.validate(&body, None)?.0,
+            Some(custom) => {
+                let (errors, _) = custom.validate(&body, None)?;
+                if errors.is_empty() {
+                    self.warnings.extend(Custom::warnings(&body, None));
+                }
+                errors
+            }
             None => validate::create(kind, with_rollback(kind, &body)?.as_ref()),
         };
         if !errors.is_empty() {
@@ -63,6 +69,9 @@ impl Server {
         }
         if kind.built_in() == DEFINITION {
             refuse_definition(self, &body)?;
+        }
+        if let Some(what) = validate::beyond(kind, &body, None) {
+            return Err(Problem::unsupported(what));
         }
         self.warnings.extend(validate::warnings(kind, &body, None));
         admit::quota(self, kind, &namespace, known)?;
@@ -75,6 +84,12 @@ impl Server {
         if let Some(there) = self.store.get(&key) {
             let refused = Problem::exists(kind, &name, there.deleting());
             return Err(if base.is_empty() { refused } else { refused.not_unique() });
+        }
+        match kind.built_in() {
+            "Service" => services::create(self, &mut body["spec"]),
+            // What is read from etcd gets defaults once more.
+            "Job" if !self.dry => defaults::labels_of_job(&mut body),
+            _ => {}
         }
         let body = normal(kind, &body)?;
         let object = self.keep(kind, key, body);
@@ -202,6 +217,9 @@ impl Server {
         } else {
             rules::update(kind, &mut new, before);
         }
+        if kind.built_in() == "Service" && !status {
+            services::update(self, &mut new["spec"], &before["spec"]);
+        }
         // These cannot be changed; an update that omits them keeps them.
         for fixed in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
             let was = &before["metadata"][fixed];
@@ -223,6 +241,9 @@ impl Server {
                 let found =
                     if status { custom.validate_status(&seen, before) } else { custom.validate(&seen, Some(before)) };
                 let (errors, warnings) = found?;
+                if errors.is_empty() && !status {
+                    self.warnings.extend(Custom::warnings(&seen, Some(before)));
+                }
                 self.warnings.extend(warnings);
                 errors
             }
@@ -234,6 +255,9 @@ impl Server {
         }
         if kind.built_in() == DEFINITION && !status {
             refuse_definition(self, &seen)?;
+        }
+        if let Some(what) = validate::beyond(kind, &seen, Some(before)).filter(|_| !status) {
+            return Err(Problem::unsupported(what));
         }
         if !status {
             self.warnings.extend(validate::warnings(kind, &seen, Some(before)));

@@ -20,7 +20,7 @@ const fn kind(kind: &'static str, plural: &'static str, version: &'static str, p
 }
 
 /// All that are tried.
-pub(crate) const KINDS: [Kind; 13] = [
+pub(crate) const KINDS: [Kind; 21] = [
     kind("Deployment", "deployments", "apps/v1", (true, true)),
     kind("ReplicaSet", "replicasets", "apps/v1", (true, true)),
     kind("Pod", "pods", "v1", (true, false)),
@@ -34,6 +34,14 @@ pub(crate) const KINDS: [Kind; 13] = [
     kind("Lease", "leases", "coordination.k8s.io/v1", (false, false)),
     Kind { namespaced: false, ..kind("Node", "nodes", "v1", (true, false)) },
     Kind { namespaced: false, ..kind("Namespace", "namespaces", "v1", (true, false)) },
+    kind("Widget", "widgets", "parity.example.com/v1", (true, true)),
+    kind("Job", "jobs", "batch/v1", (true, false)),
+    kind("CronJob", "cronjobs", "batch/v1", (true, false)),
+    kind("Service", "services", "v1", (true, false)),
+    kind("EndpointSlice", "endpointslices", "discovery.k8s.io/v1", (false, false)),
+    kind("LimitRange", "limitranges", "v1", (false, false)),
+    kind("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1", (true, false)),
+    kind("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling/v2", (true, false)),
 ];
 
 impl Kind {
@@ -45,6 +53,11 @@ impl Kind {
         } else {
             format!("{root}/{}", self.plural)
         }
+    }
+
+    /// Whether its kind is declared by a definition.
+    pub(crate) fn custom(&self) -> bool {
+        self.kind == "Widget"
     }
 
     pub(crate) fn workload(&self) -> bool {
@@ -222,10 +235,130 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
             body["spec"] = json!({"holderIdentity": lots.one(&["me", "you"]), "leaseDurationSeconds": 15,
                 "renewTime": "1999-01-01T00:00:00.000000Z"});
         }
+        "Widget" => body["spec"] = widget(lots),
+        "Job" => body["spec"] = job(lots),
+        "CronJob" => {
+            body["spec"] = json!({"schedule": lots.one(&["* * * * *", "*/5 1-3 * * 0,6", "@daily"]),
+                "jobTemplate": {"spec": job(lots)}});
+        }
+        "Service" => {
+            body["spec"] = lots.one(&[
+                json!({"selector": {"app": app}, "ports": [{"port": 80}]}),
+                json!({"selector": {"app": app}, "ports": [{"port": 80, "name": "a", "targetPort": "web"}, {"port": 81, "name": "b", "protocol": "UDP"}]}),
+                json!({"clusterIP": "None", "selector": {"app": app}}),
+                json!({"type": "NodePort", "ports": [{"port": 80}]}),
+                json!({"type": "LoadBalancer", "ports": [{"port": 80}]}),
+                json!({"type": "ExternalName", "externalName": "example.com"}),
+                json!({"sessionAffinity": "ClientIP", "ports": [{"port": 80}]}),
+            ]);
+        }
+        "EndpointSlice" => {
+            body["addressType"] = "IPv4".into();
+            body["endpoints"] = lots.one(&[
+                json!([]),
+                json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}]),
+                json!([{"addresses": ["10.0.0.2"], "targetRef": {"kind": "Pod", "name": "a"}}]),
+            ]);
+            body["ports"] =
+                lots.one(&[json!([]), json!([{"port": 80}]), json!([{"name": "a", "port": 80, "protocol": "UDP"}])]);
+        }
+        "LimitRange" => {
+            body["spec"] = json!({"limits": [lots.one(&[
+                json!({"type": "Container", "default": {"cpu": "1"}}),
+                json!({"type": "Container", "defaultRequest": {"cpu": "100m", "memory": "32Mi"}}),
+                json!({"type": "Container", "max": {"cpu": "2"}}),
+                json!({"type": "Container", "min": {"memory": "16Mi"}}),
+            ])]});
+        }
+        "PodDisruptionBudget" => {
+            body["spec"] = lots.one(&[
+                json!({"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}),
+                json!({"maxUnavailable": "50%", "selector": {"matchLabels": {"app": app}}}),
+                json!({"selector": {}}),
+            ]);
+        }
+        "HorizontalPodAutoscaler" => {
+            body["spec"] = json!({"maxReplicas": lots.one(&[3, 5]),
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}});
+            if lots.percent(30) {
+                body["spec"]["minReplicas"] = 2.into();
+            }
+            if lots.percent(30) {
+                body["spec"]["metrics"] = json!([{"type": "Resource", "resource": {"name": "memory",
+                    "target": {"type": "AverageValue", "averageValue": "100Mi"}}}]);
+            }
+        }
         "Node" if lots.percent(30) => body["spec"] = json!({"unschedulable": true}),
         _ => {}
     }
     body
+}
+
+/// The spec of a Job.
+fn job(lots: &mut Lots) -> Value {
+    let mut template = json!({"spec": pod_spec(lots)});
+    template["spec"]["restartPolicy"] = lots.one(&["Never", "OnFailure"]).into();
+    if lots.percent(30) {
+        template["metadata"] = json!({"labels": {"job": "x"}});
+    }
+    // A container that always restarts is a sidecar: it may stay one.
+    let mut spec = json!({"template": template});
+    if lots.percent(30) {
+        spec["parallelism"] = 2.into();
+    }
+    if lots.percent(20) {
+        spec["completions"] = 3.into();
+    }
+    if lots.percent(10) {
+        spec["completionMode"] = "Indexed".into();
+        spec["completions"] = 3.into();
+    }
+    if lots.percent(20) {
+        spec["backoffLimit"] = 0.into();
+    }
+    spec
+}
+
+/// The spec of a custom resource, as its schema wants it.
+fn widget(lots: &mut Lots) -> Value {
+    let mut spec = json!({"size": lots.one(&[1, 5, 99])});
+    let parts = [
+        ("replicas", json!(2)),
+        ("colour", json!("green")),
+        ("name", json!("some")),
+        ("port", json!(80)),
+        ("port", json!("http")),
+        ("labels", json!({"a": "1", "b": "2"})),
+        ("ratio", json!(0.5)),
+        ("ratio", json!(2)),
+        ("on", json!(true)),
+        ("when", json!("1999-01-01T00:00:00Z")),
+        ("free", json!({"x": {"y": [1, {"z": null}]}, "n": null})),
+        ("free", json!({"x": {"w": 1}})),
+        ("nothing", json!(null)),
+        (
+            "template",
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {"a": 1}}),
+        ),
+        ("parts", json!([{"id": "p"}, {"id": "q", "count": 3}])),
+        ("parts", json!([{"id": "q"}])),
+        ("tags", json!(["a", "b"])),
+        ("tags", json!(["b", "c"])),
+        ("steps", json!([{"a": 1}, {"a": 2}])),
+        ("choice", json!({"a": "x"})),
+        ("amount", json!("25%")),
+        ("amount", json!(25)),
+        ("level", json!(5)),
+        ("level", json!(2)),
+        ("nested", json!({"list": ["abc"]})),
+        ("whole", json!({"p": "1"})),
+        ("whole", json!({"q": "1"})),
+    ];
+    for _ in 0..lots.next() % 5 {
+        let (name, value) = lots.one(&parts);
+        spec[name] = value;
+    }
+    spec
 }
 
 fn labels_app(body: &Value) -> String {
@@ -486,12 +619,141 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/spec/renewTime", json!("x")),
             ("/spec/holderIdentity", json!("")),
         ]),
+        "Job" => all.extend([
+            ("/spec/parallelism", json!(-1)),
+            ("/spec/completions", json!(-1)),
+            ("/spec/backoffLimit", json!(-1)),
+            ("/spec/ttlSecondsAfterFinished", json!(-1)),
+            ("/spec/completionMode", json!("Odd")),
+            ("/spec/podReplacementPolicy", json!("Odd")),
+            ("/spec/selector", json!({"matchLabels": {"a": "b"}})),
+            ("/spec/template/spec/restartPolicy", json!("Always")),
+            ("/spec/template/spec/restartPolicy", json!("Maybe")),
+            ("/spec/template/metadata/labels", json!({"job-name": "other"})),
+            ("/spec/template/spec/containers", json!([])),
+            ("/spec/suspend", json!("yes")),
+        ]),
+        "CronJob" => all.extend([
+            ("/spec/schedule", json!("")),
+            ("/spec/schedule", json!("* * *")),
+            ("/spec/concurrencyPolicy", json!("Odd")),
+            ("/spec/startingDeadlineSeconds", json!(-1)),
+            ("/spec/successfulJobsHistoryLimit", json!(-1)),
+            ("/spec/failedJobsHistoryLimit", json!(-1)),
+            ("/spec/jobTemplate/spec/template/spec/restartPolicy", json!("Always")),
+            ("/spec/jobTemplate/spec/parallelism", json!(-1)),
+            ("/spec/suspend", json!(true)),
+        ]),
+        "Service" => all.extend([
+            ("/spec/ports", json!([])),
+            ("/spec/ports", json!([{"port": 0}])),
+            ("/spec/ports", json!([{"port": 80, "protocol": "IP"}])),
+            ("/spec/ports", json!([{"port": 80, "targetPort": "bad_"}])),
+            ("/spec/ports", json!([{"port": 80, "name": "Bad"}])),
+            ("/spec/ports", json!([{"port": 80}, {"port": 81}])),
+            ("/spec/type", json!("Odd")),
+            ("/spec/sessionAffinity", json!("Odd")),
+            ("/spec/selector", json!({"bad key": "a"})),
+            ("/spec/selector", json!({"app": "other"})),
+        ]),
+        "EndpointSlice" => all.extend([
+            ("/addressType", json!("Odd")),
+            ("/addressType", json!("")),
+            ("/endpoints", json!([{"addresses": []}])),
+            ("/endpoints", json!([{"addresses": ["x"]}])),
+            ("/endpoints", json!([{"addresses": ["10.0.0.3"], "hostname": "Bad"}])),
+            ("/ports", json!([{"name": "BAD"}])),
+            ("/ports", json!([{"name": "a"}, {"name": "a"}])),
+            ("/ports", json!([{"protocol": "IP"}])),
+        ]),
+        "LimitRange" => all.extend([
+            ("/spec/limits", json!([{"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "2"}}])),
+            ("/spec/limits", json!([{"type": "Container", "max": {"cpu": "1"}, "default": {"cpu": "3"}}])),
+            ("/spec/limits", json!([{"type": "Container"}, {"type": "Container"}])),
+            ("/spec/limits", json!([{"type": "Container", "max": {"cpu": "x"}}])),
+        ]),
+        "PodDisruptionBudget" => all.extend([
+            ("/spec/minAvailable", json!(-1)),
+            ("/spec/minAvailable", json!("x")),
+            ("/spec/maxUnavailable", json!("101%")),
+            ("/spec/maxUnavailable", json!(2)),
+            ("/spec/selector", json!({"matchLabels": {"a b": "c"}})),
+            ("/spec/unhealthyPodEvictionPolicy", json!("Odd")),
+        ]),
+        "HorizontalPodAutoscaler" => all.extend([
+            ("/spec/minReplicas", json!(0)),
+            ("/spec/minReplicas", json!(9)),
+            ("/spec/maxReplicas", json!(0)),
+            ("/spec/maxReplicas", json!(-1)),
+            ("/spec/scaleTargetRef", json!({"kind": "", "name": ""})),
+            ("/spec/scaleTargetRef", json!({"kind": "a/b", "name": "x", "apiVersion": "v1"})),
+            ("/spec/metrics", json!([{"type": "Odd"}])),
+            ("/spec/metrics", json!([{"type": "Resource"}])),
+            ("/spec/metrics", json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Odd"}}}])),
+        ]),
         "ResourceQuota" => all.extend([
             ("/spec/hard", json!({"services": "x"})),
             ("/spec/hard", json!({"services": "-1"})),
             ("/spec/hard", json!({"services": "1.5"})),
             ("/spec/hard", json!({"not valid": "1"})),
         ]),
+        "Widget" => {
+            let own = [
+                ("/spec/size", json!("x")),
+                ("/spec/size", json!(null)),
+                ("/spec/size", json!(1.5)),
+                ("/spec/size", json!(7000)),
+                ("/spec/size", json!(101)),
+                ("/spec/replicas", json!(-1)),
+                ("/spec/replicas", json!(101)),
+                ("/spec/replicas", json!(null)),
+                ("/spec/replicas", json!("two")),
+                ("/spec/colour", json!("blue")),
+                ("/spec/colour", json!(1)),
+                ("/spec/name", json!("Q")),
+                ("/spec/name", json!("UPPER")),
+                ("/spec/name", json!("muchtoolong")),
+                ("/spec/port", json!(1.5)),
+                ("/spec/port", json!(true)),
+                ("/spec/labels", json!({"a": 1})),
+                ("/spec/labels", json!({"a": null})),
+                ("/spec/labels", json!([])),
+                ("/spec/ratio", json!("x")),
+                ("/spec/on", json!("yes")),
+                ("/spec/when", json!("yesterday")),
+                ("/spec/free", json!([])),
+                ("/spec/template", json!({})),
+                ("/spec/template", json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "odd": 1}})),
+                ("/spec/template", json!({"apiVersion": "a/b/c", "kind": "not valid"})),
+                ("/spec/template", json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a b": "c"}}})),
+                ("/spec/parts", json!([{"id": "x"}, {"id": "x"}])),
+                ("/spec/parts", json!([{"count": 1}])),
+                ("/spec/parts", json!([{"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d"}])),
+                ("/spec/parts", json!([{"id": "a", "odd": 1}])),
+                ("/spec/parts", json!(["a"])),
+                ("/spec/tags", json!(["a", "a"])),
+                ("/spec/tags", json!([1])),
+                ("/spec/tags", json!("a")),
+                ("/spec/steps", json!([{"a": "x", "b": 1}])),
+                ("/spec/choice", json!({})),
+                ("/spec/choice", json!({"a": "x", "b": "y"})),
+                ("/spec/amount", json!("x")),
+                ("/spec/amount", json!(true)),
+                ("/spec/level", json!(1)),
+                ("/spec/level", json!(13)),
+                ("/spec/nested", json!({"list": []})),
+                ("/spec/nested", json!({"list": ["long one"]})),
+                ("/spec/nested", json!(null)),
+                ("/spec/whole", json!({"p": "2", "r": 1})),
+                ("/spec/odd", json!({"a": [1]})),
+                ("/spec", json!(null)),
+                ("/spec", json!({})),
+            ];
+            if lots.percent(60) {
+                let (path, value) = lots.one(&own);
+                return (path.to_owned(), value);
+            }
+        }
         "Node" => all.extend([
             ("/spec/taints", json!([{"key": "k", "effect": "Now"}])),
             ("/spec/taints", json!([{"key": "", "effect": "NoSchedule"}])),
@@ -565,6 +827,27 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"allocatable": {"cpu": "4"}}),
         ]),
         "Namespace" => json!({"phase": "Active"}),
+        "Job" => lots.one(&[json!({"active": 1}), json!({"active": -1}), json!({})]),
+        "CronJob" => lots.one(&[json!({"lastScheduleTime": "1999-01-01T00:00:00Z"}), json!({})]),
+        "Service" => lots.one(&[json!({}), json!({"loadBalancer": {"ingress": [{"hostname": "a.example.com"}]}})]),
+        "PodDisruptionBudget" => lots.one(&[
+            json!({"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}),
+            json!({"disruptionsAllowed": -1}),
+        ]),
+        "HorizontalPodAutoscaler" => lots.one(&[
+            json!({"currentReplicas": 2, "desiredReplicas": 3, "currentMetrics": null}),
+            json!({"currentReplicas": -1}),
+        ]),
+        "Widget" => lots.one(&[
+            json!({"replicas": 2, "selector": "app=a", "phase": "A"}),
+            json!({"replicas": 1, "phase": "B"}),
+            json!({"replicas": -1}),
+            json!({"replicas": "x"}),
+            json!({"phase": "C"}),
+            json!({"selector": 5}),
+            json!({"odd": 1, "phase": "A"}),
+            json!({}),
+        ]),
         _ => lots.one(&[json!({"hard": {"services": "5"}, "used": {"services": "1"}}), json!({"used": {"services": "x"}}), json!({})]),
     }
 }

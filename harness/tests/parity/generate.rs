@@ -374,7 +374,7 @@ fn apply(kind: &Kind, lots: &mut Lots) -> Step {
             "/metadata/labels",
             lots.one(&[json!({"app": "b"}), json!({}), json!({"app": "a", "two": "2"})]),
         ),
-        2 if kind.workload() => put(&mut body, "/spec/replicas", lots.one(&[json!(1), json!(7)])),
+        2 if kind.workload() || kind.custom() => put(&mut body, "/spec/replicas", lots.one(&[json!(1), json!(7)])),
         3 => put(&mut body, lots.one(&["/metadata/zeta", "/spec/alpha"]), json!(1)),
         4 => put(&mut body, "/metadata/finalizers", json!([lots.one(&["x.io/a", "x.io/b"])])),
         _ => {}
@@ -411,6 +411,16 @@ fn json_patch(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"op": "replace", "path": "/spec/replicas", "value": 7}),
             json!({"op": "replace", "path": "/spec/replicas", "value": "x"}),
             json!({"op": "remove", "path": "/spec/selector"}),
+        ]);
+    }
+    if kind.custom() {
+        operations.extend([
+            json!({"op": "replace", "path": "/spec/replicas", "value": 7}),
+            json!({"op": "replace", "path": "/spec/replicas", "value": "x"}),
+            json!({"op": "remove", "path": "/spec/size"}),
+            json!({"op": "add", "path": "/spec/parts", "value": [{"id": "n"}]}),
+            json!({"op": "add", "path": "/spec/odd", "value": 1}),
+            json!({"op": "add", "path": "/spec/free", "value": {"a": {"b": 1}}}),
         ]);
     }
     if kind.kind == "ConfigMap" {
@@ -503,6 +513,20 @@ fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
         "Event" => {
             patches.extend([json!({"count": 2, "lastTimestamp": "1999-01-02T00:00:00Z"}), json!({"message": "else"})]);
         }
+        "Widget" => patches.extend([
+            json!({"spec": {"replicas": 5}}),
+            json!({"spec": {"replicas": null}}),
+            json!({"spec": {"colour": null}}),
+            json!({"spec": {"labels": {"a": "9", "b": null}}}),
+            json!({"spec": {"free": {"x": {"y": 2}}}}),
+            json!({"spec": {"free": null}}),
+            json!({"spec": {"parts": [{"id": "q", "count": 9}]}}),
+            json!({"spec": {"tags": ["z"]}}),
+            json!({"spec": {"level": 4}}),
+            json!({"spec": {"odd": 1}}),
+            json!({"spec": {"nested": {"inner": "y"}}}),
+            json!({"status": {"phase": "A"}}),
+        ]),
         "ResourceQuota" => patches.push(json!({"spec": {"hard": {"services": "7"}}})),
         _ => {}
     }

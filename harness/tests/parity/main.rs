@@ -129,6 +129,7 @@ fn simulated(namespace: &str, steps: &[Step], forgets: bool) -> Result<Vec<Answe
         if forgets {
             server.forget(2);
         }
+        play::define(&Server::Sim(server.clone())).await?;
         play(&Server::Sim(server), namespace, steps).await
     })
 }
@@ -161,6 +162,7 @@ fn random() -> Result<(), Error> {
         ProcessId::of(environment).kill_group();
     }
     let server = Server::Real(runtime.block_on(cluster.client())?);
+    runtime.block_on(play::define(&server))?;
     let real = |namespace: &str, steps: &[Step]| runtime.block_on(play(&server, namespace, steps));
     let (mut table, mut found, mut requests, mut disagreements) = (Table::default(), BTreeSet::new(), 0, 0);
     let mut namespaces = 0_u64;

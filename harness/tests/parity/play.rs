@@ -111,6 +111,28 @@ pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Re
     Ok(answers)
 }
 
+/// The definition of the custom resource that sequences are about.
+const DEFINITION: &str = include_str!("widgets.json");
+
+/// Has the custom resource served.
+pub(crate) async fn define(server: &Server) -> Result<(), Error> {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
+    let form = "application/json".to_owned();
+    let make = Step { method: "POST".to_owned(), path, form, body: DEFINITION.to_owned(), ..get() };
+    let (code, _, body) = whole(server, &make).await?;
+    if !matches!(code, 201 | 409) {
+        return Err(format!("the definition of widgets: {body}").into());
+    }
+    for _ in 0..100 {
+        let list = Step { path: "/apis/parity.example.com/v1/widgets".to_owned(), ..get() };
+        if whole(server, &list).await?.0 == 200 {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Err("widgets are not served".into())
+}
+
 /// An object or an event without what is a server's own.
 pub(crate) fn settled(namespace: &str, body: Value) -> Value {
     Memory { namespace: namespace.to_owned(), ..Memory::default() }.normal(body)
@@ -300,6 +322,12 @@ impl Memory {
                         });
                         (name, self.value(entries.into()))
                     }
+                    // Addresses and ports that each server draws.
+                    ("clusterIP", Value::String(text)) if text.parse::<std::net::Ipv4Addr>().is_ok() => {
+                        (name, "<address>".into())
+                    }
+                    ("clusterIPs", Value::Array(all)) if all != [json!("None")] => (name, "<addresses>".into()),
+                    ("nodePort", Value::Number(_)) => (name, "<node port>".into()),
                     ("resourceVersion", Value::String(text)) if text.parse::<u64>().is_ok() => {
                         let number = number(&mut self.versions, &text);
                         (name, format!("<version {number}>").into())
@@ -378,8 +406,20 @@ impl Memory {
     }
 }
 
+/// What is wrong with a custom resource comes in the order of a map of upstream's.
+fn in_any_order(status: &mut Value) {
+    if status["details"]["kind"] != "Widget" {
+        return;
+    }
+    let Some(causes) = status["details"]["causes"].as_array_mut() else { return };
+    causes.sort_by_key(|cause| format!("{}{}", cause["field"], cause["message"]));
+    let told: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    status["message"] = format!("{} causes: {}", told.len(), told.join(", ")).into();
+}
+
 /// What the real server leaves to chance: the order of finalizers, when a namespace's deletion changes them.
 fn by_chance(object: &mut Value) {
+    in_any_order(object);
     if object["status"]["phase"] == "Terminating"
         && let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut()
     {

@@ -91,6 +91,8 @@ impl Table {
                     verb if verb.ends_with("-status") => kind.status,
                     _ => true,
                 };
+                // A custom resource has no strategic merge patches.
+                let has = has && !(kind.custom() && verb.starts_with("strategic-patch"));
                 for outcome in outcomes.iter().filter(|_| has) {
                     // A PUT makes these.
                     let made = matches!(verb, "replace" | "dry-replace")
@@ -101,6 +103,8 @@ impl Table {
                     let cell = (verb.to_owned(), kind.kind.to_owned(), (*outcome).to_owned());
                     // What admission put into its spec is in no body of ours.
                     let whole = matches!(verb, "replace" | "dry-replace") && *outcome == "ok" && kind.kind == "Pod";
+                    // A scale is validated as the object is.
+                    let whole = whole || kind.custom() && verb == "dry-part";
                     if !made && !whole && !outside && !self.cells.contains_key(&cell) {
                         empty.insert(format!("{verb} {} {outcome}", kind.kind));
                     }

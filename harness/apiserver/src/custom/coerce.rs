@@ -36,7 +36,8 @@ pub(super) fn coerce(schema: &Schema, value: &Value) -> Result<Decoded, String> 
 /// Metadata by its type, without times that are absent.
 fn metadata(meta: &Value) -> Result<Decoded, String> {
     let place = TYPES.place("ObjectMeta").expect("the table has ObjectMeta");
-    let mut decoded = decode(place, meta)?;
+    let typed = |why: String| why.replace("Go value of type ObjectMeta", "Go value of type v1.ObjectMeta");
+    let mut decoded = decode(place, meta).map_err(typed)?;
     if let Value::Object(fields) = &mut decoded.value
         && fields.get("creationTimestamp").is_some_and(Value::is_null)
     {

@@ -17,7 +17,7 @@ mod schema;
 mod typed;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ use crate::api::{Decoded, Type};
 use crate::field::FieldError;
 use crate::kinds::{Definition, Kind};
 use crate::problem::{Outcome, Problem};
-use crate::validate::meta;
+use crate::validate::{meta, words};
 pub(crate) use scale::Scale;
 use schema::Schema;
 
@@ -127,11 +127,34 @@ impl Custom {
         coerce::fill(&self.schema, body);
     }
 
+    /// The warnings for a valid object: finalizers that no domain owns. Upstream:
+    /// `validateKubeFinalizerName`.
+    pub(crate) fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+        const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+        let of = |object: &Value| -> BTreeSet<String> {
+            let all = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+            all.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let before = old.map(of).unwrap_or_default();
+        let mut warnings = Vec::new();
+        for name in of(new).difference(&before) {
+            let say = |why: &str| format!("metadata.finalizers: {name:?}: {why}");
+            warnings.extend(words::key(name).iter().map(|why| say(why)));
+            if !name.contains('/') && !STANDARD.contains(&name.as_str()) {
+                let path = if name.contains('.') { " including a path (/)" } else { "" };
+                warnings.push(say(&format!(
+                    "prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers"
+                )));
+            }
+        }
+        warnings
+    }
+
     /// Validates an object; `old` is that before an update. What only warns is returned besides.
     pub(crate) fn validate(&self, new: &Value, old: Option<&Value>) -> Outcome<(Vec<FieldError>, Vec<String>)> {
         let mut errors = match old {
             None => meta::of_custom(&new["metadata"]),
-            Some(old) => meta::update_of_all(&new["metadata"], &old["metadata"]),
+            Some(old) => meta::of_custom_update(&new["metadata"], &old["metadata"]),
         };
         errors.extend(values::check(&self.schema, &plain(new), old.map(plain).as_ref(), "", ""));
         if let Some(scale) = &self.scale {
@@ -145,7 +168,7 @@ impl Custom {
 
     /// Validates a change of the status.
     pub(crate) fn validate_status(&self, new: &Value, old: &Value) -> Outcome<(Vec<FieldError>, Vec<String>)> {
-        let mut errors = meta::update_of_all(&new["metadata"], &old["metadata"]);
+        let mut errors = meta::of_custom_update(&new["metadata"], &old["metadata"]);
         if let (Some(status), Some(schema)) = (new.get("status"), self.schema.properties.get("status")) {
             errors.extend(values::check(schema, status, old.get("status"), "status", ""));
         }

@@ -235,7 +235,7 @@ fn a_forgotten_past_is_gone() {
 #[test]
 fn an_unsupported_request_is_refused_and_recorded() {
     let mut world = world();
-    let (code, status) = world.get("/api/v1/namespaces/default/services");
+    let (code, status) = world.get("/api/v1/namespaces/default/endpoints");
     assert_eq!(code, 501, "{status}");
     assert_eq!(world.server.unsupported.len(), 1);
     assert_eq!(

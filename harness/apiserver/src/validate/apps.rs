@@ -111,15 +111,11 @@ pub(in super::super) fn scale(spec: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
-    const PATH: &str = "spec.selector";
-    let selector = &spec["selector"];
-    if selector.is_null() {
-        return vec![FieldError::required(PATH, "")];
-    }
-    let mut errors = meta::labels(&selector["matchLabels"], &format!("{PATH}.matchLabels"));
+/// Validates a selector.
+pub(super) fn selector_of(selector: &Value, at: &str) -> Vec<FieldError> {
+    let mut errors = meta::labels(&selector["matchLabels"], &format!("{at}.matchLabels"));
     for (index, one) in selector["matchExpressions"].as_array().into_iter().flatten().enumerate() {
-        let path = format!("{PATH}.matchExpressions[{index}]");
+        let path = format!("{at}.matchExpressions[{index}]");
         let values = one["values"].as_array().map_or(0, Vec::len);
         match one["operator"].as_str().unwrap_or_default() {
             "In" | "NotIn" if values == 0 => {
@@ -139,12 +135,22 @@ fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
         let key = one["key"].as_str().unwrap_or_default();
         let path = format!("{path}.key");
         errors.extend(words::key(key).into_iter().map(|wrong| FieldError::invalid(&path, key, wrong)));
-        for (at, value) in one["values"].as_array().into_iter().flatten().enumerate() {
+        for (place, value) in one["values"].as_array().into_iter().flatten().enumerate() {
             let (path, value) =
-                (format!("{PATH}.matchExpressions[{index}].values[{at}]"), value.as_str().unwrap_or_default());
+                (format!("{at}.matchExpressions[{index}].values[{place}]"), value.as_str().unwrap_or_default());
             errors.extend(words::label_value(value).into_iter().map(|wrong| FieldError::invalid(&path, value, wrong)));
         }
     }
+    errors
+}
+
+fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
+    const PATH: &str = "spec.selector";
+    let selector = &spec["selector"];
+    if selector.is_null() {
+        return vec![FieldError::required(PATH, "")];
+    }
+    let mut errors = selector_of(selector, PATH);
     let is_empty = |name: &str| {
         selector[name].as_object().is_none_or(serde_json::Map::is_empty)
             && selector[name].as_array().is_none_or(Vec::is_empty)
@@ -156,7 +162,7 @@ fn selector(spec: &Value, of: &str) -> Vec<FieldError> {
 }
 
 /// A selector as upstream prints it.
-fn shown(selector: &Value) -> String {
+pub(super) fn shown(selector: &Value) -> String {
     if selector.is_null() {
         return "null".to_owned();
     }
@@ -216,13 +222,22 @@ fn mismatch(spec: &Value) -> Vec<FieldError> {
 }
 
 fn pod_template(template: &Value) -> Vec<FieldError> {
-    const PATH: &str = "spec.template";
-    let mut errors = meta::labels(&template["metadata"]["labels"], &format!("{PATH}.labels"));
-    let annotations = format!("{PATH}.annotations");
+    pod_template_at(template, "spec.template")
+}
+
+/// Validates a pod template.
+pub(super) fn pod_template_at(template: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = meta::labels(&template["metadata"]["labels"], &format!("{path}.labels"));
+    let annotations = format!("{path}.annotations");
     errors.extend(meta::annotations(&template["metadata"]["annotations"], &annotations));
     errors.extend(pod::annotations(&template["metadata"], &annotations));
-    errors.extend(pod::spec(&template["spec"], &format!("{PATH}.spec")));
+    errors.extend(pod::spec(&template["spec"], &format!("{path}.spec")));
     errors
+}
+
+/// A Job's selector must match its template; an absent one matches nothing.
+pub(super) fn mismatch_of_job(spec: &Value) -> Vec<FieldError> {
+    mismatch(spec)
 }
 
 fn restarts(spec: &Value, of: &str) -> Vec<FieldError> {

@@ -16,7 +16,7 @@ const FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     let mut errors = match kind.built_in() {
-        "Namespace" | "StatefulSet" => of_all(meta, words::dns_label),
+        "Namespace" | "StatefulSet" | "Service" => of_all(meta, words::dns_label),
         // Events are only checked for this.
         "Event" => of_all(meta, words::path_segment),
         _ => of_all(meta, words::dns_subdomain),
@@ -64,6 +64,13 @@ pub(crate) fn of_custom(meta: &Value) -> Vec<FieldError> {
     of_all(meta, words::dns_subdomain)
 }
 
+/// Validates a change of a custom resource's metadata, which upstream does twice.
+pub(crate) fn of_custom_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = common_update(new, old);
+    errors.extend(update_of_all(new, old));
+    errors
+}
+
 /// Validates the metadata of a resource within another.
 pub(crate) fn of_embedded(meta: &Value, path: &str) -> Vec<FieldError> {
     let name = meta["name"].as_str().unwrap_or_default();
@@ -104,7 +111,7 @@ pub(super) fn common_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-pub(crate) fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
+fn update_of_all(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.get("deletionTimestamp").is_some() {
         let had: BTreeSet<&str> = texts(&old["finalizers"]).collect();

@@ -4,10 +4,14 @@
 //! object that the real server rejects.
 
 mod apps;
+pub(super) mod batch;
+mod beyond;
 mod container;
 mod core;
 pub(super) mod meta;
+mod network;
 mod pod;
+mod policy;
 mod quantity;
 mod statuses;
 mod strategies;
@@ -38,6 +42,13 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
         "Lease" => errors.extend(core::lease(new)),
         "CustomResourceDefinition" => errors.extend(validate_definition(new)),
+        "Job" => errors.extend(batch::job(new)),
+        "CronJob" => errors.extend(batch::cron_job(new, true)),
+        "Service" => errors.extend(network::service(new)),
+        "EndpointSlice" => errors.extend(network::endpoint_slice(new, None)),
+        "PodDisruptionBudget" => errors.extend(policy::budget(&new["spec"])),
+        "HorizontalPodAutoscaler" => errors.extend(policy::autoscaler(&new["spec"])),
+        "LimitRange" => errors.extend(policy::limit_range(&new["spec"])),
         _ => {}
     }
     errors
@@ -94,6 +105,22 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
         "Lease" => errors.extend(core::lease(new)),
         "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
+        "Job" => errors.extend(batch::job_update(new, old)),
+        "CronJob" => errors.extend(batch::cron_job(new, false)),
+        "Service" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(network::service(new));
+        }
+        "EndpointSlice" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(network::endpoint_slice(new, Some(old)));
+        }
+        "PodDisruptionBudget" => errors.extend(policy::budget(&new["spec"])),
+        "HorizontalPodAutoscaler" => errors.extend(policy::autoscaler(&new["spec"])),
+        "LimitRange" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(policy::limit_range(&new["spec"]));
+        }
         _ => {}
     }
     errors
@@ -121,6 +148,14 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             }
             errors.extend(pod::status(&new["status"], &old["status"]));
         }
+        "Job" => errors.extend(batch::job_status(&new["status"])),
+        "PodDisruptionBudget" => {
+            let names = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
+            errors.extend(policy::counts(&new["status"], &names));
+        }
+        "HorizontalPodAutoscaler" => {
+            errors.extend(policy::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
+        }
         "Node" => errors.extend(core::node_update(new, old)),
         "Namespace" => errors.extend(core::namespace_status(new)),
         "ResourceQuota" => {
@@ -145,6 +180,9 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
                 wrong.join(" ")
             ));
         }
+    }
+    if old.is_none() && kind.built_in() == "Job" {
+        all.extend(batch::name_warning(name));
     }
     let spec = match kind.built_in() {
         "Pod" => "/spec",
@@ -189,3 +227,5 @@ fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, 
 }
 
 pub(super) use apps::scale;
+pub(super) use beyond::beyond;
+pub(super) use quantity::compare;

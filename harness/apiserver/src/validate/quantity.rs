@@ -25,7 +25,7 @@ pub(super) fn whole(amount: &Value, path: &str) -> Option<FieldError> {
 }
 
 /// Compares two quantities.
-pub(super) fn compare(one: &Value, other: &Value) -> Ordering {
+pub(in super::super) fn compare(one: &Value, other: &Value) -> Ordering {
     let number = |value: &Value| number(value.as_str().unwrap_or_default());
     number(one).total_cmp(&number(other))
 }

@@ -117,6 +117,11 @@ fn rolling_update(rolling: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
+/// Upstream: `ValidatePositiveIntOrPercent` and `IsNotMoreThan100Percent`.
+pub(super) fn share(value: &Value, path: &str) -> Vec<FieldError> {
+    number_or_percent(value, path).into_iter().chain(above_all(value, path)).collect()
+}
+
 /// Upstream: `ValidatePositiveIntOrPercent`.
 fn number_or_percent(value: &Value, path: &str) -> Option<FieldError> {
     match value {

@@ -33,6 +33,28 @@ pub(crate) fn dns_1035_label(value: &str) -> Vec<String> {
     errors
 }
 
+/// Validates the name of a port. Upstream: `IsValidPortName`.
+pub(crate) fn port_name(value: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    if value.len() > 15 {
+        errors.push("must be no more than 15 characters".to_owned());
+    }
+    if !value.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase() || byte == b'-') || value.is_empty()
+    {
+        errors.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
+    }
+    if !value.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        errors.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if value.contains("--") {
+        errors.push("must not contain consecutive hyphens".to_owned());
+    }
+    if value.starts_with('-') || value.ends_with('-') {
+        errors.push("must not begin or end with a hyphen".to_owned());
+    }
+    errors
+}
+
 /// Validates a DNS subdomain.
 pub(crate) fn dns_subdomain(value: &str) -> Vec<String> {
     let mut errors = too_long(value, 253);

@@ -1,0 +1,173 @@
+//! Jobs and CronJobs. Upstream: `ValidateJob`, `ValidateJobUpdate`, `ValidateCronJob…`.
+
+use serde_json::Value;
+
+use super::{apps, nonnegative, words};
+use crate::field::FieldError;
+use crate::select::Selector;
+
+/// The labels that a Job's pods carry, and what they say: the older two have no prefix.
+pub(in super::super) const LABELS: [(&str, &str); 4] = [
+    ("controller-uid", "uid"),
+    ("job-name", "name"),
+    ("batch.kubernetes.io/controller-uid", "uid"),
+    ("batch.kubernetes.io/job-name", "name"),
+];
+
+pub(super) fn job(job: &Value) -> Vec<FieldError> {
+    let mut errors = generated(job);
+    errors.extend(job_spec(&job["spec"], "spec"));
+    errors.extend(apps::selector_of(&job["spec"]["selector"], "spec.selector"));
+    errors.extend(apps::mismatch_of_job(&job["spec"]));
+    errors
+}
+
+pub(super) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let (new, old) = (&new["spec"], &old["spec"]);
+    let mut errors = job_spec(new, "spec");
+    errors.extend(apps::selector_of(&new["selector"], "spec.selector"));
+    errors.extend(apps::mismatch_of_job(new));
+    let mut fixed = |name: &str| {
+        if new[name] != old[name] {
+            let path = format!("spec.{name}");
+            errors.push(FieldError::invalid(&path, new[name].clone(), "field is immutable"));
+        }
+    };
+    if new["completionMode"] != "Indexed" {
+        fixed("completions");
+    }
+    fixed("selector");
+    fixed("template");
+    fixed("completionMode");
+    errors
+}
+
+/// What the server itself puts into a selector and the template's labels.
+fn generated(job: &Value) -> Vec<FieldError> {
+    let (spec, meta) = (&job["spec"], &job["metadata"]);
+    if spec["manualSelector"] == true || spec["selector"].is_null() {
+        return Vec::new();
+    }
+    let mut errors = Vec::new();
+    let labels = &spec["template"]["metadata"]["labels"];
+    let mut wanted = serde_json::Map::new();
+    for (label, of) in LABELS {
+        let said = &meta[of];
+        if labels[label] != *said {
+            let why = format!("must be '{}'", said.as_str().unwrap_or_default());
+            let path = "spec.template.metadata.labels";
+            errors.push(match labels.get(label) {
+                None => FieldError::required(&format!("{path}[{label}]"), &why),
+                Some(_) => FieldError::invalid(path, labels.clone(), why),
+            });
+        }
+        wanted.insert(label.to_owned(), said.clone());
+    }
+    if !Selector::of_object(&spec["selector"]).matches_labels(&Value::Object(wanted)) {
+        let shown = apps::shown(&spec["selector"]);
+        errors.push(FieldError::invalid_shown("spec.selector", shown, "`selector` not auto-generated"));
+    }
+    errors
+}
+
+fn job_spec(spec: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for name in ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"] {
+        nonnegative(&mut errors, spec, path, name);
+    }
+    let at = |name: &str| format!("{path}.{name}");
+    if let Some(mode) = spec["completionMode"].as_str() {
+        if !matches!(mode, "NonIndexed" | "Indexed") {
+            errors.push(FieldError::unsupported(&at("completionMode"), mode, &["NonIndexed", "Indexed"]));
+        }
+        if mode == "Indexed" && spec["completions"].is_null() {
+            errors.push(FieldError::required(&at("completions"), "when completion mode is Indexed"));
+        }
+    }
+    if let Some(policy) =
+        spec["podReplacementPolicy"].as_str().filter(|one| !matches!(*one, "Failed" | "TerminatingOrFailed"))
+    {
+        let among = ["Failed", "TerminatingOrFailed"];
+        errors.push(FieldError::unsupported(&at("podReplacementPolicy"), policy, &among));
+    }
+    errors.extend(apps::pod_template_at(&spec["template"], &at("template")));
+    let restart = spec["template"]["spec"]["restartPolicy"].as_str().unwrap_or_default();
+    let restarts = at("template.spec.restartPolicy");
+    match restart {
+        "OnFailure" | "Never" => {}
+        "" | "Always" => errors.push(FieldError::required(&restarts, "valid values: \"OnFailure\", \"Never\"")),
+        other => errors.push(FieldError::unsupported(&restarts, other, &["OnFailure", "Never"])),
+    }
+    errors
+}
+
+/// A CronJob; `is_new`: its name must leave room for those of its Jobs.
+pub(super) fn cron_job(object: &Value, is_new: bool) -> Vec<FieldError> {
+    const LONGEST: usize = 52;
+    let spec = &object["spec"];
+    let mut errors = Vec::new();
+    match spec["schedule"].as_str().unwrap_or_default() {
+        "" => errors.push(FieldError::required("spec.schedule", "")),
+        schedule => {
+            let fields: Vec<&str> = schedule.split_whitespace().collect();
+            if !schedule.starts_with('@') && fields.len() != 5 {
+                let why = format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" "));
+                errors.push(FieldError::invalid("spec.schedule", schedule, why));
+            }
+        }
+    }
+    nonnegative(&mut errors, spec, "spec", "startingDeadlineSeconds");
+    super::choice(&mut errors, spec, "spec", "concurrencyPolicy", &["Allow", "Forbid", "Replace"]);
+    errors.extend(job_spec(&spec["jobTemplate"]["spec"], "spec.jobTemplate.spec"));
+    nonnegative(&mut errors, spec, "spec", "successfulJobsHistoryLimit");
+    nonnegative(&mut errors, spec, "spec", "failedJobsHistoryLimit");
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    if is_new && name.len() > LONGEST {
+        errors.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
+    }
+    errors
+}
+
+/// Whether each field of a schedule is one that this server can judge: numbers within their bounds, with `*`, `/`, `-` and
+/// commas.
+pub(super) fn is_plain_schedule(schedule: &str) -> bool {
+    const BOUNDS: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
+    if schedule.starts_with('@') {
+        return ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"].contains(&schedule);
+    }
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    let number = |text: &str, (least, most)| text.parse::<u32>().is_ok_and(|number| (least..=most).contains(&number));
+    let range = |text: &str, bounds| {
+        text == "*"
+            || match text.split_once('-') {
+                Some((one, other)) => number(one, bounds) && number(other, bounds) && one.len() <= other.len(),
+                None => number(text, bounds),
+            }
+    };
+    let part = |text: &str, bounds| match text.split_once('/') {
+        Some((values, step)) => range(values, bounds) && step.parse::<u32>().is_ok_and(|step| step > 0),
+        None => range(text, bounds),
+    };
+    fields.len() != 5
+        || fields.iter().zip(BOUNDS).all(|(field, bounds)| field.split(',').all(|text| part(text, bounds)))
+}
+
+/// A Job's status: no count is below zero.
+pub(super) fn job_status(status: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for name in ["active", "succeeded", "failed", "ready", "terminating"] {
+        nonnegative(&mut errors, status, "status", name);
+    }
+    errors
+}
+
+/// Names that become parts of pods' hostnames.
+pub(super) fn name_warning(name: &str) -> Option<String> {
+    let wrong = words::dns_label(name);
+    (!wrong.is_empty()).then(|| {
+        format!(
+            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [{}]",
+            wrong.join(" ")
+        )
+    })
+}

@@ -1,0 +1,92 @@
+//! What this server does not judge of the kinds that it serves in part: an object that has it is
+//! refused as unsupported, and neither accepted nor rejected.
+
+use serde_json::Value;
+
+use super::batch;
+use crate::kinds::Kind;
+
+/// The first such thing of an object; `old` is that before an update.
+pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) -> Option<String> {
+    let spec = &new["spec"];
+    let has = |spec: &Value, names: &[&str]| {
+        let found = names.iter().find(|name| !spec[**name].is_null());
+        found.map(|name| format!("a {} with {name}", kind.kind))
+    };
+    const JOB: [&str; 5] =
+        ["podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes", "managedBy"];
+    match kind.built_in() {
+        "Job" => has(spec, &JOB).or_else(|| {
+            let suspended = old.is_some_and(|old| old["spec"]["suspend"] == true);
+            let changed = suspended && old.is_some_and(|old| old["spec"]["template"] != spec["template"]);
+            changed.then(|| "a change of a suspended Job's template".to_owned())
+        }),
+        "CronJob" => has(spec, &["timeZone"]).or_else(|| has(&spec["jobTemplate"]["spec"], &JOB)).or_else(|| {
+            let schedule = spec["schedule"].as_str().unwrap_or_default();
+            (!batch::is_plain_schedule(schedule)).then(|| format!("the schedule {schedule:?}"))
+        }),
+        "Service" => service(spec, old.map(|old| &old["spec"])),
+        "EndpointSlice" => {
+            let all = new["endpoints"].as_array().into_iter().flatten();
+            let other = matches!(new["addressType"].as_str(), Some("IPv6" | "FQDN"));
+            let ports = new["ports"].as_array().into_iter().flatten();
+            let mut found = all.filter_map(|one| has(one, &["hints", "deprecatedTopology", "nodeName"]));
+            found
+                .next()
+                .or_else(|| ports.filter_map(|port| has(port, &["appProtocol"])).next())
+                .or_else(|| other.then(|| "an EndpointSlice of another addressType than IPv4".to_owned()))
+        }
+        "HorizontalPodAutoscaler" => has(spec, &["behavior"]).or_else(|| {
+            let mut all = spec["metrics"].as_array().into_iter().flatten();
+            all.find_map(|one| has(one, &["object", "external", "pods", "containerResource"]))
+        }),
+        "LimitRange" => {
+            let mut all = spec["limits"].as_array().into_iter().flatten();
+            all.find_map(|one| match one["type"].as_str() {
+                Some("Container") => has(one, &["maxLimitRequestRatio"]),
+                other => Some(format!("a LimitRange of the type {}", other.unwrap_or_default())),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn service(spec: &Value, old: Option<&Value>) -> Option<String> {
+    for name in [
+        "externalIPs",
+        "loadBalancerIP",
+        "loadBalancerSourceRanges",
+        "loadBalancerClass",
+        "healthCheckNodePort",
+        "trafficDistribution",
+    ] {
+        if !spec[name].is_null() {
+            return Some(format!("a Service with {name}"));
+        }
+    }
+    let says = |name: &str, usual: &str| spec[name].as_str().is_some_and(|text| text != usual);
+    if says("ipFamilyPolicy", "SingleStack")
+        || says("externalTrafficPolicy", "Cluster")
+        || says("internalTrafficPolicy", "Cluster")
+    {
+        return Some("a Service with two IP families or local traffic".to_owned());
+    }
+    if spec["ipFamilies"].as_array().is_some_and(|all| all.iter().any(|one| one != "IPv4") || all.len() > 1) {
+        return Some("a Service of another IP family than IPv4".to_owned());
+    }
+    if spec["allocateLoadBalancerNodePorts"] == false {
+        return Some("a Service without node ports".to_owned());
+    }
+    let given = |spec: &Value| spec["clusterIP"].as_str().unwrap_or_default().to_owned();
+    match old {
+        None => {
+            let ports = spec["ports"].as_array().into_iter().flatten();
+            let fixed = !matches!(given(spec).as_str(), "" | "None")
+                || ports.into_iter().any(|port| !port["nodePort"].is_null());
+            fixed.then(|| "a Service that chooses its cluster IP or node ports".to_owned())
+        }
+        Some(old) if old["type"] != spec["type"] => Some("a change of a Service's type".to_owned()),
+        Some(old) if given(old) != given(spec) => Some("a change of a Service's cluster IP".to_owned()),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,142 @@
+//! Services and EndpointSlices. Upstream: `ValidateService`, `ValidateEndpointSlice`.
+
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+
+use super::words;
+use crate::field::FieldError;
+
+const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+
+fn number(value: &Value, path: &str) -> Option<FieldError> {
+    let number = value.as_i64().unwrap_or(0);
+    let fits = (1..=65535).contains(&number);
+    (!fits).then(|| FieldError::invalid(path, number, "must be between 1 and 65535, inclusive"))
+}
+
+fn label(value: &str, path: &str) -> Vec<FieldError> {
+    words::dns_label(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
+}
+
+pub(super) fn service(service: &Value) -> Vec<FieldError> {
+    let spec = &service["spec"];
+    let kind = spec["type"].as_str().unwrap_or_default();
+    let headless = spec["clusterIP"] == "None";
+    let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut errors = Vec::new();
+    if ports.is_empty() && !headless && kind != "ExternalName" {
+        errors.push(FieldError::required("spec.ports", ""));
+    }
+    if kind == "LoadBalancer" && headless {
+        let why = "may not be set to 'None' for LoadBalancer services";
+        errors.push(FieldError::invalid("spec.clusterIPs[0]", "None", why));
+    }
+    if kind == "NodePort" && headless {
+        errors.push(FieldError::invalid(
+            "spec.clusterIPs[0]",
+            "None",
+            "may not be set to 'None' for NodePort services",
+        ));
+    }
+    if kind == "ExternalName" {
+        let name = spec["externalName"].as_str().unwrap_or_default().trim_end_matches('.');
+        if name.is_empty() {
+            errors.push(FieldError::required("spec.externalName", ""));
+        } else {
+            let wrong = words::dns_subdomain(name);
+            errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid("spec.externalName", name, wrong)));
+        }
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for (at, port) in ports.iter().enumerate() {
+        let path = format!("spec.ports[{at}]");
+        match port["name"].as_str().unwrap_or_default() {
+            "" if ports.len() > 1 => errors.push(FieldError::required(&format!("{path}.name"), "")),
+            "" => {}
+            name => {
+                errors.extend(label(name, &format!("{path}.name")));
+                if names.contains(&name) {
+                    errors.push(FieldError::duplicate(&format!("{path}.name"), name));
+                }
+                names.push(name);
+            }
+        }
+        errors.extend(number(&port["port"], &format!("{path}.port")));
+        if let Some(protocol) = port["protocol"].as_str().filter(|protocol| !PROTOCOLS.contains(protocol)) {
+            errors.push(FieldError::unsupported(&format!("{path}.protocol"), protocol, &PROTOCOLS));
+        }
+        let target = format!("{path}.targetPort");
+        match &port["targetPort"] {
+            Value::String(name) => {
+                let wrong = words::port_name(name);
+                errors.extend(wrong.into_iter().map(|wrong| FieldError::invalid(&target, name.as_str(), wrong)));
+            }
+            port => errors.extend(number(port, &target)),
+        }
+    }
+    errors.extend(super::meta::labels(&spec["selector"], "spec.selector"));
+    if let Some(affinity) = spec["sessionAffinity"].as_str().filter(|one| !matches!(*one, "ClientIP" | "None")) {
+        errors.push(FieldError::unsupported("spec.sessionAffinity", affinity, &["ClientIP", "None"]));
+    }
+    if spec["sessionAffinity"] == "ClientIP" {
+        let seconds = spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"].as_i64().unwrap_or(0);
+        if !(1..=86400).contains(&seconds) {
+            let path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
+            errors.push(FieldError::invalid(path, seconds, "must be greater than 0 and less than 86400"));
+        }
+    }
+    if !TYPES.contains(&kind) {
+        errors.push(FieldError::unsupported("spec.type", kind, &TYPES));
+    }
+    errors
+}
+
+pub(super) fn endpoint_slice(slice: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    const ADDRESSES: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
+    let mut errors = Vec::new();
+    let kind = slice["addressType"].as_str().unwrap_or_default();
+    if kind.is_empty() {
+        errors.push(FieldError::required("addressType", ""));
+    } else if !ADDRESSES.contains(&kind) {
+        errors.push(FieldError::unsupported("addressType", kind, &ADDRESSES));
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for (at, port) in slice["ports"].as_array().into_iter().flatten().enumerate() {
+        let name = port["name"].as_str().unwrap_or_default();
+        if !name.is_empty() {
+            errors.extend(label(name, &format!("ports[{at}].name")));
+        }
+        if names.contains(&name) {
+            errors.push(FieldError::duplicate(&format!("ports[{at}].name"), name));
+        } else {
+            names.push(name);
+        }
+        if let Some(protocol) = port["protocol"].as_str().filter(|protocol| !PROTOCOLS.contains(protocol)) {
+            errors.push(FieldError::unsupported(&format!("ports[{at}].protocol"), protocol, &PROTOCOLS));
+        }
+    }
+    if old.is_none_or(|old| old["endpoints"] != slice["endpoints"]) {
+        for (at, endpoint) in slice["endpoints"].as_array().into_iter().flatten().enumerate() {
+            let path = format!("endpoints[{at}].addresses");
+            let addresses = endpoint["addresses"].as_array().map(Vec::as_slice).unwrap_or_default();
+            if addresses.is_empty() {
+                errors.push(FieldError::required(&path, "must contain at least 1 address"));
+            }
+            for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
+                if kind == "IPv4" && address.parse::<Ipv4Addr>().is_err() {
+                    let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+                    errors.push(FieldError::invalid(&format!("{path}[{index}]"), address, why));
+                }
+            }
+            if let Some(host) = endpoint["hostname"].as_str() {
+                errors.extend(label(host, &format!("endpoints[{at}].hostname")));
+            }
+        }
+    }
+    if old.is_some_and(|old| old["addressType"] != slice["addressType"]) {
+        errors.push(FieldError::invalid("addressType", kind, "field is immutable"));
+    }
+    errors
+}
