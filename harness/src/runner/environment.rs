@@ -60,7 +60,7 @@ pub enum EnvironmentError {
     Supervise(#[from] SuperviseError),
     /// The kind that stands in for Deployments.
     #[error(transparent)]
-    Definition(#[from] DefinitionError),
+    Workload(#[from] DefinitionError),
     /// A simulated cluster's thread.
     #[error("the simulation stopped: {0}; this is a defect of lockstep")]
     Simulation(String),
