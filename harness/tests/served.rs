@@ -2,7 +2,7 @@
 //!
 //! Trials `sim::served::<what>`; they need no binaries, as the subject is this project's own, through a socket.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,10 @@ use lockstep::runner::{Environment, Player, Session, SessionOptions};
 use lockstep::subject::Spec;
 use lockstep::verdict::{self, Verdict};
 
+/// Cases that say whether a client's lists, watches and writes work: `scripts/subjects` plays many more.
+const CROSS_SECTION: [&str; 5] =
+    ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous", "history/limit-2", "scale/up-and-down"];
+
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
@@ -32,20 +36,47 @@ fn main() -> ExitCode {
             test(runtime).map_err(|why| Failed::from(why.to_string()))
         })
     };
-    let python = !runs("python3");
-    if python {
-        eprintln!("ignored: sim::served::a-controller-in-python: `python3` is not installed here");
-    }
-    let trials = vec![
+    let mut trials = vec![
         trial("cases-side-by-side", |runtime| runtime.block_on(side_by_side())),
-        trial("a-controller-in-python", |runtime| runtime.block_on(in_python())).with_ignored_flag(python),
         trial("writes-reach-a-watch", |runtime| runtime.block_on(watched())),
         trial("a-stranger-is-not-let-in", |runtime| runtime.block_on(strange())),
         trial("what-it-does-not-know-is-kept", |runtime| runtime.block_on(unknown())),
         trial("a-case-in-real-time", |runtime| runtime.block_on(played(false))),
         trial("a-case-that-asks-too-much-is-inconclusive", |runtime| runtime.block_on(played(true))),
     ];
+    trials.extend(languages().into_iter().map(|(language, subject)| {
+        let name = format!("a-controller-in-{language}");
+        if let Err(lacking) = &subject {
+            eprintln!("ignored: sim::served::{name}: {lacking}");
+        }
+        let ignored = subject.is_err();
+        let judged = move || {
+            let words = subject.map_err(Failed::from)?;
+            let runtime = runtime().map_err(|why| Failed::from(why.to_string()))?;
+            runtime.block_on(in_another_language(words)).map_err(|why| Failed::from(why.to_string()))
+        };
+        Trial::test(format!("sim::served::{name}"), judged).with_ignored_flag(ignored)
+    }));
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The controllers of `tests/subjects`: how each is started, or what it lacks. `scripts/subjects` builds them.
+fn languages() -> [(&'static str, Result<Vec<String>, String>); 3] {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built = root.join("../target/subjects");
+    let words = |path: PathBuf, before: &[&str], language: &str| {
+        let program = before.first().copied().filter(|program| !runs(program));
+        match program {
+            Some(program) => Err(format!("`{program}` is not installed here")),
+            None if !path.exists() => Err(format!("it is not built: scripts/subjects {language}")),
+            None => Ok(before.iter().map(|&word| word.to_owned()).chain([path.display().to_string()]).collect()),
+        }
+    };
+    [
+        ("python", words(root.join("tests/subjects/deployment.py"), &["python3"], "python")),
+        ("go", words(built.join("go/deployment-controller"), &[], "go")),
+        ("java", words(built.join("java/deployment-controller.jar"), &["java", "-jar"], "java")),
+    ]
 }
 
 /// Whether a program is there and runs.
@@ -141,15 +172,14 @@ async fn side_by_side() -> Checked {
 }
 
 /// A controller that shares nothing with this project reaches the server and is judged by what upstream did.
-async fn in_python() -> Checked {
+async fn in_another_language(words: Vec<String>) -> Checked {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = root.join("tests/subjects/deployment.py").display().to_string();
     let environment = Environment::open(boot().await?).await?;
     let budget = Duration::from_secs(90);
     let options = SessionOptions { budget, ..SessionOptions::default() };
-    let spec = Spec::Command(vec!["python3".to_owned(), program]);
+    let spec = Spec::Command(words);
     let session = Session::take(&environment, &spec, &options).await?;
-    for name in ["rolling/surge-1-unavailable-0", "recreate/three", "undo/previous"] {
+    for name in CROSS_SECTION {
         let path = root.join("../cases").join(name).with_extension("yaml");
         let case = Arc::new(case::load_one(&path)?);
         let recording = session.play(&case).await;
