@@ -35,7 +35,7 @@ impl Definitions {
         let (api, mut known, mut new) = (api(client), self.0.lock().await, false);
         for manifest in wanted {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            let refused = |why: String| EnvironmentError::Definition { name: name.clone(), why };
+            let refused = |why: String| EnvironmentError::CustomResource { name: name.clone(), why };
             let mut object: DynamicObject =
                 serde_json::from_value(manifest.clone()).map_err(|error| refused(error.to_string()))?;
             let there = api.get_opt(&name).await.map_err(|error| refused(error.to_string()))?;

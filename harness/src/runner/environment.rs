@@ -69,7 +69,7 @@ pub enum EnvironmentError {
     Interrupted(Cause),
     /// A custom resource that a case brings.
     #[error("cannot create the CustomResourceDefinition {name}: {why}")]
-    Definition {
+    CustomResource {
         /// Its name.
         name: String,
         /// What the server says.
@@ -77,7 +77,7 @@ pub enum EnvironmentError {
     },
     /// A file of custom resources.
     #[error("cannot read the CustomResourceDefinitions of the case: {0}")]
-    DefinitionFile(String),
+    CustomResourceFile(String),
     /// A temporary folder.
     #[error("cannot make a temporary folder: {0}")]
     Folder(#[from] std::io::Error),

@@ -250,7 +250,7 @@ impl<'a> Session<'a> {
     pub(super) async fn prepare(&self, case: &Case, namespace: &str) -> Result<(), EnvironmentError> {
         let concerned =
             self.environment.under_test().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
-        let brought = case.definitions().map_err(EnvironmentError::DefinitionFile)?;
+        let brought = case.definitions().map_err(EnvironmentError::CustomResourceFile)?;
         // A controller that began without its kinds may never look for them again.
         let new = self.definitions.bring(&self.environment.client, &brought).await?;
         if new || concerned && *self.restart() != case.restart {
