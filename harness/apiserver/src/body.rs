@@ -12,14 +12,11 @@ use super::{api, jsonpatch, options, protobuf, syntax};
 /// The media type of server-side apply.
 pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
-/// Checks that the content type is JSON or protobuf.
+/// Checks that the content type is JSON or protobuf. A body in YAML has become JSON before.
 pub(super) fn check_form(call: &Call) -> Outcome<()> {
     let form = call.form();
     if matches!(form, "application/json" | "" | "*/*" | protobuf::MEDIA_TYPE) {
         return Ok(());
-    }
-    if form.contains("yaml") || form.contains("cbor") {
-        return Err(Problem::unread(form));
     }
     Err(Problem::media_type("application/json, application/yaml, application/vnd.kubernetes.protobuf"))
 }
@@ -73,7 +70,7 @@ pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
 /// The refusal of a body that says no type.
 pub(super) fn unrecognized(call: &Call, kind: &str, why: &str) -> Problem {
     const SHOWN: usize = 30;
-    let body = &call.body;
+    let body = call.written.as_ref().unwrap_or(&call.body);
     let more = if body.len() > SHOWN { " ..." } else { "" };
     let first = &body[..body.len().min(SHOWN)];
     let shown = match body.first() {

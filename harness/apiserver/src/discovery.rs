@@ -148,60 +148,66 @@ fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
     all
 }
 
-const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// The kinds of a version of a group, by the names of their resources.
+fn of_version(kinds: &Kinds, group: &str, version: &str) -> Vec<&'static Kind> {
+    let mut kinds: Vec<&Kind> = kinds.all().filter(|kind| kind.group == group && kind.version == version).collect();
+    kinds.sort_unstable_by_key(|kind| kind.plural);
+    kinds
+}
 
-/// The verbs of custom resources, in the order in which upstream names them.
-const CUSTOM_VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-
-/// A subresource's group, version, kind and verbs.
-fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str, &'static str), &'static [&'static str]) {
+/// A subresource's group and version where they are not its resource's, its kind, and its verbs.
+fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str), &'static str, &'static [&'static str]) {
     match sub {
-        "binding" => (("", "v1", "Binding"), &["create"]),
-        "scale" => (("autoscaling", "v1", "Scale"), &["get", "patch", "update"]),
-        "finalize" => ((kind.group, kind.version, kind.kind), &["update"]),
-        _ => ((kind.group, kind.version, kind.kind), &["get", "patch", "update"]),
+        "binding" => (("", ""), "Binding", &["create"]),
+        "scale" => (("autoscaling", "v1"), "Scale", &["get", "patch", "update"]),
+        "finalize" => (("", ""), kind.kind, &["update"]),
+        _ => (("", ""), kind.kind, &["get", "patch", "update"]),
     }
 }
 
-/// What a definition adds to a resource.
-fn add_names(kind: &Kind, resource: &mut Value) {
-    let Some(custom) = kind.custom else { return };
-    resource["verbs"] = json!(CUSTOM_VERBS);
-    for name in ["shortNames", "categories"] {
-        if custom.names[name].is_array() {
-            resource[name] = custom.names[name].clone();
+fn subresources(kind: &Kind) -> Vec<&'static str> {
+    let mut names = kind.subresources.to_vec();
+    names.sort_unstable();
+    names
+}
+
+/// Adds the short names and the categories of a kind that has them.
+fn with_names(mut resource: Value, kind: &Kind) -> Value {
+    for (field, names) in [("shortNames", kind.short_names), ("categories", kind.categories)] {
+        match kind.custom {
+            Some(custom) if custom.names[field].is_array() => resource[field] = custom.names[field].clone(),
+            None if !names.is_empty() => resource[field] = json!(names),
+            _ => {}
         }
     }
+    resource
 }
 
 /// A group in aggregated discovery.
 fn discovered(kinds: &Kinds, group: &str) -> Value {
     let version = |version: &str| {
-        let resources: Vec<Value> = kinds
-            .all()
-            .filter(|kind| kind.group == group && kind.version == version)
-            .map(discovered_resource)
-            .collect();
+        let resources: Vec<Value> =
+            of_version(kinds, group, version).into_iter().map(discovered_resource).collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
     };
     let versions: Vec<Value> = versions(kinds, group).into_iter().map(version).collect();
-    let mut metadata = json!({"creationTimestamp": null});
-    if !group.is_empty() {
-        metadata["name"] = group.into();
-    }
+    let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
     json!({"metadata": metadata, "versions": versions})
 }
 
 fn discovered_resource(kind: &'static Kind) -> Value {
     let scope = if kind.namespaced { "Namespaced" } else { "Cluster" };
-    let subresources: Vec<Value> = kind.subresources.iter().map(|name| {
-        let ((group, version, kind), verbs) = sub(kind, name);
-        json!({"subresource": name, "responseKind": {"group": group, "version": version, "kind": kind}, "verbs": verbs})
+    // What is the group's own is not said, except of custom resources.
+    let own = if kind.custom.is_some() { (kind.group, kind.version) } else { ("", "") };
+    let subresources: Vec<Value> = subresources(kind).into_iter().map(|name| {
+        let ((group, version), of, verbs) = sub(kind, name);
+        let (group, version) = if group.is_empty() { own } else { (group, version) };
+        json!({"subresource": name, "responseKind": {"group": group, "version": version, "kind": of}, "verbs": verbs})
     }).collect();
-    let mut resource = json!({"resource": kind.plural,
-        "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-        "scope": scope, "singularResource": kind.singular(), "verbs": VERBS});
-    add_names(kind, &mut resource);
+    let resource = json!({"resource": kind.plural,
+        "responseKind": {"group": own.0, "version": own.1, "kind": kind.kind},
+        "scope": scope, "singularResource": kind.singular(), "verbs": kind.verbs()});
+    let mut resource = with_names(resource, kind);
     if !subresources.is_empty() {
         resource["subresources"] = subresources.into();
     }
@@ -210,17 +216,16 @@ fn discovered_resource(kind: &'static Kind) -> Value {
 
 fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
     let mut list = Vec::new();
-    for kind in kinds.all().filter(|kind| kind.group == group && kind.version == version) {
-        let mut resource = json!({"name": kind.plural, "singularName": kind.singular(),
-            "namespaced": kind.namespaced, "kind": kind.kind, "verbs": VERBS});
-        add_names(kind, &mut resource);
-        list.push(resource);
-        for name in kind.subresources {
-            let ((of, version, named), verbs) = sub(kind, name);
+    for kind in of_version(kinds, group, version) {
+        let resource = json!({"name": kind.plural, "singularName": kind.singular(),
+            "namespaced": kind.namespaced, "kind": kind.kind, "verbs": kind.verbs()});
+        list.push(with_names(resource, kind));
+        for name in subresources(kind) {
+            let ((group, version), named, verbs) = sub(kind, name);
             let mut resource = json!({"name": format!("{}/{name}", kind.plural), "singularName": "",
                 "namespaced": kind.namespaced, "kind": named, "verbs": verbs});
-            if of != group {
-                resource["group"] = of.into();
+            if !group.is_empty() {
+                resource["group"] = group.into();
                 resource["version"] = version.into();
             }
             list.push(resource);

@@ -23,6 +23,10 @@ pub(super) struct Kind {
     pub(super) returns_deleted: bool,
     /// Of a custom resource: what its definition says of this version.
     pub(super) custom: Option<&'static Custom>,
+    /// The short names that kubectl takes, of a built-in kind.
+    pub(super) short_names: &'static [&'static str],
+    /// The groups of kinds that a built-in kind belongs to, as `all`.
+    pub(super) categories: &'static [&'static str],
 }
 
 const fn kind(
@@ -32,32 +36,57 @@ const fn kind(
     subresources: &'static [&'static str],
 ) -> Kind {
     let (version, namespaced, returns_deleted) = ("v1", true, false);
-    Kind { group, version, plural, kind, namespaced, subresources, returns_deleted, custom: None }
+    let (short_names, categories): (&[&str], &[&str]) = (&[], &[]);
+    Kind {
+        group,
+        version,
+        plural,
+        kind,
+        namespaced,
+        subresources,
+        returns_deleted,
+        custom: None,
+        short_names,
+        categories,
+    }
 }
+
+/// The category of `kubectl get all`.
+const ALL: &[&str] = &["all"];
 
 /// All kinds that are built in.
 pub(super) static KINDS: [Kind; 21] = [
-    Kind { namespaced: false, ..kind("", "namespaces", "Namespace", &["status", "finalize"]) },
-    Kind { namespaced: false, ..kind("", "nodes", "Node", &["status"]) },
-    Kind { returns_deleted: true, ..kind("", "pods", "Pod", &["status", "binding"]) },
-    kind("", "events", "Event", &[]),
-    kind("", "configmaps", "ConfigMap", &[]),
+    Kind { namespaced: false, short_names: &["ns"], ..kind("", "namespaces", "Namespace", &["status", "finalize"]) },
+    Kind { namespaced: false, short_names: &["no"], ..kind("", "nodes", "Node", &["status"]) },
+    Kind { returns_deleted: true, short_names: &["po"], categories: ALL, ..kind("", "pods", "Pod", &["status", "binding"]) },
+    Kind { short_names: &["ev"], ..kind("", "events", "Event", &[]) },
+    Kind { short_names: &["cm"], ..kind("", "configmaps", "ConfigMap", &[]) },
     kind("", "secrets", "Secret", &[]),
-    Kind { returns_deleted: true, ..kind("", "serviceaccounts", "ServiceAccount", &[]) },
-    Kind { returns_deleted: true, ..kind("", "resourcequotas", "ResourceQuota", &["status"]) },
-    Kind { returns_deleted: true, ..kind("", "services", "Service", &["status"]) },
-    kind("", "limitranges", "LimitRange", &[]),
-    kind("apps", "deployments", "Deployment", &["status", "scale"]),
-    kind("apps", "replicasets", "ReplicaSet", &["status", "scale"]),
-    kind("apps", "statefulsets", "StatefulSet", &["status", "scale"]),
-    kind("apps", "daemonsets", "DaemonSet", &["status"]),
-    kind("batch", "jobs", "Job", &["status"]),
-    kind("batch", "cronjobs", "CronJob", &["status"]),
+    Kind { returns_deleted: true, short_names: &["sa"], ..kind("", "serviceaccounts", "ServiceAccount", &[]) },
+    Kind { returns_deleted: true, short_names: &["quota"], ..kind("", "resourcequotas", "ResourceQuota", &["status"]) },
+    Kind { returns_deleted: true, short_names: &["svc"], categories: ALL, ..kind("", "services", "Service", &["status"]) },
+    Kind { short_names: &["limits"], ..kind("", "limitranges", "LimitRange", &[]) },
+    Kind { short_names: &["deploy"], categories: ALL, ..kind("apps", "deployments", "Deployment", &["status", "scale"]) },
+    Kind { short_names: &["rs"], categories: ALL, ..kind("apps", "replicasets", "ReplicaSet", &["status", "scale"]) },
+    Kind { short_names: &["sts"], categories: ALL, ..kind("apps", "statefulsets", "StatefulSet", &["status", "scale"]) },
+    Kind { short_names: &["ds"], categories: ALL, ..kind("apps", "daemonsets", "DaemonSet", &["status"]) },
+    Kind { categories: ALL, ..kind("batch", "jobs", "Job", &["status"]) },
+    Kind { short_names: &["cj"], categories: ALL, ..kind("batch", "cronjobs", "CronJob", &["status"]) },
     kind("coordination.k8s.io", "leases", "Lease", &[]),
     kind("discovery.k8s.io", "endpointslices", "EndpointSlice", &[]),
-    kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", &["status"]),
-    Kind { version: "v2", ..kind("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", &["status"]) },
-    Kind { namespaced: false, ..kind(EXTENSIONS, "customresourcedefinitions", DEFINITION, &["status"]) },
+    Kind { short_names: &["pdb"], ..kind("policy", "poddisruptionbudgets", "PodDisruptionBudget", &["status"]) },
+    Kind {
+        version: "v2",
+        short_names: &["hpa"],
+        categories: ALL,
+        ..kind("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", &["status"])
+    },
+    Kind {
+        namespaced: false,
+        short_names: &["crd", "crds"],
+        categories: &["api-extensions"],
+        ..kind(EXTENSIONS, "customresourcedefinitions", DEFINITION, &["status"])
+    },
 ];
 
 /// The group of CustomResourceDefinitions.
@@ -89,6 +118,16 @@ impl Kind {
     /// Its singular, as kubectl takes it.
     pub(super) fn singular(&self) -> String {
         self.custom.map_or_else(|| self.kind.to_lowercase(), |custom| custom.singular.clone())
+    }
+
+    /// What can be done with its objects, in upstream's order.
+    pub(super) fn verbs(&self) -> Vec<&'static str> {
+        if self.custom.is_some() {
+            return vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+        }
+        let all = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+        // Namespaces go one by one.
+        all.into_iter().filter(|verb| !self.is("", "Namespace") || *verb != "deletecollection").collect()
     }
 
     /// Whether PUT creates an absent object. Upstream: `AllowCreateOnUpdate`.

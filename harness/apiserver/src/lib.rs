@@ -36,10 +36,10 @@
 //! Services and LimitRanges of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of
 //! `apps/v1`, Jobs and CronJobs of `batch/v1`, Leases of `coordination.k8s.io/v1`, EndpointSlices of
 //! `discovery.k8s.io/v1`, PodDisruptionBudgets of `policy/v1` and HorizontalPodAutoscalers of
-//! `autoscaling/v2`, in JSON and in protobuf, with `managedFields` and server-side apply.
-//! CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON: those are
-//! pruned, defaulted and validated by their structural schema and its CEL rules. It does not support
-//! bodies in YAML and CBOR, tables, conversion webhooks, authentication and authorization.
+//! `autoscaling/v2`, in JSON, YAML and protobuf and as tables, with `managedFields` and server-side
+//! apply. CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON and
+//! YAML: those are pruned, defaulted and validated by their structural schema and its CEL rules. It
+//! does not support conversion webhooks, authentication and authorization.
 //!
 //! No workload controllers and no kubelet run here: a Deployment gets no ReplicaSets and a pod
 //! never starts, unless the test or the controller that it tests does it. What runs is listed at
@@ -63,7 +63,8 @@
 //!
 //! ```text
 //! client ──► service ──► Server: request + time ──► answer
-//!               │          ├ route, discovery, options, body, syntax, problem
+//!               │          ├ route, discovery, options, body, yaml, syntax, problem
+//!               │          ├ media, table, protobuf: the form of an answer
 //!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
 //!                          ├ write, remove, parts, watch, select, dry
 //!                          ├ store: objects, and the log of all changes
@@ -117,6 +118,7 @@ mod services;
 mod store;
 mod stored;
 mod syntax;
+mod table;
 #[cfg(test)]
 mod tests;
 mod transcript;
@@ -124,6 +126,7 @@ mod validate;
 mod watch;
 mod watches;
 mod write;
+mod yaml;
 
 pub use builder::{Builder, Controllers};
 pub use chance::Chance;

@@ -1,7 +1,7 @@
 //! The same server over HTTP, for clients in other processes.
 //!
 //! It serves HTTP/1.1 and HTTP/2, plain or over TLS, in real time. With tokens, a request needs
-//! one of them as its bearer token; all tokens have all rights. Bodies are JSON.
+//! one of them as its bearer token; all tokens have all rights.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};

@@ -1,4 +1,5 @@
-//! The media types of answers: JSON or protobuf, whole objects or their metadata alone.
+//! The media types of answers: JSON, YAML or protobuf; whole objects, their metadata alone, or
+//! tables.
 //!
 //! The server works in JSON. What a client accepts is read from its header here, and an answer is
 //! put into that form as it leaves. Upstream: `endpoints/handlers/negotiation` and
@@ -7,11 +8,14 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::problem::Problem;
+use super::problem::{Outcome, Problem};
 use super::protobuf::{self, Event};
-use super::server::{Answer, JSON};
+use super::server::{Answer, Call, JSON};
+use super::table::{self, Include, Style};
+use super::yaml;
 
 /// In what form an answer leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,30 +28,78 @@ pub(super) struct Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     Json,
+    Yaml,
     Protobuf,
 }
 
-/// What of an object is written.
+/// What of an object is written; the versions are those of `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,
-    /// `as=PartialObjectMetadata`, and its list.
-    Metadata,
+    /// `as=PartialObjectMetadata`.
+    Metadata(Version),
+    /// `as=PartialObjectMetadataList`.
+    ListOfMetadata(Version),
+    /// `as=Table`, with this of each object.
+    Table(Version, Include),
+}
+
+/// Which forms the answers to a request can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    Everything,
+    /// A binding has no table.
+    NoTable,
+    /// A watch has no form in YAML.
+    Stream,
+}
+
+/// A version of `meta.k8s.io`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    V1,
+    V1Beta1,
 }
 
 const META: &str = "meta.k8s.io";
 const PARTIAL: &str = "PartialObjectMetadata";
 
+impl Version {
+    fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
 impl Form {
     /// Of a client that does not say what it accepts.
     pub(super) const PLAIN: Self = Self { coding: Coding::Json, part: Part::Whole };
 
+    /// The form of the answer to a request.
+    pub(super) fn of(call: &Call, offered: Offered) -> Outcome<Self> {
+        let found = Self::accepted(&call.accept, offered).ok_or_else(|| not_acceptable(&call.accept, offered))?;
+        Ok(match found.part {
+            Part::Table(version, _) => {
+                let include = Include::of(call.param("includeObject"))?;
+                Self { part: Part::Table(version, include), ..found }
+            }
+            _ => found,
+        })
+    }
+
     /// The first form that the header accepts and that this server writes, the most wanted first.
-    pub(super) fn accepted(header: &str) -> Option<Self> {
+    fn accepted(header: &str, offered: Offered) -> Option<Self> {
         if header.trim().is_empty() {
             return Some(Self::PLAIN);
         }
-        clauses(header).into_iter().find_map(|clause| clause.form())
+        let forms = clauses(header).into_iter().filter_map(|clause| clause.form());
+        forms.into_iter().find(|form| match offered {
+            Offered::Everything => true,
+            Offered::NoTable => !matches!(form.part, Part::Table(..)),
+            Offered::Stream => form.coding != Coding::Yaml,
+        })
     }
 
     /// The same for an error, which is never transformed. In doubt JSON.
@@ -57,10 +109,17 @@ impl Form {
         plain.unwrap_or(Self::PLAIN)
     }
 
+    /// Whether the header accepts text: what has no form in protobuf here can be written.
+    pub(super) fn accepts_text(header: &str) -> bool {
+        let mut codings = clauses(header).into_iter().filter_map(|clause| clause.coding());
+        header.trim().is_empty() || codings.any(|coding| coding != Coding::Protobuf)
+    }
+
     /// The media type of a complete answer.
     fn media_type(self) -> &'static str {
         match self.coding {
             Coding::Json => JSON,
+            Coding::Yaml => yaml::MEDIA_TYPE,
             Coding::Protobuf => protobuf::MEDIA_TYPE,
         }
     }
@@ -68,40 +127,45 @@ impl Form {
     /// The media type of a watch.
     pub(super) fn watch_media_type(self) -> &'static str {
         match self.coding {
-            Coding::Json => JSON,
+            Coding::Json | Coding::Yaml => JSON,
             Coding::Protobuf => protobuf::WATCH_MEDIA_TYPE,
         }
     }
 
     /// Puts an answer into this form. An object of a kind without a form in protobuf stays JSON.
-    pub(super) fn dress(self, answer: Answer) -> Answer {
-        let Answer::Whole { code, body, warnings, form } = answer else { return answer };
+    pub(super) fn dress(self, answer: Answer, now: Timestamp) -> Outcome<Answer> {
+        let Answer::Whole { code, body, warnings, form } = answer else { return Ok(answer) };
         let as_it_is = |body| Answer::Whole { code, body, warnings: warnings.clone(), form };
         if self == Self::PLAIN || form != JSON {
-            return as_it_is(body);
+            return Ok(as_it_is(body));
         }
-        let Ok(value) = serde_json::from_slice::<Value>(&body) else { return as_it_is(body) };
-        let value = self.of(&value).into_owned();
-        match self.coding {
-            Coding::Json => Answer::Whole { code, body: value.to_string().into(), warnings, form },
-            Coding::Protobuf => match protobuf::encode(&value) {
-                Ok(bytes) => Answer::Whole { code, body: bytes.into(), warnings, form: self.media_type() },
-                Err(_) => as_it_is(body),
-            },
+        let Ok(value) = serde_json::from_slice::<Value>(&body) else { return Ok(as_it_is(body)) };
+        if let Some(refusal) = self.refusal(&value) {
+            return Err(Problem::not_acceptable(refusal));
         }
+        let value = self.of_value(&value, true, now).into_owned();
+        let written: Option<Bytes> = match self.coding {
+            Coding::Json => Some(value.to_string().into()),
+            Coding::Yaml => yaml::write(&value).ok().map(Bytes::from),
+            Coding::Protobuf => protobuf::encode(&value).ok().map(Bytes::from),
+        };
+        Ok(match written {
+            Some(body) => Answer::Whole { code, body, warnings, form: self.media_type() },
+            None => as_it_is(body),
+        })
     }
 
-    /// One event of a watch, from its line of JSON.
-    pub(super) fn event(self, line: Bytes) -> Bytes {
+    /// One event of a watch, from its line of JSON. `first`: no other was written before it.
+    pub(super) fn event(self, line: Bytes, first: bool, now: Timestamp) -> Bytes {
         if self == Self::PLAIN {
             return line;
         }
         let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { return line };
         if event["type"] != "ERROR" {
-            event["object"] = self.of(&event["object"]).into_owned();
+            event["object"] = self.of_value(&event["object"], first, now).into_owned();
         }
         match self.coding {
-            Coding::Json => format!("{event}\n").into(),
+            Coding::Json | Coding::Yaml => format!("{event}\n").into(),
             Coding::Protobuf => {
                 let kind = event["type"].as_str().unwrap_or_default().to_owned();
                 // Every kind that is watched is in the table of types.
@@ -111,27 +175,53 @@ impl Form {
         }
     }
 
+    /// Why a list or an object cannot be put into this form, if so.
+    fn refusal(self, value: &Value) -> Option<String> {
+        let list = value["items"].is_array();
+        let (asked, is) = match self.part {
+            Part::Metadata(_) if list => (PARTIAL.to_owned(), "a list"),
+            Part::ListOfMetadata(_) if !list && value["kind"] != "Status" => (format!("{PARTIAL}List"), "not a list"),
+            _ => return None,
+        };
+        let group = value["apiVersion"].as_str().unwrap_or_default().split_once('/').map_or("core", |(group, _)| group);
+        let package = group.split('.').next().unwrap_or_default();
+        let kind = value["kind"].as_str().unwrap_or_default();
+        Some(format!("you requested {asked}, but the requested object is {is} (*{package}.{kind})"))
+    }
+
     /// What of a value is written; a Status always as it is.
-    fn of(self, value: &Value) -> Cow<'_, Value> {
-        if self.part == Part::Whole || value["kind"] == "Status" {
+    fn of_value(self, value: &Value, headers: bool, now: Timestamp) -> Cow<'_, Value> {
+        if value["kind"] == "Status" {
             return Cow::Borrowed(value);
         }
-        let api_version = format!("{META}/v1");
-        let partial =
-            |object: &Value| json!({"kind": PARTIAL, "apiVersion": api_version, "metadata": object["metadata"]});
-        Cow::Owned(match value["items"].as_array() {
-            Some(items) => json!({"kind": format!("{PARTIAL}List"), "apiVersion": api_version,
-                "metadata": value["metadata"], "items": items.iter().map(partial).collect::<Vec<_>>()}),
-            None => partial(value),
-        })
+        let partial = |object: &Value, version: Version| json!({"kind": PARTIAL, "apiVersion": version.api_version(), "metadata": object["metadata"]});
+        match (self.part, value["items"].as_array()) {
+            (Part::ListOfMetadata(version), Some(items)) => {
+                let items: Vec<Value> = items.iter().map(|object| partial(object, version)).collect();
+                Cow::Owned(json!({"kind": format!("{PARTIAL}List"), "apiVersion": version.api_version(),
+                    "metadata": value["metadata"], "items": items}))
+            }
+            (Part::Metadata(version), None) => Cow::Owned(partial(value, version)),
+            (Part::Table(version, include), _) => {
+                let style = Style { api_version: version.api_version(), include, headers, now };
+                Cow::Owned(table::table(value, style))
+            }
+            // Events of a watch, where upstream sends what it cannot transform as it is.
+            _ => Cow::Borrowed(value),
+        }
     }
 }
 
-/// The refusal of a header that accepts nothing that this server writes: upstream's where it writes
-/// none of it either.
-pub(super) fn not_acceptable(header: &str) -> Problem {
-    let known = ["yaml", "cbor", "as=Table"];
-    if known.iter().any(|form| header.contains(form)) { Problem::no_form(header) } else { Problem::not_acceptable() }
+/// The refusal of a header that accepts nothing that there is.
+fn not_acceptable(header: &str, offered: Offered) -> Problem {
+    let forms = ["application/json", "application/yaml", protobuf::MEDIA_TYPE].join(", ");
+    let streams = format!("application/json;stream=watch, {}", protobuf::WATCH_MEDIA_TYPE);
+    if clauses(header).iter().all(|clause| clause.coding().is_none()) {
+        // Refused before it is known which resource this is about.
+        return Problem::not_served(format!("406: Not Acceptable\n\nAvailable representations: {forms}, {streams}"));
+    }
+    let accepted = if offered == Offered::Stream { streams } else { forms };
+    Problem::not_acceptable(format!("only the following media types are accepted: {accepted}"))
 }
 
 /// One clause of an `Accept` header.
@@ -168,21 +258,30 @@ fn clause(text: &str) -> Option<Clause<'_>> {
 }
 
 impl Clause<'_> {
+    fn coding(&self) -> Option<Coding> {
+        match (self.kind, self.subtype) {
+            ("application" | "*", "json" | "*") => Some(Coding::Json),
+            ("application" | "*", "yaml") => Some(Coding::Yaml),
+            ("application" | "*", "vnd.kubernetes.protobuf") => Some(Coding::Protobuf),
+            _ => None,
+        }
+    }
+
     fn form(&self) -> Option<Form> {
-        let coding = match (self.kind, self.subtype) {
-            ("application" | "*", "json" | "*") => Coding::Json,
-            ("application" | "*", "vnd.kubernetes.protobuf") => Coding::Protobuf,
+        let coding = self.coding()?;
+        let parameter = |name: &str| self.parameters.iter().find(|(one, _)| *one == name).map(|(_, value)| *value);
+        let Some(kind) = parameter("as") else { return Some(Form { coding, part: Part::Whole }) };
+        let version = match parameter("v") {
+            Some("v1") if parameter("g") == Some(META) => Version::V1,
+            Some("v1beta1") if parameter("g") == Some(META) => Version::V1Beta1,
             _ => return None,
         };
-        let parameter = |name: &str| self.parameters.iter().find(|(one, _)| *one == name).map(|(_, value)| *value);
-        let part = match parameter("as") {
-            None => Part::Whole,
-            Some(PARTIAL | "PartialObjectMetadataList")
-                if parameter("g") == Some(META) && matches!(parameter("v"), Some("v1" | "v1beta1")) =>
-            {
-                Part::Metadata
-            }
-            Some(_) => return None,
+        let part = match kind {
+            PARTIAL => Part::Metadata(version),
+            "PartialObjectMetadataList" => Part::ListOfMetadata(version),
+            // A table has no form in protobuf.
+            "Table" if coding != Coding::Protobuf => Part::Table(version, Include::Metadata),
+            _ => return None,
         };
         Some(Form { coding, part })
     }
@@ -204,20 +303,34 @@ mod tests {
     #[case::watch("application/vnd.kubernetes.protobuf;stream=watch", Coding::Protobuf, Part::Whole)]
     #[case::unknown_first("application/cbor, application/json", Coding::Json, Part::Whole)]
     fn the_most_wanted_form_that_is_there_is_taken(#[case] header: &str, #[case] coding: Coding, #[case] part: Part) {
-        assert_eq!(Form::accepted(header), Some(Form { coding, part }));
+        assert_eq!(Form::accepted(header, Offered::Everything), Some(Form { coding, part }));
     }
 
     #[test]
     fn metadata_alone_is_a_form_of_both() {
         let header =
             format!("application/vnd.kubernetes.protobuf;{METADATA},application/json;{METADATA},application/json");
-        assert_eq!(Form::accepted(&header), Some(Form { coding: Coding::Protobuf, part: Part::Metadata }));
+        let part = Part::ListOfMetadata(Version::V1);
+        assert_eq!(Form::accepted(&header, Offered::Everything), Some(Form { coding: Coding::Protobuf, part }));
         assert_eq!(Form::of_error(&header), Form::PLAIN);
     }
 
     #[test]
+    fn a_table_is_taken_before_the_object() {
+        let header = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+        let part = Part::Table(Version::V1, Include::Metadata);
+        assert_eq!(Form::accepted(header, Offered::Stream), Some(Form { coding: Coding::Json, part }));
+        assert_eq!(Form::of_error(header), Form::PLAIN);
+    }
+
+    #[test]
     fn what_is_not_written_is_not_accepted() {
-        assert_eq!(Form::accepted("text/html"), None);
-        assert_eq!(Form::accepted("application/json;as=Table;g=meta.k8s.io;v=v1"), None);
+        assert_eq!(Form::accepted("text/html", Offered::Everything), None);
+        assert_eq!(
+            Form::accepted("application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1", Offered::Everything),
+            None
+        );
+        assert_eq!(Form::accepted("application/json;as=Table;g=meta.k8s.io;v=v2", Offered::Everything), None);
+        assert_eq!(Form::accepted("application/yaml", Offered::Stream), None);
     }
 }

@@ -8,7 +8,7 @@ use super::field::FieldError;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, whole};
 use super::store::Object;
-use super::{admit, body, read, validate};
+use super::{admit, body, read, select, validate};
 
 impl Server {
     pub(super) fn scale(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
@@ -136,7 +136,7 @@ fn scale_of(object: &Object) -> Value {
     let (spec, status) = (&object.body["spec"], &object.body["status"]);
     let (wanted, there, selected) = match object.kind.custom.and_then(|custom| custom.scale.as_ref()) {
         Some(scale) => scale.of(&object.body),
-        None => (spec["replicas"].as_i64(), status["replicas"].as_i64().unwrap_or(0), selector(&spec["selector"])),
+        None => (spec["replicas"].as_i64(), status["replicas"].as_i64().unwrap_or(0), select::text(&spec["selector"])),
     };
     let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {
         "name": meta("name"), "namespace": meta("namespace"), "uid": meta("uid"), "resourceVersion": meta("resourceVersion"),
@@ -149,25 +149,4 @@ fn scale_of(object: &Object) -> Value {
         scale["spec"]["replicas"] = replicas.into();
     }
     scale
-}
-
-/// A selector in the form of a query.
-fn selector(selector: &Value) -> String {
-    let mut parts = Vec::new();
-    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
-        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
-    }
-    for one in selector["matchExpressions"].as_array().into_iter().flatten() {
-        let key = one["key"].as_str().unwrap_or_default();
-        let mut values: Vec<&str> = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        values.sort_unstable();
-        parts.push(match one["operator"].as_str().unwrap_or_default() {
-            "In" => format!("{key} in ({})", values.join(",")),
-            "NotIn" => format!("{key} notin ({})", values.join(",")),
-            "Exists" => key.to_owned(),
-            _ => format!("!{key}"),
-        });
-    }
-    parts.sort();
-    parts.join(",")
 }

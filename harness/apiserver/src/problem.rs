@@ -194,23 +194,22 @@ impl Problem {
         problem
     }
 
-    /// A body in a media type that the real server reads and this one does not.
-    pub(super) fn unread(form: &str) -> Self {
-        let what = format!("bodies in {form}; start the client with JSON as its content type");
-        let known = Self::unsupported(what);
-        Self { code: StatusCode::UNSUPPORTED_MEDIA_TYPE, reason: "UnsupportedMediaType", ..known }
-    }
-
-    /// An answer in a media type that the real server does not write.
-    pub(super) fn not_acceptable() -> Self {
-        let message = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
-        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message.to_owned())
-    }
-
-    /// An answer in a media type that the real server writes and this one does not.
+    /// Discovery in protobuf, which the real server writes and this one does not.
     pub(super) fn no_form(accept: &str) -> Self {
-        let known = Self::unsupported(format!("answers in another form than JSON and protobuf, as {accept} asks for"));
+        let known = Self::unsupported(format!("discovery in another form than JSON and YAML, as {accept} asks for"));
         Self { code: StatusCode::NOT_ACCEPTABLE, reason: "NotAcceptable", ..known }
+    }
+
+    /// An answer in a media type that the resource does not have.
+    pub(super) fn not_acceptable(message: String) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// An answer in a media type that no path has.
+    pub(super) fn not_served(message: String) -> Self {
+        let mut problem = Self::not_acceptable(message);
+        problem.details = Some(json!({}));
+        problem
     }
 
     /// The body.

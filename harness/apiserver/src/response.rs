@@ -45,10 +45,7 @@ impl Body for ResponseBody {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.get_mut().0 {
             Form::Whole(body) => Pin::new(body).poll_frame(cx),
-            Form::Watch(watch) => {
-                let form = watch.order.form;
-                watch.poll(cx).map(|line| line.map(|line| Ok(Frame::data(form.event(line)))))
-            }
+            Form::Watch(watch) => watch.poll(cx).map(|line| line.map(|line| Ok(Frame::data(watch.dress(line))))),
         }
     }
 }
@@ -64,6 +61,8 @@ pub(crate) struct Watch {
     woken: Pin<Box<dyn Future<Output = Listener> + Send>>,
     /// The test's signals that it has followed.
     followed: Signals,
+    /// Whether it has sent an event.
+    began: bool,
 }
 
 impl Watch {
@@ -72,7 +71,13 @@ impl Watch {
         let waiting = std::mem::take(&mut order.first).into();
         let woken = wait(server.shared.written.listen());
         let followed = server.signals(order.kind);
-        Self { server, order, waiting, ends, late: None, woken, followed }
+        Self { server, order, waiting, ends, late: None, woken, followed, began: false }
+    }
+
+    /// An event in the form that the client accepts.
+    fn dress(&mut self, line: Bytes) -> Bytes {
+        let first = !std::mem::replace(&mut self.began, true);
+        self.order.form.event(line, first, self.server.now())
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {

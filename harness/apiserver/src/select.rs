@@ -172,6 +172,28 @@ impl Selector {
     }
 }
 
+/// An object's `spec.selector` in the form of a query, ordered by key.
+pub(super) fn text(selector: &Value) -> String {
+    let mut parts = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        parts.push((key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())));
+    }
+    for one in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = one["key"].as_str().unwrap_or_default();
+        let mut values: Vec<&str> = one["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        values.sort_unstable();
+        let part = match one["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({})", values.join(",")),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        };
+        parts.push((key, part));
+    }
+    parts.sort_by_key(|(key, _)| *key);
+    parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

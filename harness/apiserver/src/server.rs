@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::chance::Chance;
 use super::kinds::{Kind, Kinds};
-use super::media::{self, Coding, Form};
+use super::media::{Form, Offered};
 use super::problem::{Outcome, Problem};
 use super::store::{Key, Object, Store};
 use super::stored::Entry;
 use super::watch::Order;
-use super::{discovery, options};
+use super::{discovery, options, yaml};
 use crate::route::{Route, Verb};
 
 /// The media types of patches.
@@ -66,6 +66,8 @@ pub(super) struct Call {
     pub(super) accept: String,
     pub(super) user_agent: String,
     pub(super) body: Bytes,
+    /// The body as it was sent, where that was YAML.
+    pub(super) written: Option<Bytes>,
 }
 
 /// An answer.
@@ -125,6 +127,7 @@ impl Server {
                 accept: String::new(),
                 user_agent: "kube-apiserver/v1.36".to_owned(),
                 body: body.into(),
+                written: None,
             };
             server.answer(&call, now);
         }
@@ -136,16 +139,18 @@ impl Server {
         self.warnings.clear();
         let plain = self.without_protobuf(call);
         let asked = plain.as_ref().unwrap_or(call);
-        let (answer, form) = match self.ask(asked, now) {
-            Ok(answer) => (answer, Form::accepted(&asked.accept).unwrap_or(Form::PLAIN)),
-            Err(problem) => {
-                if problem.unsupported {
-                    self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
-                }
-                (whole(problem.code, &problem.status()), Form::of_error(&call.accept))
+        let dressed = self.ask_in_json(asked, now).and_then(|answer| match answer {
+            Answer::Whole { form: JSON, .. } => Form::of(asked, Offered::Everything)?.dress(answer, &self.kinds, now),
+            _ => Ok(answer),
+        });
+        let mut answer = dressed.unwrap_or_else(|problem| {
+            if problem.unsupported {
+                self.unsupported.push(format!("{} {}: {}", call.method, call.path, problem.message));
             }
-        };
-        let mut answer = form.dress(answer);
+            let status = whole(problem.code, &problem.status());
+            let form = Form::of_error(&call.accept);
+            form.dress(status, &self.kinds, now).expect("a Status has a form in every coding")
+        });
         // The controllers that run next are not part of the dry run.
         self.dry = false;
         self.establish(now);
@@ -155,18 +160,19 @@ impl Server {
         answer
     }
 
+    fn ask_in_json(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
+        match yaml::as_json(call)? {
+            Some(call) => self.ask(&call, now),
+            None => self.ask(call, now),
+        }
+    }
+
     fn ask(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
         let query = if call.flag("watch") { Some("watch=true") } else { None };
         let route = Route::parse(&call.method, &call.path, query);
         if route.resource.is_empty() {
             let answer = discovery::answer(&self.kinds, &call.path, &call.accept)?;
-            let plain = Form::accepted(&call.accept).is_some_and(|form| form.coding == Coding::Json);
-            // Clients ask for JSON here, if only after protobuf.
-            return if plain || call.accept.contains("json") || call.accept.contains("*/*") {
-                Ok(answer)
-            } else {
-                Err(Problem::no_form(&call.accept))
-            };
+            return if Form::accepts_text(&call.accept) { Ok(answer) } else { Err(Problem::no_form(&call.accept)) };
         }
         let Some(kind) = self.kinds.served(&route.group, version(&call.path), &route.resource) else {
             return discovery::absent(&route);
@@ -174,9 +180,11 @@ impl Server {
         if route.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&call.form()) {
             return Err(Problem::media_type(&CUSTOM_PATCHES.join(", ")));
         }
-        if Form::accepted(&call.accept).is_none() {
-            return Err(media::not_acceptable(&call.accept));
-        }
+        Form::check(call, match kind.custom {
+            Some(_) => Offered::Custom,
+            None if route.subresource == "binding" => Offered::NoTable,
+            None => Offered::Everything,
+        })?;
         let sub = route.subresource.as_str();
         if !sub.is_empty() && !kind.subresources.contains(&sub) {
             return Err(match kind.custom {
@@ -237,7 +245,7 @@ impl Server {
         }
         let left: Vec<&str> = call.accept.split(',').filter(|form| !form.contains("protobuf")).collect();
         // A definition has a form in protobuf upstream: a client that takes nothing else gets JSON.
-        let none = if kind.custom.is_some() { "application/none" } else { JSON };
+        let none = if kind.custom.is_some() { protobuf::NO_FORM } else { JSON };
         let accept = if left.is_empty() { none.to_owned() } else { left.join(",") };
         Some(Call { accept, ..call.clone() })
     }

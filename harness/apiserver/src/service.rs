@@ -314,6 +314,7 @@ fn call(request: Request<Bytes>) -> Call {
         user_agent: header(USER_AGENT),
         method: parts.method,
         body,
+        written: None,
     }
 }
 

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::kinds::Kind;
-use super::media::Form;
+use super::media::{Form, Offered};
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
@@ -50,7 +50,7 @@ impl Server {
             bookmarks: ask.call.flag("allowWatchBookmarks"),
             timeout: ask.call.param("timeoutSeconds").parse().ok(),
             gone: false,
-            form: Form::accepted(&ask.call.accept).unwrap_or(Form::PLAIN),
+            form: Form::of(ask.call, Offered::Stream)?,
         };
         if wanted.is_some_and(|wanted| wanted > latest) {
             return Err(Problem::too_large(order.version, latest));

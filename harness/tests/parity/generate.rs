@@ -60,7 +60,7 @@ pub(crate) fn sequence(seed: u64) -> Vec<Step> {
         let mut next =
             if number > ends && lots.percent(50) { create(&kind, &mut lots) } else { request(&kind, &mut lots) };
         dry(&mut next, &mut lots);
-        in_protobuf(&mut next, &mut lots);
+        in_other_forms(&mut next, &mut lots);
         // How much is remembered of each kind may not be the same: one is enough.
         if next.verb == "watch-old" && steps.iter().any(|step| step.verb == "watch-old") {
             continue;
@@ -74,8 +74,36 @@ pub(crate) fn sequence(seed: u64) -> Vec<Step> {
     steps
 }
 
-/// Sends and asks for protobuf, now and then.
-fn in_protobuf(step: &mut Step, lots: &mut Lots) {
+/// Sends and asks for protobuf, YAML and tables, now and then.
+fn in_other_forms(step: &mut Step, lots: &mut Lots) {
+    // A name that is generated is learned from the object; a watch ends at one, too.
+    let whole = step.verb == "generate" || (step.is_watch() && step.path.contains("sendInitialEvents"));
+    if step.verb != "odd" && !whole && lots.percent(10) {
+        let forms = [
+            "application/yaml",
+            "application/yaml;as=Table;v=v1;g=meta.k8s.io",
+            "application/json;as=Table;v=v1;g=meta.k8s.io",
+            "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+            "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io,application/yaml;q=0.5",
+        ];
+        lots.one(&forms).clone_into(&mut step.accept);
+        if step.accept.contains("Table") && !step.is_watch() && lots.percent(40) {
+            let and = if step.path.contains('?') { '&' } else { '?' };
+            let include = lots.one(&["None", "Object", "Metadata", "", "All"]);
+            step.path += &format!("{and}includeObject={include}");
+        }
+    }
+    let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && lots.percent(5);
+    if sends && let Ok(body) = serde_json::from_str::<Value>(&step.body) {
+        // A watch reads its own body, to end it; what is filled in later may need quotes in YAML.
+        if let Ok(text) = serde_yaml::to_string(&body)
+            && !step.is_watch()
+            && !step.body.contains('$')
+        {
+            (step.form, step.body) = ("application/yaml".to_owned(), text);
+        }
+    }
     // Discovery stays JSON on the simulated server.
     if step.verb != "odd" && lots.percent(15) {
         let json = lots.one(&["", ",application/json", ";q=0.9,application/json;q=0.8"]);

@@ -93,7 +93,7 @@ pub(crate) async fn play(server: &Server, namespace: &str, steps: &[Step]) -> Re
             answers.push(Answer { code: 0, warnings: Vec::new(), body: Value::Null });
             continue;
         }
-        let sent = serde_json::from_str::<Value>(&step.body).unwrap_or_default();
+        let sent = serde_yaml::from_str::<Value>(&step.body).unwrap_or_default();
         if let Some(base) = sent["metadata"]["generateName"].as_str() {
             memory.bases.push(base.replace(namespace, "$NS"));
         }
@@ -158,8 +158,30 @@ pub(crate) async fn whole(server: &Server, step: &Step) -> Result<(u16, Vec<Stri
         bytes.extend_from_slice(&frame?);
     }
     let body = protobuf::decode(&bytes).ok().or_else(|| serde_json::from_slice(&bytes).ok());
+    let yaml = || serde_yaml::from_slice::<Value>(&bytes).ok().filter(Value::is_object);
+    let mut body = body.or_else(yaml);
+    if let Some(table) = body.as_mut().filter(|body| body["kind"] == "Table") {
+        without_prose(table);
+    }
     let body = body.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned().into());
     Ok((code, warnings, body))
+}
+
+/// Takes out of a table what is told for people, and how long ago something was.
+fn without_prose(table: &mut Value) {
+    for column in table["columnDefinitions"].as_array_mut().into_iter().flatten() {
+        column["description"] = Value::Null;
+    }
+    for row in table["rows"].as_array_mut().into_iter().flatten() {
+        for condition in row["conditions"].as_array_mut().into_iter().flatten() {
+            condition["message"] = Value::Null;
+        }
+        for cell in row["cells"].as_array_mut().into_iter().flatten() {
+            if cell.as_str().and_then(|text| text.strip_suffix('s')).is_some_and(|age| age.parse::<u64>().is_ok()) {
+                *cell = "$AGE".into();
+            }
+        }
+    }
 }
 
 /// A place between two requests: that of a list of nothing.
@@ -191,11 +213,22 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
         let frame = tokio::time::timeout(PATIENCE, frames.next()).await;
         let Ok(Some(frame)) = frame else { break };
         rest.extend_from_slice(&frame?);
+        if code != 200 {
+            continue;
+        }
         while let Some(mut event) = event(&mut rest, step.accept.contains("protobuf"))? {
+            if event["object"]["kind"] == "Table" {
+                without_prose(&mut event["object"]);
+            }
             if event["type"] == "BOOKMARK" && not_older {
                 far(&mut event, &events);
             }
-            let ends = event["object"]["metadata"]["name"] == *name && event["type"] == "ADDED";
+            let object = if event["object"]["kind"] == "Table" {
+                &event["object"]["rows"][0]["object"]
+            } else {
+                &event["object"]
+            };
+            let ends = object["metadata"]["name"] == *name && event["type"] == "ADDED";
             let synthetic = event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
             let bookmarks = event["type"] == "BOOKMARK" && !synthetic;
             if !bookmarks {
@@ -294,7 +327,7 @@ impl Memory {
 
     /// An answer without what is a server's own.
     fn normal(&mut self, mut body: Value) -> Value {
-        let is_list = body.get("items").is_some();
+        let is_list = body.get("items").is_some() || body["kind"] == "Table";
         if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| is_list) {
             meta.insert("resourceVersion".to_owned(), "<list>".into());
             if meta.contains_key("continue") {

@@ -3,26 +3,22 @@
 
 use serde_json::json;
 
-use super::bodies::{Kind, object};
+use super::bodies::Kind;
 use super::lots::Lots;
 use super::step::Step;
 
 /// What there is, by the verb that the table counts it under.
-pub(crate) const REFUSED: [&str; 6] =
-    ["yaml-body", "table-answer", "orphan-dependents", "finalize", "foreign-continue", "delete-some"];
+pub(crate) const REFUSED: [&str; 4] = ["orphan-dependents", "finalize", "foreign-continue", "delete-some"];
 
 /// A last request.
 pub(crate) fn last(kind: &Kind, lots: &mut Lots) -> Step {
     let verb = lots.one(&REFUSED);
     // Namespaces go one by one anyway.
-    let verb = if verb == "delete-some" && kind.kind == "Namespace" { "yaml-body" } else { verb };
+    let verb = if verb == "delete-some" && kind.kind == "Namespace" { "finalize" } else { verb };
     let name = kind.name(lots);
     let (all, one) = (kind.collection(), format!("{}/{name}", kind.collection()));
-    let body = object(kind, &name, lots).to_string();
     let (method, path, form, accept, body) = match verb {
-        "yaml-body" => ("POST", all, "application/yaml", "", body),
         "delete-some" => ("DELETE", format!("{all}?limit=1&labelSelector=seq%3D$NS"), "", "", String::new()),
-        "table-answer" => ("GET", all, "", "application/json;as=Table;v=v1;g=meta.k8s.io", String::new()),
         "orphan-dependents" => ("DELETE", one, "application/json", "", json!({"orphanDependents": true}).to_string()),
         "finalize" => (
             "PUT",

@@ -45,6 +45,8 @@ pub(crate) struct Custom {
     pub(crate) scale: Option<Scale>,
     /// The fields that can be selected by, as a query names them.
     pub(crate) selectable: Vec<String>,
+    /// The columns of its tables, as the definition has them.
+    pub(crate) columns: Value,
     /// The names of the definition.
     pub(crate) names: Value,
 }
@@ -84,6 +86,7 @@ fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
         status,
         scale,
         selectable: selectable.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect(),
+        columns: version["additionalPrinterColumns"].clone(),
         names: spec["names"].clone(),
     };
     Ok(Kind {
@@ -95,6 +98,8 @@ fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
         subresources: subresources.leak(),
         returns_deleted: false,
         custom: Some(Box::leak(Box::new(custom))),
+        short_names: &[],
+        categories: &[],
     })
 }
 

@@ -1,0 +1,165 @@
+//! Tables: the answers that `kubectl get` prints.
+//!
+//! A client that accepts `as=Table` gets columns and one row for each object instead of the
+//! objects. Columns, their order and what their cells say equal upstream's; the descriptions of
+//! columns, which kubectl does not print, are this project's own. A kind without columns of its own
+//! has a name and a creation time.
+//!
+//! Upstream: `pkg/printers/internalversion` and `asTable` of `endpoints/handlers`.
+
+mod age;
+mod columns;
+mod core;
+mod nodes;
+mod pods;
+mod services;
+mod workloads;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::field::FieldError;
+use super::problem::{Outcome, Problem};
+
+/// What of its object a row has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Include {
+    Nothing,
+    Metadata,
+    Object,
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style<'a> {
+    /// `meta.k8s.io/v1`, or an older version.
+    pub(super) api_version: &'a str,
+    pub(super) include: Include,
+    /// Whether it says its columns; only the first table of a watch does.
+    pub(super) headers: bool,
+    pub(super) now: Timestamp,
+}
+
+impl Include {
+    /// From the parameter `includeObject`.
+    pub(super) fn of(parameter: &str) -> Outcome<Self> {
+        match parameter {
+            "" | "Metadata" => Ok(Self::Metadata),
+            "Object" => Ok(Self::Object),
+            "None" => Ok(Self::Nothing),
+            other => {
+                let why = "must be 'Metadata', 'Object', 'None', or empty";
+                let error = FieldError::invalid("includeObject", other, why);
+                Err(Problem::bad_request(format!("Unable to convert to Table as requested: {error}")))
+            }
+        }
+    }
+}
+
+/// An object or a list as a table.
+pub(super) fn table(value: &Value, style: Style<'_>) -> Value {
+    let of = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    let (kind, api_version) = (of("kind"), of("apiVersion"));
+    let (kind, objects) = match value["items"].as_array() {
+        Some(items) => (kind.trim_end_matches("List").to_owned(), items.iter().collect()),
+        None => (kind, vec![value]),
+    };
+    let rows: Vec<Value> = objects.iter().map(|object| row(&kind, &api_version, object, style)).collect();
+    let mut meta = json!({"resourceVersion": value["metadata"]["resourceVersion"].as_str().unwrap_or_default()});
+    for name in ["continue", "remainingItemCount"] {
+        if !value["metadata"][name].is_null() && value["items"].is_array() {
+            meta[name] = value["metadata"][name].clone();
+        }
+    }
+    let headers = if style.headers { columns::of(&kind) } else { Value::Null };
+    json!({"kind": "Table", "apiVersion": style.api_version, "metadata": meta, "columnDefinitions": headers, "rows": rows})
+}
+
+fn row(kind: &str, api_version: &str, object: &Value, style: Style<'_>) -> Value {
+    let mut row = json!({"cells": cells(kind, object, style.now)});
+    if kind == "Pod"
+        && let Some(conditions) = pods::completed(object)
+    {
+        row["conditions"] = conditions;
+    }
+    // Where the initial events of a watch end is said in the object, so that it is always there.
+    let ends = !object["metadata"]["annotations"]["k8s.io/initial-events-end"].is_null();
+    row["object"] = match style.include {
+        Include::Object => {
+            let mut object = object.clone();
+            object["kind"] = kind.into();
+            object["apiVersion"] = api_version.into();
+            object
+        }
+        Include::Nothing if !ends => Value::Null,
+        _ => json!({"kind": "PartialObjectMetadata", "apiVersion": style.api_version, "metadata": object["metadata"]}),
+    };
+    row
+}
+
+/// The cells of an object, those of wide columns included.
+fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let age = age::since(&object["metadata"]["creationTimestamp"], now);
+    let mut cells = vec![name.into()];
+    match kind {
+        "Pod" => cells.extend(pods::cells(object, &age, now)),
+        "Node" => cells.extend(nodes::node(object, &age)),
+        "Namespace" => cells.extend(nodes::namespace(object, &age)),
+        // The name stands last.
+        "Event" => return core::event(object, now),
+        "ConfigMap" => cells.extend(core::config_map(object, &age)),
+        "Secret" => cells.extend(core::secret(object, &age)),
+        "ServiceAccount" => cells.push(age.into()),
+        "ResourceQuota" => cells.extend(core::quota(object, &age)),
+        "Lease" => cells.extend(core::lease(object, &age)),
+        "Deployment" => cells.extend(workloads::deployment(object, &age)),
+        "ReplicaSet" => cells.extend(workloads::replica_set(object, &age)),
+        "StatefulSet" => cells.extend(workloads::stateful_set(object, &age)),
+        "DaemonSet" => cells.extend(workloads::daemon_set(object, &age)),
+        "Scale" => cells.extend(workloads::scale(object, &age)),
+        "ControllerRevision" => cells.extend(workloads::revision(object, &age)),
+        "Job" => cells.extend(workloads::job(object, &age, now)),
+        "CronJob" => cells.extend(workloads::cron_job(object, &age, now)),
+        "PodDisruptionBudget" => cells.extend(workloads::disruption_budget(object, &age)),
+        "HorizontalPodAutoscaler" => cells.extend(workloads::autoscaler(object, &age)),
+        "Service" => cells.extend(services::service(object, &age)),
+        "EndpointSlice" => cells.extend(services::endpoint_slice(object, &age)),
+        _ => cells.push(object["metadata"]["creationTimestamp"].clone()),
+    }
+    cells
+}
+
+/// A string, or this in its place where it is empty or absent.
+fn or<'a>(value: &'a Value, absent: &'a str) -> &'a str {
+    value.as_str().filter(|text| !text.is_empty()).unwrap_or(absent)
+}
+
+/// A number, 0 if absent.
+fn number(value: &Value) -> i64 {
+    value.as_i64().unwrap_or(0)
+}
+
+/// The elements of a list; none if it is absent.
+fn items(value: &Value) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
+    value.as_array().map(Vec::as_slice).unwrap_or_default().iter()
+}
+
+/// `a=1,b=2`. Upstream: `FormatLabels`.
+fn labels(value: &Value) -> String {
+    let all = value.as_object().into_iter().flatten();
+    let all: Vec<String> = all.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
+    if all.is_empty() { "<none>".to_owned() } else { all.join(",") }
+}
+
+/// The names and the images of containers, each in one cell.
+fn containers(template: &Value) -> [Value; 2] {
+    let all = |name: &str| -> Value {
+        let all: Vec<&str> = items(&template["spec"]["containers"]).map(|one| or(&one[name], "")).collect();
+        all.join(",").into()
+    };
+    [all("name"), all("image")]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Cells of Services and EndpointSlices.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{items, labels, number, or};
+
+/// How many ports or addresses a cell names.
+const MOST: usize = 3;
+
+/// Upstream: `printService`.
+pub(super) fn service(service: &Value, age: &str) -> Vec<Value> {
+    let spec = &service["spec"];
+    let ports: Vec<String> = items(&spec["ports"]).map(port).collect();
+    let ports = if ports.is_empty() { "<none>".to_owned() } else { ports.join(",") };
+    let internal = or(&spec["clusterIPs"][0], "<none>");
+    vec![
+        or(&spec["type"], "").into(),
+        internal.into(),
+        external(service).into(),
+        ports.into(),
+        age.into(),
+        labels(&spec["selector"]).into(),
+    ]
+}
+
+fn port(port: &Value) -> String {
+    let (own, protocol) = (number(&port["port"]), or(&port["protocol"], ""));
+    match number(&port["nodePort"]) {
+        node if node > 0 => format!("{own}:{node}/{protocol}"),
+        _ => format!("{own}/{protocol}"),
+    }
+}
+
+/// Upstream: `getServiceExternalIP`, in its wide form: tables are always made wide.
+fn external(service: &Value) -> String {
+    let given: Vec<&str> = items(&service["spec"]["externalIPs"]).filter_map(Value::as_str).collect();
+    let joined = |ips: Vec<&str>, none: &str| if ips.is_empty() { none.to_owned() } else { ips.join(",") };
+    match or(&service["spec"]["type"], "") {
+        "ClusterIP" | "NodePort" => joined(given, "<none>"),
+        "LoadBalancer" => {
+            let ingress = items(&service["status"]["loadBalancer"]["ingress"]);
+            let of: BTreeSet<&str> = ingress.map(|one| or(&one["ip"], or(&one["hostname"], ""))).collect();
+            joined(of.into_iter().filter(|one| !one.is_empty()).chain(given).collect(), "<pending>")
+        }
+        "ExternalName" => or(&service["spec"]["externalName"], "").to_owned(),
+        _ => "<unknown>".to_owned(),
+    }
+}
+
+/// Upstream: `printEndpointSlice`.
+pub(super) fn endpoint_slice(slice: &Value, age: &str) -> Vec<Value> {
+    let ports = items(&slice["ports"]).map(|port| match port["port"].as_i64() {
+        Some(number) => number.to_string(),
+        None => port["name"].as_str().unwrap_or("*").to_owned(),
+    });
+    let addresses = items(&slice["endpoints"]).flat_map(|one| items(&one["addresses"]));
+    let addresses = addresses.map(|address| or(address, "").to_owned());
+    vec![or(&slice["addressType"], "").into(), some(ports).into(), some(addresses).into(), age.into()]
+}
+
+/// The first few, and how many there are beside them.
+fn some(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    let shown = all[..all.len().min(MOST)].join(",");
+    match all.len() {
+        count if count > MOST => format!("{shown} + {} more...", count - MOST),
+        _ if shown.is_empty() => "<unset>".to_owned(),
+        _ => shown,
+    }
+}

@@ -1,0 +1,213 @@
+//! Cells of workloads, and of what scales and protects them.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{age, containers, items, labels, number, or};
+use crate::select;
+
+/// A selector as a cell. Upstream: `FormatLabelSelector`.
+fn selector(selector: &Value) -> Value {
+    let text = select::text(selector);
+    if text.is_empty() { "<none>".into() } else { text.into() }
+}
+
+/// `1/3`.
+fn of(part: &Value, all: &Value) -> Value {
+    format!("{}/{}", number(part), number(all)).into()
+}
+
+/// Adds the wide cells of a template.
+fn with_containers(mut cells: Vec<Value>, template: &Value) -> Vec<Value> {
+    cells.extend(containers(template));
+    cells
+}
+
+/// Upstream: `printDeployment`.
+pub(super) fn deployment(object: &Value, age: &str) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let ready = of(&status["readyReplicas"], &spec["replicas"]);
+    let (updated, available) = (number(&status["updatedReplicas"]), number(&status["availableReplicas"]));
+    let mut cells = with_containers(vec![ready, updated.into(), available.into(), age.into()], &spec["template"]);
+    cells.push(select::text(&spec["selector"]).into());
+    cells
+}
+
+/// Upstream: `printReplicaSet`.
+pub(super) fn replica_set(object: &Value, age: &str) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let counts = [&spec["replicas"], &status["replicas"], &status["readyReplicas"]];
+    let mut cells: Vec<Value> = counts.into_iter().map(|count| number(count).into()).collect();
+    cells.push(age.into());
+    let mut cells = with_containers(cells, &spec["template"]);
+    cells.push(selector(&spec["selector"]));
+    cells
+}
+
+/// Upstream: `printStatefulSet`.
+pub(super) fn stateful_set(object: &Value, age: &str) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    with_containers(vec![of(&status["readyReplicas"], &spec["replicas"]), age.into()], &spec["template"])
+}
+
+/// Upstream: `printDaemonSet`.
+pub(super) fn daemon_set(object: &Value, age: &str) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let counts = [
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberAvailable",
+    ];
+    let mut cells: Vec<Value> = counts.into_iter().map(|name| number(&status[name]).into()).collect();
+    cells.push(labels(&spec["template"]["spec"]["nodeSelector"]).into());
+    cells.push(age.into());
+    let mut cells = with_containers(cells, &spec["template"]);
+    cells.push(selector(&spec["selector"]));
+    cells
+}
+
+/// Upstream: `printScale`.
+pub(super) fn scale(object: &Value, age: &str) -> Vec<Value> {
+    let counts = [&object["spec"]["replicas"], &object["status"]["replicas"]].map(|count| number(count).into());
+    counts.into_iter().chain([age.into()]).collect()
+}
+
+/// Upstream: `printControllerRevision`.
+pub(super) fn revision(object: &Value, age: &str) -> Vec<Value> {
+    let owner = items(&object["metadata"]["ownerReferences"]).find(|one| one["controller"] == true);
+    let owner = owner.map_or("<none>".to_owned(), |owner| {
+        let kind = or(&owner["kind"], "");
+        let kind = match or(&owner["apiVersion"], "").split_once('/') {
+            Some((group, _)) => format!("{kind}.{group}"),
+            None => kind.to_owned(),
+        };
+        format!("{}/{}", kind.to_lowercase(), or(&owner["name"], ""))
+    });
+    vec![owner.into(), number(&object["revision"]).into(), age.into()]
+}
+
+/// Upstream: `printJob`.
+pub(super) fn job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let is = |kind: &str| {
+        items(&status["conditions"]).find(|one| one["type"] == kind).is_some_and(|one| one["status"] == "True")
+    };
+    let state = if is("Complete") {
+        "Complete"
+    } else if is("Failed") {
+        "Failed"
+    } else if !object["metadata"]["deletionTimestamp"].is_null() {
+        "Terminating"
+    } else {
+        ["Suspended", "FailureTarget", "SuccessCriteriaMet"].into_iter().find(|kind| is(kind)).unwrap_or("Running")
+    };
+    let succeeded = number(&status["succeeded"]);
+    let completions = match (spec["completions"].as_i64(), number(&spec["parallelism"])) {
+        (Some(wanted), _) => format!("{succeeded}/{wanted}"),
+        (None, parallel) if parallel > 1 => format!("{succeeded}/1 of {parallel}"),
+        (None, _) => format!("{succeeded}/1"),
+    };
+    let took = age::parsed(&status["startTime"]).map_or(String::new(), |start| {
+        let end = age::parsed(&status["completionTime"]).unwrap_or(now);
+        age::human(end.duration_since(start))
+    });
+    let cells = vec![state.into(), completions.into(), took.into(), age.into()];
+    let mut cells = with_containers(cells, &spec["template"]);
+    cells.push(selector(&spec["selector"]));
+    cells
+}
+
+/// Upstream: `printCronJob`.
+pub(super) fn cron_job(object: &Value, age: &str, now: Timestamp) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let suspended = match spec["suspend"].as_bool() {
+        Some(true) => "True",
+        Some(false) => "False",
+        None => "<unset>",
+    };
+    let last = match &status["lastScheduleTime"] {
+        Value::Null => "<none>".to_owned(),
+        time => age::since(time, now),
+    };
+    let job = &spec["jobTemplate"]["spec"];
+    let cells = vec![
+        or(&spec["schedule"], "").into(),
+        or(&spec["timeZone"], "<none>").into(),
+        suspended.into(),
+        items(&status["active"]).len().into(),
+        last.into(),
+        age.into(),
+    ];
+    let mut cells = with_containers(cells, &job["template"]);
+    cells.push(selector(&job["selector"]));
+    cells
+}
+
+/// Upstream: `printPodDisruptionBudget`.
+pub(super) fn disruption_budget(object: &Value, age: &str) -> Vec<Value> {
+    let bound = |name: &str| -> Value {
+        match &object["spec"][name] {
+            Value::Null => "N/A".into(),
+            Value::String(text) => text.as_str().into(),
+            number => number.to_string().into(),
+        }
+    };
+    let allowed = number(&object["status"]["disruptionsAllowed"]);
+    vec![bound("minAvailable"), bound("maxUnavailable"), allowed.into(), age.into()]
+}
+
+/// Upstream: `printHorizontalPodAutoscaler`.
+pub(super) fn autoscaler(object: &Value, age: &str) -> Vec<Value> {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let target = &spec["scaleTargetRef"];
+    let least = spec["minReplicas"].as_i64().map_or("<unset>".to_owned(), |least| least.to_string());
+    vec![
+        format!("{}/{}", or(&target["kind"], ""), or(&target["name"], "")).into(),
+        metrics(spec, status).into(),
+        least.into(),
+        number(&spec["maxReplicas"]).into(),
+        number(&status["currentReplicas"]).into(),
+        age.into(),
+    ]
+}
+
+/// Upstream: `formatHPAMetrics`.
+fn metrics(spec: &Value, status: &Value) -> String {
+    const MOST: usize = 2;
+    let all = items(&spec["metrics"]).enumerate().map(|(index, metric)| {
+        let kind = or(&metric["type"], "");
+        let field = format!("{}{}", kind[..kind.len().min(1)].to_lowercase(), kind.get(1..).unwrap_or_default());
+        let (wanted, now) = (&metric[&field]["target"], &status["currentMetrics"][index][&field]["current"]);
+        let text = |value: &'_ Value, absent: &str| or(value, absent).to_owned();
+        let average = wanted["averageValue"].is_string();
+        match kind {
+            "External" | "Object" if average => {
+                let now = text(&now["averageValue"], "<unknown>");
+                format!("{now}/{} (avg)", or(&wanted["averageValue"], ""))
+            }
+            "External" | "Object" => format!("{}/{}", text(&now["value"], "<unknown>"), or(&wanted["value"], "")),
+            "Pods" => format!("{}/{}", text(&now["averageValue"], "<unknown>"), or(&wanted["averageValue"], "")),
+            "Resource" | "ContainerResource" => {
+                let name = or(&metric[&field]["name"], "");
+                if average {
+                    let now = text(&now["averageValue"], "<unknown>");
+                    return format!("{name}: {now}/{}", or(&wanted["averageValue"], ""));
+                }
+                let percent = |value: &Value, absent: &str| {
+                    value.as_i64().map_or(absent.to_owned(), |percent| format!("{percent}%"))
+                };
+                let now = percent(&now["averageUtilization"], "<unknown>");
+                format!("{name}: {now}/{}", percent(&wanted["averageUtilization"], "<auto>"))
+            }
+            _ => "<unknown type>".to_owned(),
+        }
+    });
+    let all: Vec<String> = all.collect();
+    match all.len() {
+        0 => "<none>".to_owned(),
+        count if count > MOST => format!("{} + {} more...", all[..MOST].join(", "), count - MOST),
+        _ => all.join(", "),
+    }
+}
