@@ -121,7 +121,7 @@ async fn unknown() -> Checked {
 }
 
 async fn ask_too_much(client: &kube::Client) -> Checked {
-    let request = hyper::Request::get("/openapi/v2").body(Vec::new())?;
+    let request = hyper::Request::get("/metrics").body(Vec::new())?;
     let refused = client.request_text(request).await;
     assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 501), "{refused:?}");
     Ok(())

@@ -6,6 +6,8 @@
 // `pb=3` is the field's number; `pb=2/3` is field 3 of a message that is field 2, where Go embeds a
 // struct that JSON flattens. `list=` and `map=` are what OpenAPI calls x-kubernetes-list-type and
 // x-kubernetes-map-type; a list's keys follow a colon. `default=` is a scalar's default, as JSON.
+// `required` and `enum=` are what OpenAPI calls them. After a type's name stands its package, as the
+// names of OpenAPI have it: `io.k8s.api.` and this, or `io.k8s.apimachinery.pkg.apis.` and this.
 //
 //	cd scripts/api-types && go run . > ../../harness/apiserver/src/api/v1.36.table
 package main
@@ -13,10 +15,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -43,6 +49,7 @@ var roots = []any{
 	corev1.ResourceQuota{}, corev1.Binding{}, metav1.DeleteOptions{}, metav1.Status{}, metav1.ListMeta{},
 	batchv1.Job{}, batchv1.CronJob{}, corev1.Service{}, discoveryv1.EndpointSlice{}, corev1.LimitRange{}, policyv1.PodDisruptionBudget{},
 	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{}, apiextensionsv1.CustomResourceDefinition{},
+	authorizationv1.SelfSubjectRulesReview{}, metav1.APIResourceList{}, metav1.APIGroup{}, metav1.WatchEvent{},
 }
 
 // Types whose JSON is not their fields'.
@@ -119,7 +126,14 @@ func fields(t reflect.Type, below string) []string {
 		if number := number(f); number != "" && below != outside {
 			line += " pb=" + below + number
 		}
-		lines = append(lines, line+merging(t, tag))
+		line += merging(t, tag)
+		if required(t, f) {
+			line += " required"
+		}
+		if values := enum(f.Type); values != "" {
+			line += " enum=" + values
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -240,6 +254,121 @@ func embedded(t reflect.Type, field string) string {
 // holders are the structs that embed a struct.
 var holders = map[reflect.Type][]reflect.Type{}
 
+// marks are the comments of a package's declarations: by `Type` and by `Type.Field`.
+type marks struct {
+	docs   map[string]string
+	consts map[string][]string
+}
+
+var packages = map[string]marks{}
+
+// marksOf reads the markers that stand in the comments of a package's source.
+func marksOf(path string) marks {
+	if found, ok := packages[path]; ok {
+		return found
+	}
+	found := marks{docs: map[string]string{}, consts: map[string][]string{}}
+	packages[path] = found
+	folder, err := exec.Command("go", "list", "-f", "{{.Dir}}", path).Output()
+	if err != nil {
+		return found
+	}
+	parsed, err := parser.ParseDir(token.NewFileSet(), strings.TrimSpace(string(folder)), func(file os.FileInfo) bool {
+		return !strings.HasSuffix(file.Name(), "_test.go")
+	}, parser.ParseComments)
+	check(err)
+	for _, one := range parsed {
+		for _, file := range one.Files {
+			for _, declaration := range file.Decls {
+				if group, ok := declaration.(*ast.GenDecl); ok {
+					found.read(group)
+				}
+			}
+		}
+	}
+	return found
+}
+
+func (m marks) read(group *ast.GenDecl) {
+	for _, spec := range group.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			m.docs[spec.Name.Name] = group.Doc.Text() + spec.Doc.Text() + raw(group.Doc) + raw(spec.Doc)
+			if fields, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range fields.Fields.List {
+					for _, name := range field.Names {
+						m.docs[spec.Name.Name+"."+name.Name] = raw(field.Doc)
+					}
+				}
+			}
+		case *ast.ValueSpec:
+			named, ok := spec.Type.(*ast.Ident)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			for _, value := range spec.Values {
+				if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+					m.consts[named.Name] = append(m.consts[named.Name], strings.Trim(literal.Value, "\"`"))
+				}
+			}
+		}
+	}
+}
+
+// raw is a comment with its markers, which Text leaves out where they look like directives.
+func raw(group *ast.CommentGroup) string {
+	if group == nil {
+		return ""
+	}
+	text := ""
+	for _, comment := range group.List {
+		text += comment.Text + "\n"
+	}
+	return text
+}
+
+func marked(text, marker string) bool {
+	for _, line := range strings.Split(text, "\n") {
+		if strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")) == marker {
+			return true
+		}
+	}
+	return false
+}
+
+// required is kube-openapi's rule: what is neither marked as optional nor omitted when empty.
+func required(t reflect.Type, f reflect.StructField) bool {
+	doc := marksOf(t.PkgPath()).docs[t.Name()+"."+f.Name]
+	options := f.Tag.Get("json")
+	if marked(doc, "+required") {
+		return true
+	}
+	return !marked(doc, "+optional") && !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero")
+}
+
+// enum are the constants of a type that is marked as one.
+func enum(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.String || t.PkgPath() == "" {
+		return ""
+	}
+	found := marksOf(t.PkgPath())
+	if !marked(found.docs[t.Name()], "+enum") {
+		return ""
+	}
+	values := append([]string{}, found.consts[t.Name()]...)
+	sort.Strings(values)
+	return strings.Join(slices.Compact(values), ",")
+}
+
+// shortPackage is `apps.v1`, or `meta.v1`.
+func shortPackage(t reflect.Type) string {
+	parts := strings.Split(t.PkgPath(), "/")
+	return strings.Join(parts[len(parts)-2:], ".")
+}
+
 func visit(t reflect.Type) {
 	if _, ok := seen[t]; ok {
 		return
@@ -253,10 +382,11 @@ func main() {
 	for _, root := range roots {
 		visit(reflect.TypeOf(root))
 	}
-	names, atomic := map[string][]string{}, map[string]string{}
+	names, heads := map[string][]string{}, map[string]string{}
 	for t, lines := range seen {
+		heads[t.Name()] = " " + shortPackage(t)
 		if one := schema[schemaName(t)]; one.Map != nil && one.Map.ElementRelationship == "atomic" {
-			atomic[t.Name()] = " atomic"
+			heads[t.Name()] += " atomic"
 		}
 		if _, twice := names[t.Name()]; twice {
 			panic("two types are called " + t.Name())
@@ -270,7 +400,7 @@ func main() {
 	sort.Strings(sorted)
 	fmt.Println("# The shapes of the API's types in Kubernetes 1.36, printed by scripts/api-types; do not edit.")
 	for _, n := range sorted {
-		fmt.Println(n + atomic[n])
+		fmt.Println(n + heads[n])
 		for _, line := range names[n] {
 			fmt.Println(line)
 		}

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::kinds::{KINDS, Kind, Kinds};
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, whole};
+use super::{openapi, reviews};
 use crate::route::Route;
 
 /// The version of kube-apiserver that this server answers as.
@@ -15,13 +16,16 @@ pub const VERSION: &str = "v1.36.3";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Paths that the real server serves and this one does not.
-const UNSUPPORTED: [&str; 5] = ["/openapi", "/metrics", "/logs", "/debug", "/.well-known"];
+const UNSUPPORTED: [&str; 4] = ["/metrics", "/logs", "/debug", "/.well-known"];
 
 /// The answer to a path that names no resource.
 pub(super) fn answer(kinds: &Kinds, path: &str, accept: &str) -> Outcome<Answer> {
     let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
     if UNSUPPORTED.iter().any(|unsupported| path.starts_with(unsupported)) {
         return Err(Problem::unsupported(format!("the path {path}")));
+    }
+    if path.starts_with("/openapi/") {
+        return openapi::answer(kinds, path, accept);
     }
     match path {
         "/healthz" | "/livez" | "/readyz" => {
@@ -114,14 +118,30 @@ fn aggregates(accept: &str) -> bool {
     })
 }
 
+/// The order of the groups. Upstream: `apiVersionPriorities`.
+const ORDER: [&str; 10] = [
+    "",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "policy",
+    "apiextensions.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+];
+
 /// The groups, the core one first.
 fn groups(kinds: &Kinds) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
-    for kind in kinds.all() {
+    for kind in kinds.all().chain(&reviews::REVIEWS) {
         if !names.contains(&kind.group) {
             names.push(kind.group);
         }
     }
+    // Custom resources come last, by name.
+    names.sort_unstable_by_key(|name| (ORDER.iter().position(|one| one == name).unwrap_or(ORDER.len()), *name));
     names
 }
 
@@ -132,7 +152,8 @@ fn built_in() -> impl Iterator<Item = &'static str> {
 
 /// The versions of a group, the preferred one first: v2, v1, v1beta1.
 fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
-    let mut all: Vec<&str> = kinds.all().filter(|kind| kind.group == group).map(|kind| kind.version).collect();
+    let all = kinds.all().chain(&reviews::REVIEWS);
+    let mut all: Vec<&str> = all.filter(|kind| kind.group == group).map(|kind| kind.version).collect();
     let rank = |version: &str| {
         let number = |text: &str| text.parse::<u32>().unwrap_or(0);
         let plain = version.trim_start_matches('v');
@@ -150,7 +171,8 @@ fn versions(kinds: &Kinds, group: &str) -> Vec<&'static str> {
 
 /// The kinds of a version of a group, by the names of their resources.
 fn of_version(kinds: &Kinds, group: &str, version: &str) -> Vec<&'static Kind> {
-    let mut kinds: Vec<&Kind> = kinds.all().filter(|kind| kind.group == group && kind.version == version).collect();
+    let all = kinds.all().chain(&reviews::REVIEWS);
+    let mut kinds: Vec<&Kind> = all.filter(|kind| kind.group == group && kind.version == version).collect();
     kinds.sort_unstable_by_key(|kind| kind.plural);
     kinds
 }
@@ -186,8 +208,7 @@ fn with_names(mut resource: Value, kind: &Kind) -> Value {
 /// A group in aggregated discovery.
 fn discovered(kinds: &Kinds, group: &str) -> Value {
     let version = |version: &str| {
-        let resources: Vec<Value> =
-            of_version(kinds, group, version).into_iter().map(discovered_resource).collect();
+        let resources: Vec<Value> = of_version(kinds, group, version).into_iter().map(discovered_resource).collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
     };
     let versions: Vec<Value> = versions(kinds, group).into_iter().map(version).collect();

@@ -65,6 +65,7 @@
 //! client ──► service ──► Server: request + time ──► answer
 //!               │          ├ route, discovery, options, body, yaml, syntax, problem
 //!               │          ├ media, table, protobuf: the form of an answer
+//!               │          ├ openapi, reviews: what describes kinds, and rights
 //!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
 //!                          ├ write, remove, parts, watch, select, dry
 //!                          ├ store: objects, and the log of all changes
@@ -96,11 +97,13 @@ mod kinds;
 mod labels;
 mod latency;
 mod limits;
+mod list;
 #[cfg(feature = "listen")]
 mod listen;
 mod managed;
 mod media;
 pub mod notify;
+mod openapi;
 mod options;
 mod parts;
 mod pointer;
@@ -109,6 +112,7 @@ pub mod protobuf;
 mod read;
 mod remove;
 mod response;
+mod reviews;
 mod route;
 mod rules;
 mod select;

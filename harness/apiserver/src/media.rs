@@ -11,6 +11,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::kinds::{Kind, Kinds};
 use super::problem::{Outcome, Problem};
 use super::protobuf::{self, Event};
 use super::server::{Answer, Call, JSON};
@@ -50,6 +51,8 @@ pub(super) enum Offered {
     Everything,
     /// A binding has no table.
     NoTable,
+    /// A custom resource has no form in protobuf.
+    Custom,
     /// A watch has no form in YAML.
     Stream,
 }
@@ -60,6 +63,9 @@ pub(super) enum Version {
     V1,
     V1Beta1,
 }
+
+/// A header that accepts protobuf in a form that there is not.
+pub(super) const NO_FORM: &str = "application/vnd.kubernetes.protobuf;as=None";
 
 const META: &str = "meta.k8s.io";
 const PARTIAL: &str = "PartialObjectMetadata";
@@ -76,6 +82,12 @@ impl Version {
 impl Form {
     /// Of a client that does not say what it accepts.
     pub(super) const PLAIN: Self = Self { coding: Coding::Json, part: Part::Whole };
+
+    /// Checks that the client accepts a form that there is.
+    pub(super) fn check(call: &Call, offered: Offered) -> Outcome<()> {
+        let found = Self::accepted(&call.accept, offered);
+        found.map(drop).ok_or_else(|| not_acceptable(&call.accept, offered))
+    }
 
     /// The form of the answer to a request.
     pub(super) fn of(call: &Call, offered: Offered) -> Outcome<Self> {
@@ -96,7 +108,7 @@ impl Form {
         }
         let forms = clauses(header).into_iter().filter_map(|clause| clause.form());
         forms.into_iter().find(|form| match offered {
-            Offered::Everything => true,
+            Offered::Everything | Offered::Custom => true,
             Offered::NoTable => !matches!(form.part, Part::Table(..)),
             Offered::Stream => form.coding != Coding::Yaml,
         })
@@ -133,7 +145,7 @@ impl Form {
     }
 
     /// Puts an answer into this form. An object of a kind without a form in protobuf stays JSON.
-    pub(super) fn dress(self, answer: Answer, now: Timestamp) -> Outcome<Answer> {
+    pub(super) fn dress(self, answer: Answer, kinds: &Kinds, now: Timestamp) -> Outcome<Answer> {
         let Answer::Whole { code, body, warnings, form } = answer else { return Ok(answer) };
         let as_it_is = |body| Answer::Whole { code, body, warnings: warnings.clone(), form };
         if self == Self::PLAIN || form != JSON {
@@ -143,7 +155,11 @@ impl Form {
         if let Some(refusal) = self.refusal(&value) {
             return Err(Problem::not_acceptable(refusal));
         }
-        let value = self.of_value(&value, true, now).into_owned();
+        let said = |name: &str| value[name].as_str().unwrap_or_default();
+        let kind = kinds.all().find(|kind| {
+            kind.api_version() == said("apiVersion") && (kind.kind == said("kind") || kind.list_kind() == said("kind"))
+        });
+        let value = self.of_value(&value, kind, true, now).into_owned();
         let written: Option<Bytes> = match self.coding {
             Coding::Json => Some(value.to_string().into()),
             Coding::Yaml => yaml::write(&value).ok().map(Bytes::from),
@@ -156,13 +172,13 @@ impl Form {
     }
 
     /// One event of a watch, from its line of JSON. `first`: no other was written before it.
-    pub(super) fn event(self, line: Bytes, first: bool, now: Timestamp) -> Bytes {
+    pub(super) fn event(self, line: Bytes, kind: &'static Kind, first: bool, now: Timestamp) -> Bytes {
         if self == Self::PLAIN {
             return line;
         }
         let Ok(mut event) = serde_json::from_slice::<Value>(&line) else { return line };
         if event["type"] != "ERROR" {
-            event["object"] = self.of_value(&event["object"], first, now).into_owned();
+            event["object"] = self.of_value(&event["object"], Some(kind), first, now).into_owned();
         }
         match self.coding {
             Coding::Json | Coding::Yaml => format!("{event}\n").into(),
@@ -190,21 +206,29 @@ impl Form {
     }
 
     /// What of a value is written; a Status always as it is.
-    fn of_value(self, value: &Value, headers: bool, now: Timestamp) -> Cow<'_, Value> {
+    fn of_value<'a>(
+        self,
+        value: &'a Value,
+        kind: Option<&'static Kind>,
+        headers: bool,
+        now: Timestamp,
+    ) -> Cow<'a, Value> {
         if value["kind"] == "Status" {
             return Cow::Borrowed(value);
         }
-        let partial = |object: &Value, version: Version| json!({"kind": PARTIAL, "apiVersion": version.api_version(), "metadata": object["metadata"]});
+        let partial = |object: &Value, version: Version| json!({"kind": PARTIAL, "apiVersion": version.api_version(), "metadata": own(object)});
         match (self.part, value["items"].as_array()) {
             (Part::ListOfMetadata(version), Some(items)) => {
                 let items: Vec<Value> = items.iter().map(|object| partial(object, version)).collect();
+                // Upstream's list of nothing is no list.
+                let items = if items.is_empty() { Value::Null } else { items.into() };
                 Cow::Owned(json!({"kind": format!("{PARTIAL}List"), "apiVersion": version.api_version(),
                     "metadata": value["metadata"], "items": items}))
             }
             (Part::Metadata(version), None) => Cow::Owned(partial(value, version)),
             (Part::Table(version, include), _) => {
                 let style = Style { api_version: version.api_version(), include, headers, now };
-                Cow::Owned(table::table(value, style))
+                Cow::Owned(table::table(value, kind, style))
             }
             // Events of a watch, where upstream sends what it cannot transform as it is.
             _ => Cow::Borrowed(value),
@@ -212,9 +236,25 @@ impl Form {
     }
 }
 
+/// The metadata of an object as it is held, without the annotations that one of its versions has for
+/// a field of another. Upstream transforms the object before it is converted to its version.
+pub(super) fn own(object: &Value) -> Value {
+    const OF_FIELDS: [&str; 2] = ["deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"];
+    let mut meta = object["metadata"].clone();
+    if let Some(annotations) = meta["annotations"].as_object_mut() {
+        let before = annotations.len();
+        annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
+        if annotations.is_empty() && before > 0 {
+            meta.as_object_mut().and_then(|meta| meta.remove("annotations"));
+        }
+    }
+    meta
+}
+
 /// The refusal of a header that accepts nothing that there is.
 fn not_acceptable(header: &str, offered: Offered) -> Problem {
-    let forms = ["application/json", "application/yaml", protobuf::MEDIA_TYPE].join(", ");
+    let all = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
+    let forms = if offered == Offered::Custom { all[..2].join(", ") } else { all.join(", ") };
     let streams = format!("application/json;stream=watch, {}", protobuf::WATCH_MEDIA_TYPE);
     if clauses(header).iter().all(|clause| clause.coding().is_none()) {
         // Refused before it is known which resource this is about.

@@ -77,7 +77,7 @@ impl Watch {
     /// An event in the form that the client accepts.
     fn dress(&mut self, line: Bytes) -> Bytes {
         let first = !std::mem::replace(&mut self.began, true);
-        self.order.form.event(line, first, self.server.now())
+        self.order.form.event(line, self.order.kind, first, self.server.now())
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {

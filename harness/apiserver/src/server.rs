@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::chance::Chance;
 use super::kinds::{Kind, Kinds};
-use super::media::{Form, Offered};
+use super::media::{self, Form, Offered};
 use super::problem::{Outcome, Problem};
 use super::store::{Key, Object, Store};
 use super::stored::Entry;
 use super::watch::Order;
-use super::{discovery, options, yaml};
+use super::{discovery, options, reviews, yaml};
 use crate::route::{Route, Verb};
 
 /// The media types of patches.
@@ -172,7 +172,15 @@ impl Server {
         let route = Route::parse(&call.method, &call.path, query);
         if route.resource.is_empty() {
             let answer = discovery::answer(&self.kinds, &call.path, &call.accept)?;
-            return if Form::accepts_text(&call.accept) { Ok(answer) } else { Err(Problem::no_form(&call.accept)) };
+            let own = call.path.starts_with("/openapi");
+            return if own || Form::accepts_text(&call.accept) {
+                Ok(answer)
+            } else {
+                Err(Problem::no_form(&call.accept))
+            };
+        }
+        if let Some(review) = reviews::asked(&call.path) {
+            return self.review(review, call, now);
         }
         let Some(kind) = self.kinds.served(&route.group, version(&call.path), &route.resource) else {
             return discovery::absent(&route);
@@ -180,11 +188,14 @@ impl Server {
         if route.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&call.form()) {
             return Err(Problem::media_type(&CUSTOM_PATCHES.join(", ")));
         }
-        Form::check(call, match kind.custom {
-            Some(_) => Offered::Custom,
-            None if route.subresource == "binding" => Offered::NoTable,
-            None => Offered::Everything,
-        })?;
+        Form::check(
+            call,
+            match kind.custom {
+                Some(_) => Offered::Custom,
+                None if route.subresource == "binding" => Offered::NoTable,
+                None => Offered::Everything,
+            },
+        )?;
         let sub = route.subresource.as_str();
         if !sub.is_empty() && !kind.subresources.contains(&sub) {
             return Err(match kind.custom {
@@ -245,7 +256,7 @@ impl Server {
         }
         let left: Vec<&str> = call.accept.split(',').filter(|form| !form.contains("protobuf")).collect();
         // A definition has a form in protobuf upstream: a client that takes nothing else gets JSON.
-        let none = if kind.custom.is_some() { protobuf::NO_FORM } else { JSON };
+        let none = if kind.custom.is_some() { media::NO_FORM } else { JSON };
         let accept = if left.is_empty() { none.to_owned() } else { left.join(",") };
         Some(Call { accept, ..call.clone() })
     }
@@ -260,80 +271,12 @@ impl Server {
         let found = found.ok_or_else(|| Problem::not_found(ask.kind, &ask.route.name))?;
         Ok(found.at(ask.kind))
     }
-
-    fn list(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let selector = options::list(ask.call, ask.kind, false)?;
-        let latest = self.store.version();
-        let continued = ask.call.query.get("continue").filter(|place| !place.is_empty());
-        let continued = continued.map(|place| options::place(place)).transpose()?;
-        let wanted = ask.version().map_err(|why| Problem::bad_request(format!("invalid resource version: {why}")))?;
-        if continued.is_some() && wanted.is_some() {
-            let why = "specifying resource version is not allowed when using continue";
-            return Err(Problem::bad_request(why.to_owned()));
-        }
-        let of_one = continued.is_none() && selector.is_of_one();
-        let exact = ask.call.param("resourceVersionMatch") == "Exact";
-        if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
-            return Err(Problem::too_large(wanted, latest));
-        }
-        let mut from = None;
-        let mut at = if exact { wanted.unwrap_or(latest) } else { latest };
-        if let Some((version, key)) = continued {
-            (at, from) = (version, Some(key));
-        }
-        if at < self.store.forgotten() {
-            return Err(Problem::expired("The resourceVersion for the provided list is too old.".to_owned()));
-        }
-        let objects = self.store.list_at(ask.kind, &ask.route.namespace, at);
-        let mut objects: Vec<_> = objects.iter().map(|object| object.at(ask.kind)).collect();
-        if let Some(from) = &from {
-            objects.retain(|object| place(object) > *from);
-        }
-        let end = objects.last().map(|object| place(object)).unwrap_or_default();
-        objects.retain(|object| selector.matches(&object.body));
-        let limit = ask.call.param("limit").parse::<usize>().unwrap_or(0);
-        let left = if limit == 0 { 0 } else { objects.len().saturating_sub(limit) };
-        objects.truncate(objects.len() - left);
-        let mut meta = json!({"resourceVersion": at.to_string()});
-        let last = objects.last().map(|object| place(object)).unwrap_or_default();
-        // There is a next page if any object follows, selected or not.
-        if left > 0 || (limit > 0 && !of_one && objects.len() == limit && last < end) {
-            meta["continue"] = format!("{at}:{last}").into();
-            if selector.is_empty() {
-                meta["remainingItemCount"] = left.into();
-            }
-        }
-        // Lists of custom resources have no type of their own upstream: theirs is that of any object.
-        if ask.kind.custom.is_some() && meta["continue"].is_null() {
-            meta["continue"] = "".into();
-        }
-        let (kind, version) = (ask.kind.list_kind(), ask.kind.api_version());
-        let start = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
-        let mut body = start.into_bytes();
-        for (index, object) in objects.iter().enumerate() {
-            if index > 0 {
-                body.push(b',');
-            }
-            if ask.kind.custom.is_some() {
-                object.write(&mut body);
-            } else {
-                body.extend_from_slice(object.bare());
-            }
-        }
-        body.extend_from_slice(b"]}");
-        Ok(text(StatusCode::OK, body))
-    }
 }
 
 /// The version in a path.
 fn version(path: &str) -> &str {
     let nth = if path.starts_with("/apis") { 2 } else { 1 };
     path.trim_start_matches('/').split('/').nth(nth).unwrap_or_default()
-}
-
-/// The position of an object in a list, for continue tokens.
-fn place(object: &Object) -> String {
-    format!("{}/{}", object.meta("namespace"), object.meta("name"))
 }
 
 impl Call {

@@ -50,11 +50,12 @@ impl Server {
             bookmarks: ask.call.flag("allowWatchBookmarks"),
             timeout: ask.call.param("timeoutSeconds").parse().ok(),
             gone: false,
-            form: Form::of(ask.call, Offered::Stream)?,
+            form: Form::PLAIN,
         };
         if wanted.is_some_and(|wanted| wanted > latest) {
             return Err(Problem::too_large(order.version, latest));
         }
+        order.form = Form::of(ask.call, Offered::Stream)?;
         if send || wanted.is_none() {
             order.version = latest;
             let objects =

@@ -307,7 +307,7 @@ pub(super) fn registry(kind: &Kind, key: &Key) -> String {
 }
 
 /// Writes down in a new object who changed which of its fields.
-fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
+pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
     let mut typed = normal(ask.kind, new)?;
     // What its version has of a field that is held as another.
     if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {

@@ -41,10 +41,10 @@ async fn unsupported_requests_can_be_read_over_http() {
     let listening = server.listen(Listen::loopback()).unwrap();
     let client = client(&listening, None);
     let get = |path: &str| http::Request::get(path).body(Vec::new()).unwrap();
-    client.request_text(get("/openapi/v2")).await.unwrap_err();
+    client.request_text(get("/metrics")).await.unwrap_err();
     let recorded: Vec<String> = client.request(get(UNSUPPORTED_PATH)).await.unwrap();
     assert_eq!(recorded, server.unsupported());
-    assert_eq!(recorded, ["GET /openapi/v2: kube-apiserver-sim does not support the path /openapi/v2"]);
+    assert_eq!(recorded, ["GET /metrics: kube-apiserver-sim does not support the path /metrics"]);
 }
 
 /// A hook applies to clients over HTTP too.

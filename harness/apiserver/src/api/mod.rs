@@ -34,6 +34,8 @@ pub(super) struct Types {
 #[derive(Debug)]
 pub(super) struct Type {
     pub(super) name: String,
+    /// `apps.v1`, or `meta.v1`; empty for a custom resource.
+    pub(super) package: String,
     pub(super) fields: BTreeMap<String, Field>,
     /// Server-side apply treats it as one value.
     pub(super) atomic: bool,
@@ -64,6 +66,17 @@ pub(super) struct Field {
     pub(super) merging: Merging,
     /// What server-side apply takes where the field is the key of a list and absent.
     pub(super) default: Option<Value>,
+    pub(super) documented: Documented,
+}
+
+/// What only the published schema says of a field.
+#[derive(Debug, Default)]
+pub(super) struct Documented {
+    pub(super) required: bool,
+    /// All values that it can have; empty if they cannot be listed.
+    pub(super) values: Vec<String>,
+    /// How a strategic merge patch treats it: `merge`, `retainKeys` or both.
+    pub(super) strategy: Option<String>,
 }
 
 /// How server-side apply merges the value of a field.
@@ -123,8 +136,9 @@ impl Types {
     fn read(table: &str) -> Self {
         let lines = || table.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         let heading = |line: &str| {
-            let (name, atomic) = line.strip_suffix(" atomic").map_or((line, false), |name| (name, true));
-            (name.to_owned(), atomic)
+            let mut words = line.split(' ').map(str::to_owned);
+            let mut next = || words.next().unwrap_or_default();
+            (next(), next(), next() == "atomic")
         };
         let names = lines().filter(|line| !line.starts_with(' ')).enumerate();
         let names: BTreeMap<String, usize> = names.map(|(place, line)| (heading(line).0, place)).collect();
@@ -132,8 +146,8 @@ impl Types {
         for line in lines() {
             match line.strip_prefix("  ") {
                 None => {
-                    let (name, atomic) = heading(line);
-                    types.push(Type { name, fields: BTreeMap::new(), atomic, open: false });
+                    let (name, package, atomic) = heading(line);
+                    types.push(Type { name, package, fields: BTreeMap::new(), atomic, open: false });
                 }
                 Some(field) => {
                     let (name, field) = read_field(field, &names);
@@ -161,6 +175,11 @@ fn read_field(line: &str, names: &BTreeMap<String, usize>) -> (String, Field) {
         number: option("pb=").map_or(Vec::new(), |path| path.split('/').filter_map(|part| part.parse().ok()).collect()),
         merging: merging(option("list="), option("map=")),
         default: option("default=").and_then(|text| serde_json::from_str(text).ok()),
+        documented: Documented {
+            required: options.contains(&"required"),
+            values: option("enum=").map_or(Vec::new(), |values| values.split(',').map(str::to_owned).collect()),
+            strategy: option("patch=").map(str::to_owned),
+        },
     };
     (name.to_owned(), field)
 }

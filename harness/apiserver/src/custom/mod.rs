@@ -45,6 +45,8 @@ pub(crate) struct Custom {
     pub(crate) scale: Option<Scale>,
     /// The fields that can be selected by, as a query names them.
     pub(crate) selectable: Vec<String>,
+    /// The schema as the definition has it.
+    pub(crate) document: Value,
     /// The columns of its tables, as the definition has them.
     pub(crate) columns: Value,
     /// The names of the definition.
@@ -86,6 +88,7 @@ fn read(spec: &Value, version: &Value) -> Result<Kind, String> {
         status,
         scale,
         selectable: selectable.map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned()).collect(),
+        document: version["schema"]["openAPIV3Schema"].clone(),
         columns: version["additionalPrinterColumns"].clone(),
         names: spec["names"].clone(),
     };

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::schema::Schema;
-use crate::api::{Field, Merging, Shape, TYPES, Type};
+use crate::api::{Documented, Field, Merging, Shape, TYPES, Type};
 
 /// The type of a resource with this schema.
 pub(super) fn of_resource(schema: &Schema) -> &'static Type {
     let mut fields = fields(schema);
     resource_fields(&mut fields);
     let name = String::new();
-    Box::leak(Box::new(Type { name, fields, atomic: false, open: schema.preserves }))
+    Box::leak(Box::new(Type { name, package: String::new(), fields, atomic: false, open: schema.preserves }))
 }
 
 fn fields(schema: &Schema) -> BTreeMap<String, Field> {
@@ -40,6 +40,7 @@ fn plain(shape: Shape, merging: Merging) -> Field {
         number: Vec::new(),
         merging,
         default: None,
+        documented: Documented::default(),
     }
 }
 
@@ -80,5 +81,5 @@ fn of_object(schema: &Schema) -> &'static Type {
         resource_fields(&mut fields);
     }
     let (name, atomic) = (String::new(), schema.map_type == "atomic");
-    Box::leak(Box::new(Type { name, fields, atomic, open: schema.preserves }))
+    Box::leak(Box::new(Type { name, package: String::new(), fields, atomic, open: schema.preserves }))
 }

@@ -14,7 +14,7 @@
 
 mod decode;
 mod encode;
-mod wire;
+pub(crate) mod wire;
 
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,7 @@ use super::ProtobufError;
 
 /// The value of a field, as the wire has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     /// Also of negative numbers, as their 64 bits.
     Varint(u64),
     Fixed64(u64),
@@ -18,12 +18,12 @@ const LENGTH: u64 = 2;
 const FIXED32: u64 = 5;
 
 /// The fields of a message, in the order of the wire. Ends after the first error.
-pub(super) fn fields(message: &[u8]) -> Fields<'_> {
+pub(crate) fn fields(message: &[u8]) -> Fields<'_> {
     Fields { rest: message }
 }
 
 /// See [`fields`].
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
 
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Takes a number from the front.
-pub(super) fn read_varint(from: &mut &[u8]) -> Result<u64, ProtobufError> {
+pub(crate) fn read_varint(from: &mut &[u8]) -> Result<u64, ProtobufError> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = from.split_first().ok_or_else(cut_off)?;
@@ -97,22 +97,22 @@ fn write_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-pub(super) fn varint(out: &mut Vec<u8>, number: u32, value: u64) {
+pub(crate) fn varint(out: &mut Vec<u8>, number: u32, value: u64) {
     write_varint(out, u64::from(number) << 3 | VARINT);
     write_varint(out, value);
 }
 
-pub(super) fn fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
+pub(crate) fn fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
     write_varint(out, u64::from(number) << 3 | FIXED64);
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-pub(super) fn bytes(out: &mut Vec<u8>, number: u32, value: &[u8]) {
+pub(crate) fn bytes(out: &mut Vec<u8>, number: u32, value: &[u8]) {
     write_varint(out, u64::from(number) << 3 | LENGTH);
     write_varint(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
-pub(super) fn text(out: &mut Vec<u8>, number: u32, value: &str) {
+pub(crate) fn text(out: &mut Vec<u8>, number: u32, value: &str) {
     bytes(out, number, value.as_bytes());
 }

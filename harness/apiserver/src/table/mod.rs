@@ -10,6 +10,7 @@
 mod age;
 mod columns;
 mod core;
+mod custom;
 mod nodes;
 mod pods;
 mod services;
@@ -19,6 +20,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::field::FieldError;
+use super::kinds::Kind;
+use super::media::own;
 use super::problem::{Outcome, Problem};
 
 /// What of its object a row has.
@@ -56,28 +59,53 @@ impl Include {
     }
 }
 
-/// An object or a list as a table.
-pub(super) fn table(value: &Value, style: Style<'_>) -> Value {
-    let of = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    let (kind, api_version) = (of("kind"), of("apiVersion"));
-    let (kind, objects) = match value["items"].as_array() {
-        Some(items) => (kind.trim_end_matches("List").to_owned(), items.iter().collect()),
-        None => (kind, vec![value]),
+/// An object or a list as a table. What is of no kind that is served is a scale.
+pub(super) fn table(value: &Value, kind: Option<&'static Kind>, style: Style<'_>) -> Value {
+    let objects = match value["items"].as_array() {
+        Some(items) => items.iter().collect(),
+        None => vec![value],
     };
-    let rows: Vec<Value> = objects.iter().map(|object| row(&kind, &api_version, object, style)).collect();
+    let of = Printed {
+        kind: kind.map_or("Scale", |kind| kind.kind),
+        api_version: value["apiVersion"].as_str().unwrap_or_default(),
+        columns: kind.and_then(|kind| kind.custom).map(|custom| custom::columns(&custom.columns)),
+    };
+    let rows: Vec<Value> = objects.iter().map(|object| row(&of, object, style)).collect();
     let mut meta = json!({"resourceVersion": value["metadata"]["resourceVersion"].as_str().unwrap_or_default()});
     for name in ["continue", "remainingItemCount"] {
         if !value["metadata"][name].is_null() && value["items"].is_array() {
             meta[name] = value["metadata"][name].clone();
         }
     }
-    let headers = if style.headers { columns::of(&kind) } else { Value::Null };
+    let headers = if style.headers { of.headers() } else { Value::Null };
     json!({"kind": "Table", "apiVersion": style.api_version, "metadata": meta, "columnDefinitions": headers, "rows": rows})
 }
 
-fn row(kind: &str, api_version: &str, object: &Value, style: Style<'_>) -> Value {
-    let mut row = json!({"cells": cells(kind, object, style.now)});
-    if kind == "Pod"
+/// What is printed.
+struct Printed<'a> {
+    kind: &'a str,
+    api_version: &'a str,
+    /// Of a custom resource.
+    columns: Option<Vec<custom::Column>>,
+}
+
+impl Printed<'_> {
+    fn headers(&self) -> Value {
+        self.columns.as_ref().map_or_else(|| columns::of(self.kind), |columns| custom::headers(columns))
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        match &self.columns {
+            Some(columns) => custom::cells(columns, object, now),
+            None => cells(self.kind, object, now),
+        }
+    }
+}
+
+fn row(of: &Printed<'_>, object: &Value, style: Style<'_>) -> Value {
+    let mut row = json!({"cells": of.cells(object, style.now)});
+    if of.kind == "Pod"
+        && of.columns.is_none()
         && let Some(conditions) = pods::completed(object)
     {
         row["conditions"] = conditions;
@@ -87,12 +115,12 @@ fn row(kind: &str, api_version: &str, object: &Value, style: Style<'_>) -> Value
     row["object"] = match style.include {
         Include::Object => {
             let mut object = object.clone();
-            object["kind"] = kind.into();
-            object["apiVersion"] = api_version.into();
+            object["kind"] = of.kind.into();
+            object["apiVersion"] = of.api_version.into();
             object
         }
         Include::Nothing if !ends => Value::Null,
-        _ => json!({"kind": "PartialObjectMetadata", "apiVersion": style.api_version, "metadata": object["metadata"]}),
+        _ => json!({"kind": "PartialObjectMetadata", "apiVersion": style.api_version, "metadata": own(object)}),
     };
     row
 }

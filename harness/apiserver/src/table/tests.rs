@@ -104,7 +104,8 @@ fn what_a_row_has_of_its_object_is_the_clients_choice() {
         "items": [{"metadata": {"name": "a"}, "data": {"x": "1"}}]});
     let style =
         |include, headers| Style { api_version: "meta.k8s.io/v1", include, headers, now: Timestamp::UNIX_EPOCH };
-    let with = |include| table(&list, style(include, true));
+    let kind = crate::kinds::built_in("", "configmaps");
+    let with = |include| table(&list, kind, style(include, true));
     assert_eq!(with(Include::Nothing)["rows"][0]["object"], Value::Null);
     assert_eq!(with(Include::Metadata)["rows"][0]["object"]["kind"], "PartialObjectMetadata");
     let whole = with(Include::Object);
@@ -113,6 +114,6 @@ fn what_a_row_has_of_its_object_is_the_clients_choice() {
         json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"x": "1"}})
     );
     assert_eq!(whole["metadata"], json!({"resourceVersion": "7", "continue": "c"}));
-    assert_eq!(table(&list, style(Include::Metadata, false))["columnDefinitions"], Value::Null);
+    assert_eq!(table(&list, kind, style(Include::Metadata, false))["columnDefinitions"], Value::Null);
     assert!(Include::of("Some").unwrap_err().message.ends_with("must be 'Metadata', 'Object', 'None', or empty"));
 }

@@ -1,0 +1,300 @@
+//! Schemas of types. Upstream: the generated `GetOpenAPIDefinitions`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::api::{Documented, Field, Merging, TYPES};
+use crate::kinds::Kind;
+
+/// Which version of OpenAPI schemas are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Draft {
+    V2,
+    V3,
+}
+
+/// Types that every group has, because its paths use them.
+const EVERYWHERE: [&str; 3] = ["DeleteOptions", "Status", "WatchEvent"];
+/// The type of patches, which has no fields.
+pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/// The schemas of these kinds, of their lists and of what they are made of.
+pub(super) fn of(kinds: &[&'static Kind], draft: Draft) -> Map<String, Value> {
+    let mut schemas = Schemas { draft, done: BTreeSet::new(), schemas: Map::new() };
+    let mut groups: Vec<(&str, &str)> = kinds.iter().map(|kind| (kind.group, kind.version)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for name in EVERYWHERE {
+        schemas.add(name);
+        let own = groups.iter().filter(|(group, _)| !group.is_empty());
+        let known = std::iter::once(&("", "v1")).chain(own);
+        let known: Vec<Value> = known.map(|(group, version)| named(group, version, name)).collect();
+        // A Status is the same in all groups.
+        let known = if name == "Status" { &known[..1] } else { &known[..] };
+        schemas.schemas[&full_name(name)]["x-kubernetes-group-version-kind"] = json!(known);
+    }
+    schemas.add("APIResourceList");
+    schemas.schemas.insert(PATCH.to_owned(), json!({"type": "object"}));
+    for kind in kinds {
+        match kind.custom {
+            Some(_) => schemas.add_custom(kind),
+            None => schemas.add_kind(kind),
+        }
+        for (name, group, version, of) in [
+            ("scale", "autoscaling", "v1", "Scale"),
+            ("binding", "", "v1", "Binding"),
+            ("eviction", "policy", "v1", "Eviction"),
+        ] {
+            if kind.subresources.contains(&name) {
+                schemas.add(of);
+                schemas.schemas[&full_name(of)]["x-kubernetes-group-version-kind"] = json!([named(group, version, of)]);
+            }
+        }
+    }
+    if groups.iter().any(|(group, version)| (*group, *version) == ("apiextensions.k8s.io", "v1")) {
+        schemas.add_schemas_of_schemas();
+    }
+    schemas.schemas
+}
+
+/// The name of a kind's schema.
+pub(super) fn name_of(kind: &Kind) -> String {
+    match kind.custom {
+        None => full_name(kind.kind),
+        Some(_) => format!("{}.{}.{}", reversed(kind.group), kind.version, kind.kind),
+    }
+}
+
+/// The name of the schema of a kind's list.
+pub(super) fn list_name_of(kind: &Kind) -> String {
+    let name = name_of(kind);
+    format!("{}{}", name.strip_suffix(kind.kind).unwrap_or_default(), kind.list_kind())
+}
+
+/// `com.example` of `example.com`.
+fn reversed(group: &str) -> String {
+    group.rsplit('.').collect::<Vec<_>>().join(".")
+}
+
+fn named(group: &str, version: &str, kind: &str) -> Value {
+    json!({"group": group, "kind": kind, "version": version})
+}
+
+/// `io.k8s.api.apps.v1.Deployment`.
+pub(super) fn full_name(name: &str) -> String {
+    let package = TYPES.place(name).map_or("", |place| TYPES.get(place).package.as_str());
+    match package {
+        "meta.v1" => format!("{META}.{name}"),
+        "apiextensions.v1" => format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.{name}"),
+        package => format!("io.k8s.api.{package}.{name}"),
+    }
+}
+
+struct Schemas {
+    draft: Draft,
+    done: BTreeSet<String>,
+    schemas: Map<String, Value>,
+}
+
+impl Schemas {
+    fn add_kind(&mut self, kind: &'static Kind) {
+        self.add(kind.kind);
+        let name = full_name(kind.kind);
+        self.schemas[&name]["x-kubernetes-group-version-kind"] = json!([named(kind.group, kind.version, kind.kind)]);
+        self.add_list(kind, &name);
+    }
+
+    fn add_list(&mut self, kind: &Kind, name: &str) {
+        self.add("ListMeta");
+        let of =
+            |schema: Value| if self.draft == Draft::V3 { json!({"default": {}, "allOf": [schema]}) } else { schema };
+        let item = if kind.custom.is_some() { self.reference(name) } else { of(self.reference(name)) };
+        let text = json!({"type": "string"});
+        let meta = self.reference(&full_name("ListMeta"));
+        let meta = if kind.custom.is_some() && self.draft == Draft::V3 { json!({"allOf": [meta]}) } else { of(meta) };
+        let list = json!({"type": "object", "required": ["items"],
+            "properties": {"apiVersion": text, "kind": text, "items": {"type": "array", "items": item}, "metadata": meta},
+            "x-kubernetes-group-version-kind": [named(kind.group, kind.version, &kind.list_kind())]});
+        self.schemas.insert(list_name_of(kind), list);
+    }
+
+    /// The schema of a definition, with what every object has.
+    fn add_custom(&mut self, kind: &Kind) {
+        let Some(custom) = kind.custom else { return };
+        self.add("ObjectMeta");
+        let mut schema = custom.document.clone();
+        if self.draft == Draft::V2 {
+            without_v3(&mut schema);
+        }
+        let meta = self.reference(&full_name("ObjectMeta"));
+        let text = json!({"type": "string"});
+        schema["type"] = "object".into();
+        schema["properties"]["apiVersion"] = text.clone();
+        schema["properties"]["kind"] = text;
+        schema["properties"]["metadata"] = if self.draft == Draft::V3 { json!({"allOf": [meta]}) } else { meta };
+        schema["x-kubernetes-group-version-kind"] = json!([named(kind.group, kind.version, kind.kind)]);
+        let name = name_of(kind);
+        self.schemas.insert(name.clone(), schema);
+        self.add_list(kind, &name);
+    }
+
+    /// Types that are one of several things, which the table has no fields of.
+    fn add_schemas_of_schemas(&mut self) {
+        for name in ["JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"] {
+            let name = format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.{name}");
+            self.schemas.insert(name, json!({}));
+        }
+    }
+
+    /// Adds a type and what it is made of.
+    fn add(&mut self, name: &str) {
+        if !self.done.insert(name.to_owned()) {
+            return;
+        }
+        let Some(place) = TYPES.place(name) else { return };
+        let of = TYPES.get(place);
+        let required: Vec<&String> =
+            of.fields.iter().filter(|(_, field)| field.documented.required).map(|(name, _)| name).collect();
+        let mut schema = json!({"type": "object"});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        let fields: Map<String, Value> =
+            of.fields.iter().map(|(name, field)| (name.clone(), self.property(field))).collect();
+        if !fields.is_empty() {
+            schema["properties"] = fields.into();
+        }
+        if of.atomic {
+            schema["x-kubernetes-map-type"] = "atomic".into();
+        }
+        self.schemas.insert(full_name(name), schema);
+    }
+
+    fn property(&mut self, field: &Field) -> Value {
+        let mut schema = self.shape(&field.go, field.pointer);
+        // Beside a reference nothing else can stand.
+        if self.draft == Draft::V3 && !schema["$ref"].is_null() {
+            schema = json!({"allOf": [schema]});
+        }
+        if let Some(default) = field.default.as_ref().filter(|_| self.draft == Draft::V3) {
+            schema["default"] = default.clone();
+        }
+        let Documented { values, strategy, .. } = &field.documented;
+        if !values.is_empty() {
+            let of = match field.go.as_str() {
+                go if go.starts_with("[]") => &mut schema["items"],
+                go if go.starts_with("map:") => &mut schema["additionalProperties"],
+                _ => &mut schema,
+            };
+            of["enum"] = json!(values);
+        }
+        match &field.merging {
+            Merging::Granular => {}
+            Merging::Atomic if field.go.starts_with("[]") => schema["x-kubernetes-list-type"] = "atomic".into(),
+            Merging::Atomic => schema["x-kubernetes-map-type"] = "atomic".into(),
+            Merging::Set => schema["x-kubernetes-list-type"] = "set".into(),
+            Merging::Keyed(keys) => {
+                schema["x-kubernetes-list-type"] = "map".into();
+                schema["x-kubernetes-list-map-keys"] = json!(keys);
+            }
+        }
+        if let Some(strategy) = strategy {
+            schema["x-kubernetes-patch-strategy"] = strategy.clone().into();
+        }
+        if let Some(key) = &field.key {
+            schema["x-kubernetes-patch-merge-key"] = key.clone().into();
+        }
+        schema
+    }
+
+    /// The schema of a Go type; `pointer`: without the default of its zero value.
+    fn shape(&mut self, go: &str, pointer: bool) -> Value {
+        if let Some(item) = go.strip_prefix("[]") {
+            return json!({"type": "array", "items": self.item(item)});
+        }
+        if let Some(value) = go.strip_prefix("map:") {
+            return json!({"type": "object", "additionalProperties": self.item(value)});
+        }
+        match go {
+            "bool" => json!({"type": "boolean"}),
+            "int32" | "int64" => json!({"type": "integer", "format": go}),
+            "int" => json!({"type": "integer", "format": "int32"}),
+            "float64" => json!({"type": "number", "format": "double"}),
+            "string" => json!({"type": "string"}),
+            "bytes" => json!({"type": "string", "format": "byte"}),
+            other => self.referred(other, pointer),
+        }
+    }
+
+    /// An element of a list or a map, which has the default of its type.
+    fn item(&mut self, go: &str) -> Value {
+        let mut schema = self.shape(go.trim_start_matches('*'), go.starts_with('*'));
+        let default = match go {
+            "string" => json!(""),
+            "bool" => json!(false),
+            "int32" | "int64" | "int" | "float64" => json!(0),
+            _ => return schema,
+        };
+        if self.draft == Draft::V3 {
+            schema["default"] = default;
+        }
+        schema
+    }
+
+    /// A type by its name.
+    fn referred(&mut self, go: &str, pointer: bool) -> Value {
+        const API: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+        const NUMBER: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+        let v3 = self.draft == Draft::V3;
+        let either = |one: &str, other: &str| json!({"oneOf": [{"type": one}, {"type": other}]});
+        let (name, schema) = match go {
+            "quantity" if v3 => (API.to_owned(), either("string", "number")),
+            "quantity" => (API.to_owned(), json!({"type": "string"})),
+            "intorstring" => {
+                let schema = if v3 { either("integer", "string") } else { json!({"type": "string"}) };
+                let mut schema = schema;
+                schema["format"] = "int-or-string".into();
+                (NUMBER.to_owned(), schema)
+            }
+            "time" => (format!("{META}.Time"), json!({"type": "string", "format": "date-time"})),
+            "microtime" => (format!("{META}.MicroTime"), json!({"type": "string", "format": "date-time"})),
+            "duration" => (format!("{META}.Duration"), json!({"type": "string"})),
+            "fieldsv1" => (format!("{META}.FieldsV1"), json!({"type": "object"})),
+            "rawextension" => ("io.k8s.apimachinery.pkg.runtime.RawExtension".to_owned(), json!({"type": "object"})),
+            "json" | "schemaor" => return json!({}),
+            name => {
+                self.add(name);
+                let reference = self.reference(&full_name(name));
+                return match (self.draft, pointer) {
+                    (Draft::V2, _) => reference,
+                    (Draft::V3, true) => json!({"allOf": [reference]}),
+                    (Draft::V3, false) => json!({"allOf": [reference], "default": {}}),
+                };
+            }
+        };
+        let reference = self.reference(&name);
+        self.schemas.insert(name, schema);
+        reference
+    }
+
+    fn reference(&self, name: &str) -> Value {
+        let of = if self.draft == Draft::V3 { "components/schemas" } else { "definitions" };
+        json!({"$ref": format!("#/{of}/{name}")})
+    }
+}
+
+/// Takes out of a schema what OpenAPI 2 does not have.
+fn without_v3(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for name in ["oneOf", "anyOf", "not", "nullable"] {
+                fields.remove(name);
+            }
+            fields.values_mut().for_each(without_v3);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_v3),
+        _ => {}
+    }
+}

@@ -1,0 +1,90 @@
+//! kubectl itself on the simulated cluster: every verb that works there, and what it prints beside a
+//! real server.
+//!
+//! Trials `sim::kubectl::<verb>`, each with a server of its own; at the end the server must have
+//! refused nothing as unsupported. kubectl is that of `LOCKSTEP_BIN`, else that of `PATH`; without
+//! one the trials are listed as ignored. `control-plane::kubectl::prints-what-a-real-server-gives`
+//! compares with a real server and needs upstream's programs too:
+//!
+//! ```text
+//! cargo test -p lockstep --test kubectl
+//! cargo test -p lockstep --test kubectl -- --ignored
+//! ```
+
+mod beside;
+mod program;
+mod rollouts;
+mod verbs;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use lockstep::cluster::{DEFAULT_VERSION, available};
+
+use program::{Kubectl, found};
+
+/// The outcome of a step.
+pub(crate) type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+type Play = fn(&Kubectl) -> Checked;
+
+/// Every verb, by the name of its trial.
+const VERBS: [(&str, Play); 25] = [
+    ("get", verbs::get),
+    ("get-wide", verbs::get_wide),
+    ("get-yaml", verbs::get_yaml),
+    ("get-watch", verbs::get_watch),
+    ("describe", verbs::describe),
+    ("apply-client-side", verbs::apply_client_side),
+    ("apply-server-side", verbs::apply_server_side),
+    ("create", verbs::create),
+    ("edit", verbs::edit),
+    ("replace", verbs::replace),
+    ("patch", verbs::patch),
+    ("scale", verbs::scale),
+    ("set", verbs::set),
+    ("label-and-annotate", verbs::label_and_annotate),
+    ("delete", verbs::delete),
+    ("wait", verbs::wait),
+    ("diff", verbs::diff),
+    ("auth-can-i", verbs::auth_can_i),
+    ("api-resources", verbs::api_resources),
+    ("explain", verbs::explain),
+    ("dry-run", verbs::dry_run),
+    ("custom-resources", verbs::custom_resources),
+    ("rollout-status", rollouts::status),
+    ("rollout-history-and-undo", rollouts::history_and_undo),
+    ("rollout-pause-resume-restart", rollouts::pause_resume_restart),
+];
+
+fn main() -> ExitCode {
+    lockstep::supervise::main_if_asked();
+    let arguments = Arguments::from_args();
+    let kubectl = found();
+    if kubectl.is_none() {
+        eprintln!("ignored: sim::kubectl::*: there is no kubectl in LOCKSTEP_BIN or PATH");
+    }
+    let missing = kubectl.is_none();
+    let failed = |why: Box<dyn std::error::Error>| Failed::from(why.to_string());
+    let mut trials: Vec<Trial> = VERBS
+        .into_iter()
+        .map(|(name, play)| {
+            let kubectl = kubectl.clone();
+            let run = move || {
+                let program = kubectl.ok_or("there is no kubectl")?;
+                program::on_simulated(&program, play).map_err(failed)
+            };
+            Trial::test(format!("sim::kubectl::{name}"), run).with_ignored_flag(missing)
+        })
+        .collect();
+    if let Err(why) = available(DEFAULT_VERSION) {
+        eprintln!("ignored: control-plane::kubectl::*: {why}");
+    }
+    let beside = move || {
+        let program = kubectl.ok_or("there is no kubectl")?;
+        beside::compare(&program).map_err(failed)
+    };
+    let name = "control-plane::kubectl::prints-what-a-real-server-gives";
+    trials.push(Trial::test(name, beside).with_ignored_flag(true));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
