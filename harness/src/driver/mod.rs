@@ -40,6 +40,11 @@ impl From<kube::Error> for DriveError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) if (400..500).contains(&status.code) => Self::Refused(status.message.clone()),
+            kube::Error::Api(status) if status.code == 501 => {
+                Self::Environment(format!("{}; play this case on --cluster control-plane", status.message))
+            }
+            // Its own words, without the whole of its answer around them.
+            kube::Error::Api(status) if !status.message.is_empty() => Self::Server(status.message.clone().into()),
             error => Self::Server(error.into()),
         }
     }
