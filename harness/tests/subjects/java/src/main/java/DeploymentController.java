@@ -31,13 +31,15 @@ import java.util.stream.Stream;
  * </pre>
  *
  * Informers list and watch; each change queues the Deployment that it concerns, and one worker decides and writes. It neither adopts
- * nor releases ReplicaSets, passes no annotations on to them, and knows no rollback by annotation.
+ * nor releases ReplicaSets, and knows no rollback by annotation.
  */
 public class DeploymentController {
     static final String REVISION = "deployment.kubernetes.io/revision";
     static final String HISTORY = "deployment.kubernetes.io/revision-history";
     static final String DESIRED = "deployment.kubernetes.io/desired-replicas";
     static final String MAX = "deployment.kubernetes.io/max-replicas";
+    static final Set<String> NOT_COPIED = Set.of(REVISION, HISTORY, DESIRED, MAX,
+        "kubectl.kubernetes.io/last-applied-configuration", "deprecated.deployment.rollback.to");
     static final String HASH = "pod-template-hash";
     static final String DONE = "NewReplicaSetAvailable";
     static final String TIMEOUT = "ProgressDeadlineExceeded";
@@ -276,11 +278,19 @@ public class DeploymentController {
         void refresh() throws ApiException {
             if (current == null) return;
             V1ReplicaSet before = copy(current);
-            noteRevision(current);
+            annotate(current);
             current.getSpec().setMinReadySeconds(spec.getMinReadySeconds());
             if (!current.equals(before)) current = update(current);
             deployment.getMetadata().putAnnotationsItem(REVISION, annotation(current, REVISION));
             if (condition("Progressing") == null) noteProgress("FoundNewReplicaSet", "Found new replica set \"" + current.getMetadata().getName() + "\"");
+        }
+
+        /** The Deployment's annotations and the revision. */
+        void annotate(V1ReplicaSet set) {
+            Optional.ofNullable(deployment.getMetadata().getAnnotations()).orElse(Map.of()).forEach((name, value) -> {
+                if (!NOT_COPIED.contains(name)) set.getMetadata().putAnnotationsItem(name, value);
+            });
+            noteRevision(set);
         }
 
         /** The highest revision; those that it had before are kept in an annotation. */
@@ -309,7 +319,7 @@ public class DeploymentController {
                         .uid(meta.getUid()).controller(true).blockOwnerDeletion(true)))
                 .spec(new V1ReplicaSetSpec().replicas(size).minReadySeconds(spec.getMinReadySeconds()).template(template)
                     .selector(copy(spec.getSelector()).putMatchLabelsItem(HASH, hash)));
-            noteRevision(set);
+            annotate(set);
             noteSizes(set);
             current = apps.createNamespacedReplicaSet(namespace, set).execute();
             if (size > 0) event(current, "up", 0, size);
