@@ -189,7 +189,10 @@ fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str), &'static str, &
 
 fn subresources(kind: &Kind) -> Vec<&'static str> {
     let mut names = kind.subresources.to_vec();
-    names.sort_unstable();
+    // Those of a custom resource stand as upstream adds them: status, scale.
+    if kind.custom.is_none() {
+        names.sort_unstable();
+    }
     names
 }
 
