@@ -21,6 +21,10 @@ pub(super) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer that keeps an object until no dependent refers to it.
 pub(super) const ORPHAN: &str = "orphan";
 
+/// The warning of a Job's deletion. Upstream: `jobStrategy.WarningsOnDelete` and its REST storage.
+const PRESERVED: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+                         remove them or set propagationPolicy=Orphan to suppress this warning";
+
 /// The options of a deletion.
 #[derive(Debug, Clone, Default)]
 pub(super) struct How {
@@ -36,6 +40,9 @@ impl Server {
         let how = how(&self.kinds, ask)?;
         self.dry = how.dry;
         let object = self.existing(ask)?;
+        if ask.kind.built_in() == "Job" && how.propagation.is_none() {
+            self.warnings.push(PRESERVED.to_owned());
+        }
         let (gone, state) = self.take(&object, &how, ask.now)?;
         if gone && self.dry && ask.kind.built_in() != "Pod" && object.finalizers().next().is_some() {
             // Upstream answers with an object that depends on what it would have written.

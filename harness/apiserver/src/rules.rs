@@ -182,6 +182,15 @@ pub(super) fn update(kind: &Kind, new: &mut Value, old: &Value) {
     }
 }
 
+/// An EndpointSlice's empty lists come back from etcd as none.
+pub(super) fn empty_lists(body: &mut Value) {
+    for name in ["endpoints", "ports"] {
+        if body[name].as_array().is_some_and(Vec::is_empty) {
+            body[name] = Value::Null;
+        }
+    }
+}
+
 /// A custom resource without its metadata.
 fn plain(body: &Value) -> Value {
     let mut body = body.clone();

@@ -152,6 +152,8 @@ impl Selector {
                 "type",
                 "source",
             ]),
+            "services" => Some(&["spec.clusterIP", "spec.type"]),
+            "jobs" => Some(&["status.successful"]),
             "namespaces" => Some(&["status.phase"]),
             "nodes" => Some(&["spec.unschedulable"]),
             "secrets" => Some(&["type"]),

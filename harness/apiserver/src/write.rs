@@ -89,6 +89,7 @@ impl Server {
             "Service" => services::create(self, &mut body["spec"]),
             // What is read from etcd gets defaults once more.
             "Job" if !self.dry => defaults::labels_of_job(&mut body),
+            "EndpointSlice" => rules::empty_lists(&mut body),
             _ => {}
         }
         let body = normal(kind, &body)?;
@@ -114,6 +115,9 @@ impl Server {
             check_name(&new, &ask.route.name)?;
             return match self.existing(ask) {
                 Ok(old) => self.replaced(ask, &old, new, status),
+                Err(_) if ask.kind.built_in() == "Service" && status => {
+                    Err(Problem::unsupported("the creation of a Service by its status"))
+                }
                 Err(_) if ask.kind.made_by_put() && !status => {
                     if let Some(uid) = new["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty()) {
                         return Err(self.wrong_uid(ask, "", uid));
@@ -220,6 +224,9 @@ impl Server {
         if kind.built_in() == "Service" && !status {
             services::update(self, &mut new["spec"], &before["spec"]);
         }
+        if kind.built_in() == "EndpointSlice" {
+            rules::empty_lists(&mut new);
+        }
         // These cannot be changed; an update that omits them keeps them.
         for fixed in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
             let was = &before["metadata"][fixed];
@@ -256,7 +263,9 @@ impl Server {
         if kind.built_in() == DEFINITION && !status {
             refuse_definition(self, &seen)?;
         }
-        if let Some(what) = validate::beyond(kind, &seen, Some(before)).filter(|_| !status) {
+        let beyond =
+            if status { validate::beyond_status(kind, &seen) } else { validate::beyond(kind, &seen, Some(before)) };
+        if let Some(what) = beyond {
             return Err(Problem::unsupported(what));
         }
         if !status {

@@ -13,7 +13,7 @@ const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 async fn ask(server: &ApiServer, method: Method, path: &str, form: &str, body: &Value) -> (StatusCode, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = Request::builder().method(method).uri(path).header("content-type", form);
-    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).unwrap()).await;
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
     let code = answer.status();
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&bytes).unwrap_or_default())
@@ -189,7 +189,7 @@ async fn what_is_not_supported_is_refused_at_once(#[case] definition: Value, #[c
 
 fn with_rule(rule: &str) -> Value {
     let mut definition = definition(&json!({"strategy": "None"}));
-    for version in definition["spec"]["versions"].as_array_mut().unwrap() {
+    for version in definition["spec"]["versions"].as_array_mut().expect("versions") {
         version["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
             json!([{"rule": rule}]);
     }

@@ -32,8 +32,7 @@ pub struct SessionOptions {
     pub pods: Option<PodKind>,
     /// How a config-restart controller is to run until a case says otherwise.
     pub restart: RestartOptions,
-    /// Whether the subject goes straight to the server, to measure what its interceptor costs. Nothing can be credited to it then, so no run of it
-    /// is conformant.
+    /// Whether the subject goes straight to the server, to measure what its interceptor costs; no run of it is conformant.
     pub bypass_interceptor: bool,
     /// Whether a process finds what a pod does: the variables and files of a service account.
     pub in_cluster: bool,

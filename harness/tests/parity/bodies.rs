@@ -230,7 +230,7 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
         }
         "ServiceAccount" if lots.percent(30) => body["automountServiceAccountToken"] = false.into(),
         // Nobody makes services, so that nobody is refused one.
-        "ResourceQuota" => body["spec"] = json!({"hard": {"services": lots.one(&["5", "0", "10"])}}),
+        "ResourceQuota" => body["spec"] = json!({"hard": {"replicationcontrollers": lots.one(&["5", "0", "10"])}}),
         "Lease" => {
             body["spec"] = json!({"holderIdentity": lots.one(&["me", "you"]), "leaseDurationSeconds": 15,
                 "renewTime": "1999-01-01T00:00:00.000000Z"});
@@ -692,9 +692,9 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/spec/metrics", json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Odd"}}}])),
         ]),
         "ResourceQuota" => all.extend([
-            ("/spec/hard", json!({"services": "x"})),
-            ("/spec/hard", json!({"services": "-1"})),
-            ("/spec/hard", json!({"services": "1.5"})),
+            ("/spec/hard", json!({"replicationcontrollers": "x"})),
+            ("/spec/hard", json!({"replicationcontrollers": "-1"})),
+            ("/spec/hard", json!({"replicationcontrollers": "1.5"})),
             ("/spec/hard", json!({"not valid": "1"})),
         ]),
         "Widget" => {
@@ -848,6 +848,6 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
             json!({"odd": 1, "phase": "A"}),
             json!({}),
         ]),
-        _ => lots.one(&[json!({"hard": {"services": "5"}, "used": {"services": "1"}}), json!({"used": {"services": "x"}}), json!({})]),
+        _ => lots.one(&[json!({"hard": {"replicationcontrollers": "5"}, "used": {"replicationcontrollers": "1"}}), json!({"used": {"replicationcontrollers": "x"}}), json!({})]),
     }
 }

@@ -555,7 +555,7 @@ fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
             json!({"spec": {"nested": {"inner": "y"}}}),
             json!({"status": {"phase": "A"}}),
         ]),
-        "ResourceQuota" => patches.push(json!({"spec": {"hard": {"services": "7"}}})),
+        "ResourceQuota" => patches.push(json!({"spec": {"hard": {"replicationcontrollers": "7"}}})),
         _ => {}
     }
     lots.one(&patches)

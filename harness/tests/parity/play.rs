@@ -128,7 +128,7 @@ pub(crate) async fn define(server: &Server) -> Result<(), Error> {
         if whole(server, &list).await?.0 == 200 {
             return Ok(());
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        lockstep::clock::pause(Duration::from_millis(100)).await;
     }
     Err("widgets are not served".into())
 }

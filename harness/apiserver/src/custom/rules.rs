@@ -5,7 +5,7 @@
 //!
 //! Upstream: `apiserver/schema/cel`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
@@ -254,13 +254,12 @@ fn cel_of(schema: Option<&Schema>, value: &Value) -> Cel {
             Cel::List(Arc::new(items.iter().map(|item| cel_of(of, item)).collect()))
         }
         Value::Object(fields) => {
-            let mut map: HashMap<Key, Cel> = HashMap::new();
-            for (name, value) in fields {
+            let entries = fields.iter().map(|(name, value)| {
                 let declared = schema.is_some_and(|schema| schema.properties.contains_key(name));
                 let key = if declared { escaped(name) } else { name.clone() };
-                map.insert(Key::from(key), cel_of(schema.and_then(|schema| schema.property(name)), value));
-            }
-            Cel::Map(cel::objects::Map { map: Arc::new(map) })
+                (Key::from(key), cel_of(schema.and_then(|schema| schema.property(name)), value))
+            });
+            Cel::Map(cel::objects::Map { map: Arc::new(entries.collect()) })
         }
     }
 }

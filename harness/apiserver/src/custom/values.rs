@@ -72,7 +72,7 @@ impl Place<'_> {
         let wanted = |name: &str| types.split(',').any(|one| one == name);
         let found = kind_of(value);
         // A string of a format is the format's to judge.
-        let by_format = !(wanted("number") || wanted("integer")) && !schema.format.is_empty();
+        let by_format = !(wanted("number") || wanted("integer") || schema.format.is_empty());
         let fits = match value {
             Value::Null => schema.nullable,
             Value::String(_) | Value::Array(_) if by_format => true,
@@ -113,7 +113,8 @@ impl Place<'_> {
         let mut errors = Vec::new();
         let number = Value::Number(number.clone());
         let range = match schema.format.as_str() {
-            "int32" => value < f64::from(i32::MIN) || value > f64::from(i32::MAX),
+            "int32" => value.fract() != 0.0 || value < f64::from(i32::MIN) || value > f64::from(i32::MAX),
+            "int64" => value.fract() != 0.0,
             _ => false,
         };
         if range {

@@ -11,6 +11,7 @@
 
 mod conflict;
 mod entries;
+mod merge;
 mod path;
 mod typed;
 

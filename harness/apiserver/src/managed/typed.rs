@@ -1,10 +1,10 @@
-//! An object by its type: which fields it has, in which two objects differ, two objects merged, and
-//! an object without some of its fields.
+//! An object by its type: which fields it has, in which two objects differ, and an object
+//! without some of its fields. Merging two objects is in `merge`.
 //!
 //! How a field merges is in the table of types. A list whose merging the table does not say is one
 //! value, as OpenAPI has it by default.
 //!
-//! Upstream: `structured-merge-diff/typed` (`toFieldSet`, `Compare`, `Merge`, `RemoveItems`).
+//! Upstream: `structured-merge-diff/typed` (`toFieldSet`, `Compare`, `RemoveItems`).
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl<'a> Atom<'a> {
     }
 
     /// What stands for a free value among these: it depends on what they are.
-    fn settled(self, values: &[Option<&Value>]) -> Self {
+    pub(super) fn settled(self, values: &[Option<&Value>]) -> Self {
         static FREE: Shape = Shape::Free;
         match self {
             Self::Free if values.iter().flatten().any(|value| value.is_object()) => Self::Map(&FREE),
@@ -88,7 +88,7 @@ impl<'a> Atom<'a> {
     }
 
     /// Of the value behind an element.
-    fn behind(self, element: &Element) -> Self {
+    pub(super) fn behind(self, element: &Element) -> Self {
         match (self, element) {
             (Self::Fields(fields), Element::Field(name)) => {
                 fields.get(name).map_or(Self::Leaf, |field| Self::of(&field.shape, &field.merging))
@@ -103,12 +103,12 @@ impl<'a> Atom<'a> {
     }
 
     /// Whether it is a list that is merged.
-    fn is_list(self) -> bool {
+    pub(super) fn is_list(self) -> bool {
         matches!(self, Self::Items(_) | Self::Keyed(..))
     }
 
     /// What identifies an item of the list; an error for an item without its keys.
-    fn element(self, item: &Value) -> Result<Element, String> {
+    pub(super) fn element(self, item: &Value) -> Result<Element, String> {
         let Self::Keyed(shape, keys) = self else {
             return match item {
                 Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
@@ -278,99 +278,6 @@ impl<'a> Atom<'a> {
             }
             path.pop();
         }
-    }
-
-    /// The live object with what is applied; nothing where both say nothing.
-    ///
-    /// # Errors
-    /// Two applied items with one key, or an item without its keys.
-    pub(super) fn merge(self, live: Option<&Value>, applied: Option<&Value>) -> Result<Option<Value>, String> {
-        let objects = [live, applied].map(|value| value.and_then(Value::as_object));
-        let lists = [live, applied].map(|value| value.and_then(Value::as_array));
-        let this = self.settled(&[live, applied]);
-        match this {
-            Self::Fields(_) | Self::Open(_) | Self::Map(_)
-                if objects.iter().flatten().any(|object| !object.is_empty()) =>
-            {
-                let none = Map::new();
-                let [live, applied] = objects.map(|object| object.unwrap_or(&none));
-                let mut merged = Map::new();
-                let added = applied.keys().filter(|name| !live.contains_key(*name));
-                for name in live.keys().chain(added) {
-                    let behind = this.behind(&Element::Field(name.clone()));
-                    let value =
-                        behind.merge(live.get(name), applied.get(name)).map_err(|why| format!(".{name}{why}"))?;
-                    merged.extend(value.map(|value| (name.clone(), value)));
-                }
-                Ok((!merged.is_empty()).then_some(Value::Object(merged)))
-            }
-            Self::Items(_) | Self::Keyed(..) if lists.iter().flatten().any(|list| !list.is_empty()) => {
-                let [live, applied] = lists.map(|list| list.map_or([].as_slice(), Vec::as_slice));
-                let merged = self.merge_items(live, applied)?;
-                Ok((!merged.is_empty()).then_some(Value::Array(merged)))
-            }
-            _ => Ok(applied.or(live).cloned()),
-        }
-    }
-
-    /// The order is that of what is applied; live items stay behind those that stood before them.
-    fn merge_items(self, live: &[Value], applied: &[Value]) -> Result<Vec<Value>, String> {
-        let named = |list: &[Value]| -> Result<Vec<Element>, String> {
-            let place = |(at, item)| self.element(item).map_err(|why| format!(": element {at}: {why}"));
-            list.iter().enumerate().map(place).collect()
-        };
-        let (of_live, of_applied) = (named(live)?, named(applied)?);
-        if let Some((at, twice)) = of_applied.iter().enumerate().find(|(at, one)| of_applied[..*at].contains(one)) {
-            let _ = at;
-            return Err(format!(": duplicate entries for key {twice}"));
-        }
-        let of = |element: &Element| {
-            let mut found = of_live.iter().zip(live).filter(|(one, _)| *one == element).map(|(_, item)| item);
-            match (found.next(), found.next()) {
-                (Some(_), Some(_)) => Some(&Value::Null),
-                (one, _) => one,
-            }
-        };
-        let item = |element: &Element, applied: Option<&Value>| {
-            self.behind(element).merge(of(element), applied).map_err(|why| format!("{element}{why}"))
-        };
-        let mut shared = of_applied.iter().filter(|element| of_live.contains(element));
-        let mut next = shared.next();
-        let (mut merged, mut done, mut left, mut right) = (Vec::new(), Vec::new(), 0, 0);
-        while left < of_live.len() || right < of_applied.len() {
-            if let (Some(one), Some(other)) = (of_live.get(left), of_applied.get(right)) {
-                if one == other {
-                    done.push(one);
-                    merged.extend(item(one, applied.get(right))?);
-                    (left, right) = (left + 1, right + 1);
-                    next = shared.next();
-                    continue;
-                }
-                if of_applied.contains(one) && next.is_some_and(|next| next != one) {
-                    left += 1;
-                    continue;
-                }
-            }
-            if let Some(one) = of_live.get(left) {
-                if !of_applied.contains(one) {
-                    merged.extend(self.behind(one).merge(live.get(left), None).map_err(|why| format!("{one}{why}"))?);
-                    left += 1;
-                    continue;
-                }
-                if done.contains(&one) {
-                    left += 1;
-                }
-            }
-            if let Some(other) = of_applied.get(right) {
-                done.push(other);
-                merged.extend(item(other, applied.get(right))?);
-                right += 1;
-                if next == Some(other) {
-                    next = shared.next();
-                }
-            }
-        }
-        Ok(merged)
     }
 
     /// A value without the fields of a set.

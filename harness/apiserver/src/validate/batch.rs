@@ -17,6 +17,9 @@ pub(in super::super) const LABELS: [(&str, &str); 4] = [
 pub(super) fn job(job: &Value) -> Vec<FieldError> {
     let mut errors = generated(job);
     errors.extend(job_spec(&job["spec"], "spec"));
+    if job["spec"]["selector"].is_null() {
+        errors.push(FieldError::required("spec.selector", ""));
+    }
     errors.extend(apps::selector_of(&job["spec"]["selector"], "spec.selector"));
     errors.extend(apps::mismatch_of_job(&job["spec"]));
     errors
@@ -25,6 +28,9 @@ pub(super) fn job(job: &Value) -> Vec<FieldError> {
 pub(super) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let (new, old) = (&new["spec"], &old["spec"]);
     let mut errors = job_spec(new, "spec");
+    if new["selector"].is_null() {
+        errors.push(FieldError::required("spec.selector", ""));
+    }
     errors.extend(apps::selector_of(&new["selector"], "spec.selector"));
     errors.extend(apps::mismatch_of_job(new));
     let mut fixed = |name: &str| {

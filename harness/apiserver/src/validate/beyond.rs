@@ -6,6 +6,12 @@ use serde_json::Value;
 use super::batch;
 use crate::kinds::Kind;
 
+/// The same of a status.
+pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String> {
+    let ingress = !new["status"]["loadBalancer"]["ingress"].is_null();
+    (kind.built_in() == "Service" && ingress).then(|| "the status of a load balancer".to_owned())
+}
+
 /// The first such thing of an object; `old` is that before an update.
 pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) -> Option<String> {
     let spec = &new["spec"];

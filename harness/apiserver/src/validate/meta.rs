@@ -19,6 +19,8 @@ pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
         "Namespace" | "StatefulSet" | "Service" => of_all(meta, words::dns_label),
         // Events are only checked for this.
         "Event" => of_all(meta, words::path_segment),
+        // Upstream validates nothing but the spec.
+        "PodDisruptionBudget" => Vec::new(),
         _ => of_all(meta, words::dns_subdomain),
     };
     errors.extend(own_finalizers(kind, meta));

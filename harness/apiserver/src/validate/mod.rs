@@ -227,5 +227,5 @@ fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, 
 }
 
 pub(super) use apps::scale;
-pub(super) use beyond::beyond;
+pub(super) use beyond::{beyond, beyond_status};
 pub(super) use quantity::compare;

@@ -73,6 +73,10 @@ pub(super) fn autoscaler(spec: &Value) -> Vec<FieldError> {
     for (at, metric) in spec["metrics"].as_array().into_iter().flatten().enumerate() {
         errors.extend(self::metric(metric, &format!("spec.metrics[{at}]")));
     }
+    if least == Some(0) {
+        let why = "must specify at least one Object or External metric to support scaling to zero replicas";
+        errors.push(FieldError::forbidden("spec.metrics", why));
+    }
     errors
 }
 

@@ -1,0 +1,103 @@
+//! A live object merged with what is applied, by its type.
+//!
+//! Upstream: `Merge` of `structured-merge-diff/typed`.
+
+use serde_json::{Map, Value};
+
+use super::path::Element;
+use super::typed::Atom;
+
+impl Atom<'_> {
+    /// The live object with what is applied; nothing where both say nothing.
+    ///
+    /// # Errors
+    /// Two applied items with one key, or an item without its keys.
+    pub(super) fn merge(self, live: Option<&Value>, applied: Option<&Value>) -> Result<Option<Value>, String> {
+        let objects = [live, applied].map(|value| value.and_then(Value::as_object));
+        let lists = [live, applied].map(|value| value.and_then(Value::as_array));
+        let this = self.settled(&[live, applied]);
+        match this {
+            Self::Fields(_) | Self::Open(_) | Self::Map(_)
+                if objects.iter().flatten().any(|object| !object.is_empty()) =>
+            {
+                let none = Map::new();
+                let [live, applied] = objects.map(|object| object.unwrap_or(&none));
+                let mut merged = Map::new();
+                let added = applied.keys().filter(|name| !live.contains_key(*name));
+                for name in live.keys().chain(added) {
+                    let behind = this.behind(&Element::Field(name.clone()));
+                    let value =
+                        behind.merge(live.get(name), applied.get(name)).map_err(|why| format!(".{name}{why}"))?;
+                    merged.extend(value.map(|value| (name.clone(), value)));
+                }
+                Ok((!merged.is_empty()).then_some(Value::Object(merged)))
+            }
+            Self::Items(_) | Self::Keyed(..) if lists.iter().flatten().any(|list| !list.is_empty()) => {
+                let [live, applied] = lists.map(|list| list.map_or([].as_slice(), Vec::as_slice));
+                let merged = self.merge_items(live, applied)?;
+                Ok((!merged.is_empty()).then_some(Value::Array(merged)))
+            }
+            _ => Ok(applied.or(live).cloned()),
+        }
+    }
+
+    /// The order is that of what is applied; live items stay behind those that stood before them.
+    fn merge_items(self, live: &[Value], applied: &[Value]) -> Result<Vec<Value>, String> {
+        let named = |list: &[Value]| -> Result<Vec<Element>, String> {
+            let place = |(at, item)| self.element(item).map_err(|why| format!(": element {at}: {why}"));
+            list.iter().enumerate().map(place).collect()
+        };
+        let (of_live, of_applied) = (named(live)?, named(applied)?);
+        if let Some((at, twice)) = of_applied.iter().enumerate().find(|(at, one)| of_applied[..*at].contains(one)) {
+            let _ = at;
+            return Err(format!(": duplicate entries for key {twice}"));
+        }
+        let of = |element: &Element| {
+            let mut found = of_live.iter().zip(live).filter(|(one, _)| *one == element).map(|(_, item)| item);
+            match (found.next(), found.next()) {
+                (Some(_), Some(_)) => Some(&Value::Null),
+                (one, _) => one,
+            }
+        };
+        let item = |element: &Element, applied: Option<&Value>| {
+            self.behind(element).merge(of(element), applied).map_err(|why| format!("{element}{why}"))
+        };
+        let mut shared = of_applied.iter().filter(|element| of_live.contains(element));
+        let mut next = shared.next();
+        let (mut merged, mut done, mut left, mut right) = (Vec::new(), Vec::new(), 0, 0);
+        while left < of_live.len() || right < of_applied.len() {
+            if let (Some(one), Some(other)) = (of_live.get(left), of_applied.get(right)) {
+                if one == other {
+                    done.push(one);
+                    merged.extend(item(one, applied.get(right))?);
+                    (left, right) = (left + 1, right + 1);
+                    next = shared.next();
+                    continue;
+                }
+                if of_applied.contains(one) && next.is_some_and(|next| next != one) {
+                    left += 1;
+                    continue;
+                }
+            }
+            if let Some(one) = of_live.get(left) {
+                if !of_applied.contains(one) {
+                    merged.extend(self.behind(one).merge(live.get(left), None).map_err(|why| format!("{one}{why}"))?);
+                    left += 1;
+                    continue;
+                }
+                if done.contains(&one) {
+                    left += 1;
+                }
+            }
+            if let Some(other) = of_applied.get(right) {
+                done.push(other);
+                merged.extend(item(other, applied.get(right))?);
+                right += 1;
+                if next == Some(other) {
+                    next = shared.next();
+                }
+            }
+        }
+        Ok(merged)
+    }
+}
