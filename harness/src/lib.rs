@@ -50,6 +50,7 @@
 //! | [`rules`], [`versions`] | CEL over frames; what other versions of upstream write differently |
 //! | [`case`] | a YAML file in, a validated case out, or findings with their places; no cluster |
 //! | [`course`], [`faults`], [`verdict`] | sizes and bounds; where a run can be disturbed; case, recording and golden timeline in, a judgement out |
+//! | [`search`] | random programs, what is new about them, and what makes them smaller |
 //! | [`golden`], [`report`] | timelines beside their cases; judgements in, text, HTML, JSON and XML out |
 //! | [`supervise`] | child processes that end with this one; nothing of Kubernetes |
 //! | [`cluster`] | a plan in, a cluster out; not what runs on it |
@@ -86,6 +87,7 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod runner;
+pub mod search;
 mod secret;
 mod state;
 pub mod subject;

@@ -72,7 +72,7 @@ const HARNESS: Crate = Crate {
         &["rules", "versions"],
         &["case"],
         &["course", "faults", "verdict"],
-        &["golden", "report"],
+        &["golden", "report", "search"],
         &["supervise"],
         &["cluster"],
         &["intercept"],

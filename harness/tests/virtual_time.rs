@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         trial("plays_of_one_seed_are_equal", not_built, repeats),
         trial("a_program_is_kept_for_many_cases_and_ends_with_the_run", not_built, kept),
         trial("a_preview_is_the_golden_timeline_and_blesses_nothing", not_built, previews),
+        trial("random_programs_are_played_on_both", not_built, searches),
         trial("a_tie_within_a_version_is_no_change_between_two", not_all_built, versions_vary),
         trial("each_change_on_the_page_of_versions_is_one", not_all_built, versions_on_the_page),
         trial("each_change_on_the_page_of_versions_has_its_cause", false, causes_on_the_page),
@@ -332,4 +333,20 @@ fn versions_of_all() -> Outcome {
     same_rows(&page, &fresh)?;
     let unknown: Vec<_> = chances(&fresh).difference(&chances(&page)).cloned().collect();
     check(unknown.is_empty(), format!("the page does not say that these vary: {unknown:#?}"))
+}
+
+/// A seed gives the same programs and the same answers.
+fn searches() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let found = folder.path().join("found").display().to_string();
+    let search = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
+        command.current_dir(folder.path()).args(["fuzz", "--programs", "6", "--seed", "3", "--out", &found]);
+        let said = command.output()?;
+        let (out, err) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+        check(err.contains("6 programs in"), format!("{out}{err}"))?;
+        Ok::<_, Failed>((out.into_owned(), said.status.code()))
+    };
+    let (first, second) = (search()?, search()?);
+    check(first == second, format!("{first:?} and {second:?}"))
 }

@@ -15,6 +15,7 @@ mod doctor;
 mod error;
 mod explain;
 mod faults;
+mod fuzz;
 mod init;
 mod judge;
 mod like;
@@ -86,6 +87,8 @@ enum Command {
     ///
     /// After each fault the case must end as it ends without one.
     Faults(faults::Arguments),
+    /// Search for a program on which two controllers differ.
+    Fuzz(fuzz::Arguments),
     /// Play the cases on several versions of upstream, and show what changed between which two.
     Versions(versions::Arguments),
     /// List the cases.
@@ -138,6 +141,7 @@ impl Cli {
             Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
+            Command::Fuzz(arguments) => fuzz::execute(arguments, &self.typed).await,
             Command::Versions(arguments) => versions::execute(arguments, &self.typed).await,
             Command::List(arguments) => list::execute(&arguments, &self.typed),
             Command::Init(arguments) => init::execute(&arguments, &self.typed),

@@ -1,0 +1,83 @@
+//! What a timeline shows, as keys: a program is new when one of its keys was not seen before.
+//!
+//! A key of a step says what was done, in which phase of a rollout, and which kinds of decision came
+//! of it, sizes only as far as they matter: none, one, several, all. Numbers themselves are left out,
+//! else every program would be new.
+
+use std::collections::BTreeSet;
+
+use crate::timeline::{Action, Decision, State, Step, Timeline};
+
+/// The keys of a timeline.
+#[must_use]
+pub fn behaviour(timeline: &Timeline) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    let mut before = ("start".to_owned(), String::new());
+    for step in &timeline.steps {
+        let operation = step.label.split([' ', ';']).next().unwrap_or_default().to_owned();
+        let shapes = shapes(step);
+        keys.insert(format!("{operation} in {} does {}", before.1, shapes.join(" ")));
+        keys.insert(format!("{operation} after {}", before.0));
+        keys.extend(shapes.windows(2).map(|pair| format!("{} then {}", pair[0], pair[1])));
+        keys.extend(step.breaches.iter().map(|breach| format!("breaks {}", breach.invariant)));
+        if !step.meetings.is_empty() {
+            keys.insert(format!("{operation} met in the middle, {}", shapes.join(" ")));
+        }
+        before = (operation, phase(&step.checkpoint));
+    }
+    keys
+}
+
+/// The kinds of a step's decisions, repetitions left out.
+fn shapes(step: &Step) -> Vec<String> {
+    let mut shapes: Vec<String> = step.decisions.iter().map(shape).collect();
+    shapes.dedup();
+    shapes
+}
+
+fn shape(decision: &Decision) -> String {
+    let mut keys: Vec<&str> = decision.details.iter().map(|field| field.key.as_str()).collect();
+    keys.sort_unstable();
+    let what = match decision.action {
+        Action::Created(0) => "created empty".to_owned(),
+        Action::Created(_) => "created".to_owned(),
+        Action::Resized { from, to } => {
+            let by = if from.abs_diff(to) == 1 { "one" } else { "several" };
+            let end = if to == 0 { " to none" } else { "" };
+            format!("{} {by}{end}", if to > from { "up" } else { "down" })
+        }
+        other => format!("{other:?}"),
+    };
+    format!("{what}[{}]", keys.join(","))
+}
+
+/// The phase of the rollouts: how many ReplicaSets have pods, and what the conditions say.
+fn phase(checkpoint: &[State]) -> String {
+    let (sets, others): (Vec<&State>, Vec<&State>) = checkpoint.iter().partition(|state| state.is_replica_set());
+    let with_pods = sets.iter().filter(|set| !set.size.starts_with("0/")).count();
+    let conditions = others.iter().flat_map(|state| &state.fields);
+    let conditions =
+        conditions.filter(|field| matches!(field.key.as_str(), "Available" | "Progressing" | "ReplicaFailure"));
+    let conditions: Vec<&str> = conditions.map(|field| field.value.as_str()).collect();
+    format!("{} of {} sets, {}", with_pods.min(3), sets.len().min(4), conditions.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> BTreeSet<String> {
+        behaviour(&Timeline::parse(text).expect("a timeline"))
+    }
+
+    #[test]
+    fn sizes_alone_are_nothing_new() {
+        let of = |small: u32, large: u32| {
+            keys(&format!(
+                "step 1  scale {large}\n        rs1 {small} -> {large}\n      = rs1 {large}/{large}\nevents  none\n"
+            ))
+        };
+        assert_eq!(of(2, 5), of(3, 9));
+        assert_ne!(of(2, 3), of(2, 5), "one more is not several more");
+    }
+}
