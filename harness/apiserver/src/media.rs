@@ -241,7 +241,7 @@ impl Form {
 pub(super) fn own(object: &Value) -> Value {
     const OF_FIELDS: [&str; 2] = ["deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"];
     let mut meta = object["metadata"].clone();
-    if let Some(annotations) = meta["annotations"].as_object_mut() {
+    if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
         let before = annotations.len();
         annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
         if annotations.is_empty() && before > 0 {
@@ -361,6 +361,15 @@ mod tests {
         let part = Part::Table(Version::V1, Include::Metadata);
         assert_eq!(Form::accepted(header, Offered::Stream), Some(Form { coding: Coding::Json, part }));
         assert_eq!(Form::of_error(header), Form::PLAIN);
+    }
+
+    #[test]
+    fn metadata_has_no_annotation_that_stands_for_a_field() {
+        let with = |annotations: Value| own(&json!({"metadata": {"name": "a", "annotations": annotations}}));
+        let (field, note) = ("deprecated.daemonset.template.generation", "note");
+        assert_eq!(own(&json!({"metadata": {"name": "a"}})), json!({"name": "a"}));
+        assert_eq!(with(json!({field: "1"})), json!({"name": "a"}));
+        assert_eq!(with(json!({field: "1", note: "x"})), json!({"name": "a", "annotations": {note: "x"}}));
     }
 
     #[test]
