@@ -8,6 +8,7 @@
 // x-kubernetes-map-type; a list's keys follow a colon. `default=` is a scalar's default, as JSON.
 // `required` and `enum=` are what OpenAPI calls them. After a type's name stands its package, as the
 // names of OpenAPI have it: `io.k8s.api.` and this, or `io.k8s.apimachinery.pkg.apis.` and this.
+// A type whose name another one has too carries its group before it: `events.Event`.
 //
 //	cd scripts/api-types && go run . > ../../harness/apiserver/src/api/v1.36.table
 package main
@@ -34,6 +35,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -50,6 +53,7 @@ var roots = []any{
 	batchv1.Job{}, batchv1.CronJob{}, corev1.Service{}, discoveryv1.EndpointSlice{}, corev1.LimitRange{}, policyv1.PodDisruptionBudget{},
 	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{}, apiextensionsv1.CustomResourceDefinition{},
 	authorizationv1.SelfSubjectRulesReview{}, metav1.APIResourceList{}, metav1.APIGroup{}, metav1.WatchEvent{},
+	eventsv1.Event{}, networkingv1.Ingress{},
 }
 
 // Types whose JSON is not their fields'.
@@ -80,10 +84,18 @@ func name(t reflect.Type) string {
 			return "schemaor"
 		}
 		visit(t)
-		return t.Name()
+		return called(t)
 	default:
 		return t.Kind().String()
 	}
+}
+
+// called is a type's name in the table. events.k8s.io and core have two types of the same names.
+func called(t reflect.Type) string {
+	if t.PkgPath() == "k8s.io/api/events/v1" {
+		return "events." + t.Name()
+	}
+	return t.Name()
 }
 
 // outside stands for the fields that are not in an object's message, but beside it.
@@ -384,14 +396,14 @@ func main() {
 	}
 	names, heads := map[string][]string{}, map[string]string{}
 	for t, lines := range seen {
-		heads[t.Name()] = " " + shortPackage(t)
+		heads[called(t)] = " " + shortPackage(t)
 		if one := schema[schemaName(t)]; one.Map != nil && one.Map.ElementRelationship == "atomic" {
-			heads[t.Name()] += " atomic"
+			heads[called(t)] += " atomic"
 		}
-		if _, twice := names[t.Name()]; twice {
-			panic("two types are called " + t.Name())
+		if _, twice := names[called(t)]; twice {
+			panic("two types are called " + called(t))
 		}
-		names[t.Name()] = lines
+		names[called(t)] = lines
 	}
 	sorted := make([]string, 0, len(names))
 	for n := range names {

@@ -119,13 +119,15 @@ fn aggregates(accept: &str) -> bool {
 }
 
 /// The order of the groups. Upstream: `apiVersionPriorities`.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 12] = [
     "",
     "apps",
+    "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "networking.k8s.io",
     "policy",
     "apiextensions.k8s.io",
     "coordination.k8s.io",

@@ -55,7 +55,7 @@ pub(super) const fn kind(
 const ALL: &[&str] = &["all"];
 
 /// All kinds that are built in.
-pub(super) static KINDS: [Kind; 21] = [
+pub(super) static KINDS: [Kind; 23] = [
     Kind { namespaced: false, short_names: &["ns"], ..kind("", "namespaces", "Namespace", &["status", "finalize"]) },
     Kind { namespaced: false, short_names: &["no"], ..kind("", "nodes", "Node", &["status"]) },
     Kind {
@@ -105,7 +105,12 @@ pub(super) static KINDS: [Kind; 21] = [
         categories: &["api-extensions"],
         ..kind(EXTENSIONS, "customresourcedefinitions", DEFINITION, &["status"])
     },
+    Kind { short_names: &["ing"], ..kind("networking.k8s.io", "ingresses", "Ingress", &["status"]) },
+    Kind { short_names: &["ev"], ..kind(EVENTS, "events", "Event", &[]) },
 ];
+
+/// The group that has the Events of core in another form.
+pub(super) const EVENTS: &str = "events.k8s.io";
 
 /// The group of CustomResourceDefinitions.
 pub(super) const EXTENSIONS: &str = "apiextensions.k8s.io";
@@ -179,12 +184,29 @@ impl Kind {
 
     /// The index of a built-in kind's type in the table.
     pub(super) fn of_table(&self) -> usize {
-        TYPES.place(self.kind).expect("every built-in kind is in the table")
+        TYPES.place(self.type_name()).expect("every built-in kind is in the table")
+    }
+
+    /// The name of a built-in kind's type in the table.
+    pub(super) fn type_name(&self) -> &'static str {
+        if self.is_new_event() { "events.Event" } else { self.kind }
+    }
+
+    /// Whether it is the Event of `events.k8s.io`, whose objects are stored as those of core.
+    pub(super) fn is_new_event(&self) -> bool {
+        self.custom.is_none() && self.group == EVENTS
+    }
+
+    /// The built-in kind as which its objects are stored: another one for an Event of
+    /// `events.k8s.io`.
+    pub(super) fn storage(&'static self) -> &'static Self {
+        if self.is_new_event() { built_in("", "events").expect("core has Events") } else { self }
     }
 
     /// Its place among all kinds.
     pub(super) fn place(&'static self) -> Place {
-        match KINDS.iter().position(|kind| std::ptr::eq(kind, self)) {
+        let stored = self.storage();
+        match KINDS.iter().position(|kind| std::ptr::eq(kind, stored)) {
             Some(index) => Place(index, "", ""),
             None => Place(KINDS.len(), self.group, self.plural),
         }
@@ -248,6 +270,6 @@ impl Kinds {
     /// The kind as which an object of this kind is stored.
     pub(super) fn stored(&self, kind: &'static Kind) -> &'static Kind {
         let of = kind.custom.and_then(|_| self.custom.get(&kind.resource()));
-        of.map_or(kind, |definition| definition.storage)
+        of.map_or(kind.storage(), |definition| definition.storage)
     }
 }

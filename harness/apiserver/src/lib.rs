@@ -90,6 +90,7 @@ mod custom;
 mod defaults;
 mod discovery;
 mod dry;
+mod events;
 mod field;
 mod hook;
 mod jsonpatch;

@@ -1,5 +1,7 @@
 //! Lists: what is selected, at which version, page by page.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use serde_json::json;
 
@@ -33,7 +35,10 @@ impl Server {
             return Err(Problem::expired("The resourceVersion for the provided list is too old.".to_owned()));
         }
         let objects = self.store.list_at(ask.kind, &ask.route.namespace, at);
-        let mut objects: Vec<_> = objects.iter().map(|object| object.at(ask.kind)).collect();
+        // Fields of a custom resource are selected in the version that is asked for.
+        let selected =
+            |object: &Arc<Object>| if ask.kind.custom.is_some() { object.at(ask.kind) } else { Arc::clone(object) };
+        let mut objects: Vec<_> = objects.iter().map(selected).collect();
         if let Some(from) = &from {
             objects.retain(|object| place(object) > *from);
         }
@@ -58,7 +63,7 @@ impl Server {
         let (kind, version) = (ask.kind.list_kind(), ask.kind.api_version());
         let start = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\",\"metadata\":{meta},\"items\":[");
         let mut body = start.into_bytes();
-        for (index, object) in objects.iter().enumerate() {
+        for (index, object) in objects.iter().map(|object| object.at(ask.kind)).enumerate() {
             if index > 0 {
                 body.push(b',');
             }

@@ -31,7 +31,7 @@ pub(super) fn list(call: &Call, kind: &Kind, watch: bool) -> Outcome<Selector> {
         return Err(Problem::invalid("meta.k8s.io", "ListOptions", "", &errors));
     }
     selector.check_fields(kind)?;
-    Ok(selector)
+    Ok(if kind.is_new_event() { selector.renamed(super::events::field_of_core) } else { selector })
 }
 
 /// Validates the options of a write. Upstream: `ValidateCreateOptions` and its like.

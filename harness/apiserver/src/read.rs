@@ -86,7 +86,9 @@ impl Server {
             }
             return Err(unfit(unregistered(said.0, said.1)));
         }
-        let place = TYPES.place(name).expect("every kind is in the table");
+        let own = ask.kind.custom.is_none() && name == ask.kind.kind;
+        let name_of_type = if own { ask.kind.type_name() } else { name };
+        let place = TYPES.place(name_of_type).expect("every kind is in the table");
         let mut told = body::told(ask, As::Type(place), &body, false)?;
         let decoded = match decode(place, &body) {
             Err(_) if ask.kind.custom.is_some() => return Err(unregistered_scale()),

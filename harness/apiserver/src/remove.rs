@@ -49,7 +49,7 @@ impl Server {
             return Err(Problem::unsupported("a dry run that takes an object's last finalizers off"));
         }
         if gone && !ask.kind.returns_deleted {
-            return Ok(whole(StatusCode::OK, &done(&state)));
+            return Ok(whole(StatusCode::OK, &done(&state.at(ask.kind))));
         }
         Ok(text(StatusCode::OK, state.at(ask.kind).text()))
     }
@@ -66,7 +66,8 @@ impl Server {
         for object in found.iter().filter(|object| selector.matches(&object.body)) {
             self.take(object, &how, ask.now)?;
             // As they were before.
-            items.push(if ask.kind.custom.is_some() { object.at(ask.kind).typed() } else { object.body.clone() });
+            let shown = object.at(ask.kind);
+            items.push(if ask.kind.custom.is_some() { shown.typed() } else { shown.body.clone() });
         }
         let version = self.store.version().to_string();
         let mut list = json!({"kind": ask.kind.list_kind(), "apiVersion": ask.kind.api_version(),

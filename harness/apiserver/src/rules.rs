@@ -23,6 +23,7 @@ fn counts(kind: &Kind) -> bool {
             | "CronJob"
             | "PodDisruptionBudget"
             | "EndpointSlice"
+            | "Ingress"
             | "CustomResourceDefinition"
     )
 }
@@ -108,7 +109,7 @@ pub(super) fn create(kind: &Kind, body: &mut Value) {
             generate_selector(body);
             body["status"] = json!({});
         }
-        "ResourceQuota" | "CronJob" | "Service" | "PodDisruptionBudget" | "HorizontalPodAutoscaler" => {
+        "ResourceQuota" | "CronJob" | "Service" | "PodDisruptionBudget" | "HorizontalPodAutoscaler" | "Ingress" => {
             body["status"] = json!({});
         }
         "CustomResourceDefinition" => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::kinds::Kind;
+use super::kinds::{self, Kind};
 use super::problem::{Outcome, Problem};
 use crate::pointer::At;
 
@@ -82,7 +82,14 @@ impl Selector {
         self.matches_labels(&object["metadata"]["labels"])
             && self.fields.iter().all(|(key, equal, value)| {
                 let pointer = format!("/{}", key.replace('.', "/"));
-                let found = match object.at(&pointer) {
+                // An Event's source is its component, or who reports it.
+                let found = if key == "source" {
+                    let component = object.at("/source/component").filter(|name| **name != "");
+                    component.or_else(|| object.at("/reportingComponent"))
+                } else {
+                    object.at(&pointer)
+                };
+                let found = match found {
                     Some(Value::String(found)) => found.clone(),
                     Some(Value::Null) | None if matches!(key.as_str(), "spec.unschedulable" | "spec.hostNetwork") => {
                         "false".to_owned()
@@ -112,6 +119,14 @@ impl Selector {
         })
     }
 
+    /// The same with other names of fields.
+    pub(super) fn renamed(mut self, name: fn(&str) -> String) -> Self {
+        for (field, ..) in &mut self.fields {
+            *field = name(field);
+        }
+        self
+    }
+
     /// Checks that the kind can be selected by these fields.
     pub(super) fn check_fields(&self, kind: &Kind) -> Outcome<()> {
         if let Some(custom) = kind.custom {
@@ -125,7 +140,7 @@ impl Selector {
                 None => Ok(()),
             };
         }
-        let plural = kind.plural;
+        let plural = if kind.is_new_event() { kind.group } else { kind.plural };
         // Kinds without fields of their own share one message.
         let more: Option<&[&str]> = match plural {
             "pods" => Some(&[
@@ -151,6 +166,18 @@ impl Selector {
                 "reportingComponent",
                 "type",
                 "source",
+            ]),
+            kinds::EVENTS => Some(&[
+                "reason",
+                "regarding.kind",
+                "regarding.namespace",
+                "regarding.name",
+                "regarding.uid",
+                "regarding.apiVersion",
+                "regarding.resourceVersion",
+                "regarding.fieldPath",
+                "reportingController",
+                "type",
             ]),
             "services" => Some(&["spec.clusterIP", "spec.type"]),
             "jobs" => Some(&["status.successful"]),

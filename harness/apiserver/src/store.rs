@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::events;
 use super::kinds::{Kind, Place};
 
 /// An object at one version.
@@ -66,9 +67,20 @@ impl Object {
         Arc::new(Self { kind, body, version, text: OnceLock::new() })
     }
 
-    /// The same object as a version of its kind, by the schema of which it is read anew.
+    /// The same object as a version of its kind, by the schema of which it is read anew; an Event in
+    /// the form of another group.
     pub(super) fn at(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
-        let Some(custom) = kind.custom.filter(|_| !std::ptr::eq(kind, self.kind)) else { return Arc::clone(self) };
+        if std::ptr::eq(kind, self.kind) {
+            return Arc::clone(self);
+        }
+        let Some(custom) = kind.custom else {
+            return Arc::new(Self {
+                kind,
+                body: events::converted(self.body.clone(), self.kind, kind),
+                version: self.version,
+                text: OnceLock::new(),
+            });
+        };
         let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
         custom.fill(&mut body);
         Arc::new(Self { kind, body, version: self.version, text: OnceLock::new() })

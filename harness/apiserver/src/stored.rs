@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::custom::kinds_of;
+use crate::events;
 use crate::kinds::{DEFINITION, Kind, Kinds};
 use crate::read::untyped;
 use crate::server::{Server, stamp};
@@ -78,7 +79,8 @@ impl Entry {
         }
         let key = Key::new(kind, if kind.namespaced { &namespace } else { "" }, &name);
         let version = body["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
-        Ok(Self { kind, key, body: untyped(body), version })
+        let body = events::converted(untyped(body), kind, kind.storage());
+        Ok(Self { kind: kind.storage(), key, body, version })
     }
 }
 

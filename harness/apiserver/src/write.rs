@@ -65,7 +65,7 @@ impl Server {
             None => validate::create(kind, with_rollback(kind, &body)?.as_ref()),
         };
         if !errors.is_empty() {
-            return Err(Problem::invalid(kind.group, kind.kind, &name, &errors));
+            return Err(Problem::invalid(kind.storage().group, kind.kind, &name, &errors));
         }
         if kind.built_in() == DEFINITION {
             refuse_definition(self, &body)?;
@@ -258,7 +258,7 @@ impl Server {
             None => validate::update(kind, &seen, before),
         };
         if !errors.is_empty() {
-            return Err(Problem::invalid(kind.group, kind.kind, name, &errors));
+            return Err(Problem::invalid(kind.storage().group, kind.kind, name, &errors));
         }
         if kind.built_in() == DEFINITION && !status {
             refuse_definition(self, &seen)?;

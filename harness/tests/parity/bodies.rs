@@ -20,7 +20,7 @@ const fn kind(kind: &'static str, plural: &'static str, version: &'static str, p
 }
 
 /// All that are tried.
-pub(crate) const KINDS: [Kind; 21] = [
+pub(crate) const KINDS: [Kind; 23] = [
     kind("Deployment", "deployments", "apps/v1", (true, true)),
     kind("ReplicaSet", "replicasets", "apps/v1", (true, true)),
     kind("Pod", "pods", "v1", (true, false)),
@@ -42,6 +42,8 @@ pub(crate) const KINDS: [Kind; 21] = [
     kind("LimitRange", "limitranges", "v1", (false, false)),
     kind("PodDisruptionBudget", "poddisruptionbudgets", "policy/v1", (true, false)),
     kind("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling/v2", (true, false)),
+    kind("Ingress", "ingresses", "networking.k8s.io/v1", (true, false)),
+    kind("Event", "events", "events.k8s.io/v1", (false, false)),
 ];
 
 impl Kind {
@@ -58,6 +60,11 @@ impl Kind {
     /// Whether its kind is declared by a definition.
     pub(crate) fn custom(&self) -> bool {
         self.kind == "Widget"
+    }
+
+    /// Whether it is the Event of `events.k8s.io`.
+    pub(crate) fn new_event(&self) -> bool {
+        self.version == "events.k8s.io/v1"
     }
 
     pub(crate) fn workload(&self) -> bool {
@@ -216,6 +223,34 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
             }
             if lots.percent(10) {
                 body["immutable"] = true.into();
+            }
+        }
+        "Event" if kind.new_event() => {
+            body["regarding"] = json!({"kind": "Pod", "namespace": "$NS", "name": "a", "apiVersion": "v1"});
+            body["reason"] = lots.one(&["Made", "Scaled"]).into();
+            body["action"] = "Making".into();
+            body["note"] = "something".into();
+            body["type"] = lots.one(&["Normal", "Warning"]).into();
+            body["reportingController"] = "example.com/parity".into();
+            body["reportingInstance"] = "parity-1".into();
+            body["eventTime"] = "1999-01-01T00:00:00.000000Z".into();
+            if lots.percent(30) {
+                body["series"] = json!({"count": 2, "lastObservedTime": "1999-01-01T00:00:05.000000Z"});
+            }
+        }
+        "Ingress" => {
+            let backend = json!({"service": {"name": "web", "port": {"number": 80}}});
+            body["spec"] = lots.one(&[
+                json!({"defaultBackend": backend}),
+                json!({"rules": [{"host": "a.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]}),
+                json!({"ingressClassName": "nginx", "rules": [{"host": "*.example.com"}, {"http": {"paths": [
+                    {"path": "/x", "pathType": "Exact", "backend": {"service": {"name": "web", "port": {"name": "http"}}}},
+                    {"pathType": "ImplementationSpecific", "backend": {"resource": {"kind": "Bucket", "name": "b"}}}]}}],
+                    "tls": [{"hosts": ["a.example.com"], "secretName": "s"}]}),
+                json!({"rules": [{"host": "a.b"}, {"host": "c.d"}, {"host": "e.f"}, {"host": "g.h"}]}),
+            ]);
+            if lots.percent(10) {
+                body["metadata"]["annotations"] = json!({"kubernetes.io/ingress.class": "nginx"});
             }
         }
         "Event" => {
@@ -604,7 +639,58 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/type", json!("kubernetes.io/tls")),
             ("/type", json!(5)),
         ]),
+        "Event" if kind.new_event() => all.extend([
+            ("/regarding", json!(null)),
+            ("/regarding", json!({"kind": "Node", "name": "a"})),
+            ("/regarding", json!({"kind": "Pod", "namespace": "elsewhere", "name": "a"})),
+            ("/eventTime", json!(null)),
+            ("/reportingController", json!("")),
+            ("/reportingController", json!("not valid!")),
+            ("/reportingInstance", json!("")),
+            ("/action", json!("")),
+            ("/reason", json!("Other")),
+            ("/note", json!("something else")),
+            ("/type", json!("Odd")),
+            ("/series", json!({"count": 1, "lastObservedTime": "1999-01-01T00:00:05.000000Z"})),
+            ("/series", json!({"count": 3})),
+            ("/series", json!({"count": "x"})),
+            ("/series", json!("x")),
+            ("/related", json!({"kind": "Pod", "name": "b"})),
+            ("/deprecatedCount", json!(2)),
+            ("/deprecatedSource", json!({"component": "x"})),
+            ("/involvedObject", json!({"name": "a"})),
+        ]),
+        "Ingress" => all.extend([
+            ("/spec", json!({})),
+            ("/spec/rules", json!([])),
+            ("/spec/rules", json!([{"host": "Upper"}])),
+            ("/spec/rules", json!([{"host": "10.0.0.1"}])),
+            ("/spec/rules", json!([{"host": "*"}])),
+            ("/spec/rules", json!([{"http": {}}])),
+            ("/spec/rules", json!([{"http": {"paths": [{"path": "/"}]}}])),
+            ("/spec/rules", json!([{"http": {"paths": [{"pathType": "Odd", "backend": {}}]}}])),
+            ("/spec/rules", json!([{"http": {"paths": [{"path": "x//y", "pathType": "Exact", "backend": {}}]}}])),
+            ("/spec/rules", json!([{"http": {"paths": [{"path": "/a/..", "pathType": "Prefix", "backend": {}}]}}])),
+            (
+                "/spec/rules",
+                json!([{"http": {"paths": [{"path": "x", "pathType": "ImplementationSpecific", "backend": {}}]}}]),
+            ),
+            ("/spec/defaultBackend", json!({})),
+            ("/spec/defaultBackend", json!({"service": {"name": "", "port": {}}})),
+            ("/spec/defaultBackend", json!({"service": {"name": "Bad", "port": {"number": 70000}}})),
+            ("/spec/defaultBackend", json!({"service": {"name": "a", "port": {"name": "Bad_", "number": 0}}})),
+            ("/spec/defaultBackend", json!({"service": {"name": "a", "port": {"name": "b", "number": 1}}})),
+            ("/spec/defaultBackend", json!({"service": {"name": "a"}, "resource": {"kind": "b", "name": "c"}})),
+            ("/spec/defaultBackend", json!({"resource": {"apiGroup": "Bad!", "kind": "", "name": "a/b"}})),
+            ("/spec/tls", json!([{"hosts": ["Bad!", "*.ok.example.com", "*"]}])),
+            ("/spec/tls", json!([{"secretName": "Bad!"}])),
+            ("/spec/ingressClassName", json!("")),
+            ("/spec/ingressClassName", json!("Bad!")),
+            ("/metadata/annotations", json!({"kubernetes.io/ingress.class": "other"})),
+        ]),
         "Event" => all.extend([
+            ("/eventTime", json!("1999-01-01T00:00:00.000000Z")),
+            ("/reportingComponent", json!("x")),
             ("/involvedObject", json!(null)),
             ("/involvedObject", json!({"namespace": "elsewhere", "name": "a"})),
             ("/involvedObject", json!({"kind": "Node", "name": "a"})),
@@ -829,6 +915,13 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
         "Namespace" => json!({"phase": "Active"}),
         "Job" => lots.one(&[json!({"active": 1}), json!({"active": -1}), json!({})]),
         "CronJob" => lots.one(&[json!({"lastScheduleTime": "1999-01-01T00:00:00Z"}), json!({})]),
+        "Ingress" => lots.one(&[
+            json!({}),
+            json!({"loadBalancer": {"ingress": [{"hostname": "a.example.com"}, {"ip": "10.0.0.1"}]}}),
+            json!({"loadBalancer": {"ingress": [{"hostname": "Bad!"}]}}),
+            json!({"loadBalancer": {"ingress": [{"hostname": "10.0.0.1"}]}}),
+            json!({"loadBalancer": {"ingress": [{"ip": "10.0.0.2", "ports": [{"port": 80, "protocol": "TCP"}]}]}}),
+        ]),
         "Service" => lots.one(&[json!({}), json!({"loadBalancer": {"ingress": [{"hostname": "a.example.com"}]}})]),
         "PodDisruptionBudget" => lots.one(&[
             json!({"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}),

@@ -269,6 +269,8 @@ fn list(kind: &Kind, lots: &mut Lots) -> Step {
             "spec.unschedulable=true",
             "status.phase=Active",
             "involvedObject.name=a",
+            "regarding.name=a",
+            "reportingController=example.com/parity",
         ];
         query.push(format!("fieldSelector={}", escape(lots.one(&fields))));
     }
@@ -537,6 +539,16 @@ fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
         "Lease" => patches.extend([
             json!({"spec": {"holderIdentity": "she"}}),
             json!({"spec": {"renewTime": "1999-01-02T00:00:00.000001Z"}}),
+        ]),
+        "Event" if kind.new_event() => patches.extend([
+            json!({"series": {"count": 7, "lastObservedTime": "1999-01-01T00:00:09.000000Z"}}),
+            json!({"series": null}),
+            json!({"note": "else"}),
+        ]),
+        "Ingress" => patches.extend([
+            json!({"spec": {"ingressClassName": "other"}}),
+            json!({"spec": {"rules": [{"host": "new.example.com"}]}}),
+            json!({"spec": {"rules": null, "defaultBackend": null}}),
         ]),
         "Event" => {
             patches.extend([json!({"count": 2, "lastTimestamp": "1999-01-02T00:00:00Z"}), json!({"message": "else"})]);

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Field, Shape, TYPES};
+use super::{Field, Shape, TYPES, bare};
 use crate::syntax::base64_fault;
 
 /// An object as the server would write it.
@@ -279,6 +279,7 @@ fn go_kind(value: &Value) -> &'static str {
 }
 
 fn wrong(value: &Value, path: &str, owner: &str, go: &str) -> String {
+    let go = bare(go);
     let found = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "bool".to_owned(),

@@ -147,6 +147,7 @@ impl Types {
             match line.strip_prefix("  ") {
                 None => {
                     let (name, package, atomic) = heading(line);
+                    let name = bare(&name).to_owned();
                     types.push(Type { name, package, fields: BTreeMap::new(), atomic, open: false });
                 }
                 Some(field) => {
@@ -182,6 +183,11 @@ fn read_field(line: &str, names: &BTreeMap<String, usize>) -> (String, Field) {
         },
     };
     (name.to_owned(), field)
+}
+
+/// `Event` of `events.Event`, as its declaration has it.
+pub(super) fn bare(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, name)| name)
 }
 
 fn merging(list: Option<&str>, map: Option<&str>) -> Merging {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::{Documented, Field, Merging, TYPES};
+use crate::api::{Documented, Field, Merging, TYPES, bare};
 use crate::kinds::Kind;
 
 /// Which version of OpenAPI schemas are of.
@@ -62,7 +62,7 @@ pub(super) fn of(kinds: &[&'static Kind], draft: Draft) -> Map<String, Value> {
 /// The name of a kind's schema.
 pub(super) fn name_of(kind: &Kind) -> String {
     match kind.custom {
-        None => full_name(kind.kind),
+        None => full_name(kind.type_name()),
         Some(_) => format!("{}.{}.{}", reversed(kind.group), kind.version, kind.kind),
     }
 }
@@ -85,6 +85,7 @@ fn named(group: &str, version: &str, kind: &str) -> Value {
 /// `io.k8s.api.apps.v1.Deployment`.
 pub(super) fn full_name(name: &str) -> String {
     let package = TYPES.place(name).map_or("", |place| TYPES.get(place).package.as_str());
+    let name = bare(name);
     match package {
         "meta.v1" => format!("{META}.{name}"),
         "apiextensions.v1" => format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.{name}"),
@@ -100,8 +101,8 @@ struct Schemas {
 
 impl Schemas {
     fn add_kind(&mut self, kind: &'static Kind) {
-        self.add(kind.kind);
-        let name = full_name(kind.kind);
+        self.add(kind.type_name());
+        let name = full_name(kind.type_name());
         self.schemas[&name]["x-kubernetes-group-version-kind"] = json!([named(kind.group, kind.version, kind.kind)]);
         self.add_list(kind, &name);
     }

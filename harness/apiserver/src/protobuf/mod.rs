@@ -19,6 +19,7 @@ pub(crate) mod wire;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Shape, TYPES};
+use crate::kinds::EVENTS;
 
 /// What stands before each object.
 const MAGIC: &[u8] = b"k8s\0";
@@ -59,9 +60,9 @@ pub fn decode(bytes: &[u8]) -> Result<Value, ProtobufError> {
         .filter(|(_, text)| !text.is_empty())
         .map(|(name, text)| (name.to_owned(), json!(text)))
         .collect();
-    let body = match item_of_list(&envelope.kind) {
+    let body = match item_of_list(&envelope.api_version, &envelope.kind) {
         Some(item) => decode::list(item, envelope.raw)?,
-        None => decode::message(known(&envelope.kind)?, envelope.raw)?,
+        None => decode::message(known(&envelope.api_version, &envelope.kind)?, envelope.raw)?,
     };
     object.extend(body);
     Ok(Value::Object(object))
@@ -106,9 +107,9 @@ pub fn place(bytes: &[u8]) -> Result<(String, Option<u64>), ProtobufError> {
 pub fn encode(object: &Value) -> Result<Vec<u8>, ProtobufError> {
     let head = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (head("apiVersion"), head("kind"));
-    let raw = match item_of_list(kind) {
+    let raw = match item_of_list(api_version, kind) {
         Some(item) => encode::list(item, object)?,
-        None => encode::message(known(kind)?, object)?,
+        None => encode::message(known(api_version, kind)?, object)?,
     };
     let mut type_meta = Vec::new();
     wire::text(&mut type_meta, 1, api_version);
@@ -205,13 +206,20 @@ fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
     String::from_utf8(bytes.to_vec()).map_err(|_| ProtobufError("a string is not UTF-8".to_owned()))
 }
 
-fn known(kind: &str) -> Result<usize, ProtobufError> {
-    TYPES.place(kind).ok_or_else(|| ProtobufError(format!("no kind \"{kind}\" is known in protobuf")))
+/// The type of a kind. Two groups have Events.
+fn type_named(api_version: &str, kind: &str) -> Option<usize> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    TYPES.place(if group == EVENTS && kind == "Event" { "events.Event" } else { kind })
+}
+
+fn known(api_version: &str, kind: &str) -> Result<usize, ProtobufError> {
+    let found = type_named(api_version, kind);
+    found.ok_or_else(|| ProtobufError(format!("no kind \"{kind}\" is known in protobuf")))
 }
 
 /// The items' type, where a kind is a list of another.
-fn item_of_list(kind: &str) -> Option<usize> {
-    kind.strip_suffix("List").and_then(|item| TYPES.place(item))
+fn item_of_list(api_version: &str, kind: &str) -> Option<usize> {
+    kind.strip_suffix("List").and_then(|item| type_named(api_version, item))
 }
 
 /// A list: its metadata and its items.

@@ -145,6 +145,7 @@ fn columns(kind: &str) -> Vec<Column> {
             AGE,
             wide("Selector"),
         ],
+        "Ingress" => &[shown("Class", Text), shown("Hosts", Text), shown("Address", Text), shown("Ports", Text), AGE],
         "EndpointSlice" => &[shown("AddressType", Text), shown("Ports", Text), shown("Endpoints", Text), AGE],
         _ => &[shown("Created At", Date)],
     };

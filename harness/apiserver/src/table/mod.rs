@@ -19,6 +19,7 @@ mod workloads;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::events;
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::media::own;
@@ -97,6 +98,9 @@ impl Printed<'_> {
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         match &self.columns {
             Some(columns) => custom::cells(columns, object, now),
+            None if self.kind == "Event" && self.api_version.contains('/') => {
+                cells(self.kind, &events::to_core(object.clone()), now)
+            }
             None => cells(self.kind, object, now),
         }
     }
@@ -153,6 +157,7 @@ fn cells(kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
         "HorizontalPodAutoscaler" => cells.extend(workloads::autoscaler(object, &age)),
         "Service" => cells.extend(services::service(object, &age)),
         "EndpointSlice" => cells.extend(services::endpoint_slice(object, &age)),
+        "Ingress" => cells.extend(services::ingress(object, &age)),
         _ => cells.push(object["metadata"]["creationTimestamp"].clone()),
     }
     cells

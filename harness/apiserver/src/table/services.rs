@@ -60,6 +60,26 @@ pub(super) fn endpoint_slice(slice: &Value, age: &str) -> Vec<Value> {
     vec![or(&slice["addressType"], "").into(), some(ports).into(), some(addresses).into(), age.into()]
 }
 
+/// Upstream: `printIngress`.
+pub(super) fn ingress(ingress: &Value, age: &str) -> Vec<Value> {
+    let spec = &ingress["spec"];
+    let hosts: Vec<&str> =
+        items(&spec["rules"]).take(MOST).map(|rule| or(&rule["host"], "")).filter(|host| !host.is_empty()).collect();
+    // Upstream counts the rules that follow only once three hosts are shown.
+    let more = items(&spec["rules"]).len().saturating_sub(MOST);
+    let hosts = match hosts.join(",") {
+        none if none.is_empty() => "*".to_owned(),
+        shown if more > 0 && hosts.len() == MOST => format!("{shown} + {more} more..."),
+        shown => shown,
+    };
+    let balanced = items(&ingress["status"]["loadBalancer"]["ingress"]);
+    let addresses: BTreeSet<&str> =
+        balanced.map(|one| or(&one["ip"], or(&one["hostname"], ""))).filter(|one| !one.is_empty()).collect();
+    let addresses = addresses.into_iter().collect::<Vec<_>>().join(",");
+    let ports = if items(&spec["tls"]).len() > 0 { "80, 443" } else { "80" };
+    vec![or(&spec["ingressClassName"], "<none>").into(), hosts.into(), addresses.into(), ports.into(), age.into()]
+}
+
 /// The first few, and how many there are beside them.
 fn some(all: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = all.collect();

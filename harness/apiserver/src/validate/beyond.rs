@@ -1,6 +1,8 @@
 //! What this server does not judge of the kinds that it serves in part: an object that has it is
 //! refused as unsupported, and neither accepted nor rejected.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
 use super::batch;
@@ -8,8 +10,18 @@ use crate::kinds::Kind;
 
 /// The same of a status.
 pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String> {
-    let ingress = !new["status"]["loadBalancer"]["ingress"].is_null();
-    (kind.built_in() == "Service" && ingress).then(|| "the status of a load balancer".to_owned())
+    let ingress = &new["status"]["loadBalancer"]["ingress"];
+    match kind.built_in() {
+        "Service" if !ingress.is_null() => Some("the status of a load balancer".to_owned()),
+        "Ingress" => {
+            // Upstream accepts some addresses that are written in another way, and warns of them.
+            let plain = |ip: &str| ip.parse::<IpAddr>().is_ok_and(|parsed| parsed.to_string() == ip);
+            let all = ingress.as_array().into_iter().flatten().filter_map(|one| one["ip"].as_str());
+            let mut odd = all.filter(|ip| !ip.is_empty() && !plain(ip));
+            odd.next().map(|ip| format!("the address {ip:?}"))
+        }
+        _ => None,
+    }
 }
 
 /// The first such thing of an object; `old` is that before an update.
@@ -53,8 +65,16 @@ pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) ->
                 other => Some(format!("a LimitRange of the type {}", other.unwrap_or_default())),
             })
         }
+        "Event" if kind.is_new_event() && old.is_some_and(|old| times_differ(new, old)) => {
+            Some("a change of an Event's times".to_owned())
+        }
         _ => None,
     }
+}
+
+/// Whether an Event's times differ, which upstream refuses with times in Go's own form.
+fn times_differ(new: &Value, old: &Value) -> bool {
+    ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"].iter().any(|name| new[*name] != old[*name])
 }
 
 fn service(spec: &Value, old: Option<&Value>) -> Option<String> {

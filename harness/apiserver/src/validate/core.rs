@@ -1,5 +1,5 @@
 //! The kinds of core/v1 except pods, and Leases. Upstream: `ValidateConfigMap`, `ValidateSecret`,
-//! `ValidateEvent…`, `ValidateNode`, `ValidateResourceQuota`, `ValidateNamespaceStatusUpdate`,
+//! `ValidateNode`, `ValidateResourceQuota`, `ValidateNamespaceStatusUpdate`,
 //! `ValidateLease`.
 
 use serde_json::Value;
@@ -60,14 +60,6 @@ pub(super) fn data_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldErr
     errors.extend(meta::create(kind, &new["metadata"]));
     errors.extend(data(kind, new));
     errors
-}
-
-/// An event, by the rules of core/v1.
-pub(super) fn event(object: &Value) -> Option<FieldError> {
-    let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
-    let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
-    let fits = about == own || (about.is_empty() && own == "default");
-    (!fits).then(|| FieldError::invalid("involvedObject.namespace", about, "does not match event.namespace"))
 }
 
 pub(super) fn node(object: &Value, new: bool) -> Vec<FieldError> {

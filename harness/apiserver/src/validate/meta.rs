@@ -84,14 +84,28 @@ pub(crate) fn of_embedded(meta: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
+/// Validates the metadata of an Event of `events.k8s.io`; `old` is that before an update.
+pub(super) fn of_new_event(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = match old {
+        Some(old) => update_of_all(new, old),
+        None => of_all(new, words::dns_subdomain),
+    };
+    errors.extend(standard_finalizers(new));
+    errors
+}
+
 /// The rules of core and apps for finalizers.
 fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
+    match kind.built_in() {
+        "Lease" | "Event" | "CustomResourceDefinition" => Vec::new(),
+        _ => standard_finalizers(meta),
+    }
+}
+
+fn standard_finalizers(meta: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, finalizer) in texts(&meta["finalizers"]).enumerate() {
-        if !matches!(kind.built_in(), "Lease" | "Event" | "CustomResourceDefinition")
-            && !finalizer.contains('/')
-            && !FINALIZERS.contains(&finalizer)
-        {
+        if !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(FieldError::invalid(&format!("metadata.finalizers[{index}]"), finalizer, why));
         }

@@ -8,6 +8,8 @@ pub(super) mod batch;
 mod beyond;
 mod container;
 mod core;
+mod event;
+mod ingress;
 pub(super) mod meta;
 mod network;
 mod pod;
@@ -27,8 +29,8 @@ use crate::pointer::At;
 /// Validates a new object.
 pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
     if kind.built_in() == "Event" {
-        let own = core::event(new);
-        return own.map_or_else(|| meta::create(kind, &new["metadata"]), |error| vec![error]);
+        let own = event::create(kind, new);
+        return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
     }
     let mut errors = meta::create(kind, &new["metadata"]);
     match kind.built_in() {
@@ -49,6 +51,7 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "PodDisruptionBudget" => errors.extend(policy::budget(&new["spec"])),
         "HorizontalPodAutoscaler" => errors.extend(policy::autoscaler(&new["spec"])),
         "LimitRange" => errors.extend(policy::limit_range(&new["spec"])),
+        "Ingress" => errors.extend(ingress::create(new)),
         _ => {}
     }
     errors
@@ -66,7 +69,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     // Upstream validates metadata twice: for all kinds, and by each kind's rules.
     let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
     if kind.built_in() == "Event" {
-        errors.extend(core::event(new));
+        errors.extend(event::update(kind, new, old));
         return errors;
     }
     if matches!(kind.built_in(), "Node" | "Namespace") {
@@ -121,6 +124,10 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             errors.extend(meta::create(kind, &new["metadata"]));
             errors.extend(policy::limit_range(&new["spec"]));
         }
+        "Ingress" => {
+            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(ingress::update(new, old));
+        }
         _ => {}
     }
     errors
@@ -157,6 +164,7 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             errors.extend(policy::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
         }
         "Node" => errors.extend(core::node_update(new, old)),
+        "Ingress" => errors.extend(ingress::status(&new["status"]["loadBalancer"])),
         "Namespace" => errors.extend(core::namespace_status(new)),
         "ResourceQuota" => {
             errors.extend(core::quota(&new["status"]["hard"], "status.hard"));
@@ -183,6 +191,9 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
     }
     if old.is_none() && kind.built_in() == "Job" {
         all.extend(batch::name_warning(name));
+    }
+    if old.is_none() && kind.built_in() == "Ingress" {
+        all.extend(ingress::class_warning(new));
     }
     let spec = match kind.built_in() {
         "Pod" => "/spec",

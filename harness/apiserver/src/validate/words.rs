@@ -67,6 +67,19 @@ pub(crate) fn dns_subdomain(value: &str) -> Vec<String> {
     errors
 }
 
+/// Validates a DNS subdomain below a wildcard.
+pub(crate) fn wildcard(value: &str) -> Vec<String> {
+    let mut errors = too_long(value, 253);
+    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
+        errors.push(format!(
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of \
+             lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. \
+             '*.example.com', regex used for validation is '\\*\\.{LABEL}(\\.{LABEL})*')"
+        ));
+    }
+    errors
+}
+
 /// Validates a segment of a path.
 pub(crate) fn path_segment(value: &str) -> Vec<String> {
     match value {
