@@ -44,14 +44,18 @@ func (b *body) Close() error {
 	return nil
 }
 
-func (b *body) append(chunk []byte) {
+func (b *body) append(chunk Chunk) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
 		return
 	}
-	b.chunks.Write(chunk)
-	b.chunks.WriteByte('\n')
+	if chunk.Data != nil {
+		b.chunks.Write(chunk.Data)
+		b.chunks.WriteByte('\n')
+	} else {
+		b.chunks.Write(chunk.Bytes)
+	}
 	b.more.Broadcast()
 }
 

@@ -116,10 +116,12 @@ type Fail struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// Chunk is one watch event.
+// Chunk is one watch event: Data, or Bytes where it is not JSON.
 type Chunk struct {
 	ID   int             `json:"id"`
-	Data json.RawMessage `json:"data"`
+	Data json.RawMessage `json:"data,omitempty"`
+	// Bytes is a part of the body as it is.
+	Bytes []byte `json:"bytes,omitempty"`
 }
 
 // EOF ends a watch in order.

@@ -143,6 +143,31 @@ func TestAWatchStaysOpenAndEndsInEachWay(t *testing.T) {
 	}
 }
 
+func TestBytesOfAWatchPassAsTheyAre(t *testing.T) {
+	bubble(t, func(n *virtual.Network) {
+		read := make(chan []byte, 1)
+		go func() {
+			answer, err := (&http.Client{Transport: n}).Get("http://virtual/watch")
+			if err != nil {
+				panic(err)
+			}
+			body, _ := io.ReadAll(answer.Body)
+			read <- body
+		}()
+		id := n.Idle().Requests[0].ID
+		n.Play(virtual.Turn{Response: &virtual.Response{ID: id, Code: 200, Stream: true}})
+		for _, part := range []string{"\x00\x00\x00\x02", "k8"} {
+			n.Idle()
+			n.Play(virtual.Turn{Chunk: &virtual.Chunk{ID: id, Bytes: []byte(part)}})
+		}
+		n.Idle()
+		n.Play(virtual.Turn{EOF: &virtual.EOF{ID: id}})
+		if got := string(<-read); got != "\x00\x00\x00\x02k8" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 func TestWhatTheClientEndsIsReported(t *testing.T) {
 	bubble(t, func(n *virtual.Network) {
 		watching, stopWatching := context.WithCancel(context.Background())

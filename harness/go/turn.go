@@ -64,7 +64,7 @@ func (n *Network) Play(turn Turn) {
 		n.fail(*turn.Fail)
 	case turn.Chunk != nil:
 		if b := n.body(turn.Chunk.ID, false); b != nil {
-			b.append(turn.Chunk.Data)
+			b.append(*turn.Chunk)
 		}
 	case turn.EOF != nil:
 		if b := n.body(turn.EOF.ID, true); b != nil {

@@ -133,7 +133,7 @@ impl Place {
             mounts.map_err(|error| CliError::Usage(format!("--in-cluster: {error}")))?;
         }
         if let Some(workload) = &self.workload
-            && let Some(spec) = specs.iter().find(|spec| !spec.is_strange())
+            && let Some(spec) = specs.iter().find(|spec| !spec.may_have_a_workload())
         {
             return usage(format!(
                 "--workload {workload} is for a controller of that kind, which {spec} is not; give it as --subject \
@@ -141,10 +141,14 @@ impl Place {
             ));
         }
         for spec in specs {
-            if let Spec::Deployment(path) = spec
-                && site != SiteName::Kind
-            {
-                return Err(SubjectError::Elsewhere(path.clone()).into());
+            match spec {
+                Spec::Deployment(path) if site != SiteName::Kind => {
+                    return Err(SubjectError::Elsewhere(path.clone()).into());
+                }
+                Spec::Virtual(_) if site != SiteName::Sim => {
+                    return Err(SubjectError::OnlyVirtual(spec.to_string()).into());
+                }
+                _ => {}
             }
         }
         if site == SiteName::Sim && self.site.k8s_version != cluster::DEFAULT_VERSION {

@@ -36,7 +36,8 @@ pub(super) struct Arguments {
     ///
     /// Also ours:fixed (with this project's fixes of upstream's defects), ours:process (the built
     /// program), upstream:PATH, and on kind deployment:MANIFEST: a controller that runs as pods of
-    /// the cluster, from a file or a kustomize folder. On `sim` upstream runs in virtual time if
+    /// the cluster, from a file or a kustomize folder. On `sim` also virtual:PROGRAM: a controller
+    /// in Go that has its clock from the simulation. On `sim` upstream runs in virtual time if
     /// `scripts/upstream-virtual` has built it; upstream:process always runs as a process. May be
     /// given several times.
     #[arg(help_heading = "Subject", long, default_value = "ours")]

@@ -115,8 +115,8 @@ struct Simulated {
 
 /// What it comes from that two plays of one seed part.
 fn cause(spec: &Spec, simulation: &Simulation) -> &'static str {
-    if matches!(spec, Spec::Upstream(_)) || simulation.cluster_controllers.are_upstream() {
-        "upstream has chosen by the order of a Go map, or this is a defect of lockstep"
+    if spec.is_in_go() || simulation.cluster_controllers.are_upstream() {
+        "a controller in Go has chosen by the order of a map, or this is a defect of lockstep"
     } else {
         "this is a defect of lockstep"
     }

@@ -12,7 +12,7 @@ pub enum SubjectError {
     /// The words on the command line are off.
     #[error(
         "unknown subject '{0}'{hint}: expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, upstream:process, \
-         \"command:PROGRAM ARGUMENTS\" or deployment:MANIFEST",
+         \"command:PROGRAM ARGUMENTS\", virtual:PROGRAM or deployment:MANIFEST",
         hint = hint(.0)
     )]
     Unknown(String),
@@ -153,6 +153,9 @@ pub enum SubjectError {
         /// The cluster's controllers.
         controllers: String,
     },
+    /// A program without a clock and a network of its own needs the simulation.
+    #[error("{0} runs in virtual time, which only the simulated cluster has; add --cluster sim")]
+    OnlyVirtual(String),
     /// A program for virtual time does not start.
     #[error("cannot start {subject} in virtual time: {why}")]
     Virtual {

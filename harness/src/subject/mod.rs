@@ -6,6 +6,7 @@
 //! has its clock from the simulation ([`virtual_time`]). On a simulated cluster the same two can be the subject's neighbours
 //! ([`ClusterControllers`]).
 
+mod bank;
 mod cluster_controllers;
 mod command;
 mod deployment;
@@ -19,6 +20,7 @@ pub mod virtual_time;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+pub use bank::{bank, with_mutant};
 pub use cluster_controllers::{ClusterControllers, HEAD_START};
 pub use deployment::ManifestError;
 pub use error::SubjectError;
@@ -55,6 +57,8 @@ pub enum Spec {
     UpstreamProcess(Option<String>),
     /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or `$HOME/.kube/config`.
     Command(Vec<String>),
+    /// `virtual:PROGRAM`: a controller that has its clock and its network from the simulation, by the turn protocol.
+    Virtual(PathBuf),
     /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML documents or a folder of kustomize's.
     Deployment(PathBuf),
 }
@@ -82,6 +86,7 @@ impl FromStr for Spec {
                 Some(words) if words.is_empty() => Err(unknown()),
                 Some(words) => Ok(Self::Command(words)),
             },
+            ("virtual", Some(path)) => Ok(Self::Virtual(path.into())),
             ("deployment", Some(path)) => Ok(Self::Deployment(path.into())),
             _ => Err(unknown()),
         }
@@ -100,6 +105,7 @@ impl std::fmt::Display for Spec {
             Self::UpstreamProcess(None) => write!(f, "upstream:process"),
             Self::UpstreamProcess(Some(version)) => write!(f, "upstream:process:{version}"),
             Self::Command(words) => write!(f, "command:{}", quoted(words)),
+            Self::Virtual(path) => write!(f, "virtual:{}", path.display()),
             Self::Deployment(path) => write!(f, "deployment:{}", path.display()),
         }
     }
@@ -167,7 +173,7 @@ impl Spec {
     /// Whether it can run in virtual time, which the simulated cluster has: in this process, or by a program that is there.
     pub fn is_simulable(&self) -> bool {
         match self {
-            Self::Ours | Self::OursFixed => true,
+            Self::Ours | Self::OursFixed | Self::Virtual(_) => true,
             Self::Upstream(which) => virtual_time::available(which.as_deref()).is_ok(),
             _ => false,
         }
@@ -181,7 +187,17 @@ impl Spec {
 
     /// Whether it is somebody else's program: which controllers it brings only its user knows.
     pub fn is_strange(&self) -> bool {
+        matches!(self, Self::Command(_) | Self::Virtual(_) | Self::Deployment(_))
+    }
+
+    /// Whether it may look after another kind than Deployments: a case that is about one is played on that.
+    pub fn may_have_a_workload(&self) -> bool {
         matches!(self, Self::Command(_) | Self::Deployment(_))
+    }
+
+    /// Whether it is written in Go and runs in virtual time where it can: two runs of it may part by the order of a map.
+    pub fn is_in_go(&self) -> bool {
+        matches!(self, Self::Upstream(_) | Self::Virtual(_))
     }
 
     /// Whether it can be told how restarts are decided; any other decides them as it will.
@@ -203,6 +219,7 @@ impl Spec {
             Self::Upstream(Some(version)) | Self::UpstreamProcess(Some(version)) if !cluster::is_version(version) => {
                 Err(SubjectError::Unknown(self.to_string()))
             }
+            Self::Virtual(path) => virtual_time::check_own(path),
             Self::Deployment(path) => deployment::check(path),
             Self::Ours | Self::OursFixed | Self::Upstream(_) | Self::UpstreamProcess(_) => Ok(()),
         }
@@ -221,7 +238,7 @@ impl Spec {
             Self::Upstream(_) | Self::UpstreamProcess(_) => {
                 Controllers::from_iter(Controller::UPSTREAM).lacks(controllers)
             }
-            Self::Command(_) | Self::Deployment(_) => None,
+            Self::Command(_) | Self::Virtual(_) | Self::Deployment(_) => None,
         };
         match lacking {
             Some(controller) => Err(SubjectError::Lacks { subject: self.to_string(), controller }),
@@ -236,15 +253,19 @@ impl Spec {
     pub async fn start(&self, stage: &Stage<'_>) -> Result<Running, SubjectError> {
         self.can_bring(stage.controllers)?;
         if stage.client.is_some() {
+            let (client, virtual_time) = (stage.client.clone(), stage.virtual_time.as_ref());
+            let controllers: Vec<_> = stage.controllers.iter().map(Controller::as_str).collect();
             let (life, version) = match self {
                 Self::Ours | Self::OursFixed => {
                     let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
                     (Life::Task(task), version)
                 }
                 Self::Upstream(which) => {
-                    let (client, virtual_time) = (stage.client.clone(), stage.virtual_time.as_ref());
-                    let controllers: Vec<_> = stage.controllers.iter().map(Controller::as_str).collect();
                     let (task, version) = virtual_time::start(which.as_deref(), client, virtual_time, &controllers)?;
+                    (Life::Virtual(task), version)
+                }
+                Self::Virtual(path) => {
+                    let (task, version) = virtual_time::start_own(path, client, virtual_time, &controllers)?;
                     (Life::Virtual(task), version)
                 }
                 _ => return Err(SubjectError::Outside(self.to_string())),
@@ -273,6 +294,7 @@ impl Spec {
                 let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 self.process(stage, &home, &program, words[1..].to_vec(), version).await
             }
+            Self::Virtual(_) => Err(SubjectError::OnlyVirtual(self.to_string())),
             Self::Deployment(path) => {
                 let (pods, version) = deployment::start(path, stage).await?;
                 Ok(Running { identity: self.identity(&version), life: Life::Pods(Box::new(pods)) })
@@ -301,7 +323,7 @@ impl Spec {
         match self {
             Self::Ours | Self::OursFixed | Self::OursProcess(_) => SubjectKind::Ours,
             Self::Upstream(_) | Self::UpstreamProcess(_) => SubjectKind::Upstream,
-            Self::Command(_) => SubjectKind::Command,
+            Self::Command(_) | Self::Virtual(_) => SubjectKind::Command,
             Self::Deployment(_) => SubjectKind::Deployment,
         }
     }
@@ -371,25 +393,6 @@ fn quoted(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The wrong controllers that this build has: none without the feature `mutants`.
-pub fn bank() -> Vec<crate::mutants::Mutant> {
-    #[cfg(feature = "mutants")]
-    return ours::bank();
-    #[cfg(not(feature = "mutants"))]
-    Vec::new()
-}
-
-/// Do something on this thread with a wrong controller in the place of `ours`, if this build has it.
-pub fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Option<T> {
-    #[cfg(feature = "mutants")]
-    return ours::with_mutant(name, something);
-    #[cfg(not(feature = "mutants"))]
-    {
-        let _ = (name, something);
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -406,6 +409,7 @@ mod tests {
     #[case("upstream:process:v1.33.13")]
     #[case("command:sleep 1000")]
     #[case("command:python3 'my controller.py' --name \"it's\" ''")]
+    #[case("virtual:./controller-virtual")]
     #[case("deployment:controller/deploy")]
     fn names_round_trip(#[case] text: &str) {
         assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
@@ -432,6 +436,7 @@ mod tests {
     #[case("command: ")]
     #[case("upstream:")]
     #[case("upstream:process:")]
+    #[case("virtual:")]
     #[case("deployment:")]
     #[case("deployment")]
     fn others_are_refused(#[case] text: &str) {

@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, USER_AGENT};
 use kube::client::Body;
+use kube_apiserver_sim::protobuf;
 
 use super::chance::Chance;
 use super::frames::{Request, Response, Turn};
@@ -50,10 +51,20 @@ pub(super) struct Answer {
 /// A watch that is open.
 struct Watch {
     body: Pin<Box<Body>>,
-    /// What is not yet a whole line.
+    form: Form,
+    /// What is not yet a whole event.
     rest: Vec<u8>,
     events: VecDeque<Vec<u8>>,
     end: Option<Result<(), String>>,
+}
+
+/// How a watch's events stand in its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Each is a line of JSON.
+    Lines,
+    /// Each is a frame of protobuf, after its length.
+    Frames,
 }
 
 impl Calls {
@@ -105,6 +116,7 @@ impl Calls {
             State::Answered(Ok(Answer { response, .. })) => Some(Turn::Response { id, response }),
             State::Answered(Err(message)) => Some(Turn::Fail { id, message }),
             State::Watch(watch) => match (watch.events.front(), &watch.end) {
+                (Some(data), _) if watch.form == Form::Frames => Some(Turn::Bytes { id, data }),
                 (Some(data), _) => Some(Turn::Chunk { id, data }),
                 (None, Some(Ok(()))) => Some(Turn::Eof { id }),
                 (None, Some(Err(message))) => Some(Turn::Fail { id, message }),
@@ -119,9 +131,9 @@ impl Calls {
         call.ready = None;
         let goes_on = match &mut call.state {
             State::Asked(_) => true,
-            State::Answered(Ok(Answer { watch, .. })) => match watch.take() {
+            State::Answered(Ok(Answer { watch, response })) => match watch.take() {
                 Some(body) => {
-                    call.state = State::Watch(Watch::open(body));
+                    call.state = State::Watch(Watch::open(body, Form::of(&response.content_type)));
                     true
                 }
                 None => false,
@@ -146,11 +158,8 @@ impl Call {
 
     /// The resourceVersion of a watch's next event.
     fn version(&self) -> u64 {
-        let event = match &self.state {
-            State::Watch(watch) => watch.events.front(),
-            State::Asked(_) | State::Answered(_) => None,
-        };
-        event.and_then(|event| version(event)).unwrap_or(u64::MAX)
+        let State::Watch(watch) = &self.state else { return u64::MAX };
+        watch.events.front().and_then(|event| watch.form.version(event)).unwrap_or(u64::MAX)
     }
 }
 
@@ -162,9 +171,37 @@ fn version(event: &[u8]) -> Option<u64> {
     Some(digits.fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))))
 }
 
+impl Form {
+    fn of(content_type: &str) -> Self {
+        if content_type.starts_with(protobuf::MEDIA_TYPE) { Self::Frames } else { Self::Lines }
+    }
+
+    /// The length of the first event of a body, once that is whole.
+    fn first(self, body: &[u8]) -> Option<usize> {
+        match self {
+            Self::Lines => body.iter().position(|byte| *byte == b'\n').map(|end| end + 1),
+            Self::Frames => {
+                let head = body.first_chunk::<4>()?;
+                let length = head.len() + usize::try_from(u32::from_be_bytes(*head)).ok()?;
+                (body.len() >= length).then_some(length)
+            }
+        }
+    }
+
+    fn version(self, event: &[u8]) -> Option<u64> {
+        match self {
+            Self::Lines => version(event),
+            Self::Frames => {
+                let event = protobuf::Event::take(&mut event.to_vec()).ok()??;
+                protobuf::place(&event.object).ok()?.1
+            }
+        }
+    }
+}
+
 impl Watch {
-    fn open(body: Body) -> Self {
-        Self { body: Box::pin(body), rest: Vec::new(), events: VecDeque::new(), end: None }
+    fn open(body: Body, form: Form) -> Self {
+        Self { body: Box::pin(body), form, rest: Vec::new(), events: VecDeque::new(), end: None }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -178,15 +215,17 @@ impl Watch {
         Poll::Ready(())
     }
 
-    /// Each event is a line.
+    /// A line without its end, a frame with its length.
     fn read(&mut self, data: &[u8]) {
         self.rest.extend_from_slice(data);
-        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-            let rest = self.rest.split_off(end + 1);
-            let mut line = std::mem::replace(&mut self.rest, rest);
-            line.pop();
-            if !line.is_empty() {
-                self.events.push_back(line);
+        while let Some(length) = self.form.first(&self.rest) {
+            let rest = self.rest.split_off(length);
+            let mut event = std::mem::replace(&mut self.rest, rest);
+            if self.form == Form::Lines {
+                event.pop();
+            }
+            if !event.is_empty() {
+                self.events.push_back(event);
             }
         }
     }
@@ -265,10 +304,25 @@ mod tests {
 
     #[test]
     fn events_are_lines_however_they_come() {
-        let mut watch = Watch::open(Body::empty());
+        let mut watch = Watch::open(Body::empty(), Form::Lines);
         watch.read(b"{\"a\":1}\n{\"b\"");
         watch.read(b":2}\n\n{\"c\":3}\n{");
         let events: Vec<_> = watch.events.iter().map(|event| String::from_utf8_lossy(event)).collect();
         assert_eq!(events, ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"]);
+    }
+
+    #[test]
+    fn events_in_protobuf_are_frames_however_they_come() {
+        let frame = |version: &str| {
+            let metadata = serde_json::json!({"name": "a", "namespace": "ns", "resourceVersion": version});
+            let object = serde_json::json!({"kind": "Pod", "apiVersion": "v1", "metadata": metadata});
+            protobuf::Event { kind: "ADDED".to_owned(), object: protobuf::encode(&object).unwrap() }.frame()
+        };
+        let mut watch = Watch::open(Body::empty(), Form::of("application/vnd.kubernetes.protobuf;stream=watch"));
+        for byte in [frame("417"), frame("10")].concat() {
+            watch.read(&[byte]);
+        }
+        assert_eq!(watch.events, [frame("417"), frame("10")]);
+        assert_eq!(watch.form.version(&watch.events[0]), Some(417));
     }
 }

@@ -138,8 +138,10 @@ pub(super) enum Turn<'a> {
     Response { id: u64, response: &'a Response },
     /// An error of the network in place of an answer, or of the rest of a watch.
     Fail { id: u64, message: &'a str },
-    /// One event of a watch.
+    /// One event of a watch, in JSON.
     Chunk { id: u64, data: &'a [u8] },
+    /// One event of a watch, in another form.
+    Bytes { id: u64, data: &'a [u8] },
     /// The end of a watch.
     Eof { id: u64 },
     /// Time passes, up to this instant or the bubble's next request.
@@ -187,6 +189,7 @@ impl Turn<'_> {
                 frame.extend_from_slice(b"}}}");
                 frame
             }
+            Self::Bytes { id, data } => turn(&json!({"chunk": {"id": id, "bytes": ByteString(data.to_vec())}})),
             Self::Fail { id, message } => turn(&json!({"fail": {"id": id, "message": message}})),
             Self::Eof { id } => turn(&json!({"eof": {"id": id}})),
             Self::Advance { until } => turn(&json!({"advance": {"until": until}})),
@@ -290,6 +293,8 @@ mod tests {
         let after = Some(After { until: 9, timers: 2 });
         let both = json!({"turn": {"after": {"until": 9, "timers": 2}, "chunk": expected}});
         assert_eq!(parsed(&chunk.frame(after)), both);
+        let bytes = parsed(&Turn::Bytes { id: 3, data: &[0, 1] }.frame(None));
+        assert_eq!(bytes, json!({"turn": {"chunk": {"id": 3, "bytes": "AAE="}}}));
         assert_eq!(parsed(&Turn::Eof { id: 3 }.frame(after))["turn"]["after"]["until"], 9);
         let turn = parsed(&Turn::Response { id: 7, response: &response }.frame(after));
         assert_eq!((&turn["turn"]["after"]["timers"], &turn["turn"]["response"]["id"]), (&json!(2), &json!(7)));

@@ -1,7 +1,7 @@
-//! Upstream in virtual time: the real controllers of kube-controller-manager on the simulated cluster, without a socket to
-//! it and without real time.
+//! Controllers in Go in virtual time: those of upstream's kube-controller-manager, or somebody's own, on the simulated
+//! cluster, without a socket to it and without real time.
 //!
-//! The controllers run in a program of their own, `kube-controller-manager-virtual`, inside a *bubble* of Go's package
+//! The controllers run in a program of their own, such as `kube-controller-manager-virtual`, inside a *bubble* of Go's package
 //! `testing/synctest`: its clock moves only when every goroutine waits, and their requests go to this process instead of a
 //! network. This process has the API server, the interceptor and the clock. The two speak in turns (`harness/go/PROTOCOL.md`):
 //! the bubble says which requests it makes and when its next timer is due, and is handed one answer or one watch event, or
@@ -43,7 +43,7 @@ mod pool;
 mod process;
 mod program;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use pool::Pool;
 pub use program::{PROGRAM, available, built};
@@ -52,6 +52,7 @@ use super::{LogSource, SubjectError};
 use crate::recording::Trouble;
 use bubble::Bubble;
 use link::Link;
+use program::Program;
 
 /// What a subject in virtual time is started with.
 #[derive(Debug, Clone)]
@@ -73,22 +74,48 @@ pub(super) struct Task {
     printed: u64,
 }
 
-/// Begin a bubble with these controllers; what the program calls itself comes with it.
+/// Begin a bubble of upstream with these controllers; what the program calls itself comes with it.
 pub(super) fn start(
     which: Option<&str>,
     client: Option<kube::Client>,
     virtual_time: Option<&Virtual>,
     controllers: &[&str],
 ) -> Result<(Task, String), SubjectError> {
-    let program = program::find(which)?;
+    begin(&program::find(which)?, client, virtual_time, controllers)
+}
+
+/// The same of somebody's own program.
+pub(super) fn start_own(
+    path: &Path,
+    client: Option<kube::Client>,
+    virtual_time: Option<&Virtual>,
+    controllers: &[&str],
+) -> Result<(Task, String), SubjectError> {
+    begin(&Program::own(path)?, client, virtual_time, controllers)
+}
+
+/// Check that somebody's own program is there.
+pub(super) fn check_own(path: &Path) -> Result<(), SubjectError> {
+    Program::own(path).map(drop)
+}
+
+fn begin(
+    program: &Program,
+    client: Option<kube::Client>,
+    virtual_time: Option<&Virtual>,
+    controllers: &[&str],
+) -> Result<(Task, String), SubjectError> {
     let (Some(client), Some(Virtual { pool, seed })) = (client, virtual_time) else {
         return Err(SubjectError::Outside(program.display()));
     };
-    let process = pool.take(&program)?;
+    let process = pool.take(program)?;
     let hello = process.hello();
     if let Some(lacking) = controllers.iter().find(|one| !hello.controllers.iter().any(|has| has == *one)) {
         let (subject, version) = (program.display(), &hello.version);
-        return Err(SubjectError::Virtual { subject, why: format!("{PROGRAM} {version} has no {lacking} controller") });
+        return Err(SubjectError::Virtual {
+            subject,
+            why: format!("{} {version} has no {lacking} controller", program.name()),
+        });
     }
     let title = format!("{} {}", hello.program, hello.version);
     let (log, printed) = (process.log().to_owned(), process.printed());

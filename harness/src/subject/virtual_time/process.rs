@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::{ENDED, SubjectError, command, log_source};
 use super::dump;
 use super::frames::{self, After, Hello, PROTOCOL, Response, Said, Start, Turn};
-use super::program::{PROGRAM, Program};
+use super::program::Program;
 use crate::clock;
 use crate::recording::{Blame, Trouble};
 use crate::supervise::{Child, ProcessId, Spec, Supervisor};
@@ -69,7 +69,7 @@ impl Process {
         let (socket, log) = (folder.join(format!("{number}.socket")), folder.join(format!("{number}.log")));
         let listener = UnixListener::bind(&socket)?;
         let path = program.path.clone();
-        let spec = Spec { name: PROGRAM.to_owned(), program: path, args: vec![], env: [].into(), log: log.clone() };
+        let spec = Spec { name: program.name(), program: path, args: vec![], env: [].into(), log: log.clone() };
         // It has connected once it runs, so nothing is waited for.
         let child = supervisor.spawn_on(spec, &socket)?;
         let (stream, _) = listener.accept()?;
@@ -186,7 +186,7 @@ impl Process {
         };
         match said {
             Said::Failed(failed) => Err(Trouble::ended(format!("{ENDED}: {}", failed.message))),
-            Said::Hello(_) => Err(environment(format!("{PROGRAM} said `hello` in the middle of a case"))),
+            Said::Hello(_) => Err(environment(format!("{} said `hello` in the middle of a case", self.program.name()))),
             said => Ok(said),
         }
     }
@@ -196,7 +196,7 @@ impl Process {
         use io::ErrorKind::{InvalidData, TimedOut, WouldBlock};
         match error.kind() {
             TimedOut | WouldBlock => self.hung(),
-            InvalidData => environment(format!("a frame of {PROGRAM} cannot be read: {error}")),
+            InvalidData => environment(format!("a frame of {} cannot be read: {error}", self.program.name())),
             _ => {
                 let exit = self.exit().map_or_else(|| error.to_string(), |exit| exit.to_string());
                 Trouble::ended(format!("{ENDED} ({exit}){}", command::last_words(&self.log, self.printed)))
@@ -213,7 +213,8 @@ impl Process {
         let culprits = dump::culprits(&dump);
         let seconds = self.patience.as_secs();
         let mut why = format!(
-            "{PROGRAM} {} did not become idle within {seconds} s of real time; what its goroutines did is in its log",
+            "{} {} did not become idle within {seconds} s of real time; what its goroutines did is in its log",
+            self.program.name(),
             self.hello.version
         );
         if !culprits.is_empty() {

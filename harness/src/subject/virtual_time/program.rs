@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::super::SubjectError;
-use super::super::upstream;
+use super::super::{SubjectError, command, upstream};
 use crate::cluster;
 use crate::supervise::interrupt;
 
@@ -20,6 +19,8 @@ pub(super) struct Program {
     pub(super) path: PathBuf,
     /// `None`: whichever it is.
     pub(super) version: Option<String>,
+    /// Whether it is upstream's.
+    pub(super) is_upstream: bool,
 }
 
 /// Whether upstream of this version, or the default one, can be played in virtual time: its program is there.
@@ -45,24 +46,36 @@ pub(super) fn find(which: Option<&str>) -> Result<Program, SubjectError> {
         let path = Path::new(path);
         upstream::check(path)?;
         return match path.file_name().is_some_and(|name| name == PROGRAM) {
-            true => Ok(Program { path: std::path::absolute(path)?, version: None }),
+            true => Ok(Program { path: std::path::absolute(path)?, version: None, is_upstream: true }),
             false => Err(SubjectError::Outside(format!("upstream:{}", path.display()))),
         };
     }
     let version = which.unwrap_or(upstream::VERSION);
     let found = || places(version).find(|(path, trusted)| path.is_file() && (*trusted || is_of(path, version)));
     match found() {
-        Some((path, _)) => Ok(Program { path, version: Some(version.to_owned()) }),
+        Some((path, _)) => Ok(Program { path, version: Some(version.to_owned()), is_upstream: true }),
         None => Err(SubjectError::NotBuilt(version.to_owned())),
     }
 }
 
 impl Program {
+    /// Somebody's own, at a path.
+    pub(super) fn own(path: &Path) -> Result<Self, SubjectError> {
+        let path = command::find(&std::path::absolute(path)?.to_string_lossy())?;
+        Ok(Self { path, version: None, is_upstream: false })
+    }
+
+    /// The name of its file.
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// As it is called in a message.
     pub(super) fn display(&self) -> String {
         match &self.version {
             Some(version) => format!("upstream:{version}"),
-            None => format!("upstream:{}", self.path.display()),
+            None if self.is_upstream => format!("upstream:{}", self.path.display()),
+            None => format!("virtual:{}", self.path.display()),
         }
     }
 }

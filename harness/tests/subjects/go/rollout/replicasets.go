@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -142,6 +143,10 @@ func (o *rollout) create(ctx context.Context) error {
 	o.annotate(set)
 	o.noteSizes(set)
 	if err := o.Client.Create(ctx, set); err != nil {
+		if !errors.IsAlreadyExists(err) { // else the cache is behind, and shows it soon
+			o.Events.Eventf(d, corev1.EventTypeWarning, "ReplicaSetCreateError",
+				"Failed to create new replica set %q: %v", set.Name, err)
+		}
 		return err
 	}
 	o.current = set

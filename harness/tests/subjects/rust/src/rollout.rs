@@ -1,0 +1,149 @@
+//! One look at one Deployment and its ReplicaSets, and what is next.
+
+use std::cmp::{max, min};
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStatus, ReplicaSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, PostParams};
+use kube::{Api, Client, Error, ResourceExt};
+
+use crate::replica_sets::{REVISION, counted, desired, size};
+
+pub struct Rollout {
+    pub client: Client,
+    pub deployment: Deployment,
+    pub spec: DeploymentSpec,
+    pub status: DeploymentStatus,
+    pub replicas: i32,
+    /// All that it owns, oldest first.
+    pub sets: Vec<ReplicaSet>,
+    /// The one of the present template, once there is one.
+    pub current: Option<usize>,
+}
+
+impl Rollout {
+    pub fn new(client: Client, deployment: &Deployment) -> Self {
+        let spec = deployment.spec.clone().unwrap_or_default();
+        let status = deployment.status.clone().unwrap_or_default();
+        let (deployment, replicas) = (deployment.clone(), spec.replicas.unwrap_or(1));
+        Self { client, deployment, spec, status, replicas, sets: vec![], current: None }
+    }
+
+    /// Do what is next and report. Returns when to look again although nothing changes.
+    pub async fn look(mut self) -> Result<Option<Duration>, Error> {
+        let before = (self.status.clone(), self.revision());
+        self.find().await?;
+        let judged = self.act().await?;
+        self.report(judged);
+        if before == (self.status.clone(), self.revision()) {
+            return Ok(self.until_deadline());
+        }
+        self.deployment.status = Some(self.status);
+        let api: Api<Deployment> = Api::namespaced(self.client, &self.deployment.namespace().unwrap_or_default());
+        api.replace_status(&self.deployment.name_any(), &PostParams::default(), &self.deployment).await?;
+        Ok(None) // the watch shows what was written
+    }
+
+    fn revision(&self) -> Option<String> {
+        self.deployment.annotations().get(REVISION).cloned()
+    }
+
+    /// Do what is next. Returns whether the progress is to be judged.
+    async fn act(&mut self) -> Result<bool, Error> {
+        if self.deployment.metadata.deletion_timestamp.is_some() {
+            return Ok(false);
+        }
+        self.note_pause();
+        let is_paused = self.spec.paused == Some(true);
+        let is_other = |at: usize| desired(&self.sets[at]).is_some_and(|count| count != self.replicas);
+        if is_paused || self.active().into_iter().any(is_other) {
+            self.refresh().await?;
+            self.scale().await?;
+            if is_paused {
+                self.clean_up().await?;
+            }
+            return Ok(false);
+        }
+        if self.is_recreate() { self.recreate().await } else { self.roll().await }?;
+        Ok(true)
+    }
+
+    pub fn is_recreate(&self) -> bool {
+        self.spec.strategy.as_ref().is_some_and(|strategy| strategy.type_.as_deref() == Some("Recreate"))
+    }
+
+    /// Add new pods as far as maxSurge allows, and remove old ones as far as maxUnavailable does.
+    async fn roll(&mut self) -> Result<(), Error> {
+        let current = self.refresh_or_create().await?;
+        let now = size(&self.sets[current]);
+        let wanted = if now < self.replicas { self.new_size(now) } else { self.replicas };
+        if self.resize(current, wanted).await? || self.reduce_old(current).await? || !self.is_complete() {
+            return Ok(());
+        }
+        self.clean_up().await
+    }
+
+    /// Pods that are not available go first: that costs nothing.
+    async fn reduce_old(&mut self, current: usize) -> Result<bool, Error> {
+        let (old, least) = (self.active_old(), self.replicas - self.max_unavailable());
+        let new = &self.sets[current];
+        let mut budget = self.wanted() - least - (size(new) - counted(new).available);
+        let mut moved = false;
+        for &at in &old {
+            let unhealthy = size(&self.sets[at]) - counted(&self.sets[at]).available;
+            if unhealthy < 0 && budget > 0 {
+                return Ok(moved); // its status is behind its last cut
+            }
+            moved |= self.cut(at, unhealthy, &mut budget).await?;
+        }
+        budget = min(budget, self.sum(|set| counted(set).available) - least);
+        for &at in &old {
+            moved |= self.cut(at, size(&self.sets[at]), &mut budget).await?;
+        }
+        Ok(moved)
+    }
+
+    async fn cut(&mut self, at: usize, most: i32, budget: &mut i32) -> Result<bool, Error> {
+        let cut = max(0, min(most, *budget));
+        *budget -= cut;
+        self.resize(at, size(&self.sets[at]) - cut).await
+    }
+
+    /// Wait for the last old pod before the first new one.
+    async fn recreate(&mut self) -> Result<(), Error> {
+        self.refresh().await?;
+        let old = self.active_old();
+        for &at in &old {
+            self.resize(at, 0).await?;
+        }
+        if !old.is_empty() || self.is_any_old_pod_left().await? {
+            return Ok(());
+        }
+        let current = self.refresh_or_create().await?;
+        self.resize(current, self.replicas).await?;
+        if self.is_complete() { self.clean_up().await } else { Ok(()) }
+    }
+
+    async fn is_any_old_pod_left(&self) -> Result<bool, Error> {
+        let old: Vec<_> = self.old().map(|at| &self.sets[at]).collect();
+        if old.iter().any(|set| counted(set).replicas > 0) {
+            return Ok(true);
+        }
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), &self.deployment.namespace().unwrap_or_default());
+        let pods = api.list(&ListParams::default()).await?;
+        Ok(pods.items.iter().any(|pod| {
+            let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+            let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true));
+            let is_old = owner.is_some_and(|owner| old.iter().any(|set| set.uid().as_ref() == Some(&owner.uid)));
+            is_old && !matches!(phase, Some("Failed" | "Succeeded"))
+        }))
+    }
+
+    /// Whether all pods are new ones and available.
+    pub fn is_complete(&self) -> bool {
+        let DeploymentStatus { updated_replicas, replicas, available_replicas, observed_generation, .. } = self.status;
+        [updated_replicas, replicas, available_replicas].iter().all(|count| count.unwrap_or(0) == self.replicas)
+            && observed_generation.unwrap_or(0) >= self.deployment.metadata.generation.unwrap_or(0)
+    }
+}
