@@ -6,6 +6,7 @@ use super::counts;
 use super::definitions;
 use super::field::{Field, TEXT, Type, names};
 use super::finding::{CaseError, Report};
+use super::kind;
 use super::model::{Bindings, Case, PodKind, Terminations};
 use super::profiles;
 use super::read::{self, Fields};
@@ -34,7 +35,7 @@ const STEPS: Type =
     Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("step")}), "a list of [steps](#steps)");
 
 /// The fields of a case.
-pub(super) static FIELDS: [Field; 14] = [
+pub(super) static FIELDS: [Field; 15] = [
     Field::required("description", TEXT, "What the case is about, in one sentence."),
     Field::new(
         "tags",
@@ -45,6 +46,11 @@ pub(super) static FIELDS: [Field; 14] = [
         "controllers",
         CONTROLLERS,
         "What is judged, and what a subject must therefore bring. By default the Deployment controller alone.",
+    ),
+    Field::new(
+        "workload",
+        Type::Is(|_| kind::schema(), "`argo-rollouts` or [a mapping](#workload)"),
+        "The kind that the Deployments of the case are written as and read from, for subjects that look after that kind.",
     ),
     Field::new("nodes", NODES, "Nodes that the pods are bound to in turn. By default each pod has a node of its own."),
     Field::new(
@@ -268,6 +274,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     let (restart, profiles) = restart::of(fields.entry("restart"), of_restarts, report);
     let beside = restart::beside(fields.get("with"), report);
     let crds = definitions::of(fields.get("crds"), report);
+    let workload = kind::of(fields.entry("workload"), &controllers, report);
     let (path, name, source) = Default::default();
     Some(Case {
         name,
@@ -280,6 +287,7 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
         bindings,
         terminations,
         pods,
+        workload,
         crds,
         given,
         steps,

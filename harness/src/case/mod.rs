@@ -6,7 +6,7 @@
 //!
 //! * `tree` is the YAML, every node with its place (`malformed`, if it is none); `read` takes typed values out of it; `finding` shows what is wrong.
 //! * `operations` is the table of what a step can do, one file each; `field` is how every mapping lists its fields.
-//! * `file`, `profiles`, `step`, `target`, `moved`, `naming`, `during`, `fault`, `restart`, `ruled` and `short` know the rest of the format; `scope` knows which Deployments are there at which step, `counts` how many pods there can be.
+//! * `file`, `profiles`, `step`, `target`, `moved`, `naming`, `during`, `fault`, `restart`, `kind`, `ruled` and `short` know the rest of the format; `scope` knows which Deployments are there at which step, `counts` how many pods there can be.
 //! * `secret` takes the values of Secrets out of what is kept of a run.
 //! * [`model`] (with `middle`) is the result, and all that the rest of the harness sees.
 //! * [`schema()`] is the format for editors, [`reference()`] for readers: both come from the lists of fields and the table.
@@ -24,6 +24,7 @@ mod file;
 pub mod filter;
 mod find;
 mod finding;
+mod kind;
 mod middle;
 pub mod model;
 mod moved;

@@ -8,6 +8,7 @@ pub use super::restart::{Beside, RestartOptions, RestartProfile};
 use crate::controllers::Controllers;
 use crate::expect::Expect;
 use crate::rules::{Expectation, Rule};
+use crate::workload::Workload;
 
 /// One case: a YAML file under `cases/<area>/`.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Case {
     pub terminations: Terminations,
     /// Who runs the pods, where there is a choice.
     pub pods: PodKind,
+    /// The kind that stands in for Deployments, where the subject looks after that kind.
+    pub workload: Option<Box<Workload>>,
     /// The custom resources that it needs; they are there before it begins.
     pub crds: Vec<Definition>,
     /// Made object by object before the first step; compared as one block.

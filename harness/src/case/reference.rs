@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::field::Field;
 use super::operations::{self, By, Form};
 use super::step::BESIDES;
-use super::{during, fault, file, moved, naming, restart};
+use super::{during, fault, file, kind, moved, naming, restart};
 
 const HEAD: &str = "# Case reference
 
@@ -19,6 +19,12 @@ Fields in **bold** cannot be left out. Where a case has only one Deployment, ope
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     section(&mut page, "## Case", "One YAML file under `cases/<area>/`.", &file::FIELDS);
+    section(
+        &mut page,
+        "### workload",
+        "A kind that owns ReplicaSets, and where it has what a Deployment has: see [workloads](workloads.md).",
+        &kind::FIELDS,
+    );
     section(&mut page, "### restart", "For cases that judge a config-restart controller.", &restart::FIELDS);
     section(&mut page, "## Steps", "A step is a mapping with exactly one operation, and beside it:", &BESIDES);
     section(&mut page, "### expect", "Who lives on, once the step has settled: one of the two.", &naming::EXPECT);

@@ -88,7 +88,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     }
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     let mut outcomes = Vec::new();
-    for (under_test, cases) in arguments.place.by_environment(cases) {
+    for (under_test, cases) in arguments.place.by_controllers(cases) {
         let recordings = recorded(&arguments, &spec, &under_test, &cases).await?;
         for (case, recordings) in cases.iter().zip(&recordings) {
             outcomes.push(one(case, recordings, arguments.check)?);

@@ -3,6 +3,8 @@
 //! What a program of somebody else brings only its user knows: the Deployment controller, unless `--controllers` says
 //! otherwise, and restarts of one profile, `--profile`. All other cases are left out, and that is said in a line each. Pure.
 
+use std::collections::BTreeSet;
+
 use crate::case::filter::labels;
 use crate::case::model::{Change, Step};
 use crate::case::{Case, RestartProfile};
@@ -18,8 +20,10 @@ pub(super) struct Suits<'a> {
     pub(super) profile: Option<RestartProfile>,
     /// Whether it can be told how restarts are decided.
     pub(super) is_told: bool,
-    /// What stands in for Deployments, if not Deployments.
+    /// What stands in for Deployments, whatever a case says.
     pub(super) workload: Option<&'a Workload>,
+    /// Whether a case that is about another kind is played on that; else on Deployments.
+    pub(super) has_workloads: bool,
 }
 
 /// Cases that are for it, and what is to be said of the others.
@@ -38,6 +42,8 @@ enum Unfit {
     Profile(RestartProfile),
     Options,
     Workload,
+    /// It is about another kind than the one that was asked for.
+    Kind,
 }
 
 impl Suits<'_> {
@@ -76,18 +82,40 @@ impl Suits<'_> {
             let line = format!("{cases} with restart options left out: only `--subject ours` can be given them");
             choice.told.push(line);
         }
-        if let (Some(cases), Some(workload)) = (count(Unfit::Workload), self.workload) {
-            let line = format!("{cases} left out for what a {} does not have", workload.kind);
-            choice.told.push(line);
+        if let Some(cases) = count(Unfit::Workload) {
+            let kinds: BTreeSet<_> = of(Unfit::Workload).filter_map(|case| Some(&*self.about(case)?.kind)).collect();
+            let kinds: Vec<_> = kinds.into_iter().collect();
+            choice.told.push(format!("{cases} left out for what a {} does not have", kinds.join(" and a ")));
+        }
+        if let Some(cases) = count(Unfit::Kind) {
+            choice.told.push(format!("{cases} about another kind left out: they run without --workload"));
+        }
+        let on_deployments = choice.cases.iter().filter(|case| case.workload.is_some() && !self.has_workloads).count();
+        if on_deployments > 0 {
+            let many = if on_deployments == 1 { "1 case".to_owned() } else { format!("{on_deployments} cases") };
+            choice
+                .told
+                .push(format!("{many} about another kind played on Deployments, as the subject looks after those"));
         }
         choice
+    }
+
+    /// What stands in for Deployments in a case.
+    fn about<'a>(&'a self, case: &'a Case) -> Option<&'a Workload> {
+        let own = case.workload.as_deref().filter(|_| self.has_workloads);
+        self.workload.or(own)
     }
 
     fn unfit(&self, case: &Case) -> Option<Unfit> {
         if self.controllers.is_some_and(|brings| brings.lacks(&case.controllers).is_some()) {
             return Some(Unfit::Controllers);
         }
-        if let Some(workload) = self.workload {
+        if let (Some(asked), Some(own)) = (self.workload, &case.workload)
+            && !asked.is_of_kind(own)
+        {
+            return Some(Unfit::Kind);
+        }
+        if let Some(workload) = self.about(case) {
             let only_deployments = case.controllers == Controllers::default();
             let lacks = workload.lacks.iter().any(|word| labels(case).contains(word) || patches(case, word));
             return (lacks || !only_deployments).then_some(Unfit::Workload);
@@ -126,6 +154,10 @@ fn one(case: &Case, why: Unfit) -> String {
             format!("it is of restart profile {profile}; --profile {profile} selects it")
         }
         Unfit::Workload => "the workload has nothing that stands in for what it is about".to_owned(),
+        Unfit::Kind => {
+            let kind = case.workload.as_ref().map_or("", |workload| &workload.kind);
+            format!("it is about a {kind}; it runs without --workload")
+        }
         Unfit::Options => "it sets restart options, which only `--subject ours` can be given".to_owned(),
     }
 }
@@ -159,7 +191,13 @@ mod tests {
 
     fn chosen(controllers: &str, profile: RestartProfile, named: &str) -> (Vec<String>, Vec<String>) {
         let controllers: Controllers = controllers.parse().unwrap();
-        let suits = Suits { controllers: Some(&controllers), profile: Some(profile), is_told: false, workload: None };
+        let suits = Suits {
+            controllers: Some(&controllers),
+            profile: Some(profile),
+            is_told: false,
+            workload: None,
+            has_workloads: true,
+        };
         let Choice { cases, told } = suits.choose(collection(), |case| case.name == named);
         (cases.into_iter().map(|case| case.name).collect(), told)
     }
@@ -197,7 +235,13 @@ mod tests {
     fn a_workload_is_given_the_cases_that_it_has_everything_for() {
         let argo: Workload = "argo-rollouts".parse().unwrap();
         let controllers = Controllers::default();
-        let suits = Suits { controllers: Some(&controllers), profile: None, is_told: false, workload: Some(&argo) };
+        let suits = Suits {
+            controllers: Some(&controllers),
+            profile: None,
+            is_told: false,
+            workload: Some(&argo),
+            has_workloads: true,
+        };
         let given = |fields: &str, step: &str| {
             let text = format!(
                 "description: x\ngiven:\n  - deployment: {{name: web, image: \"app:1\"{fields}}}\nsteps:\n  - {step}\n"
@@ -216,8 +260,38 @@ mod tests {
     }
 
     #[test]
+    fn a_case_that_says_its_kind_is_played_on_that() {
+        let text = "description: x\nworkload: argo-rollouts\ngiven:\n  - deployment: {name: web, image: \"app:1\"}\nsteps:\n  - scale: 3\n";
+        let case = || vec![case::parse("cases/a/x.yaml", "a/x", text).unwrap()];
+        let recreate =
+            || vec![case::parse("cases/a/x.yaml", "a/x", &text.replace("web,", "web, strategy: Recreate,")).unwrap()];
+        let controllers = Controllers::default();
+        let fleet = "{\"apiVersion\": \"example.com/v1\", \"kind\": \"Fleet\", \"plural\": \"fleets\"}";
+        let fleet = Workload::from_json(serde_json::from_str(fleet).unwrap()).unwrap();
+        let suits = |workload, has_workloads| Suits {
+            controllers: Some(&controllers),
+            profile: None,
+            is_told: false,
+            workload,
+            has_workloads,
+        };
+        let told = |suits: Suits<'_>, cases| {
+            let Choice { cases, told } = suits.choose(cases, |_| false);
+            (cases.len(), told.join("; "))
+        };
+        assert_eq!(told(suits(None, true), case()), (1, String::new()));
+        let lacks = "1 case left out for what a Rollout does not have".to_owned();
+        assert_eq!(told(suits(None, true), recreate()), (0, lacks));
+        let other = "1 case about another kind left out: they run without --workload".to_owned();
+        assert_eq!(told(suits(Some(&fleet), true), case()), (0, other));
+        let deployments =
+            "1 case about another kind played on Deployments, as the subject looks after those".to_owned();
+        assert_eq!(told(suits(None, false), case()), (1, deployments));
+    }
+
+    #[test]
     fn ours_is_given_all_of_them() {
-        let suits = Suits { controllers: None, profile: None, is_told: true, workload: None };
+        let suits = Suits { controllers: None, profile: None, is_told: true, workload: None, has_workloads: false };
         let Choice { cases, told } = suits.choose(collection(), |_| true);
         assert_eq!((cases.len(), told.len()), (5, 0));
     }

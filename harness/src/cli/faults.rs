@@ -76,7 +76,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let setup = arguments.place.setup(events.clone());
     let mut sweep = Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, now: None, outcomes: vec![] };
     let mut ended = Ok(());
-    for (under_test, cases) in arguments.place.by_environment(cases) {
+    for (setup, under_test, cases) in arguments.place.by_environment(&setup, &specs, cases) {
         let tried = setup
             .with_each(&under_test, &specs, usize::MAX, async |spec, player| sweep.subject(spec, player, &cases).await);
         // Interrupted here, what was tried before is reported all the same.

@@ -37,7 +37,7 @@ pub(super) async fn played(
     cases: Vec<Arc<Case>>,
 ) -> Result<Vec<(Arc<Case>, Recording)>, CliError> {
     let mut all = Vec::new();
-    for (under_test, cases) in place.by_environment(cases) {
+    for (under_test, cases) in place.by_controllers(cases) {
         let setup = place.setup(Events::to(vec![Arc::new(Notes)]));
         let specs = std::slice::from_ref(spec);
         let played = setup.with_each(&under_test, specs, cases.len(), async |_, player| {

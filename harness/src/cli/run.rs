@@ -174,7 +174,7 @@ impl Run<'_> {
     async fn all(&mut self, specs: &[Spec], cases: Vec<Arc<Case>>, rounds: &[Round]) -> Result<(), CliError> {
         let arguments = self.arguments;
         let setup = arguments.place.setup(self.events.clone());
-        for (under_test, cases) in arguments.place.by_environment(cases) {
+        for (setup, under_test, cases) in arguments.place.by_environment(&setup, specs, cases) {
             if arguments.stops(&self.outcomes) {
                 break;
             }

@@ -132,9 +132,7 @@ impl FromStr for Workload {
         let text = carried.map_or_else(|| std::fs::read_to_string(name).map_err(unknown), Ok)?;
         let malformed = |why: String| WorkloadError::Malformed { path: name.into(), why };
         let mut workload: Self = serde_yaml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
-        if workload.api_version.split('/').filter(|word| !word.is_empty()).count() != 2 {
-            return Err(malformed(format!("`{}` is not GROUP/VERSION", workload.api_version)));
-        }
+        workload.check().map_err(malformed)?;
         name.clone_into(&mut workload.name);
         Ok(workload)
     }
@@ -147,6 +145,34 @@ impl fmt::Display for Workload {
 }
 
 impl Workload {
+    /// The names of those that the program carries.
+    pub(crate) fn carried() -> [&'static str; CARRIED.len()] {
+        CARRIED.map(|(name, _)| name)
+    }
+
+    /// One that is described in full. Its name is its kind.
+    ///
+    /// # Errors
+    /// What is wrong with the description.
+    pub(crate) fn from_json(description: Value) -> Result<Self, String> {
+        let mut workload: Self = serde_json::from_value(description).map_err(|error| error.to_string())?;
+        workload.check()?;
+        workload.kind.clone_into(&mut workload.name);
+        Ok(workload)
+    }
+
+    /// Whether both are about one kind, however that is described.
+    pub(crate) fn is_of_kind(&self, other: &Self) -> bool {
+        (&self.api_version, &self.kind) == (&other.api_version, &other.kind)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match self.api_version.split('/').filter(|word| !word.is_empty()).count() {
+            2 => Ok(()),
+            _ => Err(format!("`{}` is not GROUP/VERSION", self.api_version)),
+        }
+    }
+
     /// Its group and its version.
     pub(super) fn group_version(&self) -> (&str, &str) {
         self.api_version.split_once('/').unwrap_or(("", &self.api_version))
