@@ -9,8 +9,12 @@ pub(crate) const DIGITS: usize = 16;
 
 /// Sixteen hexadecimal digits in lower case.
 pub(crate) fn fingerprint(bytes: impl IntoIterator<Item = u8>) -> String {
-    let hash = bytes.into_iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    format!("{hash:0DIGITS$x}")
+    format!("{:0DIGITS$x}", number(bytes))
+}
+
+/// The same as a number.
+pub(crate) fn number(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]

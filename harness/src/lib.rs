@@ -52,6 +52,7 @@
 //! | [`course`], [`faults`], [`verdict`] | sizes and bounds; where a run can be disturbed; case, recording and golden timeline in, a judgement out |
 //! | [`search`] | random programs, what is new about them, and what makes them smaller |
 //! | [`golden`], [`report`] | timelines beside their cases; judgements in, text, HTML, JSON and XML out |
+//! | [`campaign`] | the results of several runs in, those of one run out; not how a run is made |
 //! | [`supervise`] | child processes that end with this one; nothing of Kubernetes |
 //! | [`cluster`] | a plan in, a cluster out; not what runs on it |
 //! | [`intercept`] | the proxy between subject and API server; not what a case is about |
@@ -61,6 +62,7 @@
 //! | [`run`] | many cases on many sessions, and a stream of events; prints nothing |
 //! | [`trials`], [`cli`] | what a test runner or a person asked for; decides no verdict |
 
+pub mod campaign;
 pub mod case;
 pub mod cli;
 pub mod clock;

@@ -145,6 +145,20 @@ impl Outcome {
         }
     }
 
+    /// The outcome of a play with this exit code; none of a code that no play has.
+    #[must_use]
+    pub const fn of_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Conformant),
+            1 => Some(Self::NonConformant),
+            2 => Some(Self::Inconclusive),
+            3 => Some(Self::Unblessed),
+            64 => Some(Self::BadInput),
+            70 => Some(Self::Internal),
+            _ => None,
+        }
+    }
+
     /// The outcome of a run with these: the most telling; of none at all, that nothing was selected.
     #[must_use]
     pub fn of(all: impl IntoIterator<Item = Self>) -> Self {
@@ -194,5 +208,8 @@ mod tests {
         let codes =
             [Verdict::Conformant, Verdict::NonConformant, Verdict::Inconclusive].map(|v| Outcome::from(v).code());
         assert_eq!(codes, [0, 1, 2]);
+        for outcome in [Conformant, NonConformant, Inconclusive, Unblessed, BadInput, Internal] {
+            assert_eq!(Outcome::of_code(outcome.code()), Some(outcome));
+        }
     }
 }

@@ -73,6 +73,7 @@ const HARNESS: Crate = Crate {
         &["case"],
         &["course", "faults", "verdict"],
         &["golden", "report", "search"],
+        &["campaign"],
         &["supervise"],
         &["cluster"],
         &["intercept"],

@@ -31,6 +31,28 @@ impl Typed {
         Self { program, command }
     }
 
+    /// `run`: the command's name.
+    pub(super) fn name(&self) -> &str {
+        self.command.as_ref().map_or("", |(name, _)| name)
+    }
+
+    /// The whole line as it was typed, but for these flags.
+    pub(super) fn line(&self, without: &[&str]) -> String {
+        let Some((name, matches)) = &self.command else { return self.beginning() };
+        let cli = Cli::command();
+        let command = cli.find_subcommand(name).expect("it was parsed as this command");
+        let mut words = self.beginning();
+        for argument in command.get_arguments().filter(|argument| argument.is_positional()) {
+            let id = argument.get_id().as_str();
+            if matches.value_source(id) == Some(ValueSource::CommandLine) {
+                for value in matches.get_raw(id).into_iter().flatten() {
+                    words += &format!(" {}", quoted(&value.to_string_lossy()));
+                }
+            }
+        }
+        words + &self.flags(without)
+    }
+
     /// `cargo lockstep run`: the program and the command.
     pub(super) fn beginning(&self) -> String {
         let command = self.command.as_ref().map_or_else(String::new, |(name, _)| format!(" {name}"));

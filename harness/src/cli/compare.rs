@@ -66,7 +66,7 @@ pub(super) async fn execute(arguments: Arguments, typed: &Typed) -> Result<Outco
     let since = clock::instant();
     let title = format!("lockstep compare, {}", arguments.subject.join(" and "));
     let timelines = arguments.timelines || cases.len() == 1;
-    let events = reporters(&arguments.reports, &title, Results::Human(Style::Compare { timelines }));
+    let events = reporters(&arguments.reports, &title, Results::Human(Style::Compare { timelines }), None);
     let setup = arguments.place.setup(events.clone());
     let all = cases.len();
     events.emit(&Event::RunStarted { plays: all * 2 })?;
@@ -168,6 +168,7 @@ impl Arguments {
             again: &Again { program: typed.program.clone(), repeat },
             took: None,
             output: output.as_deref(),
+            item: 0,
             seed: None,
             brief: false,
         }))?;

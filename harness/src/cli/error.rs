@@ -1,5 +1,6 @@
 //! What keeps a command from its work, and what that means for the exit code.
 
+use crate::campaign::{MergeError, ResultsError};
 use crate::case::CaseError;
 use crate::cluster::{ClusterError, kind::KindError};
 use crate::golden::GoldenError;
@@ -47,6 +48,12 @@ pub enum CliError {
     /// A golden timeline is not readable.
     #[error(transparent)]
     GoldenTimelines(#[from] GoldenError),
+    /// A results file of a shard is not readable.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// Results do not belong together.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// A recording or another file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -97,7 +104,7 @@ impl CliError {
             Self::Interrupted(cause) => Outcome::Interrupted(*cause),
             Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::GoldenTimelines(_) | Self::File(_) => Outcome::BadInput,
+            Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => Outcome::BadInput,
         }
     }
 }

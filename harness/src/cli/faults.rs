@@ -14,6 +14,7 @@ use super::place::Place;
 use super::reporter::{Faults, Notes};
 use super::run::Output;
 use super::select::Selection;
+use super::sharding::{Sharding, first_item, items};
 use super::{CliError, places};
 use crate::case::{self, Case};
 use crate::clock::{self, Instant};
@@ -24,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::FaultsOfCase;
-use crate::run::{Event, Events, FileError};
+use crate::run::{Event, Events, FileError, Plan, Round, Setup, Subscriber};
 use crate::runner::Player;
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
@@ -54,14 +55,16 @@ pub(super) struct Arguments {
     /// Folder for case files that repeat the faults that failed.
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    sharding: Sharding,
     /// Output format.
     #[arg(help_heading = "Output", long, value_enum, default_value_t)]
     output: Output,
 }
 
 /// What a file that has a fault of its own needs not be told.
-pub(super) const NOT_OF_A_FAULT: [&str; 9] =
-    ["filter", "rerun_failed", "subject", "only", "max_points", "within", "out", "output", "jobs"];
+pub(super) const NOT_OF_A_FAULT: [&str; 11] =
+    ["filter", "rerun_failed", "subject", "only", "max_points", "within", "out", "output", "jobs", "shard", "results"];
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
     arguments.place.site = arguments.place.site.or(SiteName::Sim);
@@ -70,15 +73,31 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     places::folder("--out", arguments.out.as_deref())?;
+    arguments.sharding.check()?;
+    let environments = arguments.place.by_environment(&arguments.place.setup(Events::default()), &specs, cases);
+    let rounds = [Round { time: 1, seed: None }];
+    let parts = arguments.sharding.parts(&environments, &rounds, false);
+    let (items, here) = items(&parts, &specs);
+    let plays = here.len();
+    let shard = arguments.sharding.results(typed, items, |item| here.contains(&item.number));
     let since = clock::instant();
     let json = arguments.output == Output::Json;
-    let events = Events::to(vec![Arc::new(Notes), Arc::new(Faults::new(json))]);
-    let setup = arguments.place.setup(events.clone());
+    let mut reporters: Vec<Arc<dyn Subscriber>> = vec![Arc::new(Notes), Arc::new(Faults::new(json))];
+    reporters.extend(shard.map(|shard| Arc::new(shard) as Arc<dyn Subscriber>));
+    let events = Events::to(reporters);
     let mut sweep = Sweep { arguments: &arguments, typed, kinds: &kinds, events: &events, now: None, outcomes: vec![] };
     let mut ended = Ok(());
-    for (setup, under_test, cases) in arguments.place.by_environment(&setup, &specs, cases) {
-        let tried = setup
-            .with_each(&under_test, &specs, usize::MAX, async |spec, player| sweep.subject(spec, player, &cases).await);
+    for ((setup, under_test, _), plan) in environments.iter().zip(&parts) {
+        if plan.here().next().is_none() {
+            continue;
+        }
+        let setup = Setup { events: events.clone(), ..setup.clone() };
+        let mut number = 0;
+        let tried = setup.with_each(under_test, &specs, usize::MAX, async |spec, player| {
+            let first = first_item(plan, &specs, number);
+            number += 1;
+            sweep.subject(spec, player, (plan, first)).await
+        });
         // Interrupted here, what was tried before is reported all the same.
         if let Err(error) = tried.await {
             ended = Err(error);
@@ -88,8 +107,9 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     sweep.over()?;
     let outcomes = sweep.outcomes;
     let cause = Interrupt::of_process().cause();
-    events.emit(&Event::RunEnded { outcomes: &outcomes, left: None, cause, took: since.elapsed() })?;
-    ended.map(|()| Outcome::of(outcomes))
+    let left = ended.is_err().then_some(plays.saturating_sub(outcomes.len()));
+    events.emit(&Event::RunEnded { outcomes: &outcomes, left, cause, took: since.elapsed() })?;
+    ended.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 
 /// What is tried, and what came of it so far.
@@ -106,22 +126,29 @@ struct Sweep<'a> {
 
 impl Sweep<'_> {
     /// A subject on every case and its points.
-    async fn subject(&mut self, spec: &Spec, player: &Player<'_>, cases: &[Arc<Case>]) -> Result<(), CliError> {
+    async fn subject(
+        &mut self,
+        spec: &Spec,
+        player: &Player<'_>,
+        (plan, first): (&Plan<'_>, usize),
+    ) -> Result<(), CliError> {
         let (since, before) = (clock::instant(), self.outcomes.len());
         let mut plays = 0;
-        for case in cases {
+        for (play, _, number) in plan.here() {
             if self.arguments.is_over(since) {
                 break;
             }
+            let (case, item) = (&plan.cases[number], first + play - plan.before);
             let longer = with_respite(self.arguments, case)?;
-            self.case((spec, player), longer.as_ref().unwrap_or(case), since).await?;
+            self.case((spec, player), (longer.as_ref().unwrap_or(case), item), since).await?;
             plays += 1 + self.now.as_ref().map_or(0, |of| of.tried.len());
             self.over()?;
         }
         note!("{spec}: {plays} plays in {:.1} s", since.elapsed().as_secs_f64());
-        let left = cases.len() - (self.outcomes.len() - before);
+        let cases = plan.here().count();
+        let left = cases - (self.outcomes.len() - before);
         if left > 0 {
-            note!("{spec}: the time was spent; {left} of {} cases were not tried", cases.len());
+            note!("{spec}: the time was spent; {left} of {cases} cases were not tried");
         }
         Ok(())
     }
@@ -139,7 +166,7 @@ impl Sweep<'_> {
     async fn case(
         &mut self,
         (spec, player): (&Spec, &Player<'_>),
-        case: &Arc<Case>,
+        (case, item): (&Arc<Case>, usize),
         since: Instant,
     ) -> Result<(), CliError> {
         let arguments = self.arguments;
@@ -150,6 +177,7 @@ impl Sweep<'_> {
         let all = faults::points(case, &reference).into_iter().filter(|point| self.kinds.contains(&point.kind));
         let all: Vec<Point> = if own { Vec::new() } else { all.collect() };
         let of = self.now.insert(FaultsOfCase {
+            item,
             case: case.name.clone(),
             subject: reference.header.subject.clone(),
             again: arguments.again(self.typed, spec),

@@ -15,7 +15,9 @@ use super::again::Typed;
 use super::out::{note, say};
 use super::place::Place;
 use super::reporter::Notes;
+use super::sharding::Sharding;
 use super::{CliError, places};
+use crate::campaign::{Cause, Searched, Shard};
 use crate::case::Case;
 use crate::clock::{self, Instant};
 use crate::cluster::SiteName;
@@ -66,6 +68,8 @@ pub(super) struct Arguments {
     /// Folder for the cases on which the controllers differ.
     #[arg(help_heading = "Output", long, value_name = "FOLDER", default_value = "found")]
     out: PathBuf,
+    #[command(flatten)]
+    sharding: Sharding,
 }
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
@@ -79,9 +83,11 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     }
     arguments.place.check(&[], &specs)?;
     places::folder("--out", Some(&arguments.out))?;
+    arguments.sharding.check()?;
+    let results = arguments.sharding.results_of_search(typed);
     let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
     let mut search = Search {
-        chance: Chance::new(arguments.place.seed),
+        chance: Chance::new(arguments.sharding.shard().seed(arguments.place.seed)),
         arguments: &arguments,
         typed,
         setup: &setup,
@@ -94,7 +100,13 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     };
     let ended = search.run().await;
     search.summary();
-    ended.map(|()| search.outcome())
+    if let (Some(results), Ok(()), None) = (results, &ended, Interrupt::of_process().cause()) {
+        let searched = search.searched();
+        let line = serde_json::to_string(&searched).expect("texts and numbers can be written as JSON");
+        results.take(line);
+        results.write(&[searched.outcome()], search.since.elapsed().as_secs_f64())?;
+    }
+    ended.map(|()| search.searched().outcome())
 }
 
 /// A search under way.
@@ -144,14 +156,14 @@ impl Played {
 impl Search<'_> {
     async fn run(&mut self) -> Result<(), CliError> {
         let most = match (self.arguments.programs, self.arguments.within) {
-            (Some(programs), _) => programs,
+            (Some(programs), _) => self.shard().share(programs),
             (None, Some(_)) => usize::MAX,
-            (None, None) => 1_000,
+            (None, None) => self.shard().share(1_000),
         };
         let mut said = clock::instant();
         while self.played < most && !self.is_over() {
             let size = BATCH.min(most - self.played);
-            let programs: Vec<Program> = (0..size).map(|_| self.corpus.next(&mut self.chance)).collect();
+            let programs: Vec<Program> = (0..size).map(|_| self.next()).collect();
             let batch = self.play(programs).await?;
             self.played += batch.len();
             for played in batch {
@@ -163,6 +175,35 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    fn shard(&self) -> Shard {
+        self.arguments.sharding.shard()
+    }
+
+    /// The program to be played next. Every program is in one shard, so that none is played in two.
+    fn next(&mut self) -> Program {
+        loop {
+            let program = self.corpus.next(&mut self.chance);
+            if self.shard().has_text(&program.text("")) {
+                return program;
+            }
+        }
+    }
+
+    /// What came of it so far, for `lockstep merge`.
+    fn searched(&self) -> Searched {
+        let found = self.found.iter().map(|(cause, Found { programs, path, is_chance })| {
+            let (file, programs, is_chance) = (path.display().to_string(), *programs, *is_chance);
+            (cause.clone(), Cause { programs, file, is_chance })
+        });
+        Searched {
+            item: self.shard().index() as usize - 1,
+            seed: self.arguments.place.seed,
+            programs: self.played,
+            inconclusive: self.unknown.clone(),
+            found: found.collect(),
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -268,7 +309,7 @@ impl Search<'_> {
         let controllers = Controllers::default();
         let sides = self.setup.with_each(&controllers, &self.specs, rounds.len(), async |_, player| {
             let mut side: BTreeMap<u32, Recording> = BTreeMap::new();
-            let plan = Plan { cases: &cases, rounds: &rounds, output: false };
+            let plan = Plan { rounds: &rounds, ..Plan::once(&cases) };
             let played = self.setup.play_each(player, plan, async |played| {
                 side.insert(played.round.time, played.recording);
                 Ok::<_, CliError>(ControlFlow::Continue(()))
@@ -302,8 +343,10 @@ impl Search<'_> {
         let mut text = small.program.text(&quoted_text(&format!("Found by a search: {}.", of.cause)));
         let (a, b) = (self.specs.first(), self.specs.last());
         text += &format!(
-            "# Seed {}, program {}; differs with {differs} of {SEEDS} seeds",
-            self.arguments.place.seed, self.played
+            "# Seed {}, shard {}, program {}; differs with {differs} of {SEEDS} seeds",
+            self.arguments.place.seed,
+            self.shard(),
+            self.played
         );
         text += &if varies > 0 { self.chance_of_other(varies) } else { String::new() };
         text.push('\n');
@@ -345,24 +388,7 @@ impl Search<'_> {
 
     fn summary(&self) {
         self.progress();
-        for (why, programs) in &self.unknown {
-            say!("inconclusive    {programs} programs: {why}");
-        }
-        for (cause, found) in &self.found {
-            let word = if found.is_chance { "chance        " } else { "non-conformant" };
-            say!("{word}  {cause}  {} programs  {}", found.programs, found.path.display());
-        }
-        if self.found.is_empty() {
-            say!("no difference in {} programs", self.played);
-        }
-    }
-
-    fn outcome(&self) -> Outcome {
-        match (self.found.values().any(|found| !found.is_chance), self.unknown.is_empty()) {
-            (true, _) => Outcome::NonConformant,
-            (false, true) => Outcome::Conformant,
-            (false, false) => Outcome::Inconclusive,
-        }
+        self.searched().lines().iter().for_each(|line| say!("{line}"));
     }
 }
 

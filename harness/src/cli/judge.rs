@@ -50,7 +50,7 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
         run::Output::Human => Results::Human(Style::Judge),
         run::Output::Json => Results::Json,
     };
-    let events = reporters(&arguments.reports, "lockstep judge", results);
+    let events = reporters(&arguments.reports, "lockstep judge", results, None);
     let paths = found(&arguments.recordings)?;
     let mut outcomes = Vec::new();
     let mut cause = None;
@@ -97,6 +97,7 @@ impl Arguments {
             again: &Again { program: typed.program.clone(), repeat },
             took: None,
             output: None,
+            item: 0,
             seed: None,
             brief: false,
         }))?;

@@ -21,6 +21,7 @@ mod judge;
 mod like;
 mod lint;
 mod list;
+mod merge;
 mod mutants;
 mod out;
 mod own;
@@ -33,6 +34,7 @@ mod run;
 mod schema;
 mod select;
 mod several;
+mod sharding;
 mod site;
 mod versions;
 
@@ -89,6 +91,8 @@ enum Command {
     Faults(faults::Arguments),
     /// Search for a program on which two controllers differ.
     Fuzz(fuzz::Arguments),
+    /// Put the results of several shards together, as those of one run.
+    Merge(merge::Arguments),
     /// Play the cases on several versions of upstream, and show what changed between which two.
     Versions(versions::Arguments),
     /// List the cases.
@@ -142,6 +146,7 @@ impl Cli {
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
             Command::Fuzz(arguments) => fuzz::execute(arguments, &self.typed).await,
+            Command::Merge(arguments) => merge::execute(&arguments),
             Command::Versions(arguments) => versions::execute(arguments, &self.typed).await,
             Command::List(arguments) => list::execute(&arguments, &self.typed),
             Command::Init(arguments) => init::execute(&arguments, &self.typed),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::again::Typed;
 use super::like::Like;
@@ -11,6 +10,7 @@ use super::out::note;
 use super::place::Place;
 use super::reporter::{Reports, Results, Style, reporters};
 use super::select::{Selection, blessed};
+use super::sharding::{CasesOfEnvironment, Sharding, first_item, items};
 use super::{CliError, places, record};
 use crate::case::Case;
 use crate::clock;
@@ -60,14 +60,16 @@ pub(super) struct Arguments {
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     recordings: Option<PathBuf>,
     /// Stop after the first case that is not conformant.
-    #[arg(help_heading = "Playing", long)]
+    #[arg(help_heading = "Playing", long, conflicts_with = "results")]
     fail_fast: bool,
+    #[command(flatten)]
+    sharding: Sharding,
     #[command(flatten)]
     reports: Reports,
 }
 
 /// What a single play is not different for, or is told otherwise: the command that repeats one leaves these flags out.
-pub(super) const NOT_OF_A_PLAY: [&str; 15] = [
+pub(super) const NOT_OF_A_PLAY: [&str; 17] = [
     // Which plays there are; the case, the subject and the seed of this one are named.
     "filter",
     "rerun_failed",
@@ -77,10 +79,12 @@ pub(super) const NOT_OF_A_PLAY: [&str; 15] = [
     "subject",
     "fail_fast",
     "jobs",
+    "shard",
     // What is told, and where.
     "output",
     "timelines",
     "recordings",
+    "results",
     "html",
     "junit",
     "evidence",
@@ -103,6 +107,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     arguments.reports.check()?;
+    arguments.sharding.check()?;
     places::folder("--recordings", arguments.recordings.as_deref())?;
     if arguments.seeds.is_some() && arguments.place.site.cluster() != SiteName::Sim {
         let why = "--seeds moves what is left to chance, which is so on a simulated cluster alone; add --cluster sim";
@@ -113,23 +118,28 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let goldens = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
     let since = clock::instant();
     let rounds: Vec<Round> = arguments.rounds().collect();
-    let plays = cases.len() * specs.len() * rounds.len();
     let timelines = arguments.timelines || cases.len() == 1 && rounds.len() == 1;
+    let environments = arguments.place.by_environment(&arguments.place.setup(Events::default()), &specs, cases);
+    let parts = arguments.sharding.parts(&environments, &rounds, arguments.reports.keeps_evidence());
+    let plays = parts.iter().map(|part| part.here().count() * specs.len()).sum();
     let results = match arguments.output {
         Output::Human => Results::Human(Style::Run { timelines }),
         Output::Json => Results::Json,
     };
     let title = format!("lockstep run, {}", arguments.subject.join(", "));
-    let events = reporters(&arguments.reports, &title, results);
+    let (items, here) = items(&parts, &specs);
+    let shard = arguments.sharding.results(typed, items, |item| here.contains(&item.number));
+    let events = reporters(&arguments.reports, &title, results, shard);
     events.emit(&Event::RunStarted { plays })?;
-    let mut run = Run { arguments: &arguments, typed, goldens: &goldens, events: &events, outcomes: Vec::new() };
-    let ended = run.all(&specs, cases, &rounds).await;
+    let mut run =
+        Run { arguments: &arguments, typed, goldens: &goldens, events: &events, outcomes: Vec::new(), first: 0 };
+    let ended = run.all(&specs, &environments, &parts).await;
     let outcomes = run.outcomes;
     // Whatever ended it, what was judged until then is reported.
     let (left, cause) = (plays.saturating_sub(outcomes.len()), Interrupt::of_process().cause());
     let left = ended.is_err().then_some(left);
     events.emit(&Event::RunEnded { outcomes: &outcomes, left, cause, took: since.elapsed() })?;
-    ended.map(|()| Outcome::of(outcomes))
+    ended.map(|()| arguments.sharding.outcome(outcomes, plays))
 }
 
 impl Arguments {
@@ -167,21 +177,33 @@ struct Run<'a> {
     events: &'a Events,
     /// Of all that was judged so far.
     outcomes: Vec<Outcome>,
+    /// The number of the first item of the subject that is played, on these controllers.
+    first: usize,
 }
 
 impl Run<'_> {
     /// Every case with every subject, on a test environment for each set of controllers.
-    async fn all(&mut self, specs: &[Spec], cases: Vec<Arc<Case>>, rounds: &[Round]) -> Result<(), CliError> {
-        let arguments = self.arguments;
-        let setup = arguments.place.setup(self.events.clone());
-        for (setup, under_test, cases) in arguments.place.by_environment(&setup, specs, cases) {
-            if arguments.stops(&self.outcomes) {
+    async fn all(
+        &mut self,
+        specs: &[Spec],
+        environments: &[CasesOfEnvironment],
+        parts: &[Plan<'_>],
+    ) -> Result<(), CliError> {
+        for ((setup, under_test, _), plan) in environments.iter().zip(parts) {
+            let plays = plan.here().count();
+            if plays == 0 {
+                continue;
+            }
+            if self.arguments.stops(&self.outcomes) {
                 break;
             }
+            let setup = Setup { events: self.events.clone(), ..setup.clone() };
+            let mut number = 0;
             setup
-                .with_each(&under_test, specs, cases.len() * rounds.len(), async |spec, player| {
-                    let plan = Plan { cases: &cases, rounds, output: arguments.reports.keeps_evidence() };
-                    self.subject(&setup, spec, player, plan).await
+                .with_each(under_test, specs, plays, async |spec, player| {
+                    self.first = first_item(plan, specs, number);
+                    number += 1;
+                    self.subject(&setup, spec, player, *plan).await
                 })
                 .await?;
         }
@@ -198,15 +220,17 @@ impl Run<'_> {
     ) -> Result<(), CliError> {
         let (since, before) = (clock::instant(), self.outcomes.len());
         let mut good: BTreeMap<(u32, Option<u64>), (usize, usize)> = BTreeMap::new();
+        let mut due: BTreeMap<(u32, Option<u64>), usize> = BTreeMap::new();
+        plan.here().for_each(|(_, round, _)| *due.entry((round.time, round.seed)).or_default() += 1);
         setup
             .play_each(player, plan, async |played: Played<'_>| {
                 let brief = plan.rounds.len() > 1 && player.sessions().is_empty();
-                let (round, outcome) = (played.round, self.judge(spec, &played, brief)?);
+                let (round, outcome) = (played.round, self.judge(spec, &played, plan, brief)?);
                 self.outcomes.push(outcome);
                 let (conformant, plays) = good.entry((round.time, round.seed)).or_default();
                 *conformant += usize::from(outcome == Outcome::Conformant);
                 *plays += 1;
-                if brief && *plays == plan.cases.len() {
+                if brief && *plays == due[&(round.time, round.seed)] {
                     let (conformant, plays) = (*conformant, *plays);
                     let Round { time, seed } = round;
                     self.events.emit(&Event::RoundEnded { spec, time, seed, conformant, plays })?;
@@ -229,7 +253,7 @@ impl Run<'_> {
     }
 
     /// Judge one play, and keep its recording where that is wanted.
-    fn judge(&self, spec: &Spec, played: &Played<'_>, brief: bool) -> Result<Outcome, CliError> {
+    fn judge(&self, spec: &Spec, played: &Played<'_>, plan: Plan<'_>, brief: bool) -> Result<Outcome, CliError> {
         let Self { arguments, events, .. } = self;
         let Played { case, recording, round, took, output, .. } = played;
         if let Some(folder) = &arguments.recordings {
@@ -251,6 +275,7 @@ impl Run<'_> {
             again: &arguments.again(self.typed, spec, *round, case),
             took: Some(*took),
             output: output.as_deref(),
+            item: self.first + played.item - plan.before,
             seed: round.seed,
             brief,
         }))?;

@@ -240,7 +240,7 @@ impl Films {
             let specs = self.specs.clone();
             let played = setup.with_each(&under_test, &specs, plays, async |spec, player| {
                 let version = self.specs.iter().position(|one| one == spec).unwrap_or_default();
-                self.version(setup, player, version, Plan { cases: &of(version), rounds: &rounds, output: false }).await
+                self.version(setup, player, version, Plan { rounds: &rounds, ..Plan::once(&of(version)) }).await
             });
             played.await?;
         }

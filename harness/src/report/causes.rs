@@ -1,14 +1,10 @@
 //! What many failures have in common: the parts of each case's first finding that return in others, counted by case.
-//!
-//! Two findings are alike when only numbers and names of ReplicaSets differ: `rs1 created 3: desired=3 is missing` is
-//! `rsN created N: desired=N is missing` in each case. Nothing is judged here.
+//! Nothing is judged here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::failure::sentence;
-use super::summary::first_line;
+use super::played::PlaySummary;
 use crate::outcome::Outcome;
-use crate::verdict::{Judgement, What};
 
 /// With fewer failures than this each is read by itself.
 const MANY: usize = 5;
@@ -17,87 +13,26 @@ const NAMED: usize = 6;
 
 /// The most frequent parts of the first findings, each in more than one case; nothing where few cases failed.
 #[must_use]
-pub fn causes<'a>(judgements: impl IntoIterator<Item = &'a Judgement>) -> String {
-    let failed: Vec<_> = judgements.into_iter().filter(|it| it.outcome() == Outcome::NonConformant).collect();
-    let cases: BTreeSet<_> = failed.iter().map(|judgement| &judgement.case).collect();
+pub fn causes(plays: impl IntoIterator<Item = impl Into<PlaySummary>>) -> String {
+    let plays = plays.into_iter().map(Into::into);
+    let failed: Vec<PlaySummary> = plays.filter(|it| it.outcome == Outcome::NonConformant).collect();
+    let cases: BTreeSet<_> = failed.iter().map(|play| &play.case).collect();
     if cases.len() < MANY {
         return String::new();
     }
-    let mut counted: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for judgement in failed {
-        for part in parts(judgement) {
-            counted.entry(part).or_default().insert(&judgement.case);
+    let mut counted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for play in &failed {
+        for part in &play.causes {
+            counted.entry(part).or_default().insert(&play.case);
         }
     }
     let mut counted: Vec<_> = counted.into_iter().map(|(part, cases)| (cases.len(), part)).collect();
     counted.retain(|(number, _)| *number > 1);
-    counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     if counted.is_empty() {
         return String::new();
     }
     let lines = counted.iter().take(NAMED).map(|(number, part)| format!("  {number:>5} cases  {part}"));
     let lines: Vec<String> = lines.collect();
     format!("what their first differences have in common:\n{}", lines.join("\n"))
-}
-
-/// The parts of a case's first finding, without what differs from case to case.
-fn parts(judgement: &Judgement) -> BTreeSet<String> {
-    let Some(finding) = judgement.decisive() else { return BTreeSet::new() };
-    if let What::Breach(breach) = &finding.what {
-        return BTreeSet::from([format!("invariant `{}` broken", breach.invariant)]);
-    }
-    let said = sentence(&finding.what);
-    let parts = match finding.what {
-        What::Divergence(_) => words(first_line(&said)),
-        _ => vec![alike(first_line(&said))],
-    };
-    parts.into_iter().collect()
-}
-
-/// The words of a difference in short; none where only numbers differ, as each case has its own.
-fn words(said: &str) -> Vec<String> {
-    let parts: Vec<String> = match said.split_once(": ") {
-        Some((about, words)) if !words.contains(" -> ") => {
-            words.split(", ").map(|word| alike(&format!("{about}: {word}"))).collect()
-        }
-        _ => vec![alike(said)],
-    };
-    let says = |part: &String| part.split_once(" instead of ").is_none_or(|(one, other)| one != other);
-    parts.into_iter().filter(says).collect()
-}
-
-/// Each number as `N`.
-fn alike(text: &str) -> String {
-    let mut out = String::new();
-    let mut in_number = false;
-    for letter in text.chars() {
-        if letter.is_ascii_digit() {
-            if !in_number {
-                out.push('N');
-            }
-            in_number = true;
-        } else {
-            in_number = false;
-            out.push(letter);
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_do_not_tell_two_findings_apart() {
-        assert_eq!(alike("rs12 created 10: max=13 is missing"), "rsN created N: max=N is missing");
-    }
-
-    #[test]
-    fn a_difference_counts_by_its_words() {
-        let said = "rs1 created 3: desired=3 is missing, max=4 is missing";
-        assert_eq!(words(said), ["rsN created N: desired=N is missing", "rsN created N: max=N is missing"]);
-        assert_eq!(words("rs1 3 -> 2 instead of rs1 3 -> 1"), <[&str; 0]>::default());
-        assert_eq!(words("4 events; upstream published 3"), ["N events; upstream published N"]);
-    }
 }

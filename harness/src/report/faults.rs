@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::paint::Paint;
+use super::played::of_code;
 use crate::faults::{Kind, Point};
 use crate::outcome::Outcome;
 use crate::plain;
@@ -16,6 +18,8 @@ use crate::verdict::Withstood;
 /// One case's faults.
 #[derive(Debug, Clone)]
 pub struct FaultsOfCase {
+    /// Its number in the selection, from 0.
+    pub item: usize,
     /// `area/name`.
     pub case: String,
     /// Who was tried.
@@ -31,7 +35,8 @@ pub struct FaultsOfCase {
 }
 
 /// How often each thing happened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct FaultCounts {
     /// Points tried, those that were not reached among them.
     pub tried: u32,
@@ -40,7 +45,70 @@ pub struct FaultCounts {
     /// Points that the subject did not withstand.
     pub failed: u32,
     /// Points of which nothing is known.
+    #[serde(rename = "inconclusive")]
     pub unknown: u32,
+}
+
+/// One case's faults, in short: what [`faults_json`] writes, read again.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FaultsSummary {
+    /// Its number in the selection, from 0.
+    pub item: usize,
+    /// `area/name`.
+    pub case: String,
+    /// Who was tried.
+    pub subject: Identity,
+    /// How many writes the case led to without a fault.
+    pub writes: u32,
+    /// How many points there are.
+    pub points: usize,
+    /// What came of all of them.
+    #[serde(rename = "exitCode", deserialize_with = "of_code")]
+    pub outcome: Outcome,
+    /// Counts by kind of fault.
+    pub kinds: BTreeMap<String, FaultCounts>,
+    /// The points that were not withstood or of which nothing is known.
+    pub failures: Vec<Failure>,
+}
+
+/// A point that was not withstood or of which nothing is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Where it is.
+    pub point: String,
+    /// The kind of fault.
+    pub kind: String,
+    /// `failed` or `inconclusive`.
+    pub what: String,
+    /// Why.
+    pub why: Vec<String>,
+    /// The file that repeats it.
+    pub file: Option<String>,
+}
+
+impl From<&FaultsOfCase> for FaultsSummary {
+    fn from(of: &FaultsOfCase) -> Self {
+        let failure = |(point, withstood, file): &(Point, Withstood, Option<String>)| {
+            let (what, why) = match withstood {
+                Withstood::Yes | Withstood::NotReached => return None,
+                Withstood::No(why) => ("failed", why.clone()),
+                Withstood::Unknown(why) => ("inconclusive", vec![why.clone()]),
+            };
+            let (point, kind) = (point.to_string(), point.kind.to_string());
+            Some(Failure { point, kind, what: what.to_owned(), why, file: file.clone() })
+        };
+        Self {
+            item: of.item,
+            case: of.case.clone(),
+            subject: of.subject.clone(),
+            writes: of.writes,
+            points: of.points,
+            outcome: of.outcome(),
+            kinds: of.counts().into_iter().map(|(kind, counts)| (kind.to_string(), counts)).collect(),
+            failures: of.tried.iter().filter_map(failure).collect(),
+        }
+    }
 }
 
 impl FaultsOfCase {
@@ -108,10 +176,11 @@ pub fn faults(of: &FaultsOfCase, colour: bool) -> String {
 
 /// Counts by kind over many cases.
 #[must_use]
-pub fn faults_table(all: &[FaultsOfCase]) -> String {
-    let mut sums: BTreeMap<Kind, FaultCounts> = BTreeMap::new();
-    for (kind, counts) in all.iter().flat_map(FaultsOfCase::counts) {
-        let sum = sums.entry(kind).or_default();
+pub fn faults_table<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> String {
+    let mut sums: BTreeMap<(usize, &str), FaultCounts> = BTreeMap::new();
+    for (kind, counts) in all.into_iter().flat_map(|of| &of.kinds) {
+        let place = Kind::ALL.iter().position(|known| known.to_string() == *kind).unwrap_or(usize::MAX);
+        let sum = sums.entry((place, kind)).or_default();
         sum.tried += counts.tried;
         sum.not_reached += counts.not_reached;
         sum.failed += counts.failed;
@@ -119,7 +188,7 @@ pub fn faults_table(all: &[FaultsOfCase]) -> String {
     }
     let mut text =
         format!("{:14} {:>6} {:>8} {:>12} {:>12}", "fault", "tried", "failed", "not reached", "inconclusive");
-    for (kind, FaultCounts { tried, not_reached, failed, unknown }) in sums {
+    for ((_, kind), FaultCounts { tried, not_reached, failed, unknown }) in sums {
         let _ = write!(text, "\n{kind:14} {tried:>6} {failed:>8} {not_reached:>12} {unknown:>12}");
     }
     text
@@ -127,16 +196,12 @@ pub fn faults_table(all: &[FaultsOfCase]) -> String {
 
 /// The points that were not withstood or of which nothing is known, a line each; empty where there are none.
 #[must_use]
-pub fn not_withstood(all: &[FaultsOfCase]) -> String {
+pub fn not_withstood<'a>(all: impl IntoIterator<Item = &'a FaultsSummary>) -> String {
     let mut text = String::new();
     for of in all {
-        for (point, withstood, _) in &of.tried {
-            let (what, why) = match withstood {
-                Withstood::Yes | Withstood::NotReached => continue,
-                Withstood::No(why) => ("failed", why.first().map_or("", String::as_str)),
-                Withstood::Unknown(why) => ("inconclusive", why.as_str()),
-            };
-            let why = plain::text(why.lines().next().unwrap_or_default());
+        for Failure { point, what, why, .. } in &of.failures {
+            let why = why.first().and_then(|why| why.lines().next()).unwrap_or_default();
+            let why = plain::text(why);
             let _ = write!(text, "\n  {what:13}  {} on {}: {point}: {why}", of.case, of.subject.name);
         }
     }
@@ -146,28 +211,9 @@ pub fn not_withstood(all: &[FaultsOfCase]) -> String {
 /// One line for machines.
 #[must_use]
 pub fn faults_json(of: &FaultsOfCase) -> String {
-    let kinds: BTreeMap<String, _> = of
-        .counts()
-        .into_iter()
-        .map(|(kind, FaultCounts { tried, not_reached, failed, unknown })| {
-            let counts = json!({"tried": tried, "failed": failed, "notReached": not_reached, "inconclusive": unknown});
-            (kind.to_string(), counts)
-        })
-        .collect();
-    let failures: Vec<_> = of
-        .tried
-        .iter()
-        .filter_map(|(point, withstood, file)| {
-            let (what, why) = match withstood {
-                Withstood::Yes | Withstood::NotReached => return None,
-                Withstood::No(why) => ("failed", why.clone()),
-                Withstood::Unknown(why) => ("inconclusive", vec![why.clone()]),
-            };
-            Some(json!({"point": point.to_string(), "kind": point.kind.to_string(), "what": what, "why": why, "file": file}))
-        })
-        .collect();
-    json!({"case": of.case, "subject": of.subject, "writes": of.writes, "points": of.points, "tried": of.tried.len(),
-        "exitCode": of.outcome().code(), "kinds": kinds, "failures": failures})
+    let FaultsSummary { item, case, subject, writes, points, outcome, kinds, failures } = FaultsSummary::from(of);
+    json!({"item": item, "case": case, "subject": subject, "writes": writes, "points": points, "tried": of.tried.len(),
+        "exitCode": outcome.code(), "kinds": kinds, "failures": failures})
     .to_string()
 }
 
@@ -184,6 +230,7 @@ mod tests {
         let why = vec!["step 1: invariant broken: one-template: rs3 has the template of rs2".to_owned()];
         let file = Some("out/a.yaml".to_owned());
         FaultsOfCase {
+            item: 0,
             case: "rolling/rollover".to_owned(),
             subject: Identity::new("ours", "rollout-controller", "1"),
             again: ["cargo lockstep faults".to_owned(), " --subject ours".to_owned()],
@@ -205,11 +252,11 @@ mod tests {
               step 1: invariant broken: one-template: rs3 has the template of rs2
               repeat: cargo lockstep faults out/a.yaml --subject ours
         ");
-        assert_snapshot!(not_withstood(&[of()]), @"
+        assert_snapshot!(not_withstood(&[FaultsSummary::from(&of())]), @"
         failed:
           failed         rolling/rollover on ours: crash-after at write 1 of replicasets, line 6: step 1: invariant broken: one-template: rs3 has the template of rs2
         ");
-        assert_snapshot!(faults_table(&[of(), of()]), @r"
+        assert_snapshot!(faults_table(&[(&of()).into(), (&of()).into()]), @r"
         fault           tried   failed  not reached inconclusive
         crash-after         4        2            0            0
         lost                2        0            2            0
@@ -221,5 +268,7 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&faults_json(&of())).unwrap();
         assert_eq!((&value["kinds"]["crash-after"]["failed"], &value["exitCode"]), (&json!(1), &json!(1)));
         assert_eq!(value["failures"][0]["file"], "out/a.yaml");
+        let read: FaultsSummary = serde_json::from_value(value).unwrap();
+        assert_eq!(read, FaultsSummary::from(&of()));
     }
 }

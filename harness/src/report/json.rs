@@ -1,8 +1,10 @@
 //! Judgements for machines: one JSON object a case, one line each.
 
-use serde_json::{Value, json as object};
+use serde_json::{Value, json};
 
+use super::again::Again;
 use super::failure::sentence;
+use super::played::PlaySummary;
 use crate::plain;
 use crate::recording::{Blame, Identity};
 use crate::timeline::{Line, Refusal};
@@ -11,8 +13,25 @@ use crate::verdict::{Blessing, Finding, Judgement, Place, What};
 /// One line, without the line break. Fields are only ever added.
 #[must_use]
 pub fn json(judgement: &Judgement) -> String {
+    plain::json(&object(judgement).to_string()).into_owned()
+}
+
+/// The same for a play that is one of many: with its number among them, the command that repeats it, and what
+/// [`PlaySummary`] has besides.
+#[must_use]
+pub fn json_of_play(judgement: &Judgement, summary: &PlaySummary, again: &Again) -> String {
+    let mut value = object(judgement);
+    value["item"] = summary.item.into();
+    value["seed"] = summary.seed.into();
+    value["upstream"] = summary.upstream.clone().into();
+    value["repeat"] = again.repeat.clone().into();
+    plain::json(&value.to_string()).into_owned()
+}
+
+fn object(judgement: &Judgement) -> Value {
+    let summary = PlaySummary::from(judgement);
     let metrics = &judgement.metrics;
-    let value = object!({
+    json!({
         "case": judgement.case,
         "path": judgement.path,
         "subject": identity(&judgement.subject),
@@ -23,7 +42,7 @@ pub fn json(judgement: &Judgement) -> String {
         "outcome": judgement.outcome().name(),
         "exitCode": judgement.outcome().code(),
         "expectation": expectation(&judgement.blessing),
-        "nearest": judgement.nearest.map(|nearest| object!({"number": nearest.number, "of": nearest.of})),
+        "nearest": judgement.nearest.map(|nearest| json!({"number": nearest.number, "of": nearest.of})),
         "findings": judgement.findings.iter().map(finding).collect::<Vec<_>>(),
         "differences": judgement.comparison.as_ref().map_or(0, |comparison| comparison.differences.len()),
         "metrics": {
@@ -36,21 +55,23 @@ pub fn json(judgement: &Judgement) -> String {
             "wallMilliseconds": metrics.wall,
             "settlingMilliseconds": metrics.settling,
         },
+        "headline": summary.headline,
+        "causes": summary.causes,
+        "timeline": summary.timeline,
         "diagnosis": judgement.diagnosis,
-    });
-    plain::json(&value.to_string()).into_owned()
+    })
 }
 
 /// A subject or a cluster; `version` names the program as well, for readers of older reports.
 #[must_use]
 pub fn identity(identity: &Identity) -> Value {
-    object!({"name": identity.name, "program": identity.program, "version": identity.title()})
+    json!({"name": identity.name, "program": identity.program, "version": identity.title()})
 }
 
 fn expectation(blessing: &Blessing) -> Value {
     match blessing {
-        Blessing::Golden(None) => object!({"kind": "blessed"}),
-        Blessing::Golden(Some(from)) => object!({
+        Blessing::Golden(None) => json!({"kind": "blessed"}),
+        Blessing::Golden(Some(from)) => json!({
             "kind": "blessed",
             "controller": from.controller,
             "server": from.server,
@@ -58,18 +79,18 @@ fn expectation(blessing: &Blessing) -> Value {
             "boots": from.boots,
             "seen": from.seen,
         }),
-        Blessing::Live(other) => object!({"kind": "live", "subject": identity(other)}),
-        Blessing::Unblessed => object!({"kind": "unblessed"}),
-        Blessing::Rules => object!({"kind": "rules"}),
-        Blessing::Changed(None) => object!({"kind": "changed"}),
+        Blessing::Live(other) => json!({"kind": "live", "subject": identity(other)}),
+        Blessing::Unblessed => json!({"kind": "unblessed"}),
+        Blessing::Rules => json!({"kind": "rules"}),
+        Blessing::Changed(None) => json!({"kind": "changed"}),
         Blessing::Changed(Some(changed)) => {
-            object!({"kind": "changed", "step": changed.step.to_string(), "was": changed.expected, "is": changed.actual})
+            json!({"kind": "changed", "step": changed.step.to_string(), "was": changed.expected, "is": changed.actual})
         }
     }
 }
 
 fn refusal(refusal: &Refusal) -> Value {
-    object!({
+    json!({
         "what": refusal.what,
         "name": refusal.name,
         "code": refusal.status,
@@ -102,7 +123,7 @@ fn finding(finding: &Finding) -> Value {
         Place::Step(id) => (Some(id.index), Some(id.part)),
         Place::Events => (None, None),
     };
-    object!({
+    json!({
         "place": finding.place.to_string(),
         "index": index,
         "part": part,

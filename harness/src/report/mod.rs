@@ -6,6 +6,7 @@
 //! * [`failure()`] shows one case: the first wrong step, its lines as a small diff, where it stands in the case file, and
 //!   the command that repeats it.
 //! * [`table()`], [`totals()`] and [`summary()`] show many cases; [`json()`] is one object a case, for machines.
+//! * [`PlaySummary`] is what the last lines need of a judgement; [`Tally`] counts what several plays of a case have in common.
 //! * [`faults()`] shows what became of a case's faults, [`faults_table()`] counts them by kind.
 //! * [`story()`] tells a case from its golden timeline; [`staircase()`] draws one step of it.
 //! * [`page::page`] is all of it for a browser, [`github`] for a job's page.
@@ -25,12 +26,15 @@ mod json;
 pub mod junit;
 pub mod page;
 mod paint;
+mod parts;
+mod played;
 mod rows;
 mod side_by_side;
 mod staircase;
 mod story;
 mod summary;
 mod table;
+mod tally;
 mod totals;
 mod versions;
 
@@ -38,13 +42,15 @@ pub use again::Again;
 pub use causes::causes;
 pub use change::change;
 pub use failure::{failure, headline, outcome};
-pub use faults::{FaultCounts, FaultsOfCase, faults, faults_json, faults_table, not_withstood};
-pub use json::{identity, json};
+pub use faults::{FaultCounts, FaultsOfCase, FaultsSummary, faults, faults_json, faults_table, not_withstood};
+pub use json::{identity, json, json_of_play};
+pub use played::{Named, PlaySummary};
 pub use side_by_side::{Side, side_by_side};
 pub use staircase::staircase;
 pub use story::{Said, story};
 pub use summary::{not_conformant, summary};
 pub use table::table;
+pub use tally::Tally;
 pub use totals::totals;
 pub use versions::{Pair, Version, Versions, versions, versions_json, versions_markdown};
 

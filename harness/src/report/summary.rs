@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::failure::headline;
 use super::paint::Paint;
+use super::parts::first_line;
+use super::played::PlaySummary;
 use crate::outcome::Outcome;
-use crate::verdict::Judgement;
 
 /// How many words that differ stand in a line.
 const NAMED: usize = 2;
@@ -36,18 +36,18 @@ pub fn summary(outcomes: &[Outcome], took: Duration, colour: bool) -> String {
 /// What was not conformant, a line each, by case and, where there are several, by subject; what was found in several plays alike stands there once. Nothing where all was
 /// conformant.
 #[must_use]
-pub fn not_conformant<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, colour: bool) -> String {
+pub fn not_conformant(plays: impl IntoIterator<Item = impl Into<PlaySummary>>, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut lines: Vec<(String, usize)> = Vec::new();
-    let all: Vec<&Judgement> = judgements.into_iter().collect();
+    let all: Vec<PlaySummary> = plays.into_iter().map(Into::into).collect();
     let several = all.windows(2).any(|pair| pair[0].subject.name != pair[1].subject.name);
-    for judgement in all.into_iter().filter(|it| it.outcome() != Outcome::Conformant) {
-        let said = headline(judgement);
+    for play in all.iter().filter(|it| it.outcome != Outcome::Conformant) {
+        let said = &play.headline;
         let why =
             said.split_once(": ").map_or_else(String::new, |(_, why)| format!(": {}", shortened(first_line(why))));
-        let who = if several { format!(" on {}", judgement.subject.name) } else { String::new() };
-        let word = paint.outcome(judgement.outcome(), &format!("{:14}", judgement.outcome().name()));
-        let line = format!("  {word}  {}{who}{why}", judgement.case);
+        let who = if several { format!(" on {}", play.subject.name) } else { String::new() };
+        let word = paint.outcome(play.outcome, &format!("{:14}", play.outcome.name()));
+        let line = format!("  {word}  {}{who}{why}", play.case);
         match lines.iter_mut().find(|(known, _)| *known == line) {
             Some((_, times)) => *times += 1,
             None => lines.push((line, 1)),
@@ -68,8 +68,4 @@ fn shortened(text: &str) -> String {
         Some(more) if more > 1 => format!("{}, and {more} more", words[..NAMED].join(", ")),
         _ => text.to_owned(),
     }
-}
-
-pub(super) fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

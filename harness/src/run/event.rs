@@ -145,6 +145,8 @@ pub struct Judged<'a> {
     pub took: Option<Duration>,
     /// What the subject printed meanwhile, if it prints and somebody wants it.
     pub output: Option<&'a str>,
+    /// Its number in the selection, from 0.
+    pub item: usize,
     /// The seed, where each round has its own.
     pub seed: Option<u64>,
     /// Whether it is one of so many that good ones are only counted.

@@ -8,6 +8,7 @@ use futures::{StreamExt, stream};
 
 use super::event::Event;
 use super::setup::{RunError, Setup};
+use crate::campaign::Shard;
 use crate::case::Case;
 use crate::clock;
 use crate::recording::Recording;
@@ -22,6 +23,10 @@ pub struct Plan<'a> {
     pub rounds: &'a [Round],
     /// Whether what the subject prints is read after each case.
     pub output: bool,
+    /// Which of these plays are played here.
+    pub shard: Shard,
+    /// How many plays of the selection come before the first of these.
+    pub before: usize,
 }
 
 /// One time through all the cases.
@@ -37,13 +42,30 @@ impl<'a> Plan<'a> {
     /// Each of these cases once.
     #[must_use]
     pub const fn once(cases: &'a [Arc<Case>]) -> Self {
-        Self { cases, rounds: &[Round { time: 1, seed: None }], output: false }
+        Self { cases, rounds: &[Round { time: 1, seed: None }], output: false, shard: Shard::WHOLE, before: 0 }
+    }
+
+    /// All plays: the number of each in the selection, its round, and the number of its case.
+    pub fn all(self) -> impl Iterator<Item = (usize, Round, usize)> + use<'a> {
+        let all = self.rounds.iter().flat_map(move |round| (0..self.cases.len()).map(move |case| (*round, case)));
+        all.zip(self.before..).map(|((round, case), item)| (item, round, case))
+    }
+
+    /// Those that are played here. Where the number of cases would give a shard the same cases in each round, rounds begin with
+    /// different shards.
+    pub fn here(self) -> impl Iterator<Item = (usize, Round, usize)> + use<'a> {
+        let cases = self.cases.len().max(1);
+        let repeats = cases.is_multiple_of(self.shard.count() as usize);
+        let turn = move |item: usize| if repeats { (item - self.before) / cases } else { 0 };
+        self.all().filter(move |(item, ..)| self.shard.has(item + turn(*item)))
     }
 }
 
 /// One case, played.
 #[derive(Debug)]
 pub struct Played<'a> {
+    /// Its number in the selection, from 0.
+    pub item: usize,
     /// The round.
     pub round: Round,
     /// The number of the case in the plan, from 0.
@@ -70,15 +92,15 @@ impl Setup {
         plan: Plan<'_>,
         mut take: impl AsyncFnMut(Played<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
-        let all = plan.rounds.iter().flat_map(|round| plan.cases.iter().enumerate().map(move |case| (*round, case)));
-        let plays = stream::iter(all).map(async |(round, (number, case))| {
+        let plays = stream::iter(plan.here()).map(async |(item, round, number)| {
+            let case = &plan.cases[number];
             let turn = player.turn().await;
             let began = clock::instant();
             self.events.emit(&Event::CaseStarted { case })?;
             let (recording, output) = turn.play_with_output(case, round.seed, plan.output).await?;
             let took = began.elapsed();
             self.events.emit(&Event::CasePlayed { case })?;
-            Ok::<_, RunError>(Played { round, number, case, recording, took, output })
+            Ok::<_, RunError>(Played { item, round, number, case, recording, took, output })
         });
         let mut plays = plays.buffer_unordered(player.lanes());
         while let Some(played) = plays.next().await {

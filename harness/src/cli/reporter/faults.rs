@@ -4,13 +4,13 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::out::say;
 use super::human::colour;
-use crate::report::{self, FaultsOfCase};
+use crate::report::{self, FaultsSummary};
 use crate::run::{Event, FileError, Subscriber};
 
 /// Prints.
 pub(in super::super) struct Faults {
     json: bool,
-    all: Mutex<Vec<FaultsOfCase>>,
+    all: Mutex<Vec<FaultsSummary>>,
 }
 
 impl Faults {
@@ -26,13 +26,13 @@ impl Subscriber for Faults {
             Event::FaultsTried(of) if self.json => say!("{}", report::faults_json(of)),
             Event::FaultsTried(of) => {
                 say!("{}", report::faults(of, colour()));
-                self.all.lock().unwrap_or_else(PoisonError::into_inner).push(of.clone());
+                self.all.lock().unwrap_or_else(PoisonError::into_inner).push(of.into());
             }
             Event::RunEnded { .. } => {
                 let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
                 if !all.is_empty() {
-                    say!("\n{}\n", report::faults_table(&all));
-                    let failed = report::not_withstood(&all);
+                    say!("\n{}\n", report::faults_table(all.iter()));
+                    let failed = report::not_withstood(all.iter());
                     if !failed.is_empty() {
                         say!("{failed}\n");
                     }

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::super::out::say;
 use super::collected::Collected;
 use super::is_good;
-use super::tally::Tally;
 use crate::outcome::Outcome;
-use crate::report;
+use crate::report::{self, PlaySummary, Tally};
 use crate::run::{Event, FileError, Judged, Subscriber};
 use crate::timeline::Timeline;
 use crate::verdict::{Blessing, Judgement, Verdict};
@@ -33,14 +32,14 @@ pub(in super::super) enum Style {
 pub(in super::super) struct Human {
     style: Style,
     collected: Arc<Collected>,
-    tally: Tally,
+    tally: Mutex<Tally>,
     /// Of a comparison: all judgements.
     compared: Mutex<Vec<Judgement>>,
 }
 
 impl Human {
     pub(super) fn new(style: Style, collected: Arc<Collected>) -> Self {
-        Self { style, collected, tally: Tally::default(), compared: Mutex::default() }
+        Self { style, collected, tally: Mutex::default(), compared: Mutex::default() }
     }
 
     fn judged(&self, judged: &Judged<'_>) {
@@ -48,7 +47,8 @@ impl Human {
         match self.style {
             Style::Compare { .. } => return,
             Style::Run { timelines } => {
-                self.tally.take(judgement, judged.golden, judged.seed);
+                let summary = PlaySummary::new(judgement, judged.golden, judged.seed);
+                self.tally.lock().unwrap_or_else(PoisonError::into_inner).take(&summary);
                 if let (true, Some(expected)) = (timelines, judged.expected) {
                     beside(judgement, expected);
                 }
@@ -84,7 +84,10 @@ impl Human {
 
     fn ended(&self, outcomes: &[Outcome], left: Option<usize>, took: std::time::Duration) {
         match self.style {
-            Style::Run { .. } => self.tally.lines().iter().for_each(|line| say!("{line}")),
+            Style::Run { .. } => {
+                let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+                tally.lines().iter().for_each(|line| say!("{line}"));
+            }
             Style::Compare { .. } => {
                 let all = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
                 if !all.is_empty() {

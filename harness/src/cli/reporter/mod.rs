@@ -3,7 +3,7 @@
 //! * `notes`: the test environment and the subjects, on standard error; `progress`: what is being played, there as well.
 //! * `human`, `json`: the results, on standard output; `github`: annotations there, and the summary of a job.
 //! * `page`, `junit`, `evidence`: files that were asked for; `failed`: which cases failed, for the next time.
-//! * `collected` keeps the judged plays that the end of a run needs; `tally` counts what plays have in common.
+//! * `collected` keeps the judged plays that the end of a run needs; `shard` writes what `lockstep merge` reads.
 
 mod collected;
 mod evidence;
@@ -17,7 +17,7 @@ mod legend;
 mod notes;
 mod page;
 mod progress;
-mod tally;
+mod shard;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ pub(super) use human::{Style, colour};
 pub(super) use json::Json;
 pub(super) use notes::Notes;
 pub(super) use progress::Progress;
+pub(super) use shard::ShardResults;
 
 use collected::Collected;
 
@@ -88,13 +89,16 @@ pub(super) enum Results {
 }
 
 /// Everybody who reports on a run of judged plays.
-pub(super) fn reporters(reports: &Reports, title: &str, results: Results) -> Events {
+pub(super) fn reporters(reports: &Reports, title: &str, results: Results, shard: Option<ShardResults>) -> Events {
     let keeps_good = reports.html.is_some() || reports.junit.is_some();
     let collected = Arc::new(Collected::new(keeps_good));
     let mut all: Vec<Arc<dyn Subscriber>> = vec![collected.clone(), Arc::new(Progress::default()), Arc::new(Notes)];
     match results {
         Results::Human(style) => all.push(Arc::new(Human::new(style, Arc::clone(&collected)))),
         Results::Json => all.push(Arc::new(Json)),
+    }
+    if let Some(shard) = shard {
+        all.push(Arc::new(shard));
     }
     if reports.legend {
         all.push(Arc::new(legend::Legend));

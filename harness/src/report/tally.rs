@@ -1,18 +1,15 @@
 //! What several plays of a case have in common: whether they gave one timeline, and which of upstream's several outcomes they reached.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::fingerprint::fingerprint;
+use super::played::PlaySummary;
 use crate::outcome::Outcome;
-use crate::timeline::Golden;
-use crate::verdict::Judgement;
 
 /// Counts by subject and case, as plays come in.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
-    outcomes: Mutex<BTreeMap<(String, String), Vec<Count>>>,
-    timelines: Mutex<BTreeMap<Repeated, Timelines>>,
+pub struct Tally {
+    outcomes: BTreeMap<(String, String), Vec<Count>>,
+    timelines: BTreeMap<Repeated, Timelines>,
 }
 
 /// What is to give one timeline: a subject, a case, and a seed if one was given.
@@ -35,28 +32,26 @@ struct Count {
 
 impl Tally {
     /// Count a play. Only plays of one seed are to give one timeline.
-    pub(super) fn take(&self, judgement: &Judgement, blessed: Option<&Golden>, seed: Option<u64>) {
-        let key = (judgement.subject.name.clone(), judgement.case.clone());
-        let mut timelines = lock(&self.timelines);
-        let timelines = timelines.entry((key.0.clone(), key.1.clone(), seed)).or_default();
+    pub fn take(&mut self, play: &PlaySummary) {
+        let key = (play.subject.name.clone(), play.case.clone());
+        let timelines = self.timelines.entry((key.0.clone(), key.1.clone(), play.seed)).or_default();
         timelines.plays += 1;
-        timelines.different.insert(fingerprint(judgement.timeline.to_string().bytes()));
-        let (Some(nearest), Some(blessed)) = (judgement.nearest, blessed) else { return };
-        let mut all = lock(&self.outcomes);
-        let counts = all.entry(key).or_insert_with(|| {
-            let from = blessed.outcomes().map(|outcome| outcome.provenance.as_ref());
-            let said = from.map(|from| from.and_then(|from| Some(format!("{} of {}", from.seen?, from.recordings))));
-            said.map(|said| Count { reached: 0, upstream: said.unwrap_or_else(|| "?".to_owned()) }).collect()
-        });
-        if let (Outcome::Conformant, Some(count)) = (judgement.outcome(), counts.get_mut(nearest.number - 1)) {
+        timelines.different.insert(play.timeline.clone());
+        let Some(nearest) = play.nearest.filter(|_| !play.upstream.is_empty()) else { return };
+        let counts = self
+            .outcomes
+            .entry(key)
+            .or_insert_with(|| play.upstream.iter().map(|seen| Count { reached: 0, upstream: seen.clone() }).collect());
+        if let (Outcome::Conformant, Some(count)) = (play.outcome, counts.get_mut(nearest.number - 1)) {
             count.reached += 1;
         }
     }
 
     /// A line for each case and outcome, and for each case whose plays differ.
-    pub(super) fn lines(&self) -> Vec<String> {
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
         let mut lines = self.repeated();
-        for ((subject, case), counts) in lock(&self.outcomes).iter() {
+        for ((subject, case), counts) in &self.outcomes {
             for (number, Count { reached, upstream }) in (1..).zip(counts) {
                 let reached = match reached {
                     0 => "not reached".to_owned(),
@@ -71,8 +66,7 @@ impl Tally {
 
     /// Of cases that were played several times.
     fn repeated(&self) -> Vec<String> {
-        let all = lock(&self.timelines);
-        let several = || all.iter().filter(|(_, timelines)| timelines.plays > 1);
+        let several = || self.timelines.iter().filter(|(_, timelines)| timelines.plays > 1);
         let cases = several().map(|((_, case, _), _)| case).collect::<BTreeSet<_>>().len();
         let plays: u32 = several().map(|(_, timelines)| timelines.plays).sum();
         if cases == 0 {
@@ -95,20 +89,16 @@ impl Tally {
     }
 }
 
-fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
-    counts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn tally(timelines: &[(&str, u32, &[&str])]) -> Tally {
-        let tally = Tally::default();
+        let mut tally = Tally::default();
         for (case, plays, different) in timelines {
             let different = different.iter().map(|&one| one.to_owned()).collect();
             let key = ("ours".to_owned(), (*case).to_owned(), None);
-            lock(&tally.timelines).insert(key, Timelines { plays: *plays, different });
+            tally.timelines.insert(key, Timelines { plays: *plays, different });
         }
         tally
     }

@@ -1,0 +1,83 @@
+//! What a search found: how many programs were played, which could not be compared, and the causes of
+//! a difference. Those of several shards are one search's: a cause is listed once.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Outcome;
+
+/// A search that ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Searched {
+    /// The number of the shard, from 0.
+    pub item: usize,
+    /// The seed that it was given, of which each shard makes one of its own.
+    pub seed: u64,
+    /// How many programs were played.
+    pub programs: usize,
+    /// Why programs could not be compared, and how many.
+    pub inconclusive: BTreeMap<String, usize>,
+    /// By cause.
+    pub found: BTreeMap<String, Cause>,
+}
+
+/// What is known of a cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cause {
+    /// In how many programs it was seen.
+    pub programs: usize,
+    /// The case that shows it.
+    pub file: String,
+    /// Whether the controller that is compared with differs from itself there.
+    pub is_chance: bool,
+}
+
+impl Searched {
+    /// What it means for the exit code.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match (self.found.values().any(|found| !found.is_chance), self.inconclusive.is_empty()) {
+            (true, _) => Outcome::NonConformant,
+            (false, true) => Outcome::Conformant,
+            (false, false) => Outcome::Inconclusive,
+        }
+    }
+
+    /// Both together. Of two cases for one cause the first stays.
+    pub fn add(&mut self, other: &Self) {
+        self.programs += other.programs;
+        for (why, programs) in &other.inconclusive {
+            *self.inconclusive.entry(why.clone()).or_default() += programs;
+        }
+        for (cause, found) in &other.found {
+            match self.found.get_mut(cause) {
+                // What varies in one shard may not have varied in the few seeds of another.
+                Some(known) => {
+                    known.programs += found.programs;
+                    known.is_chance |= found.is_chance;
+                }
+                None => drop(self.found.insert(cause.clone(), found.clone())),
+            }
+        }
+    }
+
+    /// The last lines of a search.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (why, programs) in &self.inconclusive {
+            lines.push(format!("inconclusive    {programs} programs: {why}"));
+        }
+        for (cause, found) in &self.found {
+            let word = if found.is_chance { "chance        " } else { "non-conformant" };
+            lines.push(format!("{word}  {cause}  {} programs  {}", found.programs, found.file));
+        }
+        if self.found.is_empty() {
+            lines.push(format!("no difference in {} programs", self.programs));
+        }
+        lines
+    }
+}

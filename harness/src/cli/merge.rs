@@ -1,0 +1,143 @@
+//! `lockstep merge`: the results of several shards, as those of one run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use walkdir::WalkDir;
+
+use super::CliError;
+use super::out::{note, say};
+use super::reporter::colour;
+use super::run::Output;
+use crate::campaign::{self, FILE_ENDING, Line, Merged, Results, Searched};
+use crate::outcome::Outcome;
+use crate::report::{self, FaultsSummary, PlaySummary, Tally};
+use crate::run::FileError;
+
+/// Put the results of several shards together, as those of one run.
+///
+/// The last lines and the exit code are those of a run without shards. A missing shard is reported,
+/// and is inconclusive. Results of different runs are refused, and so are two results of a shard that
+/// contradict each other.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Files that `--results` wrote, or folders of them.
+    #[arg(required = true)]
+    results: Vec<PathBuf>,
+    /// Output format.
+    #[arg(help_heading = "Output", long, value_enum, default_value_t)]
+    output: Output,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    let files = found(&arguments.results)?;
+    let files = files.iter().map(|path| Results::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let merged = campaign::merge(files)?;
+    for path in &merged.repeated {
+        note!("{} repeats another file; it counts once", path.display());
+    }
+    match arguments.output {
+        Output::Json => merged.lines().into_iter().for_each(|(_, text)| say!("{text}")),
+        Output::Human => print(&merged),
+    }
+    // A word on standard error where the lines are for machines.
+    let missing = merged.missing.iter().map(|shard| {
+        let again = merged.parts.first().map_or("", |part| part.header.command_line.as_str());
+        format!("shard {shard} is missing; play it: {again} --shard {shard} --results FOLDER")
+    });
+    for line in missing {
+        match arguments.output {
+            Output::Json => note!("{line}"),
+            Output::Human => say!("{line}"),
+        }
+    }
+    let missing = (!merged.missing.is_empty()).then_some(Outcome::Inconclusive);
+    let outcomes: Vec<Outcome> = merged.outcomes().into_iter().chain(missing).collect();
+    Ok(Outcome::of(outcomes))
+}
+
+/// The last lines of the run.
+fn print(merged: &Merged) {
+    let lines = merged.lines();
+    let (mut plays, mut faults, mut searched) = (Vec::new(), Vec::new(), None::<Searched>);
+    for (line, _) in lines {
+        match line {
+            Line::Play(play) => plays.push(play),
+            Line::Faults(of) => faults.push(of),
+            Line::Searched(one) => match &mut searched {
+                Some(all) => all.add(one),
+                None => searched = Some(one.clone()),
+            },
+        }
+    }
+    if !faults.is_empty() {
+        print_faults(&faults);
+    }
+    if let Some(searched) = searched {
+        searched.lines().iter().for_each(|line| say!("{line}"));
+    }
+    if merged.parts.iter().any(|part| part.header.command == "run") {
+        print_plays(&plays, merged);
+    }
+    if merged.left() > 0 {
+        note!("the time was spent; {} of the selected cases were not tried", merged.left());
+    }
+}
+
+fn print_faults(all: &[&FaultsSummary]) {
+    say!("{}\n", report::faults_table(all.iter().copied()));
+    let failed = report::not_withstood(all.iter().copied());
+    if !failed.is_empty() {
+        say!("{failed}\n");
+    }
+}
+
+fn print_plays(plays: &[&PlaySummary], merged: &Merged) {
+    let mut tally = Tally::default();
+    plays.iter().for_each(|play| tally.take(play));
+    tally.lines().iter().for_each(|line| say!("{line}"));
+    let outcomes = merged.outcomes();
+    match outcomes.as_slice() {
+        [] => say!("nothing was judged"),
+        some => say!("{}", report::summary(some, Duration::from_secs_f64(merged.seconds().max(0.0)), colour())),
+    }
+    let bad: Vec<PlaySummary> =
+        plays.iter().filter(|play| play.outcome != Outcome::Conformant).map(|play| (*play).clone()).collect();
+    let list = report::not_conformant(bad.iter().cloned(), colour());
+    if !list.is_empty() && plays.len() > 1 {
+        say!("{list}");
+    }
+    let causes = report::causes(bad);
+    if !causes.is_empty() {
+        say!("{causes}");
+    }
+}
+
+/// The results files that the paths name: files as they are, folders with every one below them.
+fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut all = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            all.extend(below(path)?);
+        } else {
+            all.push(path.clone());
+        }
+    }
+    Ok(all)
+}
+
+fn below(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let mut found = Vec::new();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry.map_err(|error| FileError::File { path: folder.to_owned(), source: error.into() })?;
+        let name = entry.file_name().to_string_lossy();
+        if name.ends_with(FILE_ENDING) && entry.file_type().is_file() {
+            found.push(entry.into_path());
+        }
+    }
+    if found.is_empty() {
+        let why = format!("has no results of a shard (*{FILE_ENDING}); `--results FOLDER` writes them");
+        return Err(CliError::Usage(format!("{} {why}", folder.display())));
+    }
+    Ok(found)
+}

@@ -1,0 +1,76 @@
+//! A case's first finding in parts, without what differs from case to case.
+//!
+//! Two findings are alike when only numbers and names of ReplicaSets differ: `rs1 created 3: desired=3 is missing` is
+//! `rsN created N: desired=N is missing` in each case.
+
+use std::collections::BTreeSet;
+
+use super::failure::sentence;
+use crate::verdict::{Judgement, What};
+
+/// The parts of a case's first finding, without what differs from case to case.
+pub(super) fn parts(judgement: &Judgement) -> BTreeSet<String> {
+    let Some(finding) = judgement.decisive() else { return BTreeSet::new() };
+    if let What::Breach(breach) = &finding.what {
+        return BTreeSet::from([format!("invariant `{}` broken", breach.invariant)]);
+    }
+    let said = sentence(&finding.what);
+    let parts = match finding.what {
+        What::Divergence(_) => words(first_line(&said)),
+        _ => vec![alike(first_line(&said))],
+    };
+    parts.into_iter().collect()
+}
+
+/// The words of a difference in short; none where only numbers differ, as each case has its own.
+fn words(said: &str) -> Vec<String> {
+    let parts: Vec<String> = match said.split_once(": ") {
+        Some((about, words)) if !words.contains(" -> ") => {
+            words.split(", ").map(|word| alike(&format!("{about}: {word}"))).collect()
+        }
+        _ => vec![alike(said)],
+    };
+    let says = |part: &String| part.split_once(" instead of ").is_none_or(|(one, other)| one != other);
+    parts.into_iter().filter(says).collect()
+}
+
+/// Each number as `N`.
+fn alike(text: &str) -> String {
+    let mut out = String::new();
+    let mut in_number = false;
+    for letter in text.chars() {
+        if letter.is_ascii_digit() {
+            if !in_number {
+                out.push('N');
+            }
+            in_number = true;
+        } else {
+            in_number = false;
+            out.push(letter);
+        }
+    }
+    out
+}
+
+/// The first line of a text.
+pub(super) fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_do_not_tell_two_findings_apart() {
+        assert_eq!(alike("rs12 created 10: max=13 is missing"), "rsN created N: max=N is missing");
+    }
+
+    #[test]
+    fn a_difference_counts_by_its_words() {
+        let said = "rs1 created 3: desired=3 is missing, max=4 is missing";
+        assert_eq!(words(said), ["rsN created N: desired=N is missing", "rsN created N: max=N is missing"]);
+        assert_eq!(words("rs1 3 -> 2 instead of rs1 3 -> 1"), <[&str; 0]>::default());
+        assert_eq!(words("4 events; upstream published 3"), ["N events; upstream published N"]);
+    }
+}

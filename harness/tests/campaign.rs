@@ -1,0 +1,202 @@
+//! A run in shards: what `lockstep merge` makes of their results is what one run says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rstest::rstest;
+use serde_json::Value;
+
+/// A folder for results, and one with cases: three that are conformant, one that is not, one that is unblessed.
+struct Campaign {
+    folder: tempfile::TempDir,
+}
+
+/// What came of a command.
+struct Ran {
+    said: String,
+    noted: String,
+    code: i32,
+}
+
+impl Campaign {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let area = folder.path().join("cases/recreate");
+        std::fs::create_dir_all(&area).expect("a folder in it");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases/recreate");
+        let text = |name: &str| std::fs::read_to_string(root.join(name)).expect("readable");
+        let (case, timeline) = (text("three.yaml"), text("three.timeline"));
+        let write = |name: &str, text: &str| std::fs::write(area.join(name), text).expect("writable");
+        for name in ["a", "b", "c", "d", "e"] {
+            write(&format!("{name}.yaml"), &case);
+            write(&format!("{name}.timeline"), &timeline);
+        }
+        write("d.timeline", &timeline.replace("3 -> 0", "3 -> 1"));
+        write("e.yaml", &case.replace("app:2", "app:3"));
+        Self { folder }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
+        command.current_dir(self.folder.path()).args(arguments).env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI", "JOB_COMPLETION_INDEX"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn lockstep(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
+        let output = self.command(arguments).envs(environment.iter().copied()).output().expect("it starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        let code = output.status.code().expect("it ends by itself");
+        Ran { said: text(output.stdout), noted: text(output.stderr), code }
+    }
+
+    /// Three shards, each by itself, and one run; the last lines and the exit codes of both.
+    fn both(&self, words: &[&str]) -> [(Vec<String>, i32); 2] {
+        let with = |more: &[&str], environment: &[(&str, &str)]| {
+            let words: Vec<&str> = words.iter().chain(more).copied().collect();
+            self.lockstep(&words, environment)
+        };
+        with(&["--shard", "2/3", "--results", "out"], &[]);
+        with(&["--shard", "1/3", "--results", "out"], &[]);
+        with(&["--shard", "job/3", "--results", "out"], &[("JOB_COMPLETION_INDEX", "2")]);
+        let one = with(&["--results", "one"], &[]);
+        let merged = self.lockstep(&["merge", "out"], &[]);
+        let lines = |ran: &Ran| ran.said.lines().map(without_time).collect::<Vec<_>>();
+        let (merged_lines, mut lines_of_one) = (lines(&merged), lines(&one));
+        assert!(!merged_lines.is_empty(), "{}", merged.noted);
+        lines_of_one.drain(..lines_of_one.len() - merged_lines.len());
+        [(merged_lines, merged.code), (lines_of_one, one.code)]
+    }
+
+    /// The results in a folder as objects, without what differs from run to run.
+    fn objects(&self, folder: &str) -> Vec<Value> {
+        let said = self.lockstep(&["merge", folder, "--output", "json"], &[]).said;
+        let object = |line: &str| {
+            let mut value: Value = serde_json::from_str(line).expect("JSON");
+            if let Some(metrics) = value.get_mut("metrics").and_then(Value::as_object_mut) {
+                metrics.remove("wallMilliseconds");
+                metrics.remove("settlingMilliseconds");
+            }
+            value
+        };
+        said.lines().map(object).collect()
+    }
+}
+
+/// `5 cases in 0.2 s: …` takes another time each time.
+fn without_time(line: &str) -> String {
+    match line.split_once(" in ") {
+        Some((cases, rest)) if cases.ends_with(" cases") || cases == "1 case" => {
+            format!("{cases}:{}", rest.split_once(" s:").map_or(rest, |(_, rest)| rest))
+        }
+        _ => line.to_owned(),
+    }
+}
+
+#[rstest]
+#[case::once(&["run", "-j", "1"])]
+#[case::with_seeds(&["run", "cases/recreate/a.yaml", "cases/recreate/d.yaml", "-j", "1", "--seeds", "1..3"])]
+#[case::twice(&["run", "cases/recreate/a.yaml", "cases/recreate/d.yaml", "-j", "1", "--repeat", "2"])]
+#[case::two_subjects(&["run", "-j", "1", "--subject", "ours", "--subject", "ours:fixed"])]
+#[case::faults(&["faults", "cases/recreate/a.yaml", "cases/recreate/b.yaml", "--only", "crash", "--max-points", "3"])]
+fn shards_are_one_run(#[case] words: &[&str]) {
+    let campaign = Campaign::new();
+    let [merged, one] = campaign.both(words);
+    assert_eq!(merged, one);
+    let objects = campaign.objects("out");
+    assert_eq!(objects, campaign.objects("one"));
+    let items: Vec<u64> = objects.iter().map(|object| object["item"].as_u64().expect("a number")).collect();
+    assert_eq!(items, (0..objects.len() as u64).collect::<Vec<_>>(), "nothing is lost, and nothing is there twice");
+    if words[0] == "run" {
+        assert_eq!(merged.1, 1);
+        assert!(merged.0.iter().any(|line| line.contains("non-conformant  recreate/d")), "{merged:?}");
+    }
+}
+
+/// A shard that is killed leaves nothing; the others are merged, and what is missing is named.
+#[test]
+fn a_killed_shard_leaves_nothing() {
+    let campaign = Campaign::new();
+    let shard = |shard: &'static str, seeds: &'static str| {
+        ["run", "cases/recreate/a.yaml", "--seeds", seeds, "--shard", shard, "--results", "out"]
+    };
+    let many = "1..20000";
+    let mut child = campaign.command(&shard("1/2", many)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(child.try_wait().expect("asked").is_none(), "it was to be killed while it works");
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let left = std::fs::read_dir(campaign.at("out")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "something half is left");
+
+    let few = "1..10";
+    assert_eq!(campaign.lockstep(&shard("2/2", few), &[]).code, 0);
+    let merged = campaign.lockstep(&["merge", "out"], &[]);
+    let missing = "shard 1/2 is missing; play it: ";
+    assert!(merged.said.contains(missing) && merged.said.trim_end().ends_with("--shard 1/2 --results FOLDER"));
+    assert_eq!(merged.code, 2, "{}", merged.said);
+    assert_eq!(campaign.lockstep(&shard("1/2", few), &[]).code, 0);
+    assert_eq!(campaign.lockstep(&["merge", "out"], &[]).code, 0);
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let campaign = Campaign::new();
+    let shard = |shard: &str, seed: &str, folder: &str| {
+        let words = ["run", "--shard", shard, "--seed", seed, "--results", folder];
+        campaign.lockstep(&words, &[]);
+    };
+    shard("1/2", "1", "out");
+    shard("2/2", "2", "out");
+    let merged = campaign.lockstep(&["merge", "out"], &[]);
+    let why = "are of different runs: the command line is `--seed 1` in the first and `--seed 2` in the second";
+    assert!(merged.noted.contains(why) && merged.code == 64, "{}", merged.noted);
+    shard("2/2", "1", "out");
+    shard("2/2", "1", "again");
+    let merged = campaign.lockstep(&["merge", "out", "again"], &[]);
+    assert!(merged.noted.contains("repeats another file; it counts once") && merged.code == 1, "{}", merged.noted);
+    // Another verdict under the same name.
+    let path = campaign.at("again/run-2-of-2.shard.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("\"exitCode\":0", "\"exitCode\":2", 1)).unwrap();
+    let merged = campaign.lockstep(&["merge", "out", "again"], &[]);
+    assert!(merged.noted.contains("contradict each other") && merged.code == 64, "{}", merged.noted);
+    let merged = campaign.lockstep(&["merge", "cases"], &[]);
+    assert!(merged.noted.contains("has no results of a shard") && merged.code == 64, "{}", merged.noted);
+}
+
+/// More shards than cases: nothing to prove is no failure.
+#[test]
+fn a_shard_may_be_empty() {
+    let campaign = Campaign::new();
+    for shard in 1..=3 {
+        let words =
+            ["run", "cases/recreate/a.yaml", "--shard", &format!("{shard}/3"), "--results", "out"].map(str::to_owned);
+        let ran = campaign.lockstep(&words.each_ref().map(String::as_str), &[]);
+        assert_eq!(ran.code, 0, "{}", ran.noted);
+    }
+    let merged = campaign.lockstep(&["merge", "out"], &[]);
+    assert_eq!(
+        (without_time(merged.said.trim_end()).as_str(), merged.code),
+        ("1 case: 1 conformant", 0),
+        "{}",
+        merged.said
+    );
+}
+
+#[rstest]
+#[case(&["run", "--shard", "0/2"], "such as 2/8")]
+#[case(&["run", "--shard", "3/2"], "such as 2/8")]
+#[case(&["run", "--shard", "job/2"], "JOB_COMPLETION_INDEX is not set to a number")]
+#[case(&["run", "--results", "out", "--fail-fast"], "cannot be used with")]
+fn a_bad_shard_is_bad_usage(#[case] words: &[&str], #[case] why: &str) {
+    let ran = Campaign::new().lockstep(words, &[]);
+    assert!(ran.noted.contains(why) && ran.code == 64, "{}", ran.noted);
+}
