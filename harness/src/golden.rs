@@ -5,6 +5,9 @@
 //! controller *of that minor* did, on the default server; upstream's other controllers are held to the default as they tell it
 //! ([`versions`]). Such files exist only where upstream's own recordings differ.
 //!
+//! Config restarts have another origin: the controller of the project whose profile a case has ([`crate::subject::Reference`]). A case
+//! of a file that stands for several has its profile in the name of its timeline: `NAME@xing.timeline`.
+//!
 //! Where upstream itself does several things, each of these files is the most frequent outcome and has others beside it: see [`outcomes`].
 //! `name` reads and writes what the files are called.
 
@@ -18,8 +21,7 @@ use std::path::{Path, PathBuf};
 
 use name::Label;
 
-use crate::case;
-use crate::case::EXTENSIONS;
+use crate::case::{self, Case, EXTENSIONS};
 use crate::collection;
 use crate::controllers::Controllers;
 use crate::recording::{Header, SubjectKind};
@@ -56,7 +58,15 @@ pub enum GoldenError {
 }
 
 impl GoldenTimelines {
-    /// All timelines of the case in this file.
+    /// All timelines of a case.
+    ///
+    /// # Errors
+    /// When one of them is not readable.
+    pub fn of(case: &Case) -> Result<Self, GoldenError> {
+        Self::beside(&case.timelines_of())
+    }
+
+    /// All timelines of the case that alone is in this file.
     ///
     /// # Errors
     /// When one of them is not readable.
@@ -113,7 +123,7 @@ impl GoldenTimelines {
     /// What stands in for a timeline of its own of these controllers on this server; `None` where theirs is the default itself, or
     /// where that is not blessed yet.
     pub fn instead_of(&self, header: &Header) -> Option<Golden> {
-        self.default_as(Label::of(&header.subject.version, &header.cluster.version), &header.under_test)
+        self.default_as(Label::of(minor_of(header), &header.cluster.version), &header.under_test)
     }
 
     fn default_as(&self, label: Label, under_test: &Controllers) -> Option<Golden> {
@@ -135,9 +145,14 @@ impl GoldenTimelines {
     }
 }
 
-/// The file for what this controller of upstream's did on this server.
-pub fn path(case: &Path, controller: &str, server: &str) -> PathBuf {
-    Label::of(controller, server).beside(case)
+/// The file for what this subject did on this server.
+pub fn path(case: &Case, header: &Header) -> PathBuf {
+    Label::of(minor_of(header), &header.cluster.version).beside(&case.timelines_of())
+}
+
+/// What says of which minor of Kubernetes a subject is: other projects' versions are none.
+fn minor_of(header: &Header) -> &str {
+    if header.kind == SubjectKind::Upstream { &header.subject.version } else { "" }
 }
 
 /// Whether each of these outcomes is one of those already: nobody judged by it would be judged otherwise by them.
@@ -225,36 +240,40 @@ impl fmt::Display for Stray {
 /// When a file or folder cannot be read.
 pub fn strays(cases: &[PathBuf]) -> Result<Vec<Stray>, GoldenError> {
     let mut strays = Vec::new();
-    for case in cases {
-        let text = collection::read(case).map_err(|source| GoldenError::File { path: case.clone(), source })?;
+    for file in cases {
+        let text = collection::read(file).map_err(|source| GoldenError::File { path: file.clone(), source })?;
         let text = String::from_utf8_lossy(&text);
         let digest = digest_of_case(&text);
-        // All cases of a file judge the same controllers, by the same kind of expectation.
-        let read = case::load(case).ok().and_then(|cases| cases.into_iter().next());
-        let several = read.as_ref().is_some_and(|read| read.expectation == Expectation::Outcomes);
-        match GoldenTimelines::beside(case) {
-            Err(GoldenError::Timeline { path, source }) => strays.push(Stray::Unreadable(path, source.to_string())),
-            Err(error) => return Err(error),
-            Ok(golden) if golden.is_empty() => strays.push(Stray::Unblessed(case.clone())),
-            Ok(golden) => {
-                let under_test = read.as_ref().map(|read| read.controllers.clone()).unwrap_or_default();
-                for (label, blessed) in &golden.all {
-                    let base = label.beside(case);
-                    let files = || outcomes::files(&base, blessed);
-                    let stale = files().filter(|(_, it)| it.case.as_ref().is_some_and(|then| *then != digest));
-                    let stale: Vec<_> = stale.map(|(path, _)| Stray::Stale(path, case.clone())).collect();
-                    let is_fresh = stale.is_empty();
-                    strays.extend(stale);
-                    if is_fresh
-                        && golden.default_as(*label, &under_test).is_some_and(|already| is_said(&already, blessed))
-                    {
-                        strays.push(Stray::Superfluous(base.clone(), Label::default().beside(case)));
-                    }
-                    let unasked = files().skip(if several { usize::MAX } else { 1 });
-                    strays.extend(unasked.map(|(path, _)| Stray::Unasked(path, case.clone())));
-                }
-            }
+        for case in case::load(file).unwrap_or_default().iter().filter(|case| case.expectation.is_blessed()) {
+            strays.extend(strays_of(case, &digest)?);
         }
+    }
+    Ok(strays)
+}
+
+/// What is wrong with the timelines of one case, whose file has this digest.
+fn strays_of(case: &Case, digest: &str) -> Result<Vec<Stray>, GoldenError> {
+    let (named, beside) = (PathBuf::from(case.argument()), case.timelines_of());
+    let several = case.expectation == Expectation::Outcomes;
+    let golden = match GoldenTimelines::beside(&beside) {
+        Err(GoldenError::Timeline { path, source }) => return Ok(vec![Stray::Unreadable(path, source.to_string())]),
+        Err(error) => return Err(error),
+        Ok(golden) if golden.is_empty() => return Ok(vec![Stray::Unblessed(named)]),
+        Ok(golden) => golden,
+    };
+    let mut strays = Vec::new();
+    for (label, blessed) in &golden.all {
+        let base = label.beside(&beside);
+        let files = || outcomes::files(&base, blessed);
+        let stale = files().filter(|(_, it)| it.case.as_ref().is_some_and(|then| then != digest));
+        let stale: Vec<_> = stale.map(|(path, _)| Stray::Stale(path, named.clone())).collect();
+        let is_fresh = stale.is_empty();
+        strays.extend(stale);
+        if is_fresh && golden.default_as(*label, &case.controllers).is_some_and(|already| is_said(&already, blessed)) {
+            strays.push(Stray::Superfluous(base.clone(), Label::default().beside(&beside)));
+        }
+        let unasked = files().skip(if several { usize::MAX } else { 1 });
+        strays.extend(unasked.map(|(path, _)| Stray::Unasked(path, named.clone())));
     }
     Ok(strays)
 }
@@ -282,7 +301,10 @@ pub fn orphans(folder: &Path) -> Result<Vec<Stray>, GoldenError> {
 fn has_case(timeline: &Path) -> bool {
     let name = outcomes::base(timeline).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_case = |case: &str, extension| timeline.with_file_name(format!("{case}.{extension}")).is_file();
-    Label::parse(&name).is_some_and(|(case, _)| EXTENSIONS.into_iter().any(|extension| is_case(case, extension)))
+    Label::parse(&name).is_some_and(|(case, _)| {
+        let (case, _) = case::split(case);
+        EXTENSIONS.into_iter().any(|extension| is_case(case, extension))
+    })
 }
 
 fn read(path: &Path) -> Result<Option<Timeline>, GoldenError> {
@@ -309,8 +331,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let case = folder.path().join("a.yaml");
         assert!(GoldenTimelines::beside(&case).unwrap().is_empty());
-        std::fs::write(path(&case, "", "kube-apiserver v1.36.3"), ONE).unwrap();
-        std::fs::write(path(&case, "", "kube-apiserver v1.33.13"), ONE.replace("app:1", "app:0")).unwrap();
+        std::fs::write(Label::of("", "kube-apiserver v1.36.3").beside(&case), ONE).unwrap();
+        std::fs::write(Label::of("", "kube-apiserver v1.33.13").beside(&case), ONE.replace("app:1", "app:0")).unwrap();
         std::fs::write(folder.path().join("another.on-v1.33.timeline"), "none of this case's").unwrap();
         let golden = GoldenTimelines::beside(&case).unwrap();
         let image = |server: &str| golden.for_server(server).unwrap().first().steps[0].label.contains("image=app:0");
@@ -334,9 +356,9 @@ mod tests {
         let case = folder.path().join("a.yaml");
         let (old, now, new) = ("kube-controller-manager v1.15.5", "kube-controller-manager v1.36.3", "v1.29.15");
         let (here, there) = ("kube-apiserver v1.36.3", "kube-apiserver v1.33.13");
-        std::fs::write(path(&case, now, here), ONE).unwrap();
-        std::fs::write(path(&case, now, there), ONE.replace("app:1", "app:0")).unwrap();
-        std::fs::write(path(&case, old, here), ONE.replace("app:1", "app:15")).unwrap();
+        std::fs::write(Label::of(now, here).beside(&case), ONE).unwrap();
+        std::fs::write(Label::of(now, there).beside(&case), ONE.replace("app:1", "app:0")).unwrap();
+        std::fs::write(Label::of(old, here).beside(&case), ONE.replace("app:1", "app:15")).unwrap();
         let golden = GoldenTimelines::beside(&case).unwrap();
         assert_eq!(golden.minors().collect::<Vec<_>>(), [Minor::new(15)]);
         let held = |name, version, server, like: Option<u32>| {

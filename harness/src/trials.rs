@@ -20,18 +20,19 @@ use serde::Deserialize;
 
 use crate::case::{self, Case, CaseError};
 use crate::cluster::{SiteName, shared};
-use crate::controllers::{Controller, Controllers};
+use crate::controllers::Controller;
 use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report::{self, Again};
 use crate::run::{Plan, Played, RunError, Setup, Source};
 use crate::runner::{Simulation, simulated};
-use crate::subject::Spec;
+use crate::subject::{Reference, Spec};
 use crate::verdict::{self, Verdict};
 
-/// The subjects that every case is judged with.
-const SUBJECTS: [&str; 2] = ["upstream", "ours"];
+/// The subjects that cases are judged with: upstream and ours with every one of them, other projects' controllers with those of their
+/// profile, on the simulated cluster.
+const SUBJECTS: [&str; 4] = ["upstream", "ours", "xing", "reloader"];
 /// The clusters that trials run on; a profile of the runner's chooses between them.
 const SITES: [SiteName; 4] = [SiteName::Sim, SiteName::ControlPlane, SiteName::Containers, SiteName::Kind];
 /// How long a step may take to settle. A right subject never needs it on an idle machine; one that others use as well can be twenty
@@ -136,12 +137,12 @@ impl Trials {
         for site in SITES {
             for subject in SUBJECTS {
                 let not_built = not_built(site, subject);
-                for case in &self.cases {
+                for case in self.cases.iter().filter(|case| is_for(subject, site, case)) {
                     let name = format!("{site}::{subject}::{}", case.name.replace('/', "::"));
                     let known = self.known.get(&name).cloned();
                     let tags = case.tags.iter().filter(|_| site != SiteName::Sim).map(|tag| format!("#{tag}"));
                     let name = name + &tags.collect::<String>();
-                    let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, &case.controllers));
+                    let ignored = self.unavailable.get(&site).cloned().or_else(|| cannot(subject, case));
                     let ignored = ignored.or_else(|| slow(site, case)).or_else(|| not_built.clone());
                     all.push(CaseTrial { name, ignored, site, subject, case: Arc::clone(case), known });
                 }
@@ -195,7 +196,7 @@ impl CaseTrial {
     }
 
     fn judged(&self) -> Result<Judged, String> {
-        let golden = GoldenTimelines::beside(Path::new(&self.case.path)).map_err(|error| error.to_string())?;
+        let golden = GoldenTimelines::of(&self.case).map_err(|error| error.to_string())?;
         let spec: Spec = self.subject.parse().map_err(|error: crate::subject::SubjectError| error.to_string())?;
         if self.site == SiteName::Sim {
             let simulation = Simulation::new(self.case.controllers.clone(), BUDGET);
@@ -243,14 +244,23 @@ fn path(name: &str) -> &str {
 }
 
 /// Why a subject cannot be judged by a case, if it cannot.
-fn cannot(subject: &str, controllers: &Controllers) -> Option<String> {
-    subject.parse::<Spec>().ok()?.can_bring(controllers).err().map(|error| error.to_string())
+fn cannot(subject: &str, case: &Case) -> Option<String> {
+    let spec = subject.parse::<Spec>().ok()?;
+    let lacking = spec.can_bring(&case.controllers).err().map(|error| error.to_string());
+    lacking.or_else(|| spec.lacks_restart_options(&case.restart))
+}
+
+/// Whether a trial says anything: another project's controller has nothing to do with most cases, and waits for none in real time.
+fn is_for(subject: &str, site: SiteName, case: &Case) -> bool {
+    let Some(one) = subject.parse::<Spec>().ok().and_then(|spec| spec.reference()) else { return true };
+    let is_judged = Reference::controllers().lacks(&case.controllers).is_none();
+    site == SiteName::Sim && is_judged && one.profile() == case.restart.profile
 }
 
 /// Why a subject cannot be judged in virtual time, if it cannot.
 fn not_built(site: SiteName, subject: &str) -> Option<String> {
     let spec = subject.parse::<Spec>().ok().filter(|_| site == SiteName::Sim)?;
-    spec.not_built().map(|error| error.to_string())
+    spec.not_built().or_else(|| spec.not_there()).map(|error| error.to_string())
 }
 
 /// Why a case is not for a cluster where time is real, if it is not: `lockstep run` takes it there all the same.

@@ -143,8 +143,8 @@ pub fn as_told_by(mut timeline: Timeline, minor: Minor, under_test: &Controllers
 /// which say what the default version does.
 #[must_use]
 pub fn is_overlay(timeline: &Timeline) -> bool {
-    let from = timeline.provenance.as_ref().and_then(|from| Minor::of(&from.controller));
-    from.is_some_and(|minor| !minor.is_default())
+    let from = timeline.provenance.as_ref().filter(|from| from.controller.starts_with("kube-controller-manager "));
+    from.and_then(|from| Minor::of(&from.controller)).is_some_and(|minor| !minor.is_default())
 }
 
 /// Each controller writes the status of its own kind, and a Deployment's is the sum of its ReplicaSets': without one of the two there is

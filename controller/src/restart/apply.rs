@@ -34,11 +34,17 @@ pub(crate) enum ApplyError {
 pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Option<ApplyError>) {
     let workload = &work.observed.workload;
     let tell = |event: &Event| (tools.tell)(workload.name.kind, &workload.meta, event);
+    // xing's controller writes no Events (cases: `config-restart/s45-annotation-list@xing`).
+    let warn = |event: &Event| {
+        if tools.settings.profile == Profile::Safe {
+            tell(event);
+        }
+    };
     match &work.action {
-        Action::Throttled(wait) => tell(&explain::throttled(*wait)),
+        Action::Throttled(wait) => warn(&explain::throttled(*wait)),
         Action::Unreadable(problem) => {
             tracing::warn!(workload = %workload.name, problem, "An annotation cannot be read.");
-            tell(&explain::unreadable(problem));
+            warn(&explain::unreadable(problem));
         }
         Action::UnknownKey(secrets) => {
             let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
@@ -48,7 +54,7 @@ pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Op
                 secrets = names,
                 "The checksums of these Secrets were made with another key; they are written anew without a restart."
             );
-            tell(&explain::unknown_key(&secrets));
+            warn(&explain::unknown_key(&secrets));
         }
         Action::Write(write) => return write_one(tools, workload, write, &tell).await,
     }

@@ -263,15 +263,17 @@ fn read_case(root: &Node, text: &str, report: &mut Report) -> Option<Case> {
     }
     let (rules, expectation) = ruled::of(root, text, report);
     let of_restarts = controllers.has(Controller::ConfigRestart);
-    if of_restarts && (expectation != Expectation::Rules || rules.is_empty()) {
-        let why = "config restarts have no upstream to compare with";
+    let (restart, profiles) = restart::of(fields.entry("restart"), of_restarts, report);
+    // What other projects' controllers do is recorded; what this one does better is said by rules.
+    let is_ruled = expectation == Expectation::Rules && !rules.is_empty();
+    if of_restarts && !is_ruled && (!profiles.is_empty() || !restart.profile.is_recorded()) {
+        let why = "no other controller decides restarts as profile safe does";
         report.add(
             root,
             "a case of config restarts without rules",
             format!("{why}; add `expectation: rules` and `rules`"),
         );
     }
-    let (restart, profiles) = restart::of(fields.entry("restart"), of_restarts, report);
     let beside = restart::beside(fields.get("with"), report);
     let crds = definitions::of(fields.get("crds"), report);
     let workload = kind::of(fields.entry("workload"), &controllers, report);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::finding::CaseError;
 use super::model::{Case, RestartProfile};
 use crate::plain;
+use crate::rules::Expectation;
 
 /// The name or path of a file, and the profile that stands behind it: `area/name@xing`.
 pub(crate) fn split(text: &str) -> (&str, Option<RestartProfile>) {
@@ -43,9 +44,25 @@ impl Case {
         CaseError::Several { path, profiles: profiles.join(", "), first: self.restart.profile.to_string() }
     }
 
-    /// The case of this profile.
+    /// What its golden timelines are named after: its file, with `@PROFILE` before the extension if the file stands for several
+    /// cases.
+    #[must_use]
+    pub fn timelines_of(&self) -> PathBuf {
+        let path = Path::new(&self.path);
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        if self.profiles.is_empty() {
+            return path.to_owned();
+        }
+        path.with_file_name(format!("{stem}{}.{extension}", self.suffix()))
+    }
+
+    /// The case of this profile. Of several, those of other projects have been recorded, and the others have their rules.
     pub(super) fn with_profile(mut self, profile: RestartProfile) -> Self {
         self.restart.profile = profile;
+        if profile.is_recorded() {
+            self.expectation = Expectation::Timeline;
+        }
         self
     }
 

@@ -16,8 +16,8 @@ const PROFILES: Type = Type::Is(|_| profiles_schema(), "`[safe, xing]`");
 const BUDGET: Type = Type::Is(|_| object(&BUDGETED, false), "`{restarts: 3, period: 10m}`");
 
 /// The fields.
-pub(super) static FIELDS: [Field; 7] = [
-    Field::new("profile", Type::Words(&["xing", "safe"]), "Whose choices it makes; `safe` by default."),
+pub(super) static FIELDS: [Field; 8] = [
+    Field::new("profile", Type::Words(&["xing", "safe", "reloader"]), "Whose choices it makes; `safe` by default."),
     Field::new(
         "profiles",
         PROFILES,
@@ -28,6 +28,7 @@ pub(super) static FIELDS: [Field; 7] = [
     Field::new("budget", BUDGET, "So many restarts of one workload within a period."),
     Field::new("ignoredErrors", LIST, "Parts of errors that are ignored."),
     Field::new("dryRun", BOOLEAN, "Whether it writes nothing."),
+    Field::new("flags", LIST, "Flags of Reloader's, for profile `reloader`: `[--reload-strategy=annotations]`."),
 ];
 static BUDGETED: [Field; 2] = [
     Field::required("restarts", Type::Whole { least: 1, most: u32::MAX as i64 }, "How many."),
@@ -73,6 +74,8 @@ pub struct RestartOptions {
     pub ignored_errors: Vec<String>,
     /// Whether it writes nothing.
     pub dry_run: bool,
+    /// Flags of the project whose profile it is, as that project has them.
+    pub flags: Vec<String>,
 }
 
 impl RestartOptions {
@@ -90,18 +93,26 @@ pub enum RestartProfile {
     /// No restart is missed, and none is made for adoption.
     #[default]
     Safe,
+    /// Those of Stakater's Reloader.
+    Reloader,
 }
 
 impl RestartProfile {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Xing, Self::Safe];
+    pub const ALL: [Self; 3] = [Self::Xing, Self::Safe, Self::Reloader];
 
     /// As a case has it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Xing => "xing",
             Self::Safe => "safe",
+            Self::Reloader => "reloader",
         }
+    }
+
+    /// Whether its choices are those of another project's controller, from which golden timelines are recorded.
+    pub const fn is_recorded(self) -> bool {
+        matches!(self, Self::Xing | Self::Reloader)
     }
 }
 
@@ -116,7 +127,7 @@ impl std::str::FromStr for RestartProfile {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|profile| profile.as_str() == text);
-        found.ok_or_else(|| format!("unknown restart profile '{text}': expected xing or safe"))
+        found.ok_or_else(|| format!("unknown restart profile '{text}': expected xing, safe or reloader"))
     }
 }
 
@@ -169,12 +180,20 @@ pub(super) fn of(
     options.longest = fields.get("maxWait").and_then(|node| duration(node, report));
     options.budget = fields.get("budget").and_then(|node| budget(node, report));
     options.dry_run = fields.get("dryRun").and_then(|node| read::boolean(node, "`dryRun`", report)).unwrap_or_default();
-    if let Some(list) = fields.get("ignoredErrors") {
-        let items = read::items(list, "`ignoredErrors`", report).unwrap_or_default();
-        let texts = items.iter().filter_map(|item| read::text(item, "a part of an error", report));
-        options.ignored_errors = texts.map(str::to_owned).collect();
+    options.ignored_errors = texts(fields.get("ignoredErrors"), ("`ignoredErrors`", "a part of an error"), report);
+    options.flags = texts(fields.get("flags"), ("`flags`", "a flag"), report);
+    if let (false, Some((key, _))) = (options.flags.is_empty(), fields.entry("flags"))
+        && options.profile != RestartProfile::Reloader
+    {
+        report.add(key, "`flags` of another profile than `reloader`", "the other fields of `restart` are its settings");
     }
     (options, profiles)
+}
+
+/// Reads a list of strings, which is called so, and one of which is.
+fn texts(list: Option<&Node>, (name, one): (&str, &str), report: &mut Report) -> Vec<String> {
+    let items = list.and_then(|list| read::items(list, name, report)).unwrap_or_default();
+    items.iter().filter_map(|item| read::text(item, one, report)).map(str::to_owned).collect()
 }
 
 /// Reads `profiles`.

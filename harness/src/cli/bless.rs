@@ -2,7 +2,12 @@
 //!
 //! Five recordings from two boots, one of them with every core kept busy, must agree; what does not repeat on upstream itself is
 //! no expectation; a case that says `expectation: outcomes` is recorded more often, and has all that was seen. Only upstream is ever blessed, on a real control plane.
+//!
+//! Upstream of a case of config restarts is the controller of the project whose profile it has. What that does depends on no more of a
+//! server than writes and watches, and its cases wait for minutes; so it is recorded on the simulated cluster as well, in virtual time,
+//! and each recording has a seed of its own in place of a busy machine.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,14 +21,14 @@ use super::{CliError, preview, several};
 use crate::case::Case;
 use crate::cluster::SiteName;
 use crate::collection;
-use crate::controllers::Controllers;
+use crate::controllers::{Controller, Controllers};
 use crate::golden;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::report;
 use crate::rules::Expectation;
-use crate::run::{Events, FileError, Setup, Source};
-use crate::subject::Spec;
+use crate::run::{Events, FileError, Plan, Played, Round, Setup, Source};
+use crate::subject::{Reference, Spec};
 use crate::timeline::{Golden, Provenance, Timeline};
 use crate::verdict::{self, Finding, Judgement, Verdict, What};
 use crate::versions::Minor;
@@ -41,7 +46,7 @@ pub(super) struct Arguments {
     selection: Selection,
     #[command(flatten)]
     pub(super) place: Place,
-    /// Which upstream: upstream, upstream:VERSION or upstream:PATH.
+    /// Which upstream: upstream, upstream:VERSION or upstream:PATH; of config restarts xing or reloader.
     #[arg(help_heading = "Subject", long, default_value = "upstream")]
     subject: String,
     /// Write nothing; show what would change, line by line.
@@ -61,6 +66,12 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
     for case in ruled {
         say!("not blessed  {}: its rules are the expectation, as there is no upstream", case.name);
     }
+    let spec: Spec = arguments.subject.parse()?;
+    let (cases, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| upstream_of(case) == spec.reference());
+    for case in others {
+        let whose = upstream_of(&case).map_or("upstream", Reference::as_str);
+        say!("not blessed  {}: its timeline comes from {whose}; `--subject {whose}` records it", case.name);
+    }
     if cases.is_empty() {
         return Err(CliError::NothingToBless);
     }
@@ -71,8 +82,7 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
             case.path
         )));
     }
-    let spec: Spec = arguments.subject.parse()?;
-    if !matches!(spec, Spec::Upstream(_)) {
+    if !matches!(spec, Spec::Upstream(_) | Spec::Reference(..)) {
         return Err(CliError::Usage(format!("only upstream can be blessed, not '{spec}'")));
     }
     if arguments.preview {
@@ -83,13 +93,17 @@ pub(super) async fn execute(mut arguments: Arguments) -> Result<Outcome, CliErro
         arguments.place.check(&cases, std::slice::from_ref(&spec))?;
         return preview::preview(&arguments, &spec, cases).await;
     }
-    if arguments.place.site.cluster() != SiteName::ControlPlane {
+    let is_simulated = arguments.place.site.cluster() == SiteName::Sim && spec.reference().is_some();
+    if arguments.place.site.cluster() != SiteName::ControlPlane && !is_simulated {
         return Err(CliError::Usage("timelines are blessed on --cluster control-plane only".to_owned()));
     }
     arguments.place.check(&cases, std::slice::from_ref(&spec))?;
     let mut outcomes = Vec::new();
     for (under_test, cases) in arguments.place.by_controllers(cases) {
-        let recordings = recorded(&arguments, &spec, &under_test, &cases).await?;
+        let recordings = match is_simulated {
+            true => simulated(&arguments, &spec, &under_test, &cases).await?,
+            false => recorded(&arguments, &spec, &under_test, &cases).await?,
+        };
         for (case, recordings) in cases.iter().zip(&recordings) {
             outcomes.push(one(case, recordings, arguments.check)?);
         }
@@ -126,6 +140,35 @@ async fn recorded(
     Ok(recordings)
 }
 
+/// The controller of another project that a case's timeline comes from; `None`: kube-controller-manager.
+fn upstream_of(case: &Case) -> Option<Reference> {
+    Reference::of(case.restart.profile).filter(|_| case.controllers.has(Controller::ConfigRestart))
+}
+
+/// Five recordings of each case on simulated clusters, each with another seed.
+async fn simulated(
+    arguments: &Arguments,
+    spec: &Spec,
+    under_test: &Controllers,
+    cases: &[Arc<Case>],
+) -> Result<Vec<Vec<Recording>>, CliError> {
+    let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
+    let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
+    let all = BOOTS.iter().sum::<u32>();
+    let rounds: Vec<Round> = (1..=all).map(|time| Round { time, seed: Some(u64::from(time) - 1) }).collect();
+    let specs = std::slice::from_ref(spec);
+    let played = setup.with_each(under_test, specs, cases.len(), async |_, player| {
+        let plan = Plan { rounds: &rounds, ..Plan::once(cases) };
+        let take = async |played: Played<'_>| {
+            recordings[played.number].push(played.recording);
+            Ok::<_, CliError>(ControlFlow::Continue(()))
+        };
+        setup.play_each(player, plan, take).await
+    });
+    played.await?;
+    Ok(recordings)
+}
+
 /// How many recordings of a case are made in a row.
 fn plays(case: &Case) -> usize {
     if case.expectation == Expectation::Outcomes { several::TIMES } else { 1 }
@@ -149,11 +192,15 @@ fn one(case: &Arc<Case>, recordings: &[Recording], check: bool) -> Result<Outcom
         server: header.cluster.title(),
         recordings: u32::try_from(recordings.len()).unwrap_or(u32::MAX),
         seen: None,
-        boots: u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
+        // Each simulated cluster is another one.
+        boots: match header.seed {
+            Some(_) => u32::try_from(recordings.len()).unwrap_or(u32::MAX),
+            None => u32::try_from(BOOTS.len()).unwrap_or(u32::MAX),
+        },
     };
     let golden = blessed(case)?;
-    let path = golden::path(Path::new(&case.path), &header.subject.version, &header.cluster.version);
-    let is_default = path == Path::new(&case.path).with_extension("timeline");
+    let path = golden::path(case, header);
+    let is_default = path == case.timelines_of().with_extension("timeline");
     if !is_default && golden.instead_of(header).is_none() {
         say!("not blessed  {name}: bless the default version first; another one has a timeline only where it differs");
         return Ok(Outcome::Unblessed);
@@ -218,7 +265,8 @@ pub(super) fn stopped(mut judgement: Judgement) -> Option<(Outcome, String)> {
 
 /// Whether the controllers of the default version were judged: what a case says by itself is about them.
 fn is_default(judgement: &Judgement) -> bool {
-    Minor::of(&judgement.subject.version).is_none_or(Minor::is_default)
+    let is_upstream = judgement.subject.program == "kube-controller-manager";
+    !is_upstream || Minor::of(&judgement.subject.version).is_none_or(Minor::is_default)
 }
 
 fn stops(finding: &Finding, is_default: bool) -> bool {

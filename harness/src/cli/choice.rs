@@ -9,6 +9,7 @@ use crate::case::filter::labels;
 use crate::case::model::{Change, Step};
 use crate::case::{Case, RestartProfile};
 use crate::controllers::{Controller, Controllers};
+use crate::subject::Spec;
 use crate::workload::Workload;
 
 /// What a subject is, as its user says.
@@ -24,6 +25,8 @@ pub(super) struct Suits<'a> {
     pub(super) workload: Option<&'a Workload>,
     /// Whether a case that is about another kind is played on that; else on Deployments.
     pub(super) has_workloads: bool,
+    /// The subjects themselves: some have a part of the options.
+    pub(super) specs: &'a [Spec],
 }
 
 /// Cases that are for it, and what is to be said of the others.
@@ -72,14 +75,14 @@ impl Suits<'_> {
             let line = format!("{cases} of other controllers left out: --controllers {others} selects them");
             choice.told.push(line);
         }
-        for profile in [RestartProfile::Safe, RestartProfile::Xing] {
+        for profile in RestartProfile::ALL {
             if let Some(cases) = count(Unfit::Profile(profile)) {
                 let line = format!("{cases} of restart profile {profile} left out: --profile {profile} selects them");
                 choice.told.push(line);
             }
         }
         if let Some(cases) = count(Unfit::Options) {
-            let line = format!("{cases} with restart options left out: only `--subject ours` can be given them");
+            let line = format!("{cases} with restart options left out: the subject cannot be given them");
             choice.told.push(line);
         }
         if let Some(cases) = count(Unfit::Workload) {
@@ -126,7 +129,8 @@ impl Suits<'_> {
         if self.profile.is_some_and(|profile| profile != case.restart.profile) {
             return Some(Unfit::Profile(case.restart.profile));
         }
-        (!self.is_told && !case.restart.is_profile_alone()).then_some(Unfit::Options)
+        let lacks = self.specs.iter().any(|spec| spec.lacks_restart_options(&case.restart).is_some());
+        (lacks || !self.is_told && !case.restart.is_profile_alone()).then_some(Unfit::Options)
     }
 }
 
@@ -158,7 +162,7 @@ fn one(case: &Case, why: Unfit) -> String {
             let kind = case.workload.as_ref().map_or("", |workload| &workload.kind);
             format!("it is about a {kind}; it runs without --workload")
         }
-        Unfit::Options => "it sets restart options, which only `--subject ours` can be given".to_owned(),
+        Unfit::Options => "it sets restart options that the subject cannot be given".to_owned(),
     }
 }
 
@@ -197,6 +201,7 @@ mod tests {
             is_told: false,
             workload: None,
             has_workloads: true,
+            specs: &[],
         };
         let Choice { cases, told } = suits.choose(collection(), |case| case.name == named);
         (cases.into_iter().map(|case| case.name).collect(), told)
@@ -217,7 +222,7 @@ mod tests {
         let lines = [
             "1 case of other controllers left out: --controllers replicaset selects them",
             "1 case of restart profile safe left out: --profile safe selects them",
-            "1 case with restart options left out: only `--subject ours` can be given them",
+            "1 case with restart options left out: the subject cannot be given them",
         ];
         assert_eq!(told, lines);
     }
@@ -241,6 +246,7 @@ mod tests {
             is_told: false,
             workload: Some(&argo),
             has_workloads: true,
+            specs: &[],
         };
         let given = |fields: &str, step: &str| {
             let text = format!(
@@ -274,6 +280,7 @@ mod tests {
             is_told: false,
             workload,
             has_workloads,
+            specs: &[],
         };
         let told = |suits: Suits<'_>, cases| {
             let Choice { cases, told } = suits.choose(cases, |_| false);
@@ -291,7 +298,8 @@ mod tests {
 
     #[test]
     fn ours_is_given_all_of_them() {
-        let suits = Suits { controllers: None, profile: None, is_told: true, workload: None, has_workloads: false };
+        let suits =
+            Suits { controllers: None, profile: None, is_told: true, workload: None, has_workloads: false, specs: &[] };
         let Choice { cases, told } = suits.choose(collection(), |_| true);
         assert_eq!((cases.len(), told.len()), (5, 0));
     }

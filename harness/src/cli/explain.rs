@@ -81,7 +81,7 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
     }
     for (number, case) in cases.iter().enumerate() {
         let pins = tables.pinned_by(case)?;
-        let golden = GoldenTimelines::beside(Path::new(&case.path))?;
+        let golden = GoldenTimelines::of(case)?;
         let golden = match arguments.by.filter(|minor| !minor.is_default()) {
             Some(minor) => golden.by(minor, &case.controllers),
             None => golden,

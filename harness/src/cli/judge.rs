@@ -83,7 +83,7 @@ impl Arguments {
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
             return Err(FileError::File { path: case, source }.into());
         }
-        let golden = GoldenTimelines::beside(&case)?;
+        let golden = GoldenTimelines::of(&Case { path: case.display().to_string(), ..Case::clone(&recorded) })?;
         let golden = golden.applicable_to(&recording.header, self.like.like);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(&recorded, &recording, golden);

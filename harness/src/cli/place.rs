@@ -16,7 +16,7 @@ use crate::case::{Case, RestartProfile};
 use crate::cluster::{self, SiteName};
 use crate::controllers::Controllers;
 use crate::run::{Events, Setup, Source};
-use crate::subject::{ClusterControllers, ServiceAccount, Spec, SubjectError};
+use crate::subject::{ClusterControllers, Reference, ServiceAccount, Spec, SubjectError};
 use crate::supervise::{self, Interrupt};
 use crate::workload::Workload;
 
@@ -40,9 +40,9 @@ pub(super) struct Place {
     /// The cluster runs all others, from upstream.
     #[arg(help_heading = "Playing", long, value_name = "CONTROLLERS")]
     controllers: Option<Controllers>,
-    /// Only config-restart cases of this profile: xing or safe [default: safe].
+    /// Only config-restart cases of this profile: xing, safe or reloader [default: safe].
     ///
-    /// Our own controller is given each case's profile and plays both.
+    /// Our own controller is given each case's profile and plays xing and safe.
     #[arg(help_heading = "Playing", long, value_name = "PROFILE")]
     profile: Option<RestartProfile>,
     /// Play the cases on this kind in place of Deployments: argo-rollouts, or a file.
@@ -104,9 +104,17 @@ impl Place {
     pub(super) fn choose(&self, selection: &Selection, specs: &[Spec]) -> Result<Vec<Arc<Case>>, CliError> {
         let strange = specs.iter().any(Spec::is_strange);
         let default = Controllers::default();
+        // Another project's controller brings one controller, of one profile.
+        let reference = specs.iter().find_map(Spec::reference);
+        let restarts = Reference::controllers();
+        let its_own = reference.map(|_| self.controllers.as_ref().unwrap_or(&restarts));
         let suits = Suits {
-            controllers: strange.then(|| self.controllers.as_ref().unwrap_or(&default)),
-            profile: self.profile.or_else(|| strange.then(RestartProfile::default)),
+            controllers: its_own.or_else(|| strange.then(|| self.controllers.as_ref().unwrap_or(&default))),
+            profile: self.profile.or_else(|| match reference {
+                Some(one) => Some(one.profile()),
+                None => strange.then(RestartProfile::default),
+            }),
+            specs,
             is_told: specs.iter().all(Spec::takes_restart_options),
             workload: self.workload.as_ref(),
             has_workloads: specs.iter().all(Spec::may_have_a_workload),

@@ -114,7 +114,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         return Err(CliError::Usage(why.to_owned()));
     }
     // All of them are read before anything runs.
-    let read = cases.iter().map(|case| Ok((case.path.clone(), blessed(case)?)));
+    let read = cases.iter().map(|case| Ok((case.argument(), blessed(case)?)));
     let goldens = read.collect::<Result<BTreeMap<String, GoldenTimelines>, CliError>>()?;
     let since = clock::instant();
     let rounds: Vec<Round> = arguments.rounds().collect();
@@ -263,7 +263,7 @@ impl Run<'_> {
             let folder = round.seed.map_or_else(|| folder.clone(), |seed| folder.join(format!("seed-{seed}")));
             record::keep(&folder, recording)?;
         }
-        let golden = &self.goldens[&case.path];
+        let golden = &self.goldens[&case.argument()];
         let golden = golden.applicable_to(&recording.header, arguments.like.like);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(case, recording, golden);

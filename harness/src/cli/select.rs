@@ -82,5 +82,5 @@ pub(super) fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
 
 /// What is blessed of a case.
 pub(super) fn blessed(case: &Case) -> Result<GoldenTimelines, CliError> {
-    Ok(GoldenTimelines::beside(Path::new(&case.path))?)
+    Ok(GoldenTimelines::of(case)?)
 }

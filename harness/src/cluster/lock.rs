@@ -19,7 +19,7 @@ pub struct Guard {
 }
 
 /// Lock a file of this user's, made if need be, without holding up the runtime.
-pub(super) async fn lock(path: PathBuf) -> Result<Guard, ClusterError> {
+pub(crate) async fn lock(path: PathBuf) -> Result<Guard, ClusterError> {
     tokio::task::spawn_blocking(move || lock_blocking(&path).map_err(ClusterError::file(path))).await?
 }
 

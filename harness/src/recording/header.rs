@@ -90,6 +90,8 @@ pub enum SubjectKind {
     Ours,
     /// Upstream's kube-controller-manager, of whichever version.
     Upstream,
+    /// Another project's config-restart controller, by its name.
+    Reference,
     /// A program of the user's.
     Command,
     /// A controller that runs as pods of the cluster.

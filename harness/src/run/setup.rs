@@ -146,7 +146,8 @@ impl Setup {
         }
         let mut environments = vec![self.unless_interrupted(self.open(under_test)).await?];
         if self.plan.site.name() == SiteName::Sim {
-            for _ in 1..self.lanes.get().min(most) {
+            let lanes = if specs.iter().any(Spec::is_alone) { 1 } else { self.lanes.get() };
+            for _ in 1..lanes.min(most) {
                 environments.push(self.unless_interrupted(self.boot(under_test)).await?);
             }
         }
@@ -219,7 +220,8 @@ impl Setup {
     pub async fn session<'a>(&self, environment: &'a Environment, spec: &Spec) -> Result<Session<'a>, RunError> {
         let since = clock::instant();
         // Where it cannot be told, its user has.
-        let profile = self.profile.filter(|_| !spec.takes_restart_options()).unwrap_or_default();
+        let profile = self.profile.filter(|_| !spec.takes_restart_options());
+        let profile = profile.or_else(|| Some(spec.reference()?.profile())).unwrap_or_default();
         let options = SessionOptions {
             budget: self.budget,
             pods: self.pods,

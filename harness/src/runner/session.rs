@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
         let (own, wanted) = (self.restart().profile, case.restart.profile);
         match self.spec.takes_restart_options() {
             // Told before the case.
-            true => None,
+            true => self.spec.lacks_restart_options(&case.restart),
             false if own != wanted => {
                 Some(format!("the case is of restart profile {wanted}, and the subject of {own}; see --profile"))
             }

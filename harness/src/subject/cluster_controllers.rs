@@ -80,13 +80,14 @@ impl ClusterControllers {
                     return Ok(None);
                 }
                 let (task, version) = ours::run(client, &rest, false, &RestartOptions::default())?;
-                Ok(Some(Running { identity: Identity::new(self, version, ""), life: Life::Task(task) }))
+                Ok(Some(Running { identity: Identity::new(self, version, ""), life: Life::Task(task), _turn: None }))
             }
             Self::Upstream(which) => {
                 let names: Vec<_> = rest.map(Controller::as_str).chain([GARBAGE_COLLECTOR]).collect();
                 let (task, version) = virtual_time::start(which.as_deref(), Some(client), virtual_time, &names)?;
                 let (program, version) = version.split_once(' ').unwrap_or((&version, ""));
-                Ok(Some(Running { identity: Identity::new(self, program, version), life: Life::Virtual(task) }))
+                let identity = Identity::new(self, program, version);
+                Ok(Some(Running { identity, life: Life::Virtual(task), _turn: None }))
             }
         }
     }

@@ -12,7 +12,7 @@ pub enum SubjectError {
     /// The words on the command line are off.
     #[error(
         "unknown subject '{0}'{hint}: expected ours, ours:fixed, ours:process, upstream, upstream:VERSION, upstream:PATH, upstream:process, \
-         \"command:PROGRAM ARGUMENTS\", virtual:PROGRAM or deployment:MANIFEST",
+         xing, reloader, \"command:PROGRAM ARGUMENTS\", virtual:PROGRAM or deployment:MANIFEST",
         hint = hint(.0)
     )]
     Unknown(String),
@@ -139,6 +139,16 @@ pub enum SubjectError {
         "kube-controller-manager-virtual {0} is not built; `scripts/upstream-virtual {0}` builds it, which takes minutes, once"
     )]
     NotBuilt(String),
+    /// Another project's controller is not there.
+    #[error(
+        "{name} {version} is not built; `scripts/reference-controllers {name} FOLDER` builds it from a checkout of its source"
+    )]
+    ReferenceNotBuilt {
+        /// The subject's name.
+        name: &'static str,
+        /// The version that cases come from.
+        version: &'static str,
+    },
     /// The words for a cluster's controllers are off.
     #[error("unknown cluster controllers '{0}': expected simulated, upstream or upstream:VERSION")]
     UnknownClusterControllers(String),

@@ -13,12 +13,13 @@ mod deployment;
 mod error;
 mod home;
 mod log_source;
+mod names;
 mod ours;
+mod reference;
 mod upstream;
 pub mod virtual_time;
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 pub use bank::{bank, with_mutant};
 pub use cluster_controllers::{ClusterControllers, HEAD_START};
@@ -27,8 +28,9 @@ pub use error::SubjectError;
 pub use home::ServiceAccount;
 pub use log_source::LogSource;
 pub use ours::SUBJECT_TARGET;
+pub use reference::Reference;
 
-use crate::case::RestartOptions;
+use crate::case::{RestartOptions, RestartProfile};
 use crate::cluster;
 use crate::cluster::kind;
 use crate::controllers::{Controller, Controllers};
@@ -55,60 +57,14 @@ pub enum Spec {
     Upstream(Option<String>),
     /// `upstream:process` or `upstream:process:v1.36.3`: always as a process.
     UpstreamProcess(Option<String>),
+    /// `xing`, `reloader`, `xing:process` or `xing:PATH`: another project's config-restart controller.
+    Reference(Reference, Option<String>),
     /// `command:PROGRAM ARGUMENTS…`, quoted as in a shell: any program that reads KUBECONFIG or `$HOME/.kube/config`.
     Command(Vec<String>),
     /// `virtual:PROGRAM`: a controller that has its clock and its network from the simulation, by the turn protocol.
     Virtual(PathBuf),
     /// `deployment:MANIFEST`: a controller that runs as pods of the cluster, from a file of YAML documents or a folder of kustomize's.
     Deployment(PathBuf),
-}
-
-impl FromStr for Spec {
-    type Err = SubjectError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unknown = || SubjectError::Unknown(text.to_owned());
-        let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        match (name, rest) {
-            (_, Some("")) => Err(unknown()),
-            ("ours", None) => Ok(Self::Ours),
-            ("ours", Some("fixed")) => Ok(Self::OursFixed),
-            ("ours", Some("process")) => Ok(Self::OursProcess(None)),
-            ("ours", Some(path)) => Ok(Self::OursProcess(Some(path.into()))),
-            ("upstream", Some("process")) => Ok(Self::UpstreamProcess(None)),
-            ("upstream", Some("process:")) => Err(unknown()),
-            ("upstream", version) => match version.and_then(|version| version.strip_prefix("process:")) {
-                Some(version) => Ok(Self::UpstreamProcess(Some(version.to_owned()))),
-                None => Ok(Self::Upstream(version.map(str::to_owned))),
-            },
-            ("command", Some(words)) => match shlex::split(words) {
-                None => Err(SubjectError::Quotes(text.to_owned())),
-                Some(words) if words.is_empty() => Err(unknown()),
-                Some(words) => Ok(Self::Command(words)),
-            },
-            ("virtual", Some(path)) => Ok(Self::Virtual(path.into())),
-            ("deployment", Some(path)) => Ok(Self::Deployment(path.into())),
-            _ => Err(unknown()),
-        }
-    }
-}
-
-impl std::fmt::Display for Spec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ours => write!(f, "ours"),
-            Self::OursFixed => write!(f, "ours:fixed"),
-            Self::OursProcess(None) => write!(f, "ours:process"),
-            Self::OursProcess(Some(path)) => write!(f, "ours:{}", path.display()),
-            Self::Upstream(None) => write!(f, "upstream"),
-            Self::Upstream(Some(version)) => write!(f, "upstream:{version}"),
-            Self::UpstreamProcess(None) => write!(f, "upstream:process"),
-            Self::UpstreamProcess(Some(version)) => write!(f, "upstream:process:{version}"),
-            Self::Command(words) => write!(f, "command:{}", quoted(words)),
-            Self::Virtual(path) => write!(f, "virtual:{}", path.display()),
-            Self::Deployment(path) => write!(f, "deployment:{}", path.display()),
-        }
-    }
 }
 
 /// What a subject is started with. Not to be printed: a kubeconfig holds a token.
@@ -149,6 +105,8 @@ pub struct Running {
     /// What it was called, and what it calls itself.
     pub identity: Identity,
     life: Life,
+    /// The right to run beside no other of its kind.
+    _turn: Option<cluster::Guard>,
 }
 
 #[derive(Debug)]
@@ -175,6 +133,9 @@ impl Spec {
         match self {
             Self::Ours | Self::OursFixed | Self::Virtual(_) => true,
             Self::Upstream(which) => virtual_time::available(which.as_deref()).is_ok(),
+            Self::Reference(one, which) => {
+                !is_process(which.as_deref()) && one.virtual_program(which.as_deref()).is_ok()
+            }
             _ => false,
         }
     }
@@ -183,6 +144,22 @@ impl Spec {
     pub fn not_built(&self) -> Option<SubjectError> {
         let Self::Upstream(which) = self else { return None };
         virtual_time::available(which.as_deref()).err().filter(|error| matches!(error, SubjectError::NotBuilt(_)))
+    }
+
+    /// Why another project's controller cannot be judged here, if its programs are not built.
+    pub fn not_there(&self) -> Option<SubjectError> {
+        let Self::Reference(one, which) = self else { return None };
+        one.check(which.as_deref().filter(|which| !is_process(Some(which)))).err()
+    }
+
+    /// The other project's controller that it is.
+    pub fn reference(&self) -> Option<Reference> {
+        if let Self::Reference(one, _) = self { Some(*one) } else { None }
+    }
+
+    /// Whether one of its kind runs on a machine at a time.
+    pub fn is_alone(&self) -> bool {
+        matches!(self, Self::Reference(..)) && !self.is_simulable()
     }
 
     /// Whether it is somebody else's program: which controllers it brings only its user knows.
@@ -197,12 +174,23 @@ impl Spec {
 
     /// Whether it is written in Go and runs in virtual time where it can: two runs of it may part by the order of a map.
     pub fn is_in_go(&self) -> bool {
-        matches!(self, Self::Upstream(_) | Self::Virtual(_))
+        matches!(self, Self::Upstream(_) | Self::Virtual(_) | Self::Reference(..))
     }
 
     /// Whether it can be told how restarts are decided; any other decides them as it will.
     pub fn takes_restart_options(&self) -> bool {
-        matches!(self, Self::Ours | Self::OursFixed)
+        matches!(self, Self::Ours | Self::OursFixed | Self::Reference(..))
+    }
+
+    /// Why it cannot decide restarts with these options, if it can be told any.
+    pub fn lacks_restart_options(&self, options: &RestartOptions) -> Option<String> {
+        match self {
+            Self::Reference(one, _) => one.lacks(options),
+            Self::Ours | Self::OursFixed if options.profile == RestartProfile::Reloader => {
+                Some(format!("{self} has no restart profile {}", options.profile))
+            }
+            _ => None,
+        }
     }
 
     /// Check what can be checked without a cluster: a program that is not there is bad usage, not a verdict.
@@ -221,6 +209,7 @@ impl Spec {
             }
             Self::Virtual(path) => virtual_time::check_own(path),
             Self::Deployment(path) => deployment::check(path),
+            Self::Reference(..) => self.not_there().map_or(Ok(()), Err),
             Self::Ours | Self::OursFixed | Self::Upstream(_) | Self::UpstreamProcess(_) => Ok(()),
         }
     }
@@ -238,6 +227,7 @@ impl Spec {
             Self::Upstream(_) | Self::UpstreamProcess(_) => {
                 Controllers::from_iter(Controller::UPSTREAM).lacks(controllers)
             }
+            Self::Reference(..) => Reference::controllers().lacks(controllers),
             Self::Command(_) | Self::Virtual(_) | Self::Deployment(_) => None,
         };
         match lacking {
@@ -268,15 +258,21 @@ impl Spec {
                     let (task, version) = virtual_time::start_own(path, client, virtual_time, &controllers)?;
                     (Life::Virtual(task), version)
                 }
+                Self::Reference(one, which) if !is_process(which.as_deref()) => {
+                    let path = one.virtual_program(which.as_deref())?;
+                    let flags = one.flags(stage.restart);
+                    let (task, version) = virtual_time::start_reference(self, path, client, virtual_time, flags)?;
+                    (Life::Virtual(task), version)
+                }
                 _ => return Err(SubjectError::Outside(self.to_string())),
             };
-            return Ok(Running { identity: self.identity(&version), life });
+            return Ok(Running { identity: self.identity(&version), life, _turn: None });
         }
         let home = Home::furnish(stage.folder, &stage.kubeconfig, std::env::home_dir().as_deref())?;
         match self {
             Self::Ours | Self::OursFixed => {
                 let (task, version) = ours::start(stage, *self == Self::OursFixed).await?;
-                Ok(Running { identity: self.identity(&version), life: Life::Task(task) })
+                Ok(Running { identity: self.identity(&version), life: Life::Task(task), _turn: None })
             }
             Self::OursProcess(path) => {
                 let program = ours::binary(path.as_deref())?;
@@ -289,6 +285,14 @@ impl Spec {
                 let arguments = upstream::arguments(&home.kubeconfig, stage, &version);
                 self.process(stage, &home, &program, arguments, version).await
             }
+            Self::Reference(one, which) => {
+                let (program, version) = one.process(which.as_deref().filter(|which| !is_process(Some(which)))).await?;
+                let turn = one.turn().await?;
+                let mut running =
+                    self.process(stage, &home, &program, one.process_flags(stage.restart), version).await?;
+                running._turn = Some(turn);
+                Ok(running)
+            }
             Self::Command(words) => {
                 let program = command::find(&words[0])?;
                 let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -297,7 +301,7 @@ impl Spec {
             Self::Virtual(_) => Err(SubjectError::OnlyVirtual(self.to_string())),
             Self::Deployment(path) => {
                 let (pods, version) = deployment::start(path, stage).await?;
-                Ok(Running { identity: self.identity(&version), life: Life::Pods(Box::new(pods)) })
+                Ok(Running { identity: self.identity(&version), life: Life::Pods(Box::new(pods)), _turn: None })
             }
         }
     }
@@ -315,7 +319,7 @@ impl Spec {
         let printed = log.metadata().map_or(0, |file| file.len());
         let process = command::process(program, arguments, home, stage.service_account.as_ref(), &log)?;
         let child = supervisor.spawn(process)?;
-        Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed } })
+        Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed }, _turn: None })
     }
 
     /// What kind of subject it is.
@@ -323,6 +327,7 @@ impl Spec {
         match self {
             Self::Ours | Self::OursFixed | Self::OursProcess(_) => SubjectKind::Ours,
             Self::Upstream(_) | Self::UpstreamProcess(_) => SubjectKind::Upstream,
+            Self::Reference(..) => SubjectKind::Reference,
             Self::Command(_) | Self::Virtual(_) => SubjectKind::Command,
             Self::Deployment(_) => SubjectKind::Deployment,
         }
@@ -388,9 +393,9 @@ impl Running {
     }
 }
 
-/// Words as a shell reads them back. No argument of a program holds a NUL byte, so joining cannot fail.
-fn quoted(words: &[String]) -> String {
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+/// Whether `process` stands where a version or a path may.
+fn is_process(which: Option<&str>) -> bool {
+    which == Some("process")
 }
 
 #[cfg(test)]
@@ -400,26 +405,12 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("ours")]
-    #[case("ours:fixed")]
-    #[case("ours:process")]
-    #[case("upstream")]
-    #[case("upstream:v1.33.13")]
-    #[case("upstream:process")]
-    #[case("upstream:process:v1.33.13")]
-    #[case("command:sleep 1000")]
-    #[case("command:python3 'my controller.py' --name \"it's\" ''")]
-    #[case("virtual:./controller-virtual")]
-    #[case("deployment:controller/deploy")]
-    fn names_round_trip(#[case] text: &str) {
-        assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
-    }
-
-    #[rstest]
     #[case("ours", "deployment,replicaset", None)]
     #[case("upstream", "replicaset", None)]
     #[case("upstream", "config-restart", Some("has no config-restart controller to judge"))]
     #[case("ours", "config-restart", None)]
+    #[case("xing", "config-restart", None)]
+    #[case("xing", "deployment", Some("has no Deployment controller to judge"))]
     #[case("command:sleep 1000", "deployment,replicaset", None)]
     #[case("deployment:controller/deploy", "deployment", None)]
     #[case("deployment:controller/deploy", "deployment,replicaset", Some("its own pods need one"))]
@@ -427,20 +418,5 @@ mod tests {
         let found = spec.parse::<Spec>().unwrap().can_bring(&controllers.parse().unwrap());
         let found = found.err().map(|error| error.to_string());
         assert!(found.as_ref().map(|said| said.contains(refusal.unwrap_or("?"))) == refusal.map(|_| true), "{found:?}");
-    }
-
-    #[rstest]
-    #[case("")]
-    #[case("theirs")]
-    #[case("command:")]
-    #[case("command: ")]
-    #[case("upstream:")]
-    #[case("upstream:process:")]
-    #[case("virtual:")]
-    #[case("deployment:")]
-    #[case("deployment")]
-    fn others_are_refused(#[case] text: &str) {
-        let error = text.parse::<Spec>().unwrap_err().to_string();
-        assert!(error.contains("expected ours"), "{error}");
     }
 }

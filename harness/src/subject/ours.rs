@@ -108,12 +108,15 @@ fn restart_settings(options: &RestartOptions) -> rollout_controller::RestartSett
     let mut settings = rollout_controller::RestartSettings {
         profile: match options.profile {
             RestartProfile::Xing => rollout_controller::Profile::Xing,
-            RestartProfile::Safe => rollout_controller::Profile::Safe,
+            // It is never told Reloader's, which it does not have.
+            RestartProfile::Safe | RestartProfile::Reloader => rollout_controller::Profile::Safe,
         },
         // Xing's profile has that controller's checksums, which have no key.
         secrets: match options.profile {
             RestartProfile::Xing => rollout_controller::SecretChecksums::Unkeyed,
-            RestartProfile::Safe => rollout_controller::SecretChecksums::Keyed(checksum_keys()),
+            RestartProfile::Safe | RestartProfile::Reloader => {
+                rollout_controller::SecretChecksums::Keyed(checksum_keys())
+            }
         },
         ignored_errors: options.ignored_errors.clone(),
         dry_run: options.dry_run,

@@ -9,7 +9,7 @@ use super::names::Names;
 use super::object;
 use super::order::{self, Made};
 use super::replay::{BeforeVersion, Frame, Reader, replay};
-use super::world::{DEPLOYMENT, REPLICA_SET, World};
+use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, World};
 use super::{checkpoint, decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
 use crate::expect::Expect;
@@ -75,7 +75,13 @@ impl<'a> Build<'a> {
             step.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));
-        let timeline = Timeline { provenance: None, case, steps, events: events::take(recording, names) }.plain();
+        let timeline = Timeline { provenance: None, case, steps, events: events::take(recording, names) };
+        // Checksums name their configs with the namespace.
+        let timeline = match recording.header.judged.has(Controller::ConfigRestart) {
+            true => timeline.in_any_namespace(&recording.header.namespace),
+            false => timeline,
+        }
+        .plain();
         match &recording.header.workload {
             Some(workload) => timeline.shared_with(workload),
             None => timeline,
@@ -170,6 +176,10 @@ pub(super) fn made(before: Option<&Value>, version: &Version, world: &World<'_>,
         DEPLOYMENT => {
             let decision = decide::deployment(before, version)?;
             Some(Made { deployment: Some(version.name.clone()), own: true, collected: None, decision })
+        }
+        STATEFUL_SET | DAEMON_SET | CRON_JOB => {
+            let decision = decide::workload(before?, version)?;
+            Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, decision })
         }
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! What one version of an object decided: the difference to the version before, status left out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -87,11 +87,69 @@ pub(super) fn deployment(before: Option<&Value>, version: &Version) -> Option<De
                 .chain(collisions.map(|n| Field::number("collisionCount", n)))
                 .chain(user_annotations(Some(before), after))
                 .chain(spec_changes(before, after, &[], "spec."))
+                .chain(template_changes(before, after))
                 .chain(label_changes(before, after))
                 .collect();
             if details.is_empty() { None } else { decision(Action::Changed, details) }
         }
     }
+}
+
+/// The decision in a version of a workload that is neither: its annotations and its spec.
+pub(super) fn workload(before: &Value, version: &Version) -> Option<Decision> {
+    let after = &version.object;
+    let object = format!("{}/{}", version.kind.to_lowercase(), version.name);
+    if version.change == Change::Deleted {
+        let began = !object::deleting(before);
+        return began.then_some(Decision { object, action: Action::Deleted, details: Vec::new() });
+    }
+    let users = user_annotations(Some(before), after);
+    let details: Vec<Field> = users
+        .into_iter()
+        .chain(spec_changes(before, after, &[], "spec."))
+        .chain(template_changes(before, after))
+        .collect();
+    (!details.is_empty()).then_some(Decision { object, action: Action::Changed, details })
+}
+
+/// What a controller of restarts does to a pod template: the names of annotations, whose values are times, and variables with their
+/// values.
+fn template_changes(before: &Value, after: &Value) -> Vec<Field> {
+    let annotations = |object| object::strings(object, "/spec/template/metadata/annotations");
+    let (old, new) = (annotations(before), annotations(after));
+    let keys: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let changed = |key: &&str| old.get(key) != new.get(key);
+    let words = keys
+        .into_iter()
+        .filter(changed)
+        .map(|key| if new.contains_key(key) { key.to_owned() } else { format!("-{key}") });
+    let words: Vec<String> = words.collect();
+    let (old, new) = (variables(before), variables(after));
+    let set = new
+        .iter()
+        .filter(|(name, value)| old.get(*name) != Some(*value))
+        .map(|(name, value)| format!("{name}={value}"));
+    let gone = old.keys().filter(|name| !new.contains_key(*name)).map(|name| format!("-{name}"));
+    let env: Vec<String> = set.chain(gone).collect();
+    let field = |key: &str, words: Vec<String>| (!words.is_empty()).then(|| Field::json(key, &Value::from(words)));
+    [field("template.annotations", words), field("template.env", env)].into_iter().flatten().collect()
+}
+
+/// The variables of a pod template that have a value of their own: `CONTAINER:NAME`.
+fn variables(object: &Value) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for list in ["/spec/template/spec/initContainers", "/spec/template/spec/containers"] {
+        for container in object.at(list).and_then(Value::as_array).into_iter().flatten() {
+            let name = object::text(container, "/name").unwrap_or_default();
+            for variable in container.at("/env").and_then(Value::as_array).into_iter().flatten() {
+                let text = |field| object::text(variable, field);
+                if let (Some(key), Some(value)) = (text("/name"), text("/value")) {
+                    all.insert(format!("{name}:{key}"), value.to_owned());
+                }
+            }
+        }
+    }
+    all
 }
 
 /// `status.collisionCount`, if it was ever set.

@@ -4,6 +4,9 @@
 //!
 //! A ReplicaSet's are counted by their reason, as their messages name pods. How often something failed is a matter of how fast it was
 //! tried again: that it did is all that is told.
+//!
+//! Where config restarts are judged, Events of others than the Deployment controller are counted by their reason too: how a controller
+//! explains a restart is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +23,8 @@ use crate::recording::{Effect, Entry, Recording};
 
 /// From so many distinct Events in ten minutes on, client-go aggregates them.
 const TOO_MANY: usize = 10;
+/// What the Deployment controller calls itself in its Events.
+const DEPLOYMENT_CONTROLLER: &str = "deployment-controller";
 /// The reason of an Event that quotes why a ReplicaSet could not be made.
 const CREATE_ERROR: &str = "ReplicaSetCreateError";
 
@@ -51,6 +56,7 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
             last.insert(&version.name, &version.object);
         }
     }
+    let of_restarts = recording.header.judged.has(Controller::ConfigRestart);
     let unanswered = recording
         .entries
         .iter()
@@ -58,7 +64,8 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
     let (mut counts, mut messages): (BTreeMap<String, u64>, BTreeSet<String>) = Default::default();
     for event in last.values() {
         let (line, times) = if object::text(event, "/involvedObject/kind") == Some(DEPLOYMENT) {
-            let line = line(event, names, unanswered);
+            let explained = !of_restarts || object::text(event, "/source/component") == Some(DEPLOYMENT_CONTROLLER);
+            let line = line(event, names, unanswered, explained);
             messages.insert(line.clone());
             (line, times(event))
         } else {
@@ -83,13 +90,16 @@ impl Events {
     }
 }
 
-/// `Normal ScalingReplicaSet "…"`, after the Deployment's name where there are several.
-fn line(event: &Value, names: &Names, unanswered: bool) -> String {
+/// `Normal ScalingReplicaSet "…"`, after the Deployment's name where there are several; without its message unless that is wanted.
+fn line(event: &Value, names: &Names, unanswered: bool, explained: bool) -> String {
     let text = |pointer: &str| quote(object::text(event, pointer).unwrap_or("-"));
     let message = names.in_message(object::text(event, "/message").unwrap_or_default());
     let reason = object::text(event, "/reason");
     let message = if unanswered && reason == Some(CREATE_ERROR) { without_cause(&message) } else { message };
-    let line = format!("{} {} {}", text("/type"), text("/reason"), Value::from(message));
+    let line = match explained {
+        true => format!("{} {} {}", text("/type"), text("/reason"), Value::from(message)),
+        false => format!("{} {}", text("/type"), text("/reason")),
+    };
     if names.several() { format!("{} {line}", text("/involvedObject/name")) } else { line }
 }
 

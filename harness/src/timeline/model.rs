@@ -3,6 +3,9 @@
 use crate::plain::tidy;
 use crate::recording::StepMark;
 
+/// What stands for the name of the case's namespace, as in a case.
+const ANY_NAMESPACE: &str = "$(NAMESPACE)";
+
 /// What one recording shows, normalised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
@@ -205,6 +208,24 @@ impl Timeline {
         }
         if let Some(Provenance { name, controller, server, .. }) = &mut self.provenance {
             [name, controller, server].into_iter().for_each(tidy);
+        }
+        self
+    }
+
+    /// The same as it would be in a namespace of another name.
+    #[must_use]
+    pub(super) fn in_any_namespace(mut self, namespace: &str) -> Self {
+        if namespace.is_empty() {
+            return self;
+        }
+        let anonymous = |text: &mut String| *text = text.replace(namespace, ANY_NAMESPACE);
+        for step in &mut self.steps {
+            let decided = step.decisions.iter_mut().flat_map(|decision| &mut decision.details);
+            let fields = decided.chain(step.checkpoint.iter_mut().flat_map(|state| &mut state.fields));
+            fields.for_each(|field| anonymous(&mut field.value));
+        }
+        if let Events::All(all) = &mut self.events {
+            all.iter_mut().for_each(|event| anonymous(&mut event.text));
         }
         self
     }

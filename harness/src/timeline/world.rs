@@ -9,6 +9,10 @@ use crate::recording::{Change, Version};
 
 /// The kind of Deployments.
 pub(super) const DEPLOYMENT: &str = "Deployment";
+/// The kinds of other workloads that have a pod template.
+pub(super) const STATEFUL_SET: &str = "StatefulSet";
+pub(super) const DAEMON_SET: &str = "DaemonSet";
+pub(super) const CRON_JOB: &str = "CronJob";
 /// The kind of ReplicaSets.
 pub(super) const REPLICA_SET: &str = "ReplicaSet";
 /// The kind of pods.

@@ -46,12 +46,12 @@ impl Bubble {
     }
 
     /// Play it until its program is of no use any more; mostly it is dropped before.
-    pub(super) async fn run(mut self, controllers: Vec<String>) {
-        let Err(Over) = self.play(controllers).await;
+    pub(super) async fn run(mut self, controllers: Vec<String>, flags: Vec<String>) {
+        let Err(Over) = self.play(controllers, flags).await;
     }
 
-    async fn play(&mut self, controllers: Vec<String>) -> Result<std::convert::Infallible, Over> {
-        let start = Start { now: time(), controllers, seed: self.seed };
+    async fn play(&mut self, controllers: Vec<String>, flags: Vec<String>) -> Result<std::convert::Infallible, Over> {
+        let start = Start { now: time(), controllers, seed: self.seed, flags };
         let said = self.link.exchange(|process| process.begin(&start))?;
         self.heard(said).await?;
         loop {

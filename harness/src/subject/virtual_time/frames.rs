@@ -119,6 +119,8 @@ pub(super) struct Start {
     pub(super) now: i64,
     pub(super) controllers: Vec<String>,
     pub(super) seed: u64,
+    /// Those of the real program that are wanted besides.
+    pub(super) flags: Vec<String>,
 }
 
 /// An answer; a watch's has no body, its events follow.
@@ -161,10 +163,11 @@ pub(super) struct After {
 
 impl Start {
     pub(super) fn frame(&self) -> Vec<u8> {
-        let Self { now, controllers, seed } = self;
+        let Self { now, controllers, seed, flags } = self;
         // Whoever reads it may have signed numbers only.
         let seed = seed & (u64::MAX >> 1);
-        let start = json!({"now": now, "controllers": controllers, "seed": seed, "verbosity": VERBOSITY});
+        let start =
+            json!({"now": now, "controllers": controllers, "seed": seed, "flags": flags, "verbosity": VERBOSITY});
         json!({ "start": start }).to_string().into_bytes()
     }
 }

@@ -14,6 +14,7 @@
 //!                        └── calls: its requests ──► interceptor ──► simulated server
 //! ```
 //!
+//! * Config-restart controllers of other projects run in the same way, each in a program of its own ([`super::Reference`]).
 //! * `program` finds the program; `process` starts it and exchanges frames; `pool` keeps those that have no case.
 //! * `bubble` is the task of one case. It reads a frame by blocking its thread, which stops the simulation: while the
 //!   controllers think no virtual time passes, as in their bubble.
@@ -48,7 +49,8 @@ use std::path::{Path, PathBuf};
 pub use pool::Pool;
 pub use program::{PROGRAM, available, built};
 
-use super::{LogSource, SubjectError};
+use super::{LogSource, Spec, SubjectError};
+use crate::controllers::Controller;
 use crate::recording::Trouble;
 use bubble::Bubble;
 use link::Link;
@@ -81,7 +83,7 @@ pub(super) fn start(
     virtual_time: Option<&Virtual>,
     controllers: &[&str],
 ) -> Result<(Task, String), SubjectError> {
-    begin(&program::find(which)?, client, virtual_time, controllers)
+    begin(&program::find(which)?, client, virtual_time, controllers, Vec::new())
 }
 
 /// The same of somebody's own program.
@@ -91,7 +93,7 @@ pub(super) fn start_own(
     virtual_time: Option<&Virtual>,
     controllers: &[&str],
 ) -> Result<(Task, String), SubjectError> {
-    begin(&Program::own(path)?, client, virtual_time, controllers)
+    begin(&Program::own(path)?, client, virtual_time, controllers, Vec::new())
 }
 
 /// Check that somebody's own program is there.
@@ -99,11 +101,23 @@ pub(super) fn check_own(path: &Path) -> Result<(), SubjectError> {
     Program::own(path).map(drop)
 }
 
+/// The same of another project's controllers, with these flags.
+pub(super) fn start_reference(
+    subject: &Spec,
+    path: PathBuf,
+    client: Option<kube::Client>,
+    virtual_time: Option<&Virtual>,
+    flags: Vec<String>,
+) -> Result<(Task, String), SubjectError> {
+    begin(&Program::of(subject, path), client, virtual_time, &[Controller::ConfigRestart.as_str()], flags)
+}
+
 fn begin(
     program: &Program,
     client: Option<kube::Client>,
     virtual_time: Option<&Virtual>,
     controllers: &[&str],
+    flags: Vec<String>,
 ) -> Result<(Task, String), SubjectError> {
     let (Some(client), Some(Virtual { pool, seed })) = (client, virtual_time) else {
         return Err(SubjectError::Outside(program.display()));
@@ -111,18 +125,15 @@ fn begin(
     let process = pool.take(program)?;
     let hello = process.hello();
     if let Some(lacking) = controllers.iter().find(|one| !hello.controllers.iter().any(|has| has == *one)) {
-        let (subject, version) = (program.display(), &hello.version);
-        return Err(SubjectError::Virtual {
-            subject,
-            why: format!("{} {version} has no {lacking} controller", program.name()),
-        });
+        let (subject, name, version) = (program.display(), &program.name, &hello.version);
+        return Err(SubjectError::Virtual { subject, why: format!("{name} {version} has no {lacking} controller") });
     }
     let title = format!("{} {}", hello.program, hello.version);
     let (log, printed) = (process.log().to_owned(), process.printed());
     let link = Link::new(process);
     let controllers = controllers.iter().map(|one| (*one).to_owned()).collect();
     let bubble = Bubble::new(link.clone(), client, *seed);
-    let handle = tokio::spawn(bubble.run(controllers));
+    let handle = tokio::spawn(bubble.run(controllers, flags));
     Ok((Task { handle, link, pool: pool.clone(), log, printed }, title))
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::super::home::Home;
 use super::super::{ENDED, SubjectError, command, log_source};
 use super::dump;
 use super::frames::{self, After, Hello, PROTOCOL, Response, Said, Start, Turn};
@@ -21,6 +22,16 @@ const LOOKS: u32 = 200;
 const LOOK: Duration = Duration::from_millis(10);
 /// How many goroutines bubbles may leave behind in one program, as those of old versions do, before it is replaced.
 const MOST_LEFT: u64 = 5_000;
+
+/// What programs find that look for a kubeconfig by themselves, some before the first case: no server is ever asked. In a case the
+/// network takes its place, which plain HTTP lets it do.
+const NOWHERE: &str = "apiVersion: v1
+kind: Config
+current-context: virtual
+clusters: [{name: virtual, cluster: {server: \"http://127.0.0.1:1\"}}]
+contexts: [{name: virtual, context: {cluster: virtual, user: virtual}}]
+users: [{name: virtual}]
+";
 
 /// A program that runs. Dropping it ends it.
 #[derive(Debug)]
@@ -69,7 +80,9 @@ impl Process {
         let (socket, log) = (folder.join(format!("{number}.socket")), folder.join(format!("{number}.log")));
         let listener = UnixListener::bind(&socket)?;
         let path = program.path.clone();
-        let spec = Spec { name: program.name(), program: path, args: vec![], env: [].into(), log: log.clone() };
+        let home = Home::furnish(&folder.join(number.to_string()), NOWHERE, None)?;
+        let env = [("HOME".to_owned(), home.folder.display().to_string())].into();
+        let spec = Spec { name: program.name.clone(), program: path, args: vec![], env, log: log.clone() };
         // It has connected once it runs, so nothing is waited for.
         let child = supervisor.spawn_on(spec, &socket)?;
         let (stream, _) = listener.accept()?;
@@ -186,7 +199,7 @@ impl Process {
         };
         match said {
             Said::Failed(failed) => Err(Trouble::ended(format!("{ENDED}: {}", failed.message))),
-            Said::Hello(_) => Err(environment(format!("{} said `hello` in the middle of a case", self.program.name()))),
+            Said::Hello(_) => Err(environment(format!("{} said `hello` in the middle of a case", self.program.name))),
             said => Ok(said),
         }
     }
@@ -196,7 +209,7 @@ impl Process {
         use io::ErrorKind::{InvalidData, TimedOut, WouldBlock};
         match error.kind() {
             TimedOut | WouldBlock => self.hung(),
-            InvalidData => environment(format!("a frame of {} cannot be read: {error}", self.program.name())),
+            InvalidData => environment(format!("a frame of {} cannot be read: {error}", self.program.name)),
             _ => {
                 let exit = self.exit().map_or_else(|| error.to_string(), |exit| exit.to_string());
                 Trouble::ended(format!("{ENDED} ({exit}){}", command::last_words(&self.log, self.printed)))
@@ -214,8 +227,7 @@ impl Process {
         let seconds = self.patience.as_secs();
         let mut why = format!(
             "{} {} did not become idle within {seconds} s of real time; what its goroutines did is in its log",
-            self.program.name(),
-            self.hello.version
+            self.program.name, self.hello.version
         );
         if !culprits.is_empty() {
             why += &format!("; these did not wait for its clock:\n  {}", culprits.join("\n  "));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::super::{SubjectError, command, upstream};
+use super::super::{Spec, SubjectError, command, upstream};
 use crate::cluster;
 use crate::supervise::interrupt;
 
@@ -16,11 +16,13 @@ pub const PROGRAM: &str = "kube-controller-manager-virtual";
 /// A program that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
+    /// What it is called.
+    pub(super) name: String,
+    /// The subject that it is, as on the command line.
+    subject: String,
     pub(super) path: PathBuf,
     /// `None`: whichever it is.
     pub(super) version: Option<String>,
-    /// Whether it is upstream's.
-    pub(super) is_upstream: bool,
 }
 
 /// Whether upstream of this version, or the default one, can be played in virtual time: its program is there.
@@ -46,14 +48,14 @@ pub(super) fn find(which: Option<&str>) -> Result<Program, SubjectError> {
         let path = Path::new(path);
         upstream::check(path)?;
         return match path.file_name().is_some_and(|name| name == PROGRAM) {
-            true => Ok(Program { path: std::path::absolute(path)?, version: None, is_upstream: true }),
+            true => Ok(Program::upstream(std::path::absolute(path)?, None)),
             false => Err(SubjectError::Outside(format!("upstream:{}", path.display()))),
         };
     }
     let version = which.unwrap_or(upstream::VERSION);
     let found = || places(version).find(|(path, trusted)| path.is_file() && (*trusted || is_of(path, version)));
     match found() {
-        Some((path, _)) => Ok(Program { path, version: Some(version.to_owned()), is_upstream: true }),
+        Some((path, _)) => Ok(Program::upstream(path, Some(version.to_owned()))),
         None => Err(SubjectError::NotBuilt(version.to_owned())),
     }
 }
@@ -62,21 +64,24 @@ impl Program {
     /// Somebody's own, at a path.
     pub(super) fn own(path: &Path) -> Result<Self, SubjectError> {
         let path = command::find(&std::path::absolute(path)?.to_string_lossy())?;
-        Ok(Self { path, version: None, is_upstream: false })
+        Ok(Self::of(&Spec::Virtual(path.clone()), path))
     }
 
-    /// The name of its file.
-    pub(super) fn name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    /// Upstream's controllers, of the version if it is known.
+    fn upstream(path: PathBuf, version: Option<String>) -> Self {
+        let which = version.clone().unwrap_or_else(|| path.display().to_string());
+        Self { name: PROGRAM.to_owned(), subject: format!("upstream:{which}"), path, version }
+    }
+
+    /// The program of another subject.
+    pub(super) fn of(subject: &Spec, path: PathBuf) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name, subject: subject.to_string(), path, version: None }
     }
 
     /// As it is called in a message.
     pub(super) fn display(&self) -> String {
-        match &self.version {
-            Some(version) => format!("upstream:{version}"),
-            None if self.is_upstream => format!("upstream:{}", self.path.display()),
-            None => format!("virtual:{}", self.path.display()),
-        }
+        self.subject.clone()
     }
 }
 

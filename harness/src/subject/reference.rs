@@ -1,0 +1,200 @@
+//! Config-restart controllers of other projects, by name: xing's kubernetes-deployment-restart-controller and Stakater's
+//! Reloader. What they do is what golden timelines of their profiles come from.
+//!
+//! `scripts/reference-controllers` builds each twice: the project's own program, and a program that runs the same
+//! controllers in virtual time (`virtual_time`). `xing` is the second where time is virtual, `xing:process` is the first,
+//! and `xing:PATH` is either. The projects' own programs listen on fixed ports, so that one of a kind runs at a time
+//! on a machine: a lock on a file keeps them apart.
+
+use std::path::PathBuf;
+
+use super::{SubjectError, command};
+use crate::case::{RestartOptions, RestartProfile};
+use crate::cluster;
+use crate::controllers::{Controller, Controllers};
+
+/// What stands at the end of the name of a program that runs in virtual time.
+const VIRTUAL: &str = "-virtual";
+
+/// Another project's config-restart controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reference {
+    /// xing's kubernetes-deployment-restart-controller.
+    Xing,
+    /// Stakater's Reloader.
+    Reloader,
+}
+
+impl Reference {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Xing, Self::Reloader];
+
+    /// The subject's name on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Xing => "xing",
+            Self::Reloader => "reloader",
+        }
+    }
+
+    /// The version that golden timelines come from.
+    #[must_use]
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::Xing => "v1.3.0",
+            Self::Reloader => "v1.4.21",
+        }
+    }
+
+    /// The project's own program.
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Xing => "kubernetes-deployment-restart-controller",
+            Self::Reloader => "reloader",
+        }
+    }
+
+    /// The port that the program listens on, whatever it is told.
+    const fn port(self) -> u16 {
+        match self {
+            Self::Xing => 10254,
+            Self::Reloader => 9090,
+        }
+    }
+
+    /// The profile of cases that it decides.
+    #[must_use]
+    pub const fn profile(self) -> RestartProfile {
+        match self {
+            Self::Xing => RestartProfile::Xing,
+            Self::Reloader => RestartProfile::Reloader,
+        }
+    }
+
+    /// The one that decides cases of a profile, if there is one.
+    #[must_use]
+    pub fn of(profile: RestartProfile) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.profile() == profile)
+    }
+
+    /// What it brings.
+    #[must_use]
+    pub fn controllers() -> Controllers {
+        Controllers::from_iter([Controller::ConfigRestart])
+    }
+
+    /// Why it cannot run with these options, if it cannot.
+    #[must_use]
+    pub fn lacks(self, options: &RestartOptions) -> Option<String> {
+        let RestartOptions { profile, grace, longest, budget, ignored_errors, dry_run, flags } = options;
+        if *profile != self.profile() {
+            return Some(format!(
+                "the case is of restart profile {profile}, and {} of {}",
+                self.as_str(),
+                self.profile()
+            ));
+        }
+        let its_own = match self {
+            Self::Xing => flags.is_empty() && grace.is_none_or(|grace| grace.subsec_nanos() == 0),
+            Self::Reloader => grace.is_none() && ignored_errors.is_empty(),
+        };
+        let others = longest.is_some() || budget.is_some() || *dry_run;
+        (others || !its_own).then(|| format!("the case sets restart options that {} does not have", self.as_str()))
+    }
+
+    /// The flags by which it runs with these options.
+    pub(super) fn flags(self, options: &RestartOptions) -> Vec<String> {
+        match self {
+            Self::Xing => {
+                let grace = options.grace.map(|grace| format!("--restart-grace-period={}", grace.as_secs()));
+                let ignored = options.ignored_errors.iter().map(|part| format!("--ignored-errors={part}"));
+                grace.into_iter().chain(ignored).collect()
+            }
+            Self::Reloader => options.flags.clone(),
+        }
+    }
+
+    /// The program in virtual time: the one that is named, or the one that was built.
+    pub(super) fn virtual_program(self, which: Option<&str>) -> Result<PathBuf, SubjectError> {
+        match which {
+            Some(path) if path.ends_with(VIRTUAL) => command::find(path),
+            Some(path) => Err(SubjectError::Outside(format!("{}:{path}", self.as_str()))),
+            None => self.built(&format!("{}{VIRTUAL}", self.program())),
+        }
+    }
+
+    /// The program that runs as a process, and what it calls itself.
+    pub(super) async fn process(self, which: Option<&str>) -> Result<(PathBuf, String), SubjectError> {
+        let path = match which {
+            Some(path) => command::find(path)?,
+            None => self.built(self.program())?,
+        };
+        // Reloader prints no version.
+        let said = match (self, which) {
+            (Self::Xing, _) => command::version(&path).await,
+            (Self::Reloader, None) => format!("{} {}", self.program(), self.version()),
+            (Self::Reloader, Some(_)) => self.program().to_owned(),
+        };
+        let words: Vec<&str> = said.split(' ').take(2).collect();
+        Ok((path, words.join(" ")))
+    }
+
+    /// Whether what is named, or was built, is there.
+    pub(super) fn check(self, which: Option<&str>) -> Result<(), SubjectError> {
+        match which {
+            Some(path) => command::find(path).map(drop),
+            None => self.built(self.program()).map(drop),
+        }
+    }
+
+    /// A program that `scripts/reference-controllers` has built, or one in the folder `LOCKSTEP_BIN`.
+    fn built(self, program: &str) -> Result<PathBuf, SubjectError> {
+        let own = std::env::var_os("LOCKSTEP_BIN").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        let cached = cluster::cache().map(|cache| cache.join("reference").join(self.as_str()).join(self.version()));
+        let places = own.into_iter().chain(cached).map(|folder| folder.join(program));
+        let found = places.into_iter().find(|path| path.is_file());
+        found.ok_or(SubjectError::ReferenceNotBuilt { name: self.as_str(), version: self.version() })
+    }
+
+    /// The flags of a process beside those that a case sets: what it prints.
+    pub(super) fn process_flags(self, options: &RestartOptions) -> Vec<String> {
+        let first = match self {
+            Self::Xing => vec!["--verbose=1".to_owned()],
+            Self::Reloader => Vec::new(),
+        };
+        first.into_iter().chain(self.flags(options)).collect()
+    }
+
+    /// The right to listen on its port.
+    pub(super) async fn turn(self) -> Result<cluster::Guard, SubjectError> {
+        let name = format!("lockstep-port-{}.lock", self.port());
+        Ok(cluster::lock(std::env::temp_dir().join(name)).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn options_become_flags_where_the_project_has_them() {
+        let grace = Some(Duration::from_secs(30));
+        let options = RestartOptions {
+            profile: RestartProfile::Xing,
+            grace,
+            ignored_errors: vec!["denied".to_owned()],
+            ..RestartOptions::default()
+        };
+        assert_eq!(Reference::Xing.lacks(&options), None);
+        assert_eq!(Reference::Xing.flags(&options), ["--restart-grace-period=30", "--ignored-errors=denied"]);
+        let other = RestartOptions { dry_run: true, ..options.clone() };
+        assert!(Reference::Xing.lacks(&other).is_some_and(|why| why.contains("options")));
+        assert!(Reference::Reloader.lacks(&options).is_some_and(|why| why.contains("profile xing")));
+        let flags = vec!["--reload-strategy=annotations".to_owned()];
+        let options = RestartOptions { profile: RestartProfile::Reloader, flags: flags.clone(), ..Default::default() };
+        assert_eq!((Reference::Reloader.lacks(&options), Reference::Reloader.flags(&options)), (None, flags));
+    }
+}
