@@ -92,7 +92,8 @@ fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
         return collected;
     }
     namespace.replica_sets.iter().find_map(|rs| {
-        let pods = || namespace.pods.iter().filter(|pod| pod.owner() == Some(rs.text("/metadata/uid")));
+        let own = |pod: &&Object| pod.owner() == Some(rs.text("/metadata/uid")) && selects(rs, pod);
+        let pods = || namespace.pods.iter().filter(own);
         let alive = pods().filter(|pod| pod.alive()).count();
         let ready = pods().filter(|pod| pod.alive() && pod.ready()).count();
         let generation = rs.int("/metadata/generation");
@@ -111,6 +112,15 @@ fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
                 reported.then(|| differs(rs, "replicaset", "terminatingReplicas", count(terminating))).flatten()
             })
     })
+}
+
+/// Whether a pod has the labels that a ReplicaSet selects by: a pod that is going and has them no more stays
+/// its own, and is not counted.
+fn selects(rs: &Object, pod: &Object) -> bool {
+    let labels = |object: &Object, at: &str| object.value.at(at).and_then(serde_json::Value::as_object).cloned();
+    let (wanted, has) = (labels(rs, "/spec/selector/matchLabels"), labels(pod, "/metadata/labels"));
+    let has = has.unwrap_or_default();
+    wanted.is_none_or(|wanted| wanted.iter().all(|(key, value)| has.get(key) == Some(value)))
 }
 
 /// Each ReplicaSet has as many pods as it should. Asked of the test environment's controller only: a subject that leaves a size wrong
