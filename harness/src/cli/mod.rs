@@ -156,7 +156,7 @@ impl Cli {
             Command::Doctor(arguments) => doctor::execute(&arguments),
             Command::Completions(arguments) => completions::execute(&arguments),
             Command::Coverage(arguments) => coverage::execute(&arguments),
-            Command::Mutants(arguments) => mutants::execute(&arguments),
+            Command::Mutants(arguments) => mutants::execute(&arguments).await,
             Command::Cluster(arguments) => cluster::execute(arguments, &self.typed).await,
         }
     }

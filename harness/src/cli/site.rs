@@ -56,6 +56,12 @@ impl SiteArguments {
         self
     }
 
+    /// On this cluster, whatever the words say.
+    pub(super) fn on(mut self, cluster: SiteName) -> Self {
+        self.cluster = Some(cluster);
+        self
+    }
+
     /// What is wrong with the words, before anything runs.
     pub(super) fn check(&self) -> Result<(), CliError> {
         self.own.check(self.cluster())

@@ -119,6 +119,23 @@ impl Setup {
         under_test: &Controllers,
         specs: &[Spec],
         most: usize,
+        work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, E>,
+    ) -> Result<Vec<T>, E> {
+        let done = self.with_each_kept(under_test, specs, most, work).await;
+        self.close_programs().await;
+        done
+    }
+
+    /// The same, and programs with upstream's controllers run on for the next call, until
+    /// [`close_programs`](Self::close_programs).
+    ///
+    /// # Errors
+    /// As for [`with_each`](Self::with_each).
+    pub async fn with_each_kept<T, E: From<RunError>>(
+        &self,
+        under_test: &Controllers,
+        specs: &[Spec],
+        most: usize,
         mut work: impl AsyncFnMut(&Spec, &Player<'_>) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
         self.cluster_controllers.check(specs).map_err(|error| RunError::from(EnvironmentError::from(error)))?;
@@ -140,9 +157,7 @@ impl Setup {
             Ok(done)
         };
         if specs.iter().all(|spec| self.is_virtual(spec)) {
-            let done = self.unless_interrupted(each(&[])).await;
-            self.close_programs().await;
-            return done;
+            return self.unless_interrupted(each(&[])).await;
         }
         let mut environments = vec![self.unless_interrupted(self.open(under_test)).await?];
         if self.plan.site.name() == SiteName::Sim {
@@ -151,13 +166,11 @@ impl Setup {
                 environments.push(self.unless_interrupted(self.boot(under_test)).await?);
             }
         }
-        let done = on_each(&self.interrupt, environments, each).await;
-        self.close_programs().await;
-        done
+        on_each(&self.interrupt, environments, each).await
     }
 
     /// Have no program left when the work is over; not for long where the run is interrupted.
-    async fn close_programs(&self) {
+    pub async fn close_programs(&self) {
         tokio::time::timeout(CLOSING, self.programs.close()).await.ok();
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::program::Program;
 use crate::timeline::{Action, Decision, State, Step, Timeline};
 
 /// The keys of a timeline.
@@ -21,11 +22,27 @@ pub fn behaviour(timeline: &Timeline) -> BTreeSet<String> {
         keys.extend(shapes.windows(2).map(|pair| format!("{} then {}", pair[0], pair[1])));
         keys.extend(step.breaches.iter().map(|breach| format!("breaks {}", breach.invariant)));
         if !step.meetings.is_empty() {
-            keys.insert(format!("{operation} met in the middle, {}", shapes.join(" ")));
+            let what = step.meetings.iter().map(|met| met.split(' ').next().unwrap_or_default());
+            let what: BTreeSet<&str> = what.collect();
+            keys.insert(format!("{operation} met {what:?} in the middle, {}", shapes.join(" ")));
         }
         before = (operation, phase(&step.checkpoint));
     }
     keys
+}
+
+/// What each step of a program led to, as `during` writes it.
+#[must_use]
+pub fn decisions(program: &Program, timeline: &Timeline) -> Vec<Vec<String>> {
+    let of = |number: u32| {
+        let steps = timeline.steps.iter().filter(|step| step.id.index == number);
+        let decisions = steps.flat_map(|step| &step.decisions);
+        let known = decisions.filter(|decision| {
+            matches!(decision.action, Action::Created(_) | Action::Resized { .. } | Action::Deleted)
+        });
+        known.map(|decision| format!("{}{}", decision.object, decision.action)).collect()
+    };
+    program.numbers().into_iter().map(of).collect()
 }
 
 /// The kinds of a step's decisions, repetitions left out.
@@ -51,7 +68,8 @@ fn shape(decision: &Decision) -> String {
     format!("{what}[{}]", keys.join(","))
 }
 
-/// The phase of the rollouts: how many ReplicaSets have pods, and what the conditions say.
+/// The phase of the rollouts: how many ReplicaSets have pods, whether there are as many pods as wanted,
+/// as many of them ready and available, and what the conditions say.
 fn phase(checkpoint: &[State]) -> String {
     let (sets, others): (Vec<&State>, Vec<&State>) = checkpoint.iter().partition(|state| state.is_replica_set());
     let with_pods = sets.iter().filter(|set| !set.size.starts_with("0/")).count();
@@ -59,7 +77,25 @@ fn phase(checkpoint: &[State]) -> String {
     let conditions =
         conditions.filter(|field| matches!(field.key.as_str(), "Available" | "Progressing" | "ReplicaFailure"));
     let conditions: Vec<&str> = conditions.map(|field| field.value.as_str()).collect();
-    format!("{} of {} sets, {}", with_pods.min(3), sets.len().min(4), conditions.join("/"))
+    let sizes: Vec<String> = sets.iter().filter_map(|set| size(set)).collect();
+    format!("{} of {} sets, {}, {}", with_pods.min(3), sets.len().min(4), sizes.join(" "), conditions.join("/"))
+}
+
+/// How many of a ReplicaSet's pods are there, ready and available: all, some or none.
+fn size(set: &State) -> Option<String> {
+    let (wanted, there) = set.size.split_once('/')?;
+    let number = |text: &str| text.parse::<i64>().ok();
+    let wanted = number(wanted)?;
+    let of = |count: i64| match count {
+        0 => "none",
+        count if count < wanted => "some",
+        count if count == wanted => "all",
+        _ => "more",
+    };
+    let field = |key: &str| set.fields.iter().find(|field| field.key == key).and_then(|field| number(&field.value));
+    let (ready, available) = (field("ready").unwrap_or(0), field("available").unwrap_or(0));
+    let there = number(there)?;
+    (wanted > 0).then(|| format!("{}+{}+{}", of(there), of(ready), of(available)))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::case::Case;
 use crate::outcome::Verdict;
 use crate::recording::Recording;
+use crate::timeline::State;
 use crate::verdict::{Finding, Judgement, What, judge, judge_live};
 
 /// What two recordings of a program come to.
@@ -21,7 +22,7 @@ pub enum Answer {
 /// A difference.
 #[derive(Debug)]
 pub struct Differing {
-    /// Equal for differences of one kind: the operation and the first lines that differ, without numbers.
+    /// Equal for differences of one kind: the first lines that differ, without numbers and names.
     pub cause: String,
     /// The subject, judged by the other recording.
     pub judgement: Judgement,
@@ -58,55 +59,135 @@ pub fn differ(case: &Arc<Case>, other: Option<&Recording>, subject: &Recording) 
             if matches!(finding.what, What::BothIdle) || (other.is_none() && is_impossible(finding)) {
                 return Answer::Equal;
             }
+            if let (Some(other), What::Unsettled(trouble)) = (other, &finding.what)
+                && is_unsettled_alike(&judge(case, other, None), &words(&trouble.why))
+            {
+                return Answer::Unknown(format!("both controllers: {}", words(&trouble.why)));
+            }
             Answer::Differs(Box::new(Differing { cause: cause(finding), judgement }))
         }
         (_, Some(finding)) if is_impossible(finding) || stopped_alike(finding) => Answer::Equal,
-        (_, finding) => Answer::Unknown(finding.map_or_else(String::new, |finding| format!("{:?}", finding.what))),
+        (_, Some(finding)) => Answer::Unknown(match &finding.what {
+            What::Trouble(trouble) | What::Unsettled(trouble) => words(&trouble.why),
+            What::OtherRun(why) => words(why),
+            other => words(&format!("{other:?}")),
+        }),
+        (_, None) => Answer::Unknown("no reason is known".to_owned()),
     }
 }
 
-/// A step for which there was nothing: no unready pod, no ReplicaSet of that number.
+/// What several plays of a program on both sides come to, each with its own seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeats {
+    /// How many plays there were of each.
+    pub plays: usize,
+    /// In how many the subject did what the other did in none.
+    pub differs: usize,
+    /// How many different things the other did.
+    pub outcomes: usize,
+}
+
+impl Repeats {
+    /// Whether chance explains it: the subject did, at least once, what the other did at least once.
+    #[must_use]
+    pub fn is_chance(self) -> bool {
+        self.differs < self.plays
+    }
+}
+
+/// Compare each play of the subject with every play of the other.
+#[must_use]
+pub fn repeats(case: &Arc<Case>, others: &[Recording], subjects: &[Recording]) -> Repeats {
+    let is_equal = |one: &Recording, two: &Recording| matches!(differ(case, Some(one), two), Answer::Equal);
+    let mut outcomes: Vec<&Recording> = Vec::new();
+    for other in others {
+        if !outcomes.iter().any(|known| is_equal(known, other)) {
+            outcomes.push(other);
+        }
+    }
+    let unlike = |subject: &&Recording| !outcomes.iter().any(|other| is_equal(other, subject));
+    Repeats { plays: subjects.len(), differs: subjects.iter().filter(unlike).count(), outcomes: outcomes.len() }
+}
+
+/// A step that cannot be made: no unready pod, no ReplicaSet of that number, a pod that is gone.
 fn is_impossible(finding: &Finding) -> bool {
-    matches!(&finding.what, What::Trouble(trouble) if trouble.why.contains("the step is impossible"))
+    matches!(&finding.what, What::Trouble(trouble) if cannot_be(&trouble.why))
+}
+
+/// Whether the other did not come to rest either, for the same reason: then what the harness waits for is wrong.
+fn is_unsettled_alike(other: &Judgement, why: &str) -> bool {
+    other.findings.iter().any(|finding| matches!(&finding.what, What::Unsettled(trouble) if words(&trouble.why) == why))
 }
 
 /// A run that the other one's end makes inconclusive is equal as far as it went.
 fn stopped_alike(finding: &Finding) -> bool {
-    matches!(&finding.what, What::OtherRun(why) if why.contains("the step is impossible"))
+    matches!(&finding.what, What::OtherRun(why) if cannot_be(why))
 }
 
-/// The first decision that differs, in words that numbers do not change.
+/// What the harness says of a step that cannot be made: there is nothing for it, or the server refuses it.
+fn cannot_be(why: &str) -> bool {
+    why.contains("the step is impossible") || why.contains("the operation was refused")
+}
+
+/// The first line that differs, in words that numbers and names do not change: one cause, one text,
+/// whatever program shows it.
 fn cause(finding: &Finding) -> String {
-    let operation = finding.label.split([' ', ';']).next().unwrap_or_default();
-    let said = match &finding.what {
-        What::Divergence(difference) => {
-            let line = |line: Option<String>| line.map_or_else(|| "nothing".to_owned(), |line| words(&line));
-            let expected = difference.expected_line().map(ToString::to_string);
-            let actual = difference.actual_line().map(ToString::to_string);
-            format!("{} instead of {}", line(actual), line(expected))
-        }
+    match &finding.what {
+        What::Divergence(difference) => match (difference.actual_line(), difference.expected_line()) {
+            (Some(actual), Some(expected)) => {
+                if let (Some(actual), Some(expected)) = (actual.state(), expected.state())
+                    && actual.object == expected.object
+                {
+                    return format!("{}: {}", object(&actual.object), of_status(actual, expected).join(", "));
+                }
+                format!("{} instead of {}", words(&actual.to_string()), words(&expected.to_string()))
+            }
+            (Some(actual), None) => format!("{} instead of nothing", words(&actual.to_string())),
+            (None, Some(expected)) => format!("nothing instead of {}", words(&expected.to_string())),
+            (None, None) => "a step more or less".to_owned(),
+        },
         What::Breach(breach) => format!("invariant {}", breach.invariant),
         What::Unsettled(trouble) | What::Trouble(trouble) => words(&trouble.why),
         other => words(&format!("{other:?}")),
-    };
-    format!("{operation}: {said}")
+    }
+}
+
+/// The fields of a status that differ.
+fn of_status(actual: &State, expected: &State) -> Vec<String> {
+    let value = |state: &State, key: &str| state.fields.iter().find(|it| it.key == key).map(|it| it.value.clone());
+    let mut keys: Vec<&str> = actual.fields.iter().chain(&expected.fields).map(|field| field.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let differs = keys.into_iter().filter(|key| value(actual, key) != value(expected, key)).map(ToOwned::to_owned);
+    let size = (actual.size != expected.size).then(|| "replicas".to_owned());
+    size.into_iter().chain(differs).collect()
 }
 
 /// A line without its numbers, and of a state only the object: its status follows from the decisions.
 fn words(line: &str) -> String {
     if let Some(state) = line.strip_prefix("= ") {
-        let object = state.split(' ').next().unwrap_or_default();
-        return format!("= {}", words(object));
+        return format!("the status of {}", object(state.split(' ').next().unwrap_or_default()));
     }
+    let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let mut out = String::new();
-    for letter in line.chars() {
+    for letter in rest.trim_start().chars() {
         match letter {
             '0'..='9' if out.ends_with('N') => {}
             '0'..='9' => out.push('N'),
             letter => out.push(letter),
         }
     }
-    out
+    format!("{} {out}", object(name)).trim_end().to_owned()
+}
+
+/// A ReplicaSet whatever its number, a Deployment whatever its name.
+fn object(name: &str) -> &str {
+    let own = name.rsplit('/').next().unwrap_or(name);
+    match own.strip_prefix("rs") {
+        Some(number) if number.bytes().all(|digit| digit.is_ascii_digit()) => "ReplicaSet",
+        _ if matches!(own, "web" | "api") => "Deployment",
+        _ => own,
+    }
 }
 
 #[cfg(test)]
@@ -115,13 +196,14 @@ mod tests {
 
     #[test]
     fn numbers_do_not_tell_causes_apart() {
-        assert_eq!(words("rs1 10 -> 8"), words("rs2 3 -> 4"));
+        assert_eq!(words("rs1 10 -> 8"), words("api/rs2 3 -> 4"));
+        assert_eq!(words("rs1 10 -> 8"), "ReplicaSet N -> N");
         assert_ne!(words("rs1 10 -> 8"), words("rs1 created 8"));
         assert_eq!(words("= rs1 3/3 ready=3"), words("= rs2 1/1 ready=0 available=0"));
     }
 
     #[test]
     fn a_file_is_named_by_its_cause() {
-        assert_eq!(name("set: rsN N -> N instead of nothing"), "set-rsn-n-n-instead-of-nothing");
+        assert_eq!(name("ReplicaSet N -> N instead of nothing"), "replicaset-n-n-instead-of-nothing");
     }
 }

@@ -1,89 +1,256 @@
 //! Random programs. Small numbers come more often: most of what two controllers can differ in shows
 //! with a few pods.
+//!
+//! Times are far apart: minReadySeconds and deadlines end in the middle of an `advance`, never within
+//! the second that a namespace takes to settle, because which of the two is first would be up to chance.
 
 use kube_apiserver_sim::Chance;
 
-use super::program::{Bound, Deployment, Op, Program, Step, Strategy};
+use super::area::Areas;
+use super::op::{Op, ToPod, ToSet, Traits, Write};
+use super::program::{About, Bound, Deployment, Program, Step, Strategy};
+use super::trouble::{Disturbance, Failure, Trouble};
 
 /// The longest program that is drawn.
 const LONGEST: u64 = 9;
+/// How often a step is drawn again that belongs to no area that is searched.
+const TRIES: usize = 40;
 /// Kinds whose events can be held back; steps write the first.
 const KINDS: [&str; 3] = ["deployments", "replicasets", "pods"];
+/// How long time passes at once: less than any minReadySeconds, more than that, more than any deadline.
+pub(super) const TIMES: [u32; 3] = [5, 45, 700];
+/// The only minReadySeconds besides 0.
+const MIN_READY: u32 = 30;
+/// Deadlines: sooner and later than the second of the times.
+const DEADLINES: [u32; 2] = [35, 90];
 
 /// A program that is a valid case.
-pub fn generate(chance: &mut Chance) -> Program {
+pub fn generate(about: About, areas: &Areas, chance: &mut Chance) -> Program {
     loop {
-        let program = drawn(chance);
-        if program.case().is_some() {
+        let program = drawn(about, areas, chance);
+        if areas.allow_all(&program) && program.case().is_some() {
             return program;
         }
     }
 }
 
 /// A program, valid or not: whether there is a pod for a step depends on all steps before it.
-fn drawn(chance: &mut Chance) -> Program {
-    let several = chance.below(8) == 0;
-    let deployments = (0..=usize::from(several)).map(|_| deployment(chance)).collect::<Vec<_>>();
+fn drawn(about: About, areas: &Areas, chance: &mut Chance) -> Program {
+    let several = about == About::Deployment && one_in(chance, 8);
+    let deployments: Vec<_> = (0..=usize::from(several)).map(|_| deployment(chance)).collect();
+    let (unbound, lingering) = (about != About::Deployment && one_in(chance, 3), one_in(chance, 8));
+    let mut program = Program { about, unbound, lingering, deployments, steps: Vec::new() };
+    if about != About::Deployment && !one_in(chance, 3) {
+        // Pods with names are what a ReplicaSet controller chooses among.
+        program.deployments[0].replicas = 2 + number(chance, 3);
+        let pods = program.deployments[0].replicas;
+        let named = named(&program, pods, chance);
+        program.steps.push(named.into());
+    }
     let length = 2 + chance.below(LONGEST - 1);
-    let steps = (0..length).map(|_| step(chance, deployments.len())).collect();
-    Program { deployments, steps }
+    for _ in 0..length {
+        let steps = (0..TRIES).map(|_| step(&program, chance)).find(|step| areas.allow(step));
+        program.steps.extend(steps);
+    }
+    program
 }
 
-/// A Deployment.
+/// A Deployment, or what a ReplicaSet has of one.
 pub(super) fn deployment(chance: &mut Chance) -> Deployment {
-    let rare = |chance: &mut Chance, most: u64, value: u64| (chance.below(most) == 0).then(|| number(chance, value));
+    let deadline = one_in(chance, 5).then(|| DEADLINES[index(chance, DEADLINES.len())]);
     Deployment {
         replicas: number(chance, 10),
         strategy: strategy(chance),
-        min_ready: rare(chance, 5, 12).unwrap_or(0),
-        deadline: rare(chance, 5, 60).map(|seconds| seconds + 30),
-        history: rare(chance, 5, 3),
+        min_ready: if one_in(chance, 5) { MIN_READY } else { 0 },
+        deadline,
+        history: one_in(chance, 5).then(|| number(chance, 3)),
     }
 }
 
-/// A step.
-pub(super) fn step(chance: &mut Chance, deployments: usize) -> Step {
-    let held = (chance.below(8) == 0).then(|| {
-        let kind = KINDS[index(chance, KINDS.len())];
-        let another = kind != KINDS[0] && chance.below(2) == 0;
-        (kind, another.then(|| Box::new(write(chance, deployments))))
-    });
-    let at = index(chance, deployments);
-    let op = match (&held, chance.below(20)) {
-        // What is held back has to change: only a write of a user's is sure to do that.
-        (Some(_), _) => write(chance, deployments),
-        (None, 0..8) => write(chance, deployments),
-        (None, 8..12) => Op::Ready(at, (chance.below(2) == 0).then(|| 1 + number(chance, 3))),
-        (None, 12) => Op::Ready(at, None),
-        (None, 13) => Op::Unready(at, 1 + number(chance, 2)),
-        (None, 14) => Op::Fail(at, 1 + number(chance, 2)),
-        (None, 15) => Op::ScaleSet(1 + number(chance, 2), number(chance, 8)),
-        (None, 16) => Op::DeleteSet(1 + number(chance, 2)),
-        (None, 17..19) => Op::Advance([1, 5, 15, 65, 700][index(chance, 5)]),
-        (None, _) => Op::Together(Box::new(write(chance, deployments)), Box::new(write(chance, deployments))),
-    };
-    Step { op, held }
+/// A step that comes next in a program.
+pub(super) fn step(program: &Program, chance: &mut Chance) -> Step {
+    match chance.below(10) {
+        0 => {
+            let trouble = held(program, chance);
+            Step { op: write(program, chance), trouble: Some(trouble) }
+        }
+        1 if one_in(chance, 2) => {
+            let trouble = fault(program, chance);
+            Step { op: write(program, chance), trouble: Some(trouble) }
+        }
+        _ if program.about == About::Deployment => op_on_deployments(program, chance).into(),
+        _ => op_on_pods(program, chance).into(),
+    }
 }
 
-/// What a user writes into a Deployment.
-fn write(chance: &mut Chance, deployments: usize) -> Op {
-    let at = index(chance, deployments);
+/// What happens to Deployments and ReplicaSets.
+fn op_on_deployments(program: &Program, chance: &mut Chance) -> Op {
+    let at = index(chance, program.deployments.len());
+    match chance.below(30) {
+        0..12 => write(program, chance),
+        12..18 => Op::Ready(at, one_in(chance, 2).then(|| 1 + number(chance, 3))),
+        18 => Op::Unready(at, 1 + number(chance, 2)),
+        19 => Op::Fail(at, 1 + number(chance, 2)),
+        20 => match program.lingering {
+            true => Op::Terminate(1 + number(chance, 2)),
+            false => Op::Succeed(at, 1 + number(chance, 2)),
+        },
+        21 | 22 => Op::Set(1 + number(chance, 2), to_set(chance)),
+        23 => match chance.below(4) {
+            0 => Op::Quota(number(chance, 12)),
+            1 => Op::Renew(at, true),
+            2 => Op::Renew(at, false),
+            _ => Op::Stray(!one_in(chance, 4), number(chance, 3)),
+        },
+        24..27 => Op::Advance(TIMES[index(chance, TIMES.len())]),
+        27 => Op::Away(Box::new(write(program, chance))),
+        _ => Op::Together(Box::new(write(program, chance)), Box::new(write(program, chance))),
+    }
+}
+
+/// What happens to the pods of ReplicaSets.
+fn op_on_pods(program: &Program, chance: &mut Chance) -> Op {
+    let at = index(chance, program.deployments.len());
     match chance.below(24) {
-        0..9 => Op::Image(at, 1 + number(chance, 4)),
-        9..15 => Op::Scale(at, number(chance, 12)),
-        15 => Op::Restart(at),
-        16 => Op::Undo(at),
-        17 => Op::Pause(at),
-        18 | 19 => Op::Resume(at),
-        20 | 21 => Op::Strategy(at, strategy(chance)),
-        22 => Op::MinReady(at, number(chance, 10)),
-        _ => Op::History(at, number(chance, 3)),
+        0..8 => write(program, chance),
+        8 | 9 => Op::Ready(at, one_in(chance, 2).then(|| 1 + number(chance, 3))),
+        10 => Op::Unready(at, 1 + number(chance, 2)),
+        11 => Op::Fail(at, 1 + number(chance, 2)),
+        12 => match program.lingering {
+            true => Op::Terminate(1 + number(chance, 2)),
+            false => Op::Succeed(at, 1 + number(chance, 2)),
+        },
+        13..16 => {
+            let pods = 1 + number(chance, 3);
+            named(program, pods, chance)
+        }
+        16..19 => {
+            let to = match chance.below(3) {
+                0 => ToPod::Delete,
+                1 => ToPod::Relabel,
+                _ => ToPod::Cost([-5, 0, 5][index(chance, 3)]),
+            };
+            Op::Pod(number(chance, 4), to)
+        }
+        19 => Op::Stray(!one_in(chance, 3), number(chance, 3)),
+        20 => Op::Quota(number(chance, 8)),
+        21 | 22 => Op::Advance(TIMES[index(chance, TIMES.len())]),
+        _ if program.about == About::Both => op_on_deployments(program, chance),
+        _ => Op::Together(Box::new(write(program, chance)), Box::new(write(program, chance))),
     }
+}
+
+/// Names and traits for pods of one ReplicaSet.
+fn named(program: &Program, pods: u32, chance: &mut Chance) -> Op {
+    let set = if program.about == About::ReplicaSet || !one_in(chance, 3) { 1 } else { 2 };
+    // Ties between pods are broken by what the server makes up: so a program varies one trait or two, and
+    // the others are the same for all.
+    let varied = [index(chance, 5), index(chance, 5)];
+    let same = traits(program.unbound, [0, 1, 2, 3, 4], chance);
+    let all = (0..pods).map(|_| {
+        let own = traits(program.unbound, varied.into_iter(), chance);
+        Traits {
+            node: own.node.or(same.node),
+            phase: own.phase.or(same.phase),
+            ready: own.ready.or(same.ready),
+            cost: own.cost.or(same.cost),
+            restarts: own.restarts.or(same.restarts),
+        }
+    });
+    Op::Name(set, all.collect())
+}
+
+/// Some of these traits, by number.
+fn traits(unbound: bool, which: impl IntoIterator<Item = usize>, chance: &mut Chance) -> Traits {
+    let mut traits = Traits::default();
+    for trait_of in which {
+        match trait_of {
+            0 if unbound => traits.node = Some(u32::try_from(chance.below(3)).unwrap_or(0)),
+            1 => traits.phase = one_in(chance, 3).then(|| ["Pending", "Unknown"][index(chance, 2)]),
+            2 => {
+                const READY: [&str; 6] =
+                    ["true", "false", "{since: -2h}", "{since: -1m}", "{since: -10s}", "{since: unknown}"];
+                traits.ready = Some(READY[index(chance, READY.len())]);
+            }
+            3 => traits.cost = one_in(chance, 2).then(|| [-5, 3, 10][index(chance, 3)]),
+            _ => traits.restarts = one_in(chance, 2).then(|| number(chance, 4)),
+        }
+    }
+    traits
+}
+
+/// What a user writes.
+pub(super) fn write(program: &Program, chance: &mut Chance) -> Op {
+    let at = index(chance, program.deployments.len());
+    if program.about == About::ReplicaSet {
+        let to = if one_in(chance, 6) { Write::MinReady(min_ready(chance)) } else { Write::Scale(number(chance, 10)) };
+        return Op::Write(at, to);
+    }
+    let write = match chance.below(32) {
+        0..10 => Write::Image(1 + number(chance, 4)),
+        10..17 => Write::Scale(number(chance, 12)),
+        17 => Write::Restart,
+        18 | 19 => Write::Undo(number(chance, 3)),
+        20 => Write::RollBack(number(chance, 3)),
+        21 | 22 => Write::Pause,
+        23 | 24 => Write::Resume,
+        25 | 26 => Write::Strategy(strategy(chance)),
+        27 => Write::MinReady(min_ready(chance)),
+        28 => Write::History(number(chance, 3)),
+        29 => Write::Deadline(DEADLINES[index(chance, DEADLINES.len())]),
+        30 => Write::Env(1 + number(chance, 2)),
+        _ => Write::Annotate(number(chance, 2)),
+    };
+    Op::Write(at, write)
+}
+
+fn min_ready(chance: &mut Chance) -> u32 {
+    if one_in(chance, 2) { MIN_READY } else { 0 }
+}
+
+fn to_set(chance: &mut Chance) -> ToSet {
+    match chance.below(8) {
+        0..3 => ToSet::Scale(number(chance, 8)),
+        3 | 4 => ToSet::Delete,
+        5 => ToSet::Relabel,
+        6 => ToSet::Edit,
+        _ => ToSet::Revision(number(chance, 9)),
+    }
+}
+
+/// A kind whose events are held back.
+fn held(program: &Program, chance: &mut Chance) -> Trouble {
+    let own = if program.about == About::ReplicaSet { "replicasets" } else { KINDS[0] };
+    let kind = KINDS[index(chance, KINDS.len())];
+    let another = kind != own && one_in(chance, 2);
+    let kind = if program.about == About::ReplicaSet && kind == "deployments" { "pods" } else { kind };
+    Trouble::Held(kind, another.then(|| Box::new(write(program, chance))))
+}
+
+/// A request or a watch that fails.
+pub(super) fn fault(program: &Program, chance: &mut Chance) -> Trouble {
+    let own: &[&'static str] = match program.about {
+        About::Deployment => &["replicasets", "deployments", "deployments/status"],
+        About::ReplicaSet => &["pods", "replicasets/status"],
+        About::Both => &["replicasets", "pods", "replicasets/status", "deployments/status"],
+    };
+    if one_in(chance, 3) {
+        let how = [Disturbance::Lag, Disturbance::Repeat, Disturbance::Expire][index(chance, 3)];
+        let kinds: &[&'static str] = if program.about == About::ReplicaSet { &KINDS[1..] } else { &KINDS };
+        return Trouble::Watch(kinds[index(chance, kinds.len())], how);
+    }
+    let failure = match chance.below(6) {
+        0 => Failure::CrashBefore,
+        1 => Failure::CrashAfter,
+        2 => Failure::Lost,
+        _ => Failure::Refused([409, 422, 500][index(chance, 3)]),
+    };
+    Trouble::Write(1 + number(chance, 3), own[index(chance, own.len())], failure)
 }
 
 /// A strategy that the API server accepts: not both bounds 0.
 fn strategy(chance: &mut Chance) -> Strategy {
-    if chance.below(6) == 0 {
+    if one_in(chance, 6) {
         return Strategy::Recreate;
     }
     let (surge, unavailable) = (bound(chance), bound(chance));
@@ -94,7 +261,7 @@ fn strategy(chance: &mut Chance) -> Strategy {
     // More than all of them cannot be unavailable.
     let unavailable = match unavailable {
         Bound::Percent(percent) => Bound::Percent(percent.min(100)),
-        bound => bound,
+        bound @ Bound::Number(_) => bound,
     };
     Strategy::Rolling(surge, unavailable)
 }
@@ -112,6 +279,10 @@ fn number(chance: &mut Chance, most: u64) -> u32 {
     u32::try_from(one.min(two)).unwrap_or(u32::MAX)
 }
 
+pub(super) fn one_in(chance: &mut Chance, many: u64) -> bool {
+    chance.below(many) == 0
+}
+
 /// A place in a list of so many.
 pub(super) fn index(chance: &mut Chance, length: usize) -> usize {
     let length = u64::try_from(length.max(1)).unwrap_or(u64::MAX);
@@ -123,15 +294,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_programs_are_valid_at_once() {
-        let mut chance = Chance::new(24);
-        let valid = (0..500).filter(|_| drawn(&mut chance).case().is_some()).count();
-        assert!(valid > 250, "{valid} of 500");
+    fn many_programs_are_valid_at_once() {
+        let (areas, mut chance) = (Areas::only(&[]), Chance::new(24));
+        for about in [About::Deployment, About::ReplicaSet, About::Both] {
+            let valid = (0..300).filter(|_| drawn(about, &areas, &mut chance).case().is_some()).count();
+            assert!(valid > 60, "{about:?}: {valid} of 300");
+        }
     }
 
     #[test]
     fn a_seed_repeats_its_programs() {
-        let draw = |seed| (0..20).scan(Chance::new(seed), |chance, _| Some(generate(chance))).collect::<Vec<_>>();
+        let areas = Areas::only(&[]);
+        let draw = |seed| {
+            let programs = (0..20).scan(Chance::new(seed), |chance, _| Some(generate(About::Both, &areas, chance)));
+            programs.collect::<Vec<_>>()
+        };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
     }

@@ -2,27 +2,40 @@
 //! was not seen before, and shrunk where they differ.
 //!
 //! * `program` is a case as the search writes it: typed, so that it can be changed in parts, and
-//!   written as the YAML that everybody reads.
+//!   written as the YAML that everybody reads. `op` has its operations, `trouble` what goes wrong
+//!   in the middle of one.
+//! * `area` names the parts of the language, to which a search can be confined.
 //! * `generate` draws one, `mutate` changes one, both from a [`Chance`](kube_apiserver_sim::Chance).
 //! * `behaviour` says what a timeline shows: the keys by which a program counts as new.
 //! * `corpus` keeps the programs that showed something new, and chooses what is changed next.
-//! * `differ` compares two recordings of a program, and says by which decision they differ first.
+//! * `differ` compares recordings of a program, and says by which decision they differ first; whether
+//!   that is the controller's or chance, it says from several plays of both.
 //! * `shrink` lists the programs that are a little smaller than one that differs.
+//! * `hunt` is the search as a whole, without anybody who plays: programs to play next, and what is to
+//!   be said of those that were played.
 //!
 //! Pure. Who plays the programs, and how many, is `cli`'s to say.
 
+mod area;
 mod behaviour;
 mod corpus;
 mod differ;
 mod generate;
+mod hunt;
 mod mutate;
+mod op;
 mod program;
 mod shrink;
+mod trouble;
 
-pub use behaviour::behaviour;
+pub use area::{Area, Areas};
+pub use behaviour::{behaviour, decisions};
 pub use corpus::Corpus;
-pub use differ::{Answer, Differing, differ};
+pub use differ::{Answer, Differing, Repeats, differ, repeats};
 pub use generate::generate;
-pub use mutate::mutate;
-pub use program::{Bound, Deployment, Op, Program, Step, Strategy};
+pub use hunt::{Cause, Hunt, Look, Played, Shrinking, said};
+pub use mutate::{Decisions, mutate};
+pub use op::{Op, ToPod, ToSet, Traits, Write};
+pub use program::{About, Bound, Deployment, Program, Step, Strategy};
 pub use shrink::smaller;
+pub use trouble::{Disturbance, Failure, Trouble};

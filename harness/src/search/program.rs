@@ -3,15 +3,35 @@
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
+use super::op::{Op, Words, Write};
+use super::trouble::Trouble;
 use crate::case::{Case, parse};
+use crate::controllers::{Controller, Controllers};
 
-/// A program: Deployments whose pods are ready, and steps.
+/// A program: Deployments or a ReplicaSet whose pods are ready, and steps.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Program {
-    /// `web`, and `api` where there are two.
+    /// Whose decisions are compared.
+    pub about: About,
+    /// Whether pods get nodes from the case alone: `bindings: held`.
+    pub unbound: bool,
+    /// Whether pods that are deleted stay until the case ends them: `terminations: held`.
+    pub lingering: bool,
+    /// `web`, and `api` where there are two. Of a ReplicaSet only replicas and minReadySeconds count.
     pub deployments: Vec<Deployment>,
     /// What happens.
     pub steps: Vec<Step>,
+}
+
+/// Whose decisions a program is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum About {
+    /// The Deployment controller's.
+    Deployment,
+    /// The ReplicaSet controller's: there is a ReplicaSet and no Deployment.
+    ReplicaSet,
+    /// Those of both, together.
+    Both,
 }
 
 /// A Deployment at the start.
@@ -52,71 +72,64 @@ pub enum Bound {
 pub struct Step {
     /// The operation.
     pub op: Op,
-    /// The kind, as a plural, whose events are held back from the controller during the step, and
-    /// what else happens before it learns of it. Not two writes of the events that are held back: how
-    /// many of them a controller reads at once is up to its caches.
-    pub held: Option<(&'static str, Option<Box<Op>>)>,
+    /// What goes wrong.
+    pub trouble: Option<Trouble>,
 }
 
-/// An operation on the Deployment of this number, or on its pods.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Op {
-    /// `spec.replicas`.
-    Scale(usize, u32),
-    /// A new image, by its number.
-    Image(usize, u32),
-    /// A rollout of the same template.
-    Restart(usize),
-    /// The template before.
-    Undo(usize),
-    /// `spec.paused`.
-    Pause(usize),
-    /// The same, taken back.
-    Resume(usize),
-    /// Another strategy.
-    Strategy(usize, Strategy),
-    /// `spec.minReadySeconds`.
-    MinReady(usize, u32),
-    /// `spec.revisionHistoryLimit`.
-    History(usize, u32),
-    /// `spec.replicas` of the nth ReplicaSet, by hand.
-    ScaleSet(u32, u32),
-    /// The nth ReplicaSet is deleted.
-    DeleteSet(u32),
-    /// So many pods become ready; `None`: all, until none is left.
-    Ready(usize, Option<u32>),
-    /// So many ready pods become unready.
-    Unready(usize, u32),
-    /// So many pods fail.
-    Fail(usize, u32),
-    /// Time passes, in seconds.
-    Advance(u32),
-    /// Two operations before the controller hears of either.
-    Together(Box<Op>, Box<Op>),
+impl From<Op> for Step {
+    fn from(op: Op) -> Self {
+        Self { op, trouble: None }
+    }
 }
 
 /// The names of the Deployments.
-const NAMES: [&str; 2] = ["web", "api"];
+pub(super) const NAMES: [&str; 2] = ["web", "api"];
+
+impl About {
+    /// The controllers that the subject brings.
+    #[must_use]
+    pub fn controllers(self) -> Controllers {
+        match self {
+            Self::Deployment => [Controller::Deployment].into_iter().collect(),
+            Self::ReplicaSet => [Controller::ReplicaSet].into_iter().collect(),
+            Self::Both => [Controller::Deployment, Controller::ReplicaSet].into_iter().collect(),
+        }
+    }
+}
 
 impl Program {
     /// The case's file.
     #[must_use]
     pub fn text(&self, description: &str) -> String {
-        let mut text = format!("description: {description}\ngiven:\n");
+        let mut text = format!("description: {description}\n");
+        match self.about {
+            About::Deployment => {}
+            About::ReplicaSet => text += "controllers: [replicaset]\n",
+            About::Both => text += "controllers: [deployment, replicaset]\n",
+        }
+        if self.unbound {
+            text += "bindings: held\n";
+        }
+        if self.lingering {
+            text += "terminations: held\n";
+        }
+        text += "given:\n";
         for (name, deployment) in NAMES.iter().zip(&self.deployments) {
-            text += &format!("  - deployment: {{name: {name}, {deployment}}}\n");
+            text += &match self.about {
+                About::ReplicaSet => format!("  - replicaset: {{name: {name}, {}}}\n", deployment.of_set()),
+                About::Deployment | About::Both => format!("  - deployment: {{name: {name}, {deployment}}}\n"),
+            };
         }
         text += "  - ready: {pods: all}\nsteps:\n";
-        let several = self.deployments.len() > 1;
+        let mut words = Words::new(self);
         for step in &self.steps {
-            text += &format!("  - {}\n", step.op.text(several));
-            match &step.held {
-                None => {}
-                Some((kind, None)) => text += &format!("    during: {{held: {kind}, do: []}}\n"),
-                Some((kind, Some(op))) => {
-                    text += &format!("    during: {{held: {kind}, do: [{{{}}}]}}\n", op.text(several));
-                }
+            let (before, op, after) = words.lines(&step.op);
+            before.iter().for_each(|line| text += &format!("  - {line}\n"));
+            text += &format!("  - {op}\n");
+            if let Some(trouble) = &step.trouble {
+                text += &format!("    {}\n", trouble.text(&mut words));
             }
+            after.iter().for_each(|line| text += &format!("  - {line}\n"));
         }
         text
     }
@@ -130,73 +143,71 @@ impl Program {
         parse("found/program.yaml", "found/program", &self.text("A random program.")).ok().map(Arc::new)
     }
 
-    /// Whether kubectl would do all of it: what is paused cannot be paused, restarted or undone, and
-    /// only that can be resumed.
+    /// Whether kubectl and the API server would do all of it: what is paused cannot be paused, restarted
+    /// or undone, only that can be resumed, and a deadline has to be later than minReadySeconds.
     fn is_accepted(&self) -> bool {
-        let mut paused = [false; 2];
-        let mut accepts = |op: &Op| match op {
-            Op::Pause(at) => !std::mem::replace(&mut paused[(*at).min(1)], true),
-            Op::Resume(at) => std::mem::replace(&mut paused[(*at).min(1)], false),
-            Op::Restart(at) | Op::Undo(at) => !paused[(*at).min(1)],
-            _ => true,
-        };
-        let held = |step: &'_ Step| step.held.clone().and_then(|(_, op)| op);
-        self.steps.iter().all(|step| {
-            let own = match &step.op {
-                Op::Together(one, two) => accepts(one) && accepts(two),
-                op => accepts(op),
-            };
-            own && held(step).is_none_or(|op| accepts(&op))
+        let mut state = self.deployments.iter().map(|it| (false, it.deadline.unwrap_or(600), it.min_ready));
+        let mut state: Vec<(bool, u32, u32)> = state.by_ref().collect();
+        let in_time = |&(_, deadline, min_ready): &(bool, u32, u32)| deadline > min_ready;
+        if !state.iter().all(in_time) {
+            return false;
+        }
+        let ops = self.steps.iter().flat_map(Step::ops);
+        ops.flat_map(Op::parts).all(|op| {
+            let Op::Write(at, write) = op else { return true };
+            let Some(state) = state.get_mut(*at) else { return false };
+            match write {
+                Write::Pause => !std::mem::replace(&mut state.0, true),
+                Write::Resume => std::mem::replace(&mut state.0, false),
+                Write::Restart | Write::Undo(_) => !state.0,
+                Write::Deadline(seconds) => {
+                    state.1 = *seconds;
+                    in_time(state)
+                }
+                Write::MinReady(seconds) => {
+                    state.2 = *seconds;
+                    in_time(state)
+                }
+                _ => true,
+            }
         })
+    }
+
+    /// The number of the case's step, from 1, for each of the program's own.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<u32> {
+        let mut words = Words::new(self);
+        let mut next = 1;
+        let number = |step: &Step| {
+            let (before, _, after) = words.lines(&step.op);
+            let length = |lines: Vec<String>| u32::try_from(lines.len()).unwrap_or(u32::MAX);
+            let own = next + length(before);
+            next = own + 1 + length(after);
+            own
+        };
+        self.steps.iter().map(number).collect()
     }
 
     /// How many operations it has.
     #[must_use]
     pub fn size(&self) -> usize {
-        let held =
-            |step: &Step| usize::from(step.held.is_some()) + usize::from(matches!(step.held, Some((_, Some(_)))));
-        self.steps.iter().map(|step| 1 + held(step)).sum()
+        self.steps.iter().map(|step| usize::from(step.trouble.is_some()) + step.ops().count()).sum()
     }
 }
 
-impl Op {
-    fn text(&self, several: bool) -> String {
-        let of = |deployment: usize| NAMES[deployment.min(1)];
-        let named =
-            |deployment: usize| if several { format!("deployment: {}, ", of(deployment)) } else { String::new() };
-        let whose = |deployment: usize| {
-            if several { format!("of: {{deployment: {}}}, ", of(deployment)) } else { String::new() }
-        };
-        let patch = |deployment: usize, spec: &str| {
-            format!("patch: {{target: deployment/{}, patch: {{spec: {{{spec}}}}}}}", of(deployment))
-        };
-        match self {
-            Self::Scale(at, replicas) => format!("scale: {{{}replicas: {replicas}}}", named(*at)),
-            Self::Image(at, image) => format!("set: {{{}image: \"app:{image}\"}}", named(*at)),
-            Self::Restart(at) => format!("restart: {}", of(*at)),
-            Self::Undo(at) => format!("undo: {}", of(*at)),
-            Self::Pause(at) => format!("pause: {}", of(*at)),
-            Self::Resume(at) => format!("resume: {}", of(*at)),
-            Self::Strategy(at, Strategy::Recreate) => patch(*at, "strategy: {type: Recreate, rollingUpdate: null}"),
-            Self::Strategy(at, Strategy::Rolling(surge, unavailable)) => patch(
-                *at,
-                &format!(
-                    "strategy: {{type: RollingUpdate, rollingUpdate: {{maxSurge: {surge}, maxUnavailable: {unavailable}}}}}"
-                ),
-            ),
-            Self::MinReady(at, seconds) => patch(*at, &format!("minReadySeconds: {seconds}")),
-            Self::History(at, limit) => patch(*at, &format!("revisionHistoryLimit: {limit}")),
-            Self::ScaleSet(set, replicas) => format!("scale: {{replicaset: rs{set}, replicas: {replicas}}}"),
-            Self::DeleteSet(set) => format!("delete: {{target: replicaset/rs{set}}}"),
-            Self::Ready(at, None) => format!("ready: {{{}pods: all}}", whose(*at)),
-            Self::Ready(at, Some(pods)) => format!("ready: {{{}pods: {pods}}}", whose(*at)),
-            Self::Unready(at, pods) => format!("unready: {{{}pods: {pods}}}", whose(*at)),
-            Self::Fail(at, pods) => format!("fail: {{{}pods: {pods}}}", whose(*at)),
-            Self::Advance(seconds) => format!("advance: {seconds}s"),
-            Self::Together(one, two) => {
-                format!("together: [{{{}}}, {{{}}}]", one.text(several), two.text(several))
-            }
-        }
+impl Step {
+    /// Its operation, and that in the middle of it.
+    pub(super) fn ops(&self) -> impl Iterator<Item = &Op> {
+        std::iter::once(&self.op).chain(self.trouble.as_ref().and_then(Trouble::op))
+    }
+}
+
+impl Deployment {
+    /// What a ReplicaSet has of it.
+    fn of_set(&self) -> String {
+        let min_ready =
+            if self.min_ready > 0 { format!(", minReadySeconds: {}", self.min_ready) } else { String::new() };
+        format!("replicas: {}, image: \"app:1\"{min_ready}", self.replicas)
     }
 }
 

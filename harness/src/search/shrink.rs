@@ -1,7 +1,9 @@
-//! What is a little smaller than a program: a step less, nothing held back, one of two operations, a
-//! smaller number, a Deployment less.
+//! What is a little smaller than a program: a step less, nothing that goes wrong, one of two operations,
+//! a smaller number, a Deployment less.
 
-use super::program::{Bound, Deployment, Op, Program, Step, Strategy};
+use super::generate::TIMES;
+use super::op::{Op, Traits, Write};
+use super::program::{About, Bound, Deployment, Program, Step, Strategy};
 
 /// The programs that come next when one is to be made smaller, those with the most taken away first.
 #[must_use]
@@ -31,6 +33,15 @@ pub fn smaller(program: &Program) -> Vec<Program> {
             all.push(with_steps(steps));
         }
     }
+    if program.about == About::Both {
+        all.push(Program { about: About::Deployment, ..program.clone() });
+    }
+    if program.unbound {
+        all.push(Program { unbound: false, ..program.clone() });
+    }
+    if program.lingering {
+        all.push(Program { lingering: false, ..program.clone() });
+    }
     for (at, deployment) in program.deployments.iter().enumerate() {
         for deployment in smaller_deployments(deployment) {
             let mut program = program.clone();
@@ -44,58 +55,46 @@ pub fn smaller(program: &Program) -> Vec<Program> {
 
 /// The program without one of two Deployments; `None` where a step is about it.
 fn without(program: &Program, dropped: usize) -> Option<Program> {
-    let steps: Option<Vec<Step>> = program.steps.iter().map(|step| moved(step, dropped)).collect();
-    let deployments = program.deployments.get(1 - dropped)?.clone();
-    Some(Program { deployments: vec![deployments], steps: steps? })
-}
-
-/// The step where only the other Deployment is left.
-fn moved(step: &Step, dropped: usize) -> Option<Step> {
-    let held = match &step.held {
-        Some((kind, Some(op))) => Some((*kind, Some(Box::new(renumbered(op, dropped)?)))),
-        other => other.clone(),
-    };
-    Some(Step { op: renumbered(&step.op, dropped)?, held })
-}
-
-fn renumbered(op: &Op, dropped: usize) -> Option<Op> {
-    let mut op = op.clone();
-    match &mut op {
-        Op::Scale(at, _)
-        | Op::Image(at, _)
-        | Op::Restart(at)
-        | Op::Undo(at)
-        | Op::Pause(at)
-        | Op::Resume(at)
-        | Op::Strategy(at, _)
-        | Op::MinReady(at, _)
-        | Op::History(at, _)
-        | Op::Ready(at, _)
-        | Op::Unready(at, _)
-        | Op::Fail(at, _) => {
-            if *at == dropped {
-                return None;
-            }
-            *at = 0;
+    let mut program = program.clone();
+    program.deployments.remove(dropped);
+    for step in &mut program.steps {
+        renumber(&mut step.op, dropped)?;
+        if let Some(trouble) = &step.trouble
+            && let Some(op) = trouble.op()
+        {
+            let mut op = op.clone();
+            renumber(&mut op, dropped)?;
+            step.trouble = Some(trouble.with(op));
         }
-        Op::Together(one, two) => {
-            **one = renumbered(one, dropped)?;
-            **two = renumbered(two, dropped)?;
-        }
-        Op::ScaleSet(..) | Op::DeleteSet(_) | Op::Advance(_) => {}
     }
-    Some(op)
+    Some(program)
+}
+
+fn renumber(op: &mut Op, dropped: usize) -> Option<()> {
+    match op {
+        Op::Together(one, two) => renumber(one, dropped).and(renumber(two, dropped)),
+        Op::Away(op) => renumber(op, dropped),
+        op => match op.deployment() {
+            Some(at) if *at == dropped => None,
+            Some(at) => {
+                *at = 0;
+                Some(())
+            }
+            None => Some(()),
+        },
+    }
 }
 
 fn smaller_steps(step: &Step) -> Vec<Step> {
     let mut all = Vec::new();
-    if let Some((kind, op)) = &step.held {
-        all.push(Step { held: None, ..step.clone() });
-        if let Some(op) = op {
-            all.push(Step { held: Some((kind, None)), ..step.clone() });
-            for op in smaller_ops(op) {
-                all.push(Step { held: Some((kind, Some(Box::new(op)))), ..step.clone() });
+    if let Some(trouble) = &step.trouble {
+        all.push(Step { trouble: None, ..step.clone() });
+        if let Some(op) = trouble.op() {
+            if let super::Trouble::Held(kind, Some(_)) = trouble {
+                all.push(Step { trouble: Some(super::Trouble::Held(kind, None)), ..step.clone() });
             }
+            let ops = smaller_ops(op).into_iter();
+            all.extend(ops.map(|op| Step { trouble: Some(trouble.with(op)), ..step.clone() }));
         }
     }
     all.extend(smaller_ops(&step.op).into_iter().map(|op| Step { op, ..step.clone() }));
@@ -103,22 +102,56 @@ fn smaller_steps(step: &Step) -> Vec<Step> {
 }
 
 fn smaller_ops(op: &Op) -> Vec<Op> {
-    let numbers = |number: u32, least: u32| fewer(number, least).into_iter();
-    match op {
-        Op::Scale(at, replicas) => numbers(*replicas, 0).map(|number| Op::Scale(*at, number)).collect(),
-        Op::Image(at, image) => numbers(*image, 1).map(|number| Op::Image(*at, number)).collect(),
-        Op::MinReady(at, seconds) => numbers(*seconds, 0).map(|number| Op::MinReady(*at, number)).collect(),
-        Op::History(at, limit) => numbers(*limit, 0).map(|number| Op::History(*at, number)).collect(),
-        Op::ScaleSet(set, replicas) => numbers(*replicas, 0).map(|number| Op::ScaleSet(*set, number)).collect(),
-        Op::Ready(at, None) => vec![Op::Ready(*at, Some(1))],
-        Op::Ready(at, Some(pods)) => numbers(*pods, 1).map(|number| Op::Ready(*at, Some(number))).collect(),
-        Op::Unready(at, pods) => numbers(*pods, 1).map(|number| Op::Unready(*at, number)).collect(),
-        Op::Fail(at, pods) => numbers(*pods, 1).map(|number| Op::Fail(*at, number)).collect(),
-        Op::Advance(seconds) => numbers(*seconds, 1).map(Op::Advance).collect(),
-        Op::Strategy(at, strategy) => smaller_strategies(*strategy).map(|it| Op::Strategy(*at, it)).collect(),
+    let mut all = match op {
         Op::Together(one, two) => vec![(**one).clone(), (**two).clone()],
-        Op::Restart(_) | Op::Undo(_) | Op::Pause(_) | Op::Resume(_) | Op::DeleteSet(_) => Vec::new(),
+        Op::Away(op) => vec![(**op).clone()],
+        Op::Ready(at, None) => vec![Op::Ready(*at, Some(1))],
+        Op::Write(at, Write::Strategy(strategy)) => {
+            smaller_strategies(*strategy).map(|it| Op::Write(*at, Write::Strategy(it))).collect()
+        }
+        Op::Write(at, Write::MinReady(1..)) => vec![Op::Write(*at, Write::MinReady(0))],
+        Op::Advance(seconds) => TIMES.into_iter().filter(|less| less < seconds).map(Op::Advance).collect(),
+        Op::Name(set, pods) => fewer_traits(pods).into_iter().map(|pods| Op::Name(*set, pods)).collect(),
+        _ => Vec::new(),
+    };
+    let count = op.clone().numbers().len();
+    for at in 0..count {
+        let mut copy = op.clone();
+        let Some((number, least)) = copy.numbers().into_iter().nth(at).map(|(number, least)| (*number, least)) else {
+            continue;
+        };
+        for number in fewer(number, least) {
+            let mut copy = op.clone();
+            if let Some((place, _)) = copy.numbers().into_iter().nth(at) {
+                *place = number;
+            }
+            all.push(copy);
+        }
     }
+    all
+}
+
+/// Names for fewer pods, and fewer traits.
+fn fewer_traits(pods: &[Traits]) -> Vec<Vec<Traits>> {
+    let mut all = Vec::new();
+    if pods.len() > 1 {
+        all.push(pods[..pods.len() - 1].to_vec());
+    }
+    let without: [fn(&mut Traits); 5] = [
+        |pod| pod.node = None,
+        |pod| pod.phase = None,
+        |pod| pod.ready = None,
+        |pod| pod.cost = None,
+        |pod| pod.restarts = None,
+    ];
+    for drop in without {
+        let mut fewer = pods.to_vec();
+        fewer.iter_mut().for_each(drop);
+        if fewer != pods {
+            all.push(fewer);
+        }
+    }
+    all
 }
 
 fn smaller_deployments(of: &Deployment) -> Vec<Deployment> {
@@ -169,22 +202,24 @@ mod tests {
     use kube_apiserver_sim::Chance;
 
     use super::*;
-    use crate::search::generate;
+    use crate::search::{Areas, generate};
 
     #[test]
     fn what_is_smaller_is_another_program() {
         let mut chance = Chance::new(3);
-        for _ in 0..20 {
-            let program = generate(&mut chance);
-            for smaller in smaller(&program) {
-                assert_ne!(smaller, program);
+        for about in [About::Deployment, About::ReplicaSet, About::Both] {
+            for _ in 0..8 {
+                let program = generate(about, &Areas::only(&[]), &mut chance);
+                for smaller in smaller(&program) {
+                    assert_ne!(smaller, program);
+                }
             }
         }
     }
 
     #[test]
     fn shrinking_comes_to_an_end() {
-        let mut program = generate(&mut Chance::new(5));
+        let mut program = generate(About::Both, &Areas::only(&[]), &mut Chance::new(5));
         let mut rounds = 0;
         while let Some(next) = smaller(&program).into_iter().next() {
             program = next;

@@ -1,4 +1,8 @@
 //! `lockstep mutants`: wrong controllers on the simulated cluster, to see that each is found out and that each case can say no.
+//!
+//! `search` plays them on random programs instead of on the cases.
+
+mod search;
 
 use std::fs::File;
 use std::io::Write;
@@ -14,6 +18,7 @@ use super::select::{Selection, blessed};
 use super::{CliError, places};
 use crate::case::Case;
 use crate::clock;
+use crate::controllers::Controller;
 use crate::golden::GoldenTimelines;
 use crate::mutants::{Exceptions, Matrix, Mutant};
 use crate::outcome::{Outcome, Verdict};
@@ -47,6 +52,17 @@ pub(super) struct Arguments {
     /// Mutants played in parallel [default: number of cores].
     #[arg(short, long, value_name = "N")]
     jobs: Option<usize>,
+    /// Look for each mutant with random programs, as `fuzz` does, instead of the cases.
+    ///
+    /// Each program is played on upstream once, and on every mutant that was not found yet.
+    #[arg(long, conflicts_with_all = ["quick", "outcomes"])]
+    search: bool,
+    /// With --search: give up after this many programs.
+    #[arg(long, value_name = "N", default_value_t = 3000, requires = "search")]
+    programs: usize,
+    /// With --search: the seed of the programs.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "search")]
+    seed: u64,
     /// Write every outcome to this file: mutant, case, verdict, separated by tabs.
     #[arg(long, value_name = "FILE")]
     outcomes: Option<PathBuf>,
@@ -69,7 +85,7 @@ const PLAYER: &str = "player";
 /// The stack of a thread that plays cases, in bytes.
 const STACK: usize = 16 << 20;
 
-pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let mut mutants = bank();
     if mutants.is_empty() {
         let how = "this build has no wrong controllers: `cargo mutants-bank`, or build with --features mutants";
@@ -85,17 +101,17 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let ground = Ground { controllers: &arguments.cluster_controllers, programs: Pool::default() };
     let exceptions = exceptions(arguments)?;
     places::file("--outcomes", arguments.outcomes.as_deref())?;
+    if arguments.search {
+        mutants.retain(|mutant| mutant.of != Controller::ConfigRestart);
+        mutants.retain(|mutant| !exceptions.survivors.contains_key(&mutant.name));
+        silence_players();
+        return search::execute(arguments, mutants).await;
+    }
     let cases = arguments.selection.cases()?;
     let cases =
         cases.into_iter().map(|case| Ok((blessed(&case)?, Arc::new(case)))).collect::<Result<Vec<_>, CliError>>()?;
     let began = clock::instant();
-    // A panic is how a wrong controller may end; it is told of as the subject's end.
-    let tell = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if std::thread::current().name() != Some(PLAYER) {
-            tell(panic);
-        }
-    }));
+    silence_players();
     let right = right(&cases, &ground, arguments)?;
     let wrong: Vec<&String> =
         right.iter().filter(|(_, verdict)| *verdict != Verdict::Conformant).map(|(case, _)| case).collect();
@@ -121,6 +137,16 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     let (killed, all) = matrix.killed();
     say!("{killed} of {all} mutants killed, {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
+}
+
+/// A panic is how a wrong controller may end; it is told of as the subject's end.
+fn silence_players() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(PLAYER) {
+            tell(panic);
+        }
+    }));
 }
 
 /// The outcomes of the right controller, on a thread of its own: that of a command has a runtime already.

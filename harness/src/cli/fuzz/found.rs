@@ -1,0 +1,59 @@
+//! A program that differs, written as a case.
+
+use std::path::{Path, PathBuf};
+
+use super::super::CliError;
+use super::super::again::Typed;
+use crate::quote::quoted;
+use crate::report;
+use crate::run::FileError;
+use crate::search::Look;
+use crate::subject::Spec;
+use crate::timeline::Timeline;
+
+/// Writes cases.
+pub(super) struct Writer<'a> {
+    pub(super) typed: &'a Typed,
+    /// The controller to compare with, if any, and the subject.
+    pub(super) specs: &'a [Spec],
+    /// The folder.
+    pub(super) out: &'a Path,
+}
+
+impl Writer<'_> {
+    /// The case, with what both did as comments; its file.
+    pub(super) fn write(&self, small: &Look, made_by: &str) -> Result<PathBuf, CliError> {
+        let path = self.out.join(format!("{}.yaml", small.differing.file_name()));
+        let description = format!("Found by a search: {}.", small.differing.cause);
+        let mut text = small.played.program.text(&string(&description));
+        text += &format!("# {made_by}\n# {}\n", self.again(&path).repeat);
+        for (spec, recording) in self.specs.iter().zip(&small.played.sides) {
+            let Some(recording) = recording else { continue };
+            text += &format!("#\n# What {spec} did:\n#\n");
+            for line in Timeline::from_recording(recording).to_string().lines() {
+                text += &format!("#   {}\n", line.trim_end());
+            }
+        }
+        let write = || -> std::io::Result<()> {
+            std::fs::create_dir_all(self.out)?;
+            std::fs::write(&path, &text)
+        };
+        write().map_err(|source| FileError::File { path: path.clone(), source })?;
+        Ok(path)
+    }
+
+    /// The command that plays a found case on both again.
+    pub(super) fn again(&self, path: &Path) -> report::Again {
+        let file = quoted(&path.display().to_string());
+        let subjects: Vec<String> =
+            self.specs.iter().map(|spec| format!(" --subject {}", quoted(&spec.to_string()))).collect();
+        let verb = if subjects.len() == 2 { "compare" } else { "run" };
+        let program = self.typed.program.clone();
+        report::Again { repeat: format!("{program} {verb} {file}{}", subjects.concat()), program }
+    }
+}
+
+/// A YAML string.
+fn string(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

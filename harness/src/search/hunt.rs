@@ -1,0 +1,224 @@
+//! The search as a whole: which programs come next, and what is to be said of those that were played.
+//!
+//! Whoever plays asks for a [`batch`](Hunt::batch), plays each program on both sides and lets the hunt
+//! [`look`](Hunt::look) at it. A program that differs by a cause that was not seen before comes back;
+//! it is to be played again with other seeds, and made smaller ([`Shrinking`]), and what came of it is
+//! told with [`found`](Hunt::found).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kube_apiserver_sim::Chance;
+
+use super::area::Areas;
+use super::behaviour::{behaviour, decisions};
+use super::corpus::Corpus;
+use super::differ::{Answer, Differing, Repeats, differ};
+use super::program::{About, Program};
+use super::shrink::smaller;
+use crate::case::Case;
+use crate::recording::Recording;
+use crate::timeline::Timeline;
+
+/// How many programs are played at most to make one smaller.
+const SHRINKING: usize = 500;
+
+/// A search under way.
+#[derive(Debug)]
+pub struct Hunt {
+    chance: Chance,
+    /// What programs are about, in turn.
+    turns: Vec<About>,
+    turn: usize,
+    corpora: BTreeMap<About, Corpus>,
+    found: BTreeMap<String, Cause>,
+    unknown: BTreeMap<String, usize>,
+    played: usize,
+}
+
+/// What is known of a cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// In how many programs it was seen.
+    pub programs: usize,
+    /// The smallest of them, unless it is chance.
+    pub path: Option<PathBuf>,
+}
+
+/// A program that was played: its case, and what each side did, the other's first.
+#[derive(Debug)]
+pub struct Played {
+    /// The program.
+    pub program: Program,
+    /// As a case.
+    pub case: Arc<Case>,
+    /// By side.
+    pub sides: Vec<Option<Recording>>,
+}
+
+/// What is to be done about a program that differs.
+#[derive(Debug)]
+pub struct Look {
+    /// The program.
+    pub played: Played,
+    /// How it differs.
+    pub differing: Differing,
+}
+
+impl Played {
+    /// Whether the sides differ.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match self.sides.as_slice() {
+            [Some(other), Some(subject)] => differ(&self.case, Some(other), subject),
+            [Some(subject)] => differ(&self.case, None, subject),
+            _ => Answer::Unknown("it was not played".to_owned()),
+        }
+    }
+}
+
+impl Hunt {
+    /// A search that has found nothing yet.
+    #[must_use]
+    pub fn new(seed: u64, areas: &Areas) -> Self {
+        let turns = areas.abouts();
+        let corpora = turns.iter().map(|about| (*about, Corpus::new(*about, areas.clone()))).collect();
+        let (found, unknown) = (BTreeMap::new(), BTreeMap::new());
+        Self { chance: Chance::new(seed), turns, turn: 0, corpora, found, unknown, played: 0 }
+    }
+
+    /// The programs that are played next, and what they are about.
+    pub fn batch(&mut self, size: usize) -> (About, Vec<Program>) {
+        let about = self.turns[self.turn % self.turns.len()];
+        self.turn += 1;
+        let Self { chance, corpora, .. } = self;
+        let programs = corpora.get(&about).map(|corpus| (0..size).map(|_| corpus.next(chance)).collect());
+        (about, programs.unwrap_or_default())
+    }
+
+    /// Take what a program has shown; it comes back where it differs by a cause that is new.
+    pub fn look(&mut self, played: Played) -> Option<Look> {
+        self.played += 1;
+        match played.answer() {
+            Answer::Unknown(why) => *self.unknown.entry(why).or_default() += 1,
+            Answer::Equal => {}
+            Answer::Differs(differing) => {
+                if let Some(cause) = self.found.get_mut(&differing.cause) {
+                    cause.programs += 1;
+                    return None;
+                }
+                return Some(Look { played, differing: *differing });
+            }
+        }
+        if let Some(Some(recording)) = played.sides.first() {
+            let timeline = Timeline::from_recording(recording);
+            let decisions = decisions(&played.program, &timeline);
+            if let Some(corpus) = self.corpora.get_mut(&played.program.about) {
+                corpus.take(&played.program, behaviour(&timeline), decisions);
+            }
+        }
+        None
+    }
+
+    /// What came of a cause; that of the smaller program counts too.
+    pub fn found(&mut self, causes: [&str; 2], path: Option<PathBuf>) {
+        for cause in causes {
+            let path = path.clone();
+            self.found.entry(cause.to_owned()).or_insert(Cause { programs: 1, path });
+        }
+    }
+
+    /// Whether a cause is known.
+    #[must_use]
+    pub fn knows(&self, cause: &str) -> bool {
+        self.found.contains_key(cause)
+    }
+
+    /// All causes.
+    #[must_use]
+    pub fn causes(&self) -> &BTreeMap<String, Cause> {
+        &self.found
+    }
+
+    /// Why programs could not be compared, and how many.
+    #[must_use]
+    pub fn unknown(&self) -> &BTreeMap<String, usize> {
+        &self.unknown
+    }
+
+    /// How many programs were played.
+    #[must_use]
+    pub fn played(&self) -> usize {
+        self.played
+    }
+
+    /// How many programs are kept, and how much behaviour was seen.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        let sizes = self.corpora.values().map(Corpus::size);
+        sizes.fold((0, 0), |(kept, seen), (more, also)| (kept + more, seen + also))
+    }
+}
+
+/// A program that is made smaller.
+#[derive(Debug)]
+pub struct Shrinking {
+    smallest: Look,
+    /// Those that come next; the next is the last.
+    candidates: Vec<Program>,
+    spent: usize,
+}
+
+impl Shrinking {
+    /// Of this program.
+    #[must_use]
+    pub fn of(look: Look) -> Self {
+        let candidates = in_turn(&look.played.program);
+        Self { smallest: look, candidates, spent: 0 }
+    }
+
+    /// So many programs, at most, that are to be played now; none when it is as small as it gets.
+    pub fn next(&mut self, most: usize) -> Vec<Program> {
+        let most = most.min(SHRINKING.saturating_sub(self.spent)).min(self.candidates.len());
+        let next = self.candidates.split_off(self.candidates.len() - most);
+        self.spent += next.len();
+        next.into_iter().rev().collect()
+    }
+
+    /// Whether a program that was played differs by the same cause; if it holds with other seeds as
+    /// well, it is to be [taken](Self::take).
+    #[must_use]
+    pub fn is_same(&self, played: &Played) -> Option<Differing> {
+        match played.answer() {
+            Answer::Differs(differing) if differing.cause == self.smallest.differing.cause => Some(*differing),
+            _ => None,
+        }
+    }
+
+    /// Go on from this smaller one.
+    pub fn take(&mut self, look: Look) {
+        self.candidates = in_turn(&look.played.program);
+        self.smallest = look;
+    }
+
+    /// The smallest so far.
+    #[must_use]
+    pub fn smallest(self) -> Look {
+        self.smallest
+    }
+}
+
+fn in_turn(program: &Program) -> Vec<Program> {
+    let mut candidates = smaller(program);
+    candidates.reverse();
+    candidates
+}
+
+/// Words for what repeats have shown: `differs with 5 of 5 seeds`.
+#[must_use]
+pub fn said(repeats: Repeats, other: &str) -> String {
+    let Repeats { plays, differs, outcomes } = repeats;
+    let own = if outcomes > 1 { format!("; {other} itself does {outcomes} different things") } else { String::new() };
+    format!("differs with {differs} of {plays} seeds{own}")
+}
