@@ -73,6 +73,7 @@ pub mod course;
 pub mod coverage;
 pub mod driver;
 pub mod expect;
+pub mod explore;
 pub mod faults;
 mod fingerprint;
 pub mod golden;

@@ -385,6 +385,23 @@ fn what_is_wrong_on_a_command_line_is_said_with_its_remedy() {
 }
 
 #[test]
+fn each_order_of_a_case_is_played_and_its_outcomes_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = folder.path().join("case.yaml");
+    let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 0, image: x}\nsteps:\n  - scale: 1\n";
+    std::fs::write(&case, text).expect("writable");
+    let (said, code) = lockstep(&["explore", &case.display().to_string()], &[]);
+    assert_eq!(code, 0, "{said}");
+    let count = |what: &str| {
+        let before = said.split_once(what).map(|(before, _)| before).unwrap_or_default();
+        before.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or_default()
+    };
+    let (orders, plays) = (count(" orders in "), count(" plays, "));
+    assert!(orders > 5 && plays > orders, "{said}");
+    assert!(said.contains("; 1 outcome,"), "nothing is to be decided twice: {said}");
+}
+
+#[test]
 fn a_shell_completes_the_names_of_clusters() {
     let (said, code) = lockstep(&["completions", "bash"], &[]);
     assert!(said.contains("sim control-plane containers kind kubeconfig") && code == 0);

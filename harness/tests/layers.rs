@@ -72,7 +72,7 @@ const HARNESS: Crate = Crate {
         &["rules", "versions"],
         &["case"],
         &["course", "faults", "verdict"],
-        &["golden", "report", "search"],
+        &["explore", "golden", "report", "search"],
         &["campaign"],
         &["supervise"],
         &["cluster"],

@@ -34,9 +34,14 @@ const REFUSE: Field = Field::required(
 const DELAY: Field = Field::required("delay", DURATION, "The request comes so much later, ten seconds at most.");
 const LAG: Field = Field::required("lag", DURATION, "Every event comes so much later, ten seconds at most.");
 const OLD: Field = Field::required("old", NUMBER, "The watch ends, and the list that follows is so many events old.");
+const OVERTAKEN: Field = Field::required(
+    "overtaken",
+    NUMBER,
+    "So many others of what the subject learns come first: events of other watches, answers to writes.",
+);
 const ACTION: Type = Type::Is(
     |_| json!({}),
-    "at a write `crash`, `cut`, `drop` (the answer is lost), `{refuse: 409}` or `{delay: 1s}`; of a watch `repeat`, `expire`, `{old: 2}` or `{lag: 1s}`",
+    "at a write `crash`, `cut`, `drop` (the answer is lost), `{refuse: 409}`, `{delay: 1s}` or `{overtaken: 2}`; of a watch `repeat`, `expire`, `{old: 2}`, `{overtaken: 2}` or `{lag: 1s}`",
 );
 
 /// The fields.
@@ -75,11 +80,14 @@ pub(super) fn schema() -> Value {
             at_write(&["before", "after"], words(&["crash", "cut"])),
             "At the nth successful write, on either side of the server's acting.",
         ),
-        told(at_write(&["after"], words(&["drop"])), "The answer to the nth successful write is lost."),
+        told(
+            at_write(&["after"], any_of([words(&["drop"]), one(OVERTAKEN)])),
+            "The answer to the nth successful write is lost, or comes after others.",
+        ),
         told(at_write(&["before"], any_of([one(REFUSE), one(DELAY)])), "The nth write is refused, or late."),
         told(
-            in_watch(&[watch, action, event], any_of([words(&["repeat", "expire"]), one(OLD)])),
-            "An event comes twice, or the watch forgets its place.",
+            in_watch(&[watch, action, event], any_of([words(&["repeat", "expire"]), one(OLD), one(OVERTAKEN)])),
+            "An event comes twice or after others, or the watch forgets its place.",
         ),
         told(in_watch(&[watch, action], one(LAG)), "Every event is late."),
     ])
@@ -167,6 +175,7 @@ impl Reader<'_> {
             FaultAction::Refuse(_) => Some((false, "a refused write has no effect, so the side is `before`")),
             FaultAction::Delay(_) => Some((false, "a request is late before the server sees it: it is `before`")),
             FaultAction::Drop => Some((true, "an answer is lost after the server has acted: it is `after`")),
+            FaultAction::Overtaken(_) => Some((true, "an answer comes after the server has acted: it is `after`")),
             _ => None,
         };
         match (only, after, node) {
@@ -184,7 +193,10 @@ impl Reader<'_> {
             let words = [("crash", FaultAction::Crash), ("drop", FaultAction::Drop), ("cut", FaultAction::Cut)];
             return read::word(node, "the action", &words, self.report);
         };
-        let fields = Fields::of(node, "the action", &names(&[REFUSE, DELAY]), self.report)?;
+        let fields = Fields::of(node, "the action", &names(&[REFUSE, DELAY, OVERTAKEN]), self.report)?;
+        if let Some(others) = fields.get("overtaken") {
+            return self.overtaken(others);
+        }
         if let Some(code) = fields.get("refuse") {
             let number = read::integer(code, "a refusal", 400..=599, self.report)?;
             if !REFUSALS.contains(&number) {
@@ -201,12 +213,21 @@ impl Reader<'_> {
             let words = [("repeat", FaultAction::Repeat), ("expire", FaultAction::Expire)];
             return read::word(node, "the action", &words, self.report);
         };
-        let fields = Fields::of(node, "the action", &names(&[LAG, OLD]), self.report)?;
+        let fields = Fields::of(node, "the action", &names(&[LAG, OLD, OVERTAKEN]), self.report)?;
+        if let Some(others) = fields.get("overtaken") {
+            return self.overtaken(others);
+        }
         if let Some(old) = fields.get("old") {
             let events = read::integer(old, "a number of events", 1..=MOST, self.report)?;
             return u32::try_from(events).ok().map(FaultAction::Old);
         }
         self.late(fields.get("lag")?).map(FaultAction::Lag)
+    }
+
+    /// By how many it is overtaken.
+    fn overtaken(&mut self, node: &Node) -> Option<FaultAction> {
+        let others = read::integer(node, "a number of others", 1..=MOST, self.report)?;
+        u32::try_from(others).ok().map(FaultAction::Overtaken)
     }
 
     /// How late something is.

@@ -107,6 +107,8 @@ pub enum FaultAction {
     Expire,
     /// The same, and the list that follows is so many events old.
     Old(u32),
+    /// The event, and those behind it, or the answer to the write, comes after so many others of what the subject learns.
+    Overtaken(u32),
 }
 
 /// Whether the subject runs.

@@ -14,6 +14,7 @@ mod coverage;
 mod doctor;
 mod error;
 mod explain;
+mod explore;
 mod faults;
 mod fuzz;
 mod init;
@@ -89,6 +90,8 @@ enum Command {
     ///
     /// After each fault the case must end as it ends without one.
     Faults(faults::Arguments),
+    /// Play a case in every order in which its events can reach the controller.
+    Explore(explore::Arguments),
     /// Search for a program on which two controllers differ.
     Fuzz(fuzz::Arguments),
     /// Put the results of several shards together, as those of one run.
@@ -145,6 +148,7 @@ impl Cli {
             Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
+            Command::Explore(arguments) => explore::execute(arguments, &self.typed).await,
             Command::Fuzz(arguments) => fuzz::execute(arguments, &self.typed).await,
             Command::Merge(arguments) => merge::execute(&arguments),
             Command::Versions(arguments) => versions::execute(arguments, &self.typed).await,

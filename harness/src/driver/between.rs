@@ -15,6 +15,7 @@ pub fn fault(fault: &Fault) -> String {
         FaultAction::Repeat => "twice".to_owned(),
         FaultAction::Expire => "then forgotten".to_owned(),
         FaultAction::Old(events) => format!("then a list that is {events} events old"),
+        FaultAction::Overtaken(others) => format!("overtaken by {others}"),
     };
     let side = match &fault.point {
         FaultPoint::Write { after: false, .. } => ", before it",
@@ -34,7 +35,8 @@ pub const fn effect(action: FaultAction) -> Effect {
         | FaultAction::Lag(_)
         | FaultAction::Repeat
         | FaultAction::Expire
-        | FaultAction::Old(_) => Effect::Answered,
+        | FaultAction::Old(_)
+        | FaultAction::Overtaken(_) => Effect::Answered,
     }
 }
 

@@ -1,5 +1,7 @@
 //! A case's text with a fault in it: one line more at each step that is meant, and nothing else changed.
 
+use std::collections::BTreeMap;
+
 use super::points::{Point, Where, steps_with_a_middle};
 use crate::case::Case;
 
@@ -10,13 +12,20 @@ pub fn inject(case: &Case, point: &Point) -> Option<String> {
         Where::Write { line, .. } => vec![*line],
         Where::Watch(_) => steps_with_a_middle(case).map(|step| step.line).collect(),
     };
-    let mut text = format!("# {point}. Written by `lockstep faults`.\n");
+    let at = lines.into_iter().map(|line| (line, fault.clone())).collect();
+    Some(format!("# {point}. Written by `lockstep faults`.\n{}", with_faults(case, &at)?))
+}
+
+/// The text of the case with these faults, by the lines of their steps; `None` as for [`inject`].
+pub fn with_faults(case: &Case, at: &BTreeMap<usize, String>) -> Option<String> {
+    let mut text = String::new();
     for (number, line) in (1..).zip(case.source.lines()) {
-        if lines.contains(&number) {
-            text += &with_fault(line, &fault)?;
-        } else {
-            text += line;
-            text.push('\n');
+        match at.get(&number) {
+            Some(fault) => text += &with_fault(line, fault)?,
+            None => {
+                text += line;
+                text.push('\n');
+            }
         }
     }
     Some(text)

@@ -13,7 +13,7 @@ mod points;
 mod respite;
 mod sample;
 
-pub use inject::inject;
-pub use points::{Kind, Point, Where, points, writes};
+pub use inject::{inject, with_faults};
+pub use points::{Kind, Point, Where, points, steps_with_a_middle, watched_by, writes, written_by};
 pub use respite::respite;
 pub use sample::sample;

@@ -13,7 +13,7 @@ use crate::recording::{Entry, Recording, Request};
 const LAG: &str = "300ms";
 /// What a controller writes that is counted. How often a status is written is not the same from run to run on a real cluster, so some of
 /// those points never come.
-const fn written_by(controller: Controller) -> &'static [&'static str] {
+pub const fn written_by(controller: Controller) -> &'static [&'static str] {
     match controller {
         Controller::Deployment => &["replicasets", "deployments", "deployments/status"],
         Controller::ReplicaSet => &["pods", "replicasets/status"],
@@ -22,7 +22,7 @@ const fn written_by(controller: Controller) -> &'static [&'static str] {
 }
 
 /// The kinds that a controller watches.
-const fn watched_by(controller: Controller) -> &'static [&'static str] {
+pub const fn watched_by(controller: Controller) -> &'static [&'static str] {
     match controller {
         Controller::Deployment => &["deployments", "replicasets", "pods"],
         Controller::ReplicaSet => &["replicasets", "pods"],
@@ -198,7 +198,7 @@ pub fn points(case: &Case, recording: &Recording) -> Vec<Point> {
 }
 
 /// The steps that say nothing about their middle yet, while there is a subject to meet.
-pub(super) fn steps_with_a_middle(case: &Case) -> impl Iterator<Item = &Step> {
+pub fn steps_with_a_middle(case: &Case) -> impl Iterator<Item = &Step> {
     let mut off = false;
     case.given.iter().chain(&case.steps).filter(move |step| {
         if let Some(life) = step.operation.life() {

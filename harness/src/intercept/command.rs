@@ -48,6 +48,8 @@ pub enum Act {
     Cut(Side),
     /// It comes so much later.
     Delay(Duration),
+    /// Its answer comes after so many others of what the subject learns.
+    Overtaken(u32),
 }
 
 /// How a request is refused.
@@ -92,6 +94,8 @@ pub enum WatchAct {
     /// The same, and the list that must follow is as old as if the last so many events had not been: the server's own answer about
     /// that version, from which the next watch catches up.
     Old(u32),
+    /// The nth event, and those behind it, come after so many others of what the subject learns.
+    Overtaken(u32),
 }
 
 /// One command about a kind's watch.
@@ -125,7 +129,7 @@ impl Act {
         match self {
             Self::Hold(side) | Self::Cut(side) => side,
             Self::Refuse(_) | Self::Delay(_) => Side::Before,
-            Self::Drop => Side::After,
+            Self::Drop | Self::Overtaken(_) => Side::After,
         }
     }
 }
@@ -216,6 +220,11 @@ impl Tally {
         }
         self.succeeded += 1;
         self.act(Side::After, self.succeeded >= self.command.nth)
+    }
+
+    /// Whether this is the request whose answer is meant.
+    pub(super) fn is_next(&self, route: &Route) -> bool {
+        !self.spent && self.command.on.matches(route) && self.succeeded + 1 >= self.command.nth
     }
 
     fn act(&mut self, side: Side, meant: bool) -> Option<Act> {

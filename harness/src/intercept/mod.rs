@@ -53,6 +53,7 @@ mod framing;
 mod inside;
 mod log;
 mod met;
+mod overtaken;
 mod passage;
 mod refusal;
 mod sent;

@@ -126,7 +126,7 @@ impl Passage {
                     clock::pause(time).await;
                     request.map(Either::Left)
                 }
-                Act::Hold(_) | Act::Drop => {
+                Act::Hold(_) | Act::Drop | Act::Overtaken(_) => {
                     let (head, body) = request.into_parts();
                     let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
                     if order.hold(&route, body.clone(), None).await == Fate::Cut {
@@ -146,6 +146,11 @@ impl Passage {
                 Fate::Pass => Ok(answer),
                 Fate::Cut => Err(Cut),
             },
+            Act::Overtaken(others) => {
+                order.tell(&route, Some(status));
+                self.control.overtaken(&route.namespace, others).await;
+                Ok(answer)
+            }
             act => {
                 order.tell(&route, Some(status));
                 if matches!(act, Act::Cut(_)) {

@@ -33,14 +33,18 @@ pub(super) enum Interception<'a> {
     /// A fault at a write.
     Write { armed: Armed, fault: &'a Fault },
     /// A fault in a watch, for as long as the step takes.
-    Watch { _armed: ArmedWatch },
+    Watch { _armed: ArmedWatch, fault: &'a Fault },
+    /// The answer to a write that waits for others to come first.
+    Overtaking { _armed: Armed, fault: &'a Fault },
 }
 
 /// A request that walked into a interception; none ever does into one that is not about requests.
 pub(super) async fn met(interception: Option<&mut Interception<'_>>) -> Met {
     match interception {
         Some(Interception::Decision { armed, .. } | Interception::Write { armed, .. }) => armed.met().await,
-        Some(Interception::Held { .. } | Interception::Watch { .. }) | None => std::future::pending().await,
+        Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Overtaking { .. }) | None => {
+            std::future::pending().await
+        }
     }
 }
 
@@ -62,7 +66,19 @@ impl<'a> Play<'a> {
 
     /// After a step's last step: take back what was laid. What nobody walked into is told.
     pub(super) fn clear(&mut self) -> Result<(), Stopped> {
+        let overtaken = self.session.interceptor.control().take_overtaken(&self.namespace);
+        if let Some(others) = overtaken
+            && let Some(Interception::Watch { fault, .. } | Interception::Overtaking { fault, .. }) = &self.interception
+        {
+            self.note(format!("{}: overtaken by {others}", between::point(&fault.point)));
+        }
         let why = match self.interception.take() {
+            Some(Interception::Watch { fault, .. })
+                if matches!(fault.action, FaultAction::Overtaken(_)) && overtaken.is_none() =>
+            {
+                let why = format!("the namespace settled, and there never was {}", between::point(&fault.point));
+                Impossible { why, never_came: true }
+            }
             Some(Interception::Decision { decided, .. }) => {
                 let why = format!("the namespace settled, and the subject never requested `{}`", decided.text);
                 Impossible { why, never_came: false }
@@ -71,7 +87,9 @@ impl<'a> Play<'a> {
                 let why = format!("the namespace settled, and the subject never made {}", between::point(&fault.point));
                 Impossible { why, never_came: true }
             }
-            Some(Interception::Held { .. } | Interception::Watch { .. }) | None => return Ok(()),
+            Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Overtaking { .. }) | None => {
+                return Ok(());
+            }
         };
         self.gather();
         self.entries.push(Entry::Impossible(why));
@@ -137,6 +155,14 @@ impl<'a> Play<'a> {
             }
             Some(Interception::Write { fault, .. }) => {
                 let fault = *fault;
+                if matches!(fault.action, FaultAction::Overtaken(_)) {
+                    let written = self.interception.take();
+                    self.interception = written.map(|written| match written {
+                        Interception::Write { armed, fault } => Interception::Overtaking { _armed: armed, fault },
+                        other => other,
+                    });
+                    return Ok(());
+                }
                 self.note_effect(between::fault(fault), between::effect(fault.action));
                 if fault.action == FaultAction::Crash {
                     self.session.kill().await;
@@ -145,7 +171,9 @@ impl<'a> Play<'a> {
                 }
                 self.interception = None;
             }
-            Some(Interception::Held { .. } | Interception::Watch { .. }) | None => met.pass(),
+            Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Overtaking { .. }) | None => {
+                met.pass();
+            }
         }
         Ok(())
     }
@@ -308,9 +336,10 @@ fn arm<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
                 FaultAction::Lag(time) => WatchAct::Lag(time),
                 FaultAction::Repeat => WatchAct::Repeat,
                 FaultAction::Old(events) => WatchAct::Old(events),
+                FaultAction::Overtaken(others) => WatchAct::Overtaken(others),
                 _ => WatchAct::Expire,
             };
-            Interception::Watch { _armed: watch(resource, *event, act)? }
+            Interception::Watch { _armed: watch(resource, *event, act)?, fault }
         }
         FaultPoint::Write { nth, resource, subresource, after } => {
             let side = if *after { Side::After } else { Side::Before };
@@ -318,6 +347,7 @@ fn arm<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
                 FaultAction::Crash => Act::Hold(side),
                 FaultAction::Cut => Act::Cut(side),
                 FaultAction::Delay(time) => Act::Delay(time),
+                FaultAction::Overtaken(others) => Act::Overtaken(others),
                 FaultAction::Refuse(code) => Act::Refuse(Refusal::of_code(code).unwrap_or(Refusal::Internal)),
                 _ => Act::Drop,
             };

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::given::{About, Strategy};
 use super::op::{Op, ToSet, Write};
-use super::program::{About, Program, Step, Strategy};
+use super::program::{Program, Step};
 use super::trouble::Trouble;
 
 /// A part of the language. New images, scaling and pods that become ready belong to every program.

@@ -6,8 +6,9 @@ use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
 use super::generate::{generate, index, one_in};
+use super::given::About;
 use super::mutate::{Decisions, mutate};
-use super::program::{About, Program};
+use super::program::Program;
 
 /// One of so many programs is new from the ground up.
 const NEW: u64 = 4;

@@ -7,8 +7,9 @@
 use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
+use super::given::{About, Bound, Deployment, Strategy};
 use super::op::{Op, ToPod, ToSet, Traits, Write};
-use super::program::{About, Bound, Deployment, Program, Step, Strategy};
+use super::program::{Program, Step};
 use super::trouble::{Disturbance, Failure, Trouble};
 
 /// The longest program that is drawn.
@@ -148,7 +149,7 @@ fn named(program: &Program, pods: u32, chance: &mut Chance) -> Op {
     let varied = [index(chance, 5), index(chance, 5)];
     let same = traits(program.unbound, [0, 1, 2, 3, 4], chance);
     let all = (0..pods).map(|_| {
-        let own = traits(program.unbound, varied.into_iter(), chance);
+        let own = traits(program.unbound, varied, chance);
         Traits {
             node: own.node.or(same.node),
             phase: own.phase.or(same.phase),

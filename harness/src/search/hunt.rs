@@ -6,7 +6,7 @@
 //! told with [`found`](Hunt::found).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kube_apiserver_sim::Chance;
@@ -15,7 +15,8 @@ use super::area::Areas;
 use super::behaviour::{behaviour, decisions};
 use super::corpus::Corpus;
 use super::differ::{Answer, Differing, Repeats, differ};
-use super::program::{About, Program};
+use super::given::About;
+use super::program::Program;
 use super::shrink::smaller;
 use crate::case::Case;
 use crate::recording::Recording;
@@ -88,13 +89,14 @@ impl Hunt {
         Self { chance: Chance::new(seed), turns, turn: 0, corpora, found, unknown, played: 0 }
     }
 
-    /// The programs that are played next, and what they are about.
-    pub fn batch(&mut self, size: usize) -> (About, Vec<Program>) {
+    /// The programs that are played next, and what they are about. Those that are not to be played here are drawn again.
+    pub fn batch(&mut self, size: usize, is_here: impl Fn(&Program) -> bool) -> (About, Vec<Program>) {
         let about = self.turns[self.turn % self.turns.len()];
         self.turn += 1;
         let Self { chance, corpora, .. } = self;
-        let programs = corpora.get(&about).map(|corpus| (0..size).map(|_| corpus.next(chance)).collect());
-        (about, programs.unwrap_or_default())
+        let Some(corpus) = corpora.get(&about) else { return (about, Vec::new()) };
+        let drawn = std::iter::repeat_with(|| corpus.next(chance));
+        (about, drawn.filter(is_here).take(size).collect())
     }
 
     /// Take what a program has shown; it comes back where it differs by a cause that is new.
@@ -122,9 +124,9 @@ impl Hunt {
     }
 
     /// What came of a cause; that of the smaller program counts too.
-    pub fn found(&mut self, causes: [&str; 2], path: Option<PathBuf>) {
+    pub fn found(&mut self, causes: [&str; 2], path: Option<&Path>) {
         for cause in causes {
-            let path = path.clone();
+            let path = path.map(Path::to_owned);
             self.found.entry(cause.to_owned()).or_insert(Cause { programs: 1, path });
         }
     }

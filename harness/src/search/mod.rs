@@ -2,7 +2,7 @@
 //! was not seen before, and shrunk where they differ.
 //!
 //! * `program` is a case as the search writes it: typed, so that it can be changed in parts, and
-//!   written as the YAML that everybody reads. `op` has its operations, `trouble` what goes wrong
+//!   written as the YAML that everybody reads. `given` has what it begins with, `op` its operations, `trouble` what goes wrong
 //!   in the middle of one.
 //! * `area` names the parts of the language, to which a search can be confined.
 //! * `generate` draws one, `mutate` changes one, both from a [`Chance`](kube_apiserver_sim::Chance).
@@ -21,6 +21,7 @@ mod behaviour;
 mod corpus;
 mod differ;
 mod generate;
+mod given;
 mod hunt;
 mod mutate;
 mod op;
@@ -33,9 +34,10 @@ pub use behaviour::{behaviour, decisions};
 pub use corpus::Corpus;
 pub use differ::{Answer, Differing, Repeats, differ, repeats};
 pub use generate::generate;
+pub use given::{About, Bound, Deployment, Strategy};
 pub use hunt::{Cause, Hunt, Look, Played, Shrinking, said};
 pub use mutate::{Decisions, mutate};
 pub use op::{Op, ToPod, ToSet, Traits, Write};
-pub use program::{About, Bound, Deployment, Program, Step, Strategy};
+pub use program::{Program, Step};
 pub use shrink::smaller;
 pub use trouble::{Disturbance, Failure, Trouble};

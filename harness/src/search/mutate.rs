@@ -4,7 +4,8 @@ use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
 use super::generate::{deployment, fault, index, one_in, step, write};
-use super::program::{About, Program, Step};
+use super::given::About;
+use super::program::{Program, Step};
 use super::trouble::Trouble;
 
 /// The longest program that a change makes.

@@ -1,6 +1,6 @@
 //! The operations of a program, and their lines in a case file.
 
-use super::program::{About, NAMES, Program, Strategy};
+use super::given::{About, Deployment, NAMES, Strategy};
 
 /// An operation. A Deployment is meant by its number, a ReplicaSet by the order of appearance, from 1,
 /// a named pod by the order of names, from 0.
@@ -153,26 +153,20 @@ impl Op {
 }
 
 /// The words of a program's operations, one after the other: names of pods are counted.
-pub(super) struct Words {
+pub(super) struct Words<'a> {
     about: About,
-    several: bool,
-    first: super::program::Deployment,
-    second: Option<super::program::Deployment>,
+    deployments: &'a [Deployment],
     named: u32,
 }
 
-impl Words {
-    /// For the operations of this program, from the first on.
-    pub(super) fn new(program: &Program) -> Self {
-        let first = program.deployments.first().cloned().unwrap_or(super::program::Deployment {
-            replicas: 1,
-            strategy: Strategy::Recreate,
-            min_ready: 0,
-            deadline: None,
-            history: None,
-        });
-        let second = program.deployments.get(1).cloned();
-        Self { about: program.about, several: second.is_some(), first, second, named: 0 }
+impl<'a> Words<'a> {
+    /// For the operations of a program, from the first on.
+    pub(super) fn new(about: About, deployments: &'a [Deployment]) -> Self {
+        Self { about, deployments, named: 0 }
+    }
+
+    fn several(&self) -> bool {
+        self.deployments.len() > 1
     }
 
     /// The step's lines: those before, its own, and those after.
@@ -185,8 +179,7 @@ impl Words {
             Op::Renew(at, lives) => {
                 let of = NAMES[(*at).min(1)];
                 let cascade = if *lives { "orphan" } else { "background" };
-                let again = if *at == 0 { Some(&self.first) } else { self.second.as_ref() };
-                let again = again.map(|it| format!("deployment: {{name: {of}, {it}}}"));
+                let again = self.deployments.get(*at).map(|it| format!("deployment: {{name: {of}, {it}}}"));
                 let delete = format!("delete: {{target: deployment/{of}, cascade: {cascade}}}");
                 (Vec::new(), delete, again.into_iter().collect())
             }
@@ -251,12 +244,12 @@ impl Words {
 
     fn whose(&self, deployment: usize) -> String {
         let kind = if self.about == About::ReplicaSet { "replicaset" } else { "deployment" };
-        if self.several { format!("of: {{{kind}: {}}}, ", NAMES[deployment.min(1)]) } else { String::new() }
+        if self.several() { format!("of: {{{kind}: {}}}, ", NAMES[deployment.min(1)]) } else { String::new() }
     }
 
     fn write(&self, at: usize, write: &Write) -> String {
         let of = NAMES[at.min(1)];
-        let named = if self.several { format!("deployment: {of}, ") } else { String::new() };
+        let named = if self.several() { format!("deployment: {of}, ") } else { String::new() };
         let patch = |patch: String| format!("patch: {{target: deployment/{of}, patch: {{{patch}}}}}");
         let spec = |field: String| patch(format!("spec: {{{field}}}"));
         let annotation = |key: &str, value: &str| patch(format!("metadata: {{annotations: {{{key}: \"{value}\"}}}}"));

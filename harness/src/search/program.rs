@@ -1,12 +1,11 @@
 //! A case as the search writes it.
 
-use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
+use super::given::{About, Deployment, NAMES};
 use super::op::{Op, Words, Write};
 use super::trouble::Trouble;
 use crate::case::{Case, parse};
-use crate::controllers::{Controller, Controllers};
 
 /// A program: Deployments or a ReplicaSet whose pods are ready, and steps.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,50 +22,6 @@ pub struct Program {
     pub steps: Vec<Step>,
 }
 
-/// Whose decisions a program is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum About {
-    /// The Deployment controller's.
-    Deployment,
-    /// The ReplicaSet controller's: there is a ReplicaSet and no Deployment.
-    ReplicaSet,
-    /// Those of both, together.
-    Both,
-}
-
-/// A Deployment at the start.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Deployment {
-    /// `spec.replicas`.
-    pub replicas: u32,
-    /// `spec.strategy`.
-    pub strategy: Strategy,
-    /// `spec.minReadySeconds`, where it is not 0.
-    pub min_ready: u32,
-    /// `spec.progressDeadlineSeconds`, where it is set.
-    pub deadline: Option<u32>,
-    /// `spec.revisionHistoryLimit`, where it is set.
-    pub history: Option<u32>,
-}
-
-/// `spec.strategy`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Strategy {
-    /// Recreate.
-    Recreate,
-    /// RollingUpdate with `maxSurge` and `maxUnavailable`.
-    Rolling(Bound, Bound),
-}
-
-/// A number of pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Bound {
-    /// So many.
-    Number(u32),
-    /// So many in a hundred.
-    Percent(u32),
-}
-
 /// An operation, and what goes wrong meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Step {
@@ -79,21 +34,6 @@ pub struct Step {
 impl From<Op> for Step {
     fn from(op: Op) -> Self {
         Self { op, trouble: None }
-    }
-}
-
-/// The names of the Deployments.
-pub(super) const NAMES: [&str; 2] = ["web", "api"];
-
-impl About {
-    /// The controllers that the subject brings.
-    #[must_use]
-    pub fn controllers(self) -> Controllers {
-        match self {
-            Self::Deployment => [Controller::Deployment].into_iter().collect(),
-            Self::ReplicaSet => [Controller::ReplicaSet].into_iter().collect(),
-            Self::Both => [Controller::Deployment, Controller::ReplicaSet].into_iter().collect(),
-        }
     }
 }
 
@@ -121,7 +61,7 @@ impl Program {
             };
         }
         text += "  - ready: {pods: all}\nsteps:\n";
-        let mut words = Words::new(self);
+        let mut words = Words::new(self.about, &self.deployments);
         for step in &self.steps {
             let (before, op, after) = words.lines(&step.op);
             before.iter().for_each(|line| text += &format!("  - {line}\n"));
@@ -176,7 +116,7 @@ impl Program {
     /// The number of the case's step, from 1, for each of the program's own.
     #[must_use]
     pub fn numbers(&self) -> Vec<u32> {
-        let mut words = Words::new(self);
+        let mut words = Words::new(self.about, &self.deployments);
         let mut next = 1;
         let number = |step: &Step| {
             let (before, _, after) = words.lines(&step.op);
@@ -199,43 +139,5 @@ impl Step {
     /// Its operation, and that in the middle of it.
     pub(super) fn ops(&self) -> impl Iterator<Item = &Op> {
         std::iter::once(&self.op).chain(self.trouble.as_ref().and_then(Trouble::op))
-    }
-}
-
-impl Deployment {
-    /// What a ReplicaSet has of it.
-    fn of_set(&self) -> String {
-        let min_ready =
-            if self.min_ready > 0 { format!(", minReadySeconds: {}", self.min_ready) } else { String::new() };
-        format!("replicas: {}, image: \"app:1\"{min_ready}", self.replicas)
-    }
-}
-
-impl Display for Deployment {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "replicas: {}, image: \"app:1\"", self.replicas)?;
-        match self.strategy {
-            Strategy::Recreate => write!(f, ", strategy: Recreate")?,
-            Strategy::Rolling(surge, unavailable) => write!(f, ", maxSurge: {surge}, maxUnavailable: {unavailable}")?,
-        }
-        if self.min_ready > 0 {
-            write!(f, ", minReadySeconds: {}", self.min_ready)?;
-        }
-        if let Some(deadline) = self.deadline {
-            write!(f, ", progressDeadlineSeconds: {deadline}")?;
-        }
-        if let Some(history) = self.history {
-            write!(f, ", revisionHistoryLimit: {history}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Display for Bound {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Percent(percent) => write!(f, "{percent}%"),
-        }
     }
 }

@@ -2,8 +2,9 @@
 //! a smaller number, a Deployment less.
 
 use super::generate::TIMES;
+use super::given::{About, Bound, Deployment, Strategy};
 use super::op::{Op, Traits, Write};
-use super::program::{About, Bound, Deployment, Program, Step, Strategy};
+use super::program::{Program, Step};
 
 /// The programs that come next when one is to be made smaller, those with the most taken away first.
 #[must_use]

@@ -61,7 +61,7 @@ impl Trouble {
     }
 
     /// Its line in a step.
-    pub(super) fn text(&self, words: &mut Words) -> String {
+    pub(super) fn text(&self, words: &mut Words<'_>) -> String {
         match self {
             Self::Held(kind, None) => format!("during: {{held: {kind}, do: []}}"),
             Self::Held(kind, Some(op)) => format!("during: {{held: {kind}, do: [{{{}}}]}}", words.op(op)),

@@ -17,7 +17,9 @@ use super::again::Typed;
 use super::out::{note, say};
 use super::place::Place;
 use super::reporter::Notes;
+use super::sharding::Sharding;
 use super::{CliError, places};
+use crate::campaign::{Cause, Searched, Shard};
 use crate::clock::{self, Instant};
 use crate::cluster::SiteName;
 use crate::outcome::Outcome;
@@ -69,6 +71,8 @@ pub(super) struct Arguments {
     /// Folder for the cases on which the controllers differ.
     #[arg(help_heading = "Output", long, value_name = "FOLDER", default_value = "found")]
     out: PathBuf,
+    #[command(flatten)]
+    sharding: Sharding,
 }
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
@@ -83,18 +87,26 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     }
     arguments.place.check(&[], &specs)?;
     places::folder("--out", Some(&arguments.out))?;
+    arguments.sharding.check()?;
+    let results = arguments.sharding.results_of_search(typed);
     let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
     let since = clock::instant();
     let within = arguments.within;
     let is_over =
         move || within.is_some_and(|within| since.elapsed() >= within) || Interrupt::of_process().cause().is_some();
     let stage = OnSetup { setup: &setup, specs: &specs, is_over: &is_over };
-    let hunt = Hunt::new(arguments.place.seed, &Areas::only(&arguments.only));
+    let hunt = Hunt::new(arguments.sharding.shard().seed(arguments.place.seed), &Areas::only(&arguments.only));
     let mut search = Search { arguments: &arguments, typed, specs: &specs, stage, hunt, since, real: 0 };
     let ended = search.run().await;
     setup.close_programs().await;
-    search.summary();
-    ended.map(|()| search.outcome())
+    search.progress();
+    let searched = search.searched();
+    searched.lines().iter().for_each(|line| say!("{line}"));
+    if let (Some(results), Ok(()), None) = (results, &ended, Interrupt::of_process().cause()) {
+        results.take(serde_json::to_string(&searched).expect("texts and numbers can be written as JSON"));
+        results.write(&[searched.outcome()], since.elapsed().as_secs_f64())?;
+    }
+    ended.map(|()| searched.outcome())
 }
 
 /// A search under way.
@@ -113,14 +125,16 @@ struct Search<'a> {
 impl Search<'_> {
     async fn run(&mut self) -> Result<(), CliError> {
         let most = match (self.arguments.programs, self.arguments.within) {
-            (Some(programs), _) => programs,
+            (Some(programs), _) => self.shard().share(programs),
             (None, Some(_)) => usize::MAX,
-            (None, None) => 1_000,
+            (None, None) => self.shard().share(1_000),
         };
         let mut said = clock::instant();
         let enough = |search: &Self| search.arguments.first && search.real > 0;
         while self.hunt.played() < most && self.stage.goes_on() && !enough(self) {
-            let (about, programs) = self.hunt.batch(BATCH.min(most - self.hunt.played()));
+            // Every program is in one shard, so that none is played in two.
+            let (shard, size) = (self.shard(), BATCH.min(most - self.hunt.played()));
+            let (about, programs) = self.hunt.batch(size, |program| shard.has_text(&program.text("")));
             for played in self.stage.once(about, programs).await? {
                 if let Some(look) = self.hunt.look(played)
                     && self.stage.goes_on()
@@ -148,7 +162,8 @@ impl Search<'_> {
         let repeats = repeated(&self.stage, &small.played).await?;
         let words = said(repeats, &self.specs[0].to_string());
         let writer = Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out };
-        let made_by = format!("seed {}, program {}; {words}", self.arguments.place.seed, self.hunt.played());
+        let (seed, shard) = (self.arguments.place.seed, self.shard());
+        let made_by = format!("seed {seed}, shard {shard}, program {}; {words}", self.hunt.played());
         let path = writer.write(&small, &made_by)?;
         let judgement = &small.differing.judgement;
         say!("{}", report::failure(judgement, &writer.again(&path), super::reporter::colour()));
@@ -159,7 +174,7 @@ impl Search<'_> {
         }
         say!("");
         self.real += 1;
-        self.hunt.found([&cause, &small.differing.cause], Some(path));
+        self.hunt.found([&cause, &small.differing.cause], Some(&path));
         Ok(())
     }
 
@@ -174,27 +189,22 @@ impl Search<'_> {
         );
     }
 
-    fn summary(&self) {
-        self.progress();
-        for (why, programs) in self.hunt.unknown() {
-            say!("inconclusive    {programs} programs: {why}");
-        }
-        for (cause, found) in self.hunt.causes() {
-            match &found.path {
-                Some(path) => say!("non-conformant  {cause}  {} programs  {}", found.programs, path.display()),
-                None => say!("chance          {cause}  {} programs", found.programs),
-            }
-        }
-        if self.real == 0 {
-            say!("no difference in {} programs", self.hunt.played());
-        }
+    fn shard(&self) -> Shard {
+        self.arguments.sharding.shard()
     }
 
-    fn outcome(&self) -> Outcome {
-        match (self.real > 0, self.hunt.unknown().is_empty()) {
-            (true, _) => Outcome::NonConformant,
-            (false, true) => Outcome::Conformant,
-            (false, false) => Outcome::Inconclusive,
+    /// What came of it so far.
+    fn searched(&self) -> Searched {
+        let found = self.hunt.causes().iter().map(|(cause, found)| {
+            let file = found.path.as_ref().map_or_else(String::new, |path| path.display().to_string());
+            (cause.clone(), Cause { programs: found.programs, file, is_chance: found.path.is_none() })
+        });
+        Searched {
+            item: self.shard().index() as usize - 1,
+            seed: self.arguments.place.seed,
+            programs: self.hunt.played(),
+            inconclusive: self.hunt.unknown().clone(),
+            found: found.collect(),
         }
     }
 }

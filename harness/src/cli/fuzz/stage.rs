@@ -56,7 +56,7 @@ impl Stage for OnSetup<'_> {
         let most = cases.len() * rounds.len();
         let sides = self.setup.with_each_kept(&controllers, self.specs, most, async |_, player| {
             let mut played = BTreeMap::new();
-            let plan = Plan { cases, rounds: &rounds, output: false };
+            let plan = Plan { rounds: &rounds, ..Plan::once(cases) };
             let playing = self.setup.play_each(player, plan, async |it| {
                 played.insert((it.number, it.round.time), it.recording);
                 Ok::<_, CliError>(ControlFlow::Continue(()))

@@ -71,7 +71,7 @@ async fn round(
     since: Instant,
 ) -> Result<(), CliError> {
     let before = hunt.played();
-    let (about, programs) = hunt.batch(BATCH);
+    let (about, programs) = hunt.batch(BATCH, |_| true);
     let cases: Vec<Arc<Case>> = programs.iter().filter_map(crate::search::Program::case).collect();
     let others = ground.side(about, &cases, &[0], None)?;
     let left = rows.iter_mut().filter(|(mutant, found)| found.is_none() && about.controllers().has(mutant.of));

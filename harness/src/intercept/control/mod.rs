@@ -2,9 +2,13 @@
 //!
 //! With no command set, a request asks one atomic number and goes on. All else is under one lock that is never held
 //! across a wait.
+//!
+//! `watch` has what becomes of the events of a watch.
 
-use crate::clock::Instant;
-use std::collections::{BTreeMap, VecDeque};
+mod watch;
+
+use crate::clock::{self, Instant};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -13,8 +17,9 @@ use hyper::body::Bytes;
 use kube_apiserver_sim::notify::Notifier;
 use tokio::sync::mpsc;
 
-use super::command::{Command, Tally, WatchAct, WatchCommand};
+use super::command::{Act, Command, Tally, WatchAct, WatchCommand};
 use super::met::{Met, Order};
+use super::overtaken::{Reached, Waiting};
 use super::{Route, Verb};
 
 /// The commands of one interceptor; clones share them.
@@ -45,12 +50,18 @@ struct State {
     /// Watches that ended while events were kept from them, by resource, and that nobody has made
     /// up for yet.
     cut_short: BTreeMap<String, u64>,
+    /// What has reached the subject, counted while something is to be overtaken.
+    reached: Reached,
+    /// By namespace: how many have overtaken what was to be overtaken.
+    overtaken: BTreeMap<String, u32>,
 }
 
 #[derive(Debug)]
 struct Slot {
     tally: Tally,
     met: mpsc::UnboundedSender<Met>,
+    /// Whether it counts what watches bring.
+    counts: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +72,8 @@ struct WatchSlot {
     versions: Vec<u64>,
     /// The version at which the next list is answered.
     older: Option<u64>,
+    /// Since its event came, until enough others have.
+    waiting: Option<Waiting>,
 }
 
 /// A command in force. Dropping it takes it back and lets go what it holds.
@@ -119,7 +132,9 @@ impl Control {
         let mut state = self.state();
         state.next += 1;
         let id = state.next;
-        state.requests.insert(id, Slot { tally: Tally::new(command), met });
+        let counts = matches!(command.act, Act::Overtaken(_));
+        self.0.watching.fetch_add(usize::from(counts), Ordering::SeqCst);
+        state.requests.insert(id, Slot { tally: Tally::new(command), met, counts });
         self.0.armed.fetch_add(1, Ordering::SeqCst);
         Armed { control: self.clone(), id, met: meetings }
     }
@@ -132,7 +147,7 @@ impl Control {
         }
         state.next += 1;
         let id = state.next;
-        state.watches.insert(id, WatchSlot { command, seen: 0, versions: Vec::new(), older: None });
+        state.watches.insert(id, WatchSlot { command, seen: 0, versions: Vec::new(), older: None, waiting: None });
         self.0.watching.fetch_add(1, Ordering::SeqCst);
         self.0.armed.fetch_add(1, Ordering::SeqCst);
         Some(ArmedWatch { control: self.clone(), id })
@@ -141,6 +156,30 @@ impl Control {
     /// How many events of a namespace are kept from the subject at this moment, and requests that are late.
     pub fn kept(&self, namespace: &str) -> u64 {
         self.state().kept.get(namespace).copied().unwrap_or(0)
+    }
+
+    /// An answer waits until so many others have reached the subject, or nothing more does.
+    pub(super) async fn overtaken(&self, namespace: &str, others: u32) {
+        let _late = self.late(namespace);
+        let mut changes = self.0.changed.listen();
+        let waiting = self.state().reached.wait(namespace, others, clock::instant());
+        loop {
+            let (due, others) = self.state().reached.due(namespace, &waiting);
+            let now = clock::instant();
+            if due <= now {
+                self.state().overtaken.insert(namespace.to_owned(), others);
+                return;
+            }
+            tokio::select! {
+                () = changes.changed() => {}
+                () = clock::pause(due.saturating_duration_since(now)) => {}
+            }
+        }
+    }
+
+    /// How many have overtaken what was to be overtaken, if that has come.
+    pub fn take_overtaken(&self, namespace: &str) -> Option<u32> {
+        self.state().overtaken.remove(namespace)
     }
 
     /// A request of a namespace is late until the guard is dropped.
@@ -171,6 +210,11 @@ impl Control {
     /// What its answer is in for.
     pub(super) fn answered(&self, route: &Route, status: u16) -> Option<Order> {
         let mut state = self.state();
+        if route.verb.is_write() && !state.requests.values().any(|slot| slot.counts && slot.tally.is_next(route)) {
+            state.reached.one_more(&route.namespace, clock::instant());
+            self.0.changed.notify();
+            state.wake();
+        }
         // All of them count, whoever is the first to act.
         let mut orders = state.requests.values_mut().filter_map(|slot| {
             let act = slot.tally.answered(route, status)?;
@@ -220,128 +264,15 @@ impl Control {
         })
     }
 
-    /// The version at which a kind is to be listed next, if it is to be an old one.
-    pub(super) fn older(&self, resource: &str) -> Option<u64> {
-        self.state().watches.values().find_map(|slot| slot.older.filter(|_| slot.command.resource == resource))
-    }
-
-    /// A kind has been listed at an old version: lists are new again.
-    pub(super) fn listed_older(&self, resource: &str) {
-        let mut state = self.state();
-        state.watches.values_mut().filter(|slot| slot.command.resource == resource).for_each(|slot| slot.older = None);
-    }
-
-    /// A number for a new watch; one that the interceptor cannot read is noted.
-    pub(super) fn open_watch(&self, resource: &str, readable: bool) -> u64 {
-        let mut state = self.state();
-        state.next += 1;
-        if !readable {
-            *state.opaque.entry(resource.to_owned()).or_default() += 1;
-        }
-        state.next
-    }
-
-    /// A watch that the interceptor could not read is over.
-    pub(super) fn close_opaque(&self, resource: &str) {
-        let mut state = self.state();
-        let left = state.opaque.get(resource).map_or(0, |open| open.saturating_sub(1));
-        match left {
-            0 => state.opaque.remove(resource),
-            _ => state.opaque.insert(resource.to_owned(), left),
-        };
-    }
-
-    /// What becomes of an event that has just come.
-    pub(super) fn event(&self, resource: &str, namespace: &str, version: Option<u64>) -> EventFate {
-        let mut state = self.state();
-        let mut fate = EventFate::Pass;
-        for slot in state.watches.values_mut() {
-            let command = &slot.command;
-            if command.resource != resource || command.namespace != namespace {
-                continue;
-            }
-            slot.seen += 1;
-            slot.versions.extend(version);
-            let meant = slot.seen == command.nth;
-            match command.act {
-                WatchAct::Hold | WatchAct::Lag(_) => fate = EventFate::Keep,
-                WatchAct::Repeat if meant && fate == EventFate::Pass => fate = EventFate::Twice,
-                WatchAct::Expire if meant && fate == EventFate::Pass => fate = EventFate::Last,
-                WatchAct::Old(back) if meant && fate == EventFate::Pass => {
-                    let first = slot.versions.len().saturating_sub(usize::try_from(back).unwrap_or(usize::MAX));
-                    slot.older = slot.versions.get(first).map(|version| version - 1);
-                    fate = EventFate::Last;
-                }
-                WatchAct::Repeat | WatchAct::Expire | WatchAct::Old(_) => {}
-            }
-        }
-        if fate == EventFate::Keep {
-            *state.kept.entry(namespace.to_owned()).or_default() += 1;
-        }
-        fate
-    }
-
-    /// Take out of `kept` what may go now, in order. Says when the next may, if time alone decides; the waker is called when a
-    /// command changes.
-    pub(super) fn release(
-        &self,
-        watch: u64,
-        resource: &str,
-        (kept, ready): (&mut VecDeque<Kept>, &mut VecDeque<Bytes>),
-        now: Instant,
-        waker: &Waker,
-    ) -> Option<Instant> {
-        let mut state = self.state();
-        let mut next = None;
-        while let Some(first) = kept.front() {
-            let mut due = Some(first.since);
-            for WatchSlot { command, .. } in state.watches.values() {
-                if command.resource == resource && command.namespace == first.namespace {
-                    match command.act {
-                        WatchAct::Hold => due = None,
-                        WatchAct::Lag(lag) => due = due.map(|due| due.max(first.since + lag)),
-                        WatchAct::Repeat | WatchAct::Expire | WatchAct::Old(_) => {}
-                    }
-                }
-            }
-            match due {
-                Some(due) if due <= now => {}
-                wait => {
-                    next = wait;
-                    break;
-                }
-            }
-            if let Some(first) = kept.pop_front() {
-                forget(&mut state.kept, &first.namespace);
-                ready.push_back(first.event);
-            }
-        }
-        if !kept.is_empty() {
-            state.wakers.insert(watch, waker.clone());
-        }
-        next
-    }
-
-    /// A watch is over; what it kept is lost.
-    pub(super) fn close_watch(&self, watch: u64, resource: &str, kept: &VecDeque<Kept>) {
-        let mut state = self.state();
-        state.wakers.remove(&watch);
-        if !kept.is_empty() {
-            *state.cut_short.entry(resource.to_owned()).or_default() += 1;
-            // The next request for the kind is looked at, whether or not a command is in force by
-            // then.
-            self.0.armed.fetch_add(1, Ordering::SeqCst);
-        }
-        kept.iter().for_each(|event| forget(&mut state.kept, &event.namespace));
-    }
-
     fn disarm(&self, id: u64) {
         let wakers = {
             let mut state = self.state();
             if state.watches.remove(&id).is_some() {
                 self.0.watching.fetch_sub(1, Ordering::SeqCst);
             }
-            state.requests.remove(&id);
+            if state.requests.remove(&id).is_some_and(|slot| slot.counts) {
+                self.0.watching.fetch_sub(1, Ordering::SeqCst);
+            }
             self.0.armed.fetch_sub(1, Ordering::SeqCst);
             std::mem::take(&mut state.wakers)
         };
@@ -351,6 +282,13 @@ impl Control {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whoever waits looks again.
+    fn wake(&mut self) {
+        std::mem::take(&mut self.wakers).into_values().for_each(Waker::wake);
     }
 }
 

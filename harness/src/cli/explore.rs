@@ -1,0 +1,287 @@
+//! `lockstep explore`: one case in every order in which its events can reach the controller, up to a bound.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::again::Typed;
+use super::out::{self, note, say};
+use super::place::Place;
+use super::reporter::Notes;
+use super::select::{Selection, blessed};
+use super::{CliError, places};
+use crate::case::{self, Case};
+use crate::clock;
+use crate::cluster::SiteName;
+use crate::explore::{Kind, Late, Orders, Outcomes, Seen, at_rest, contents, text};
+use crate::outcome::Outcome;
+use crate::quote::quoted;
+use crate::recording::{Entry, Recording};
+use crate::run::{Events, FileError, Plan, Setup};
+use crate::runner::Player;
+use crate::subject::Spec;
+use crate::supervise::Interrupt;
+use crate::timeline::Timeline;
+use crate::verdict::{Verdict, What, judge};
+
+/// How many orders are played before their outcomes are looked at.
+const BATCH: usize = 64;
+
+/// Play a case in every order in which its events can reach the controller.
+///
+/// An event of a watch, with all behind it, or the answer to a write, comes after so many others: each
+/// event, by each number of others, at --late steps of the case. Says how many orders and outcomes
+/// there are, and writes the shortest order of each outcome as a case.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    place: Place,
+    /// The controller to explore.
+    #[arg(help_heading = "Subject", long, default_value = "ours")]
+    subject: String,
+    /// Explore this controller too, and say which outcomes it does not have.
+    #[arg(help_heading = "Subject", long, value_name = "SUBJECT")]
+    against: Option<String>,
+    /// At how many steps of a case something may be late.
+    #[arg(help_heading = "Search", long, value_name = "N", default_value_t = 1)]
+    late: usize,
+    /// Play at most this many orders of a case.
+    #[arg(help_heading = "Search", long, value_name = "N", default_value_t = 20_000)]
+    most: usize,
+    /// Folder for cases that repeat the outcomes.
+    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
+    arguments.place.site = arguments.place.site.or(SiteName::Sim);
+    if arguments.place.site.cluster() != SiteName::Sim {
+        return Err(CliError::Usage("explore plays on --cluster sim only; play what it writes elsewhere".to_owned()));
+    }
+    let mut specs = vec![arguments.subject.parse::<Spec>()?];
+    if let Some(against) = &arguments.against {
+        specs.push(against.parse()?);
+    }
+    let cases = arguments.place.choose(&arguments.selection, &specs)?;
+    arguments.place.check(&cases, &specs)?;
+    places::folder("--out", arguments.out.as_deref())?;
+    let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
+    let mut worst = Verdict::Conformant;
+    for case in &cases {
+        let explored = setup.with_each_kept(&case.controllers, &specs, BATCH, async |spec, player| {
+            explored(&arguments, &setup, player, (spec, case)).await
+        });
+        let explored = explored.await?;
+        for (spec, (outcomes, one)) in specs.iter().zip(&explored) {
+            one.say(spec, case, outcomes);
+            listed(&arguments, typed, (spec, case), outcomes)?;
+        }
+        let outcome = match explored.as_slice() {
+            [(subject, one), rest @ ..] => verdict(&specs, (subject, one), rest.first().map(|(outcomes, _)| outcomes)),
+            [] => Verdict::Inconclusive,
+        };
+        worst = worst.max(outcome);
+    }
+    setup.close_programs().await;
+    Ok(worst.into())
+}
+
+/// How far one exploration went.
+struct Explored {
+    /// How many plays it took.
+    plays: usize,
+    /// How many orders were different.
+    orders: usize,
+    /// How many contents the server had.
+    contents: usize,
+    /// How many of them at rest.
+    at_rest: usize,
+    /// Whether orders were left out.
+    is_cut: bool,
+    seconds: f64,
+}
+
+/// All orders of a case, played by one subject.
+async fn explored(
+    arguments: &Arguments,
+    setup: &Setup,
+    player: &Player<'_>,
+    (spec, case): (&Spec, &Arc<Case>),
+) -> Result<(Outcomes, Explored), CliError> {
+    let since = clock::instant();
+    let (mut outcomes, mut states) = (Outcomes::default(), BTreeSet::new());
+    let first = played(setup, player, &[Arc::clone(case)]).await?;
+    let Some(first) = first.into_iter().next().flatten() else {
+        return Err(CliError::Usage(format!("{spec} did not play {}", case.path)));
+    };
+    outcomes.add(Timeline::from_recording(&first), &[], stopped(case, &first));
+    states.extend(contents(&first));
+    let mut orders = Orders::of(case, &first.header.under_test, arguments.late, &at_rest(&first));
+    let mut plays = 1;
+    let mut said = clock::instant();
+    let mut left = Vec::new();
+    while plays < arguments.most && Interrupt::of_process().cause().is_none() {
+        left = orders.take(BATCH);
+        if left.is_empty() {
+            break;
+        }
+        let batch = std::mem::take(&mut left);
+        let cases = batch.iter().map(|order| with_late(case, order)).collect::<Result<Vec<_>, _>>()?;
+        plays += batch.len();
+        for ((order, case), recording) in batch.iter().zip(&cases).zip(played(setup, player, &cases).await?) {
+            let Some(recording) = recording else { continue };
+            let seen = seen(order, &recording);
+            if orders.seen(order, seen) {
+                outcomes.add(Timeline::from_recording(&recording), &real(order, seen), stopped(case, &recording));
+            }
+            if seen.overtaken.is_some() {
+                states.extend(contents(&recording));
+            }
+        }
+        if said.elapsed().as_secs() >= 20 {
+            said = clock::instant();
+            note!("{spec}: {plays} plays, {} orders, {} outcomes", orders.count(), outcomes.kinds().len());
+        }
+    }
+    let is_cut = !left.is_empty() || !orders.take(1).is_empty();
+    let (contents, at_rest) = (states.len(), orders.states());
+    let seconds = since.elapsed().as_secs_f64();
+    Ok((outcomes, Explored { plays, orders: orders.count(), contents, at_rest, is_cut, seconds }))
+}
+
+/// The case of an order.
+fn with_late(case: &Case, order: &[Late]) -> Result<Arc<Case>, CliError> {
+    let Some(text) = text(case, order) else {
+        let why = "a step leaves no place for a fault; write its operation on the line of its dash";
+        return Err(CliError::Usage(format!("{}: {why}", case.path)));
+    };
+    Ok(Arc::new(case::parse(&case.path, &case.name, &text).map_err(CliError::Case)?))
+}
+
+async fn played(setup: &Setup, player: &Player<'_>, cases: &[Arc<Case>]) -> Result<Vec<Option<Recording>>, CliError> {
+    let mut recordings: Vec<Option<Recording>> = cases.iter().map(|_| None).collect();
+    let playing = setup.play_each(player, Plan::once(cases), async |played| {
+        recordings[played.number] = Some(played.recording);
+        Ok::<_, CliError>(ControlFlow::Continue(()))
+    });
+    playing.await?;
+    Ok(recordings)
+}
+
+/// What came of the last late thing of an order.
+fn seen(order: &[Late], recording: &Recording) -> Seen {
+    let Some(last) = order.last() else { return Seen { overtaken: None, at_rest: None } };
+    // Each late thing of the order is noted in turn; the last is the one that is asked for.
+    let mut notes = recording.entries.iter().filter_map(|entry| match entry {
+        Entry::Met(met) => met.what.rsplit_once(": overtaken by ")?.1.parse().ok(),
+        _ => None,
+    });
+    Seen { overtaken: notes.nth(order.len() - 1), at_rest: at_rest(recording).get(last.step).copied() }
+}
+
+/// The order as it came about.
+fn real(order: &[Late], seen: Seen) -> Vec<Late> {
+    let mut real = order.to_vec();
+    if let Some(last) = real.last_mut() {
+        last.others = seen.overtaken.or(last.others);
+    }
+    real
+}
+
+/// Why a play did not go through to the end, where it is the subject's doing.
+fn stopped(case: &Arc<Case>, recording: &Recording) -> Option<String> {
+    let judgement = judge(case, recording, None);
+    judgement.findings.iter().find_map(|finding| match &finding.what {
+        What::Unsettled(trouble) | What::Trouble(trouble) => Some(trouble.why.clone()),
+        _ => None,
+    })
+}
+
+impl Explored {
+    fn say(&self, spec: &Spec, case: &Case, outcomes: &Outcomes) {
+        let Self { plays, orders, contents, at_rest, seconds, .. } = self;
+        let kinds = outcomes.kinds().len();
+        out::result(format_args!(
+            "{} on {spec}: {orders} orders in {plays} plays, {contents} contents of the server, {at_rest} at rest; \
+             {kinds} {}, {seconds:.1} s",
+            case.name,
+            if kinds == 1 { "outcome" } else { "outcomes" }
+        ));
+        if self.is_cut {
+            say!("  not all of them: --most, or an interruption, ended it");
+        }
+    }
+}
+
+/// Each outcome, and the case that repeats it.
+fn listed(
+    arguments: &Arguments,
+    typed: &Typed,
+    (spec, case): (&Spec, &Case),
+    outcomes: &Outcomes,
+) -> Result<(), CliError> {
+    let golden = blessed(case)?;
+    let kinds = outcomes.kinds();
+    for (number, kind) in (1..).zip(kinds) {
+        let goldens = golden.for_server(crate::cluster::DEFAULT_VERSION);
+        let is_golden = goldens.is_some_and(|golden| golden.outcomes().any(|timeline| kind.is_as(timeline)));
+        let mark = if is_golden { ", as upstream's golden timeline" } else { "" };
+        say!("  {number}  {} {}{mark}", kind.orders, if kind.orders == 1 { "order" } else { "orders" });
+        if let Some(difference) = kinds.first().and_then(|first| kind.differs_from(first)) {
+            let line = |line: Option<&crate::timeline::Line>| {
+                line.map_or_else(|| "nothing".to_owned(), |line| line.to_string().trim().to_owned())
+            };
+            say!(
+                "     {}: {} instead of {}",
+                difference.label,
+                line(difference.actual_line()),
+                line(difference.expected_line())
+            );
+        }
+        kind.stopped.iter().for_each(|why| say!("     {why}"));
+        kind.breaches().iter().for_each(|breach| say!("     invariant {breach}"));
+        if kind.order.is_empty() {
+            continue;
+        }
+        kind.order.iter().for_each(|late| say!("     {late}"));
+        if let Some(folder) = &arguments.out {
+            let path = keep(folder, case, (spec, number), kind)?;
+            let file = quoted(&path.display().to_string());
+            say!("     {} run {file} --subject {}", typed.program, quoted(&spec.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Write the shortest order of an outcome as a case.
+fn keep(folder: &Path, case: &Case, (spec, number): (&Spec, usize), kind: &Kind) -> Result<PathBuf, CliError> {
+    let subject: String =
+        spec.to_string().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    let path = folder.join(format!("{}-{subject}-{number}.yaml", case.name.replace('/', "-")));
+    let text = text(case, &kind.order).unwrap_or_default();
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(&path, &text)
+    };
+    write().map_err(|source| FileError::File { path: path.clone(), source })?;
+    Ok(path)
+}
+
+/// What it comes to: a broken invariant or an outcome that the other controller does not have is the subject's.
+fn verdict(specs: &[Spec], (subject, one): (&Outcomes, &Explored), other: Option<&Outcomes>) -> Verdict {
+    let mut worst = if one.is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
+    for (number, kind) in (1..).zip(subject.kinds()) {
+        let known = other.map(|other| other.have(kind));
+        if known == Some(false) {
+            say!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]);
+        }
+        let breaks = kind.stopped.is_some() || !kind.breaches().is_empty();
+        if known == Some(false) || (known.is_none() && breaks) {
+            worst = Verdict::NonConformant;
+        }
+    }
+    worst
+}

@@ -1,0 +1,157 @@
+//! Which orders come next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::late::{Late, Stream};
+use crate::case::Case;
+use crate::controllers::Controllers;
+use crate::faults;
+
+/// The orders of a case, as far as they are known.
+#[derive(Debug)]
+pub struct Orders {
+    /// The steps at which something may be late, from 0, and their lines.
+    steps: Vec<(usize, usize)>,
+    streams: Vec<Stream>,
+    /// At how many steps something may be late.
+    most: usize,
+    next: VecDeque<Vec<Late>>,
+    /// What was played, by what really overtook what.
+    orders: BTreeSet<Vec<Late>>,
+    /// The states at rest from which was gone on, by the step that came before.
+    states: BTreeMap<usize, BTreeSet<u64>>,
+}
+
+/// What came of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// By how many the last late thing was overtaken; `None` where it never came.
+    pub overtaken: Option<u32>,
+    /// What the server held at rest after the step at which it was late.
+    pub at_rest: Option<u64>,
+}
+
+impl Orders {
+    /// Of a case: what these controllers learn of its steps, late at so many of them at most. `rest` is what the server
+    /// holds at rest after each step when nothing is late.
+    #[must_use]
+    pub fn of(case: &Case, controllers: &Controllers, most: usize, rest: &[u64]) -> Self {
+        let watches = controllers.iter().flat_map(faults::watched_by).map(|kind| Stream::Watch((*kind).to_owned()));
+        let answers = controllers.iter().flat_map(faults::written_by).map(|of| Stream::Answers((*of).to_owned()));
+        let streams: BTreeSet<Stream> = watches.chain(answers).collect();
+        let states = rest.iter().enumerate().map(|(step, state)| (step, BTreeSet::from([*state]))).collect();
+        let free: BTreeSet<usize> = faults::steps_with_a_middle(case).map(|step| step.line).collect();
+        let lines = case.given.iter().chain(&case.steps).map(|step| step.line).enumerate();
+        let mut orders = Self {
+            steps: lines.filter(|(_, line)| free.contains(line)).collect(),
+            streams: streams.into_iter().collect(),
+            most,
+            next: VecDeque::new(),
+            orders: BTreeSet::new(),
+            states,
+        };
+        orders.begin(&[]);
+        orders
+    }
+
+    /// Go on from these: the first of each stream after each later step, as late as can be.
+    fn begin(&mut self, before: &[Late]) {
+        if before.len() >= self.most {
+            return;
+        }
+        let after = before.last().map(|late| late.step);
+        for (step, line) in self.steps.iter().filter(|(step, _)| after.is_none_or(|after| *step > after)) {
+            for stream in &self.streams {
+                let late = Late { step: *step, line: *line, stream: stream.clone(), nth: 1, others: None };
+                self.next.push_back([before, &[late]].concat());
+            }
+        }
+    }
+
+    /// The orders that are played next, so many at most.
+    pub fn take(&mut self, most: usize) -> Vec<Vec<Late>> {
+        self.next.drain(..most.min(self.next.len())).collect()
+    }
+
+    /// What came of one; says whether it was an order of its own.
+    pub fn seen(&mut self, order: &[Late], seen: Seen) -> bool {
+        let (Some((last, before)), Some(by)) = (order.split_last(), seen.overtaken) else { return false };
+        if last.others.is_none() {
+            let later = Late { nth: last.nth + 1, ..last.clone() };
+            self.next.push_back([before, &[later]].concat());
+            let fewer = (1..by).map(|others| Late { others: Some(others), ..last.clone() });
+            self.next.extend(fewer.map(|late| [before, &[late]].concat()));
+        }
+        if by == 0 {
+            // It came when nothing else did any more: later, and in the same order.
+            return false;
+        }
+        let real = [before, &[Late { others: Some(by), ..last.clone() }]].concat();
+        if !self.orders.insert(real.clone()) {
+            return false;
+        }
+        if let Some(state) = seen.at_rest
+            && self.states.entry(last.step).or_default().insert(state)
+        {
+            self.begin(&real);
+        }
+        true
+    }
+
+    /// How many orders there were, that without delay included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.orders.len() + 1
+    }
+
+    /// How many states at rest there were.
+    #[must_use]
+    pub fn states(&self) -> usize {
+        self.states.values().map(BTreeSet::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::parse;
+
+    const CASE: &str =
+        "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - scale: 4\n";
+
+    /// All orders of a world in which each stream brings one thing, which others overtake.
+    fn played(most: usize, state: impl Fn(&[Late]) -> u64) -> (usize, usize) {
+        let case = parse("a/b.yaml", "a/b", CASE).unwrap();
+        let mut orders = Orders::of(&case, &Controllers::default(), most, &[]);
+        let mut plays = 0;
+        loop {
+            let batch = orders.take(7);
+            if batch.is_empty() {
+                return (plays, orders.count());
+            }
+            for order in batch {
+                plays += 1;
+                let last = order.last().unwrap();
+                let overtaken = (last.nth == 1).then(|| last.others.unwrap_or(3));
+                let at_rest = Some(state(&order));
+                orders.seen(&order, Seen { overtaken, at_rest });
+            }
+        }
+    }
+
+    #[test]
+    fn each_place_is_late_by_each_number_of_others() {
+        // Three steps, three watches and three kinds of answers: each is overtaken by one, two and three.
+        let (plays, orders) = played(1, |_| 0);
+        assert_eq!(orders, 3 * 6 * 3 + 1);
+        assert_eq!(plays, 3 * 6 * 4, "and the second event of each never came");
+    }
+
+    #[test]
+    fn what_leaves_the_same_behind_is_explored_once() {
+        let (_, merged) = played(2, |order| order.last().unwrap().step as u64);
+        let (_, all) =
+            played(2, |order| order.iter().map(|late| u64::from(late.others.unwrap_or(9)) << 8).sum::<u64>());
+        assert!(merged < all, "{merged} of {all}");
+    }
+}
