@@ -2,11 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::managed::{Refused, told};
+use super::api::{Decoded, TYPES, decode};
+use super::claims::writer;
+use super::managed::{Atom, Refused, Writer, told};
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped};
 use super::server::{Answer, Ask, Server};
-use super::write::{normal, typed, writer};
+use super::store::Object;
+use super::write::{normal, typed};
 use super::{defaults, rules};
 
 impl Server {
@@ -18,22 +21,15 @@ impl Server {
             Err(problem) if status => return Err(problem),
             Err(_) => None,
         };
-        let config = config(ask)?;
+        let (config, version) = (config(ask)?, kind.api_version());
         let live = match &old {
             Some(old) => old.body.clone(),
             None => normal(kind, &json!({}))?,
         };
-        self.check(ask, &config)?;
+        check(&config, (&version, kind.kind), |config| typed(kind, config))?;
         let force = matches!(ask.call.param("force"), "true" | "1");
-        let merged = writer(ask).apply(&live, &config, force).map_err(|why| match why {
-            Refused::Conflicts(conflicts) => {
-                let (message, causes) = told(&conflicts);
-                Problem::apply_conflict(message, &causes)
-            }
-            Refused::Merge(why) => {
-                Problem::plain_internal(format!("failed to create typed patch object ({}): {why}", named(ask, &config)))
-            }
-        })?;
+        let merged = writer(ask).apply(&live, &config, force);
+        let merged = merged.map_err(|why| refused(why, &config, (&version, kind.kind)))?;
         let decoded = typed(kind, &merged).map_err(Problem::plain_internal)?;
         let mut new = untyped(decoded.value);
         new["metadata"]["managedFields"] = merged["metadata"]["managedFields"].clone();
@@ -47,25 +43,60 @@ impl Server {
         }
     }
 
-    /// Checks what is applied, before it is merged.
-    fn check(&mut self, ask: &Ask<'_>, config: &Value) -> Outcome<()> {
-        let (version, wanted) = (config["apiVersion"].as_str().unwrap_or_default(), ask.kind.api_version());
-        if version != wanted {
-            let kind = config["kind"].as_str().unwrap_or_default();
-            return Err(Problem::bad_request(format!("invalid object type: {version}, Kind={kind}")));
+    /// The scale that an apply makes of an object's, and the object's managers.
+    pub(super) fn applied_scale(&self, ask: &Ask<'_>, old: &Object, scale: &Value) -> Outcome<(Value, Value)> {
+        let what = ("autoscaling/v1", "Scale");
+        let place = TYPES.place(what.1).expect("scales are in the table");
+        let config = config(ask)?;
+        check(&config, what, |config| decode(place, config))?;
+        let force = matches!(ask.call.param("force"), "true" | "1");
+        let of_object = writer(ask);
+        let version = of_object.api_version.clone();
+        let of_scale = Writer { root: Atom::of_type(place), api_version: what.0.to_owned(), reset: &[], ..of_object };
+        let managers = (&old.body["metadata"]["managedFields"], version.as_str());
+        let applied = of_scale.apply_scale(scale, managers, &config, force);
+        let (scale, managers) = applied.map_err(|why| refused(why, &config, what))?;
+        let decoded = decode(place, &scale).map_err(Problem::plain_internal)?;
+        check_name(&decoded.value, &ask.route.name)?;
+        Ok((decoded.value, managers))
+    }
+}
+
+/// Checks what is applied, before it is merged: it is a `kind` of a `version`.
+fn check(
+    config: &Value,
+    (wanted, kind): (&str, &str),
+    read: impl FnOnce(&Value) -> Result<Decoded, String>,
+) -> Outcome<()> {
+    let text = |name: &str| config[name].as_str().unwrap_or_default();
+    let (version, said) = (text("apiVersion"), text("kind"));
+    if version != wanted {
+        return Err(Problem::bad_request(format!("invalid object type: {version}, Kind={said}")));
+    }
+    if !config["metadata"]["managedFields"].is_null() {
+        return Err(Problem::bad_request("metadata.managedFields must be nil".to_owned()));
+    }
+    let no_type = |why: &str| {
+        let named = named(config, (wanted, kind));
+        Problem::plain_internal(format!("failed to create typed patch object ({named}): {why}"))
+    };
+    let decoded = read(config).map_err(|why| no_type(&why))?;
+    match decoded.unknown.first() {
+        None => Ok(()),
+        Some(path) => Err(no_type(&format!(".{path}: field not declared in schema"))),
+    }
+}
+
+/// The answer to an apply that is refused.
+fn refused(why: Refused, config: &Value, what: (&str, &str)) -> Problem {
+    match why {
+        Refused::Conflicts(conflicts) => {
+            let (message, causes) = told(&conflicts);
+            Problem::apply_conflict(message, &causes)
         }
-        if !config["metadata"]["managedFields"].is_null() {
-            return Err(Problem::bad_request("metadata.managedFields must be nil".to_owned()));
-        }
-        let decoded = typed(ask.kind, config).map_err(|why| {
-            Problem::plain_internal(format!("failed to create typed patch object ({}): {why}", named(ask, config)))
-        })?;
-        match decoded.unknown.first() {
-            None => Ok(()),
-            Some(path) => Err(Problem::plain_internal(format!(
-                "failed to create typed patch object ({}): .{path}: field not declared in schema",
-                named(ask, config)
-            ))),
+        Refused::Merge(why) => {
+            let named = named(config, what);
+            Problem::plain_internal(format!("failed to create typed patch object ({named}): {why}"))
         }
     }
 }
@@ -78,7 +109,9 @@ fn config(ask: &Ask<'_>) -> Outcome<Value> {
 }
 
 /// `default/web; apps/v1, Kind=Deployment`, with the namespace that the object itself names.
-fn named(ask: &Ask<'_>, config: &Value) -> String {
+fn named(config: &Value, (version, kind): (&str, &str)) -> String {
     let of = |name: &str| config["metadata"][name].as_str().unwrap_or_default().to_owned();
-    format!("{}/{}; {}/{}, Kind={}", of("namespace"), of("name"), ask.kind.group, ask.kind.version, ask.kind.kind)
+    // The core group is written before its slash.
+    let version = if version.contains('/') { version.to_owned() } else { format!("/{version}") };
+    format!("{}/{}; {version}, Kind={kind}", of("namespace"), of("name"))
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::admit::number;
+use super::claims::taken_out;
 use super::kinds::{Kind, Kinds, built_in};
 use super::remove::{FOREGROUND, How, ORPHAN};
 use super::server::{Server, stamp};
@@ -96,7 +97,7 @@ impl Server {
                     if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
                         references.retain(|one| uid(one) != owner.meta("uid"));
                     }
-                    return self.write(dependent.kind, &body).is_ok();
+                    return self.write(dependent.kind, &taken_out(dependent.kind, &dependent.body, &body)).is_ok();
                 }
                 return self.release(owner, ORPHAN);
             }
@@ -137,7 +138,7 @@ impl Server {
             if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
                 references.retain(|one| !waiting.contains(&uid(one)) && !absent.contains(&uid(one)));
             }
-            return self.write(object.kind, &body).is_ok();
+            return self.write(object.kind, &taken_out(object.kind, &object.body, &body)).is_ok();
         }
         let dependents =
             || all.iter().any(|one| owners(&self.kinds, one).iter().any(|owner| uid(owner) == object.meta("uid")));
@@ -163,7 +164,7 @@ impl Server {
         if let Some(names) = body["metadata"]["finalizers"].as_array_mut() {
             names.retain(|name| name != finalizer);
         }
-        self.write(object.kind, &body).is_ok()
+        self.write(object.kind, &taken_out(object.kind, &object.body, &body)).is_ok()
     }
 
     fn namespaces(&mut self, now: Timestamp) -> bool {

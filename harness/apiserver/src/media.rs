@@ -51,8 +51,6 @@ pub(super) enum Offered {
     Everything,
     /// A binding has no table.
     NoTable,
-    /// A custom resource has no form in protobuf.
-    Custom,
     /// A watch has no form in YAML.
     Stream,
 }
@@ -108,7 +106,7 @@ impl Form {
         }
         let forms = clauses(header).into_iter().filter_map(|clause| clause.form());
         forms.into_iter().find(|form| match offered {
-            Offered::Everything | Offered::Custom => true,
+            Offered::Everything => true,
             Offered::NoTable => !matches!(form.part, Part::Table(..)),
             Offered::Stream => form.coding != Coding::Yaml,
         })
@@ -145,21 +143,30 @@ impl Form {
     }
 
     /// Puts an answer into this form. An object of a kind without a form in protobuf stays JSON.
-    pub(super) fn dress(self, answer: Answer, kinds: &Kinds, now: Timestamp) -> Outcome<Answer> {
+    pub(super) fn dress(
+        self,
+        answer: Answer,
+        kinds: &Kinds,
+        about: Option<&'static Kind>,
+        now: Timestamp,
+    ) -> Outcome<Answer> {
         let Answer::Whole { code, body, warnings, form } = answer else { return Ok(answer) };
         let as_it_is = |body| Answer::Whole { code, body, warnings: warnings.clone(), form };
         if self == Self::PLAIN || form != JSON {
             return Ok(as_it_is(body));
         }
         let Ok(value) = serde_json::from_slice::<Value>(&body) else { return Ok(as_it_is(body)) };
-        if let Some(refusal) = self.refusal(&value) {
-            return Err(Problem::not_acceptable(refusal));
-        }
         let said = |name: &str| value[name].as_str().unwrap_or_default();
         let kind = kinds.all().find(|kind| {
             kind.api_version() == said("apiVersion") && (kind.kind == said("kind") || kind.list_kind() == said("kind"))
         });
-        let value = self.of_value(&value, kind, true, now).into_owned();
+        if let Some(refusal) = self.refusal(&value, kind.is_some_and(|kind| kind.custom.is_some())) {
+            return Err(refusal);
+        }
+        let mut value = self.of_value(&value, kind, true, now).into_owned();
+        if kind.is_none() && value["kind"] == "Table" && about.is_some_and(|about| about.custom.is_some()) {
+            table::as_of_custom_scale(&mut value);
+        }
         let written: Option<Bytes> = match self.coding {
             Coding::Json => Some(value.to_string().into()),
             Coding::Yaml => yaml::write(&value).ok().map(Bytes::from),
@@ -192,17 +199,22 @@ impl Form {
     }
 
     /// Why a list or an object cannot be put into this form, if so.
-    fn refusal(self, value: &Value) -> Option<String> {
+    fn refusal(self, value: &Value, custom: bool) -> Option<Problem> {
         let list = value["items"].is_array();
         let (asked, is) = match self.part {
             Part::Metadata(_) if list => (PARTIAL.to_owned(), "a list"),
             Part::ListOfMetadata(_) if !list && value["kind"] != "Status" => (format!("{PARTIAL}List"), "not a list"),
             _ => return None,
         };
+        // What an object without a type of its own is, upstream sees only when it reads its items.
+        if custom && asked.ends_with("List") {
+            return Some(Problem::plain_internal("content is not a list".to_owned()));
+        }
         let group = value["apiVersion"].as_str().unwrap_or_default().split_once('/').map_or("core", |(group, _)| group);
         let package = group.split('.').next().unwrap_or_default();
         let kind = value["kind"].as_str().unwrap_or_default();
-        Some(format!("you requested {asked}, but the requested object is {is} (*{package}.{kind})"))
+        let why = format!("you requested {asked}, but the requested object is {is} (*{package}.{kind})");
+        Some(Problem::not_acceptable(why))
     }
 
     /// What of a value is written; a Status always as it is.
@@ -222,8 +234,13 @@ impl Form {
                 let items: Vec<Value> = items.iter().map(|object| partial(object, version)).collect();
                 // Upstream's list of nothing is no list.
                 let items = if items.is_empty() { Value::Null } else { items.into() };
+                let mut metadata = value["metadata"].clone();
+                // Only a list of custom resources says that it does not continue.
+                if metadata["continue"] == "" {
+                    metadata.as_object_mut().and_then(|metadata| metadata.remove("continue"));
+                }
                 Cow::Owned(json!({"kind": format!("{PARTIAL}List"), "apiVersion": version.api_version(),
-                    "metadata": value["metadata"], "items": items}))
+                    "metadata": metadata, "items": items}))
             }
             (Part::Metadata(version), None) => Cow::Owned(partial(value, version)),
             (Part::Table(version, include), _) => {
@@ -254,7 +271,7 @@ pub(super) fn own(object: &Value) -> Value {
 /// The refusal of a header that accepts nothing that there is.
 fn not_acceptable(header: &str, offered: Offered) -> Problem {
     let all = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
-    let forms = if offered == Offered::Custom { all[..2].join(", ") } else { all.join(", ") };
+    let forms = all.join(", ");
     let streams = format!("application/json;stream=watch, {}", protobuf::WATCH_MEDIA_TYPE);
     if clauses(header).iter().all(|clause| clause.coding().is_none()) {
         // Refused before it is known which resource this is about.

@@ -23,16 +23,22 @@ impl Server {
         let wanted = if put { Some(self.read_as(ask, "autoscaling/v1", "Scale")?) } else { None };
         if !put {
             body::check_patch(ask.call)?;
-            if ask.call.form() == body::APPLY {
-                return Err(Problem::unsupported("server-side apply of a scale"));
+            if ask.call.form() == body::APPLY && ask.kind.custom.is_some() {
+                return Err(Problem::unsupported("server-side apply of a custom resource's scale"));
             }
         }
         if let Some(wanted) = &wanted {
             read::check_name(wanted, &ask.route.name)?;
         }
         let old = self.existing(ask)?;
+        let mut managers = None;
         let scale = match wanted {
             Some(wanted) => wanted,
+            None if ask.call.form() == body::APPLY => {
+                let (scale, of_object) = self.applied_scale(ask, &old, &scale_of(&old))?;
+                managers = Some(of_object);
+                scale
+            }
             None => {
                 let (patched, mut told) = body::patched(ask, &scale_of(&old))?;
                 let error = |why: String| body::patch_error(ask, &patched, &why);
@@ -60,6 +66,13 @@ impl Server {
         match ask.kind.custom.and_then(|custom| custom.scale.as_ref()) {
             Some(scale) => scale.set(&mut new, replicas),
             None => new["spec"]["replicas"] = replicas.into(),
+        }
+        if let Some(meta) = new["metadata"].as_object_mut() {
+            match managers {
+                Some(Value::Null) => drop(meta.remove("managedFields")),
+                Some(managers) => drop(meta.insert("managedFields".to_owned(), managers)),
+                None => {}
+            }
         }
         let version = &scale["metadata"]["resourceVersion"];
         if ask.kind.custom.is_none() || version.as_str().is_some_and(|version| !version.is_empty()) {

@@ -27,7 +27,7 @@ impl Server {
         }
         let mut value = untyped(self.read_as(ask, &kind.api_version(), kind.kind)?);
         if let Some(wrong) = rollback(kind, &value).err() {
-            return Err(unfit(&kind.api_version(), kind.kind, &wrong));
+            return Err(unfit(&kind.api_version(), kind.kind, kind.kind, &wrong));
         }
         rules::convert(kind, &mut value);
         defaults::fill(kind, &mut value);
@@ -43,6 +43,17 @@ impl Server {
             let text = String::from_utf8_lossy(&ask.call.body);
             return Err(body::unrecognized(ask.call, kind, &format!("Object 'Kind' is missing in '{text}'")));
         }
+        let wrong = |why: String| unfit(said("apiVersion"), said("kind"), kind, &why);
+        let mut told = body::told(ask, As::Any, &body, false)?;
+        let mut decoded = custom.decode(&body).map_err(wrong)?;
+        if said("apiVersion") != version || said("kind") != kind {
+            // No schema is known of what else it says that it is.
+            decoded.unknown.retain(|path| path.starts_with("metadata."));
+        }
+        if Validation::of(ask.call) != Validation::Ignore {
+            told.extend(body::unknown_fields(&decoded.unknown));
+        }
+        self.tell(ask, told, wrong)?;
         if said("apiVersion") != version {
             return Err(Problem::bad_request(format!(
                 "the API version in the data ({}) does not match the expected API version ({version})",
@@ -52,13 +63,6 @@ impl Server {
         if said("kind") != kind {
             return Err(Problem::unsupported(format!("a {} where a {kind} is wanted", said("kind"))));
         }
-        let wrong = |why: String| unfit(&version, kind, &why);
-        let mut told = body::told(ask, As::Any, &body, false)?;
-        let decoded = custom.decode(&body).map_err(wrong)?;
-        if Validation::of(ask.call) != Validation::Ignore {
-            told.extend(body::unknown_fields(&decoded.unknown));
-        }
-        self.tell(ask, told, wrong)?;
         Ok(decoded.value)
     }
 
@@ -191,7 +195,7 @@ fn unregistered_scale() -> Problem {
 }
 
 /// A body that cannot be decoded.
-fn unfit(version: &str, kind: &str, why: &str) -> Problem {
+fn unfit(version: &str, said: &str, kind: &str, why: &str) -> Problem {
     let version = version.rsplit('/').next().unwrap_or_default();
-    Problem::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+    Problem::bad_request(format!("{said} in version \"{version}\" cannot be handled as a {kind}: {why}"))
 }

@@ -39,10 +39,8 @@ impl Server {
     pub(super) fn delete(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let how = how(&self.kinds, ask)?;
         self.dry = how.dry;
+        self.warn_of_pods(ask, &how);
         let object = self.existing(ask)?;
-        if ask.kind.built_in() == "Job" && how.propagation.is_none() {
-            self.warnings.push(PRESERVED.to_owned());
-        }
         let (gone, state) = self.take(&object, &how, ask.now)?;
         if gone && self.dry && ask.kind.built_in() != "Pod" && object.finalizers().next().is_some() {
             // Upstream answers with an object that depends on what it would have written.
@@ -54,6 +52,13 @@ impl Server {
         Ok(text(StatusCode::OK, state.at(ask.kind).text()))
     }
 
+    /// A Job's deletion preserves its pods if it says nothing of them.
+    fn warn_of_pods(&mut self, ask: &Ask<'_>, how: &How) {
+        if ask.kind.built_in() == "Job" && how.propagation.is_none() {
+            self.warnings.push(PRESERVED.to_owned());
+        }
+    }
+
     pub(super) fn delete_all(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let selector = options::list(ask.call, ask.kind, false)?;
         if ["limit", "continue", "resourceVersion"].iter().any(|name| !matches!(ask.call.param(name), "" | "0")) {
@@ -61,6 +66,7 @@ impl Server {
         }
         let how = how(&self.kinds, ask)?;
         self.dry = how.dry;
+        self.warn_of_pods(ask, &how);
         let found: Vec<_> = self.store.list(ask.kind, &ask.route.namespace).cloned().collect();
         let mut items = Vec::new();
         for object in found.iter().filter(|object| selector.matches(&object.body)) {

@@ -6,11 +6,12 @@ use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::claims::note_manager;
 use super::field::FieldError;
 use super::kinds::Kind;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Call, Server, whole};
-use super::write::{normal, note_manager};
+use super::write::normal;
 use crate::route::Route;
 
 const GROUP: &str = "authorization.k8s.io";

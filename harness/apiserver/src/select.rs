@@ -193,6 +193,9 @@ impl Selector {
         };
         match (self.fields.iter().find(|(key, _, _)| !known(key)), more) {
             (None, _) => Ok(()),
+            (Some((key, _, _)), Some(_)) if plural == "jobs" => {
+                Err(Problem::bad_request(format!("field label {key:?} not supported for Job")))
+            }
             (Some((key, _, _)), Some(_)) => Err(Problem::bad_request(format!("field label not supported: {key}"))),
             (Some((key, _, _)), None) => Err(Problem::bad_request(format!(
                 "\"{key}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""

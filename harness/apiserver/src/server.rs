@@ -140,7 +140,10 @@ impl Server {
         let plain = self.without_protobuf(call);
         let asked = plain.as_ref().unwrap_or(call);
         let dressed = self.ask_in_json(asked, now).and_then(|answer| match answer {
-            Answer::Whole { form: JSON, .. } => Form::of(asked, Offered::Everything)?.dress(answer, &self.kinds, now),
+            Answer::Whole { form: JSON, .. } => {
+                let about = self.kind_of(asked);
+                Form::of(asked, Offered::Everything)?.dress(answer, &self.kinds, about, now)
+            }
             _ => Ok(answer),
         });
         let mut answer = dressed.unwrap_or_else(|problem| {
@@ -149,7 +152,7 @@ impl Server {
             }
             let status = whole(problem.code, &problem.status());
             let form = Form::of_error(&call.accept);
-            form.dress(status, &self.kinds, now).expect("a Status has a form in every coding")
+            form.dress(status, &self.kinds, None, now).expect("a Status has a form in every coding")
         });
         // The controllers that run next are not part of the dry run.
         self.dry = false;
@@ -191,9 +194,8 @@ impl Server {
         Form::check(
             call,
             match kind.custom {
-                Some(_) => Offered::Custom,
                 None if route.subresource == "binding" => Offered::NoTable,
-                None => Offered::Everything,
+                _ => Offered::Everything,
             },
         )?;
         let sub = route.subresource.as_str();
@@ -249,8 +251,7 @@ impl Server {
         if !call.accept.contains("protobuf") {
             return None;
         }
-        let route = Route::parse(&call.method, &call.path, None);
-        let kind = self.kinds.served(&route.group, version(&call.path), &route.resource)?;
+        let kind = self.kind_of(call)?;
         if kind.has_protobuf() {
             return None;
         }
@@ -259,6 +260,12 @@ impl Server {
         let none = if kind.custom.is_some() { media::NO_FORM } else { JSON };
         let accept = if left.is_empty() { none.to_owned() } else { left.join(",") };
         Some(Call { accept, ..call.clone() })
+    }
+
+    /// The kind that a request is about.
+    fn kind_of(&self, call: &Call) -> Option<&'static Kind> {
+        let route = Route::parse(&call.method, &call.path, None);
+        self.kinds.served(&route.group, version(&call.path), &route.resource)
     }
 
     fn get(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {

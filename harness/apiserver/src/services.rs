@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::field::FieldError;
 use super::kinds::built_in;
 use super::server::Server;
 
@@ -29,7 +30,8 @@ pub(super) fn create(server: &mut Server, spec: &mut Value) {
 
 /// Keeps what a changed Service had, and allocates the rest.
 pub(super) fn update(server: &mut Server, new: &mut Value, old: &Value) {
-    if new["type"] != old["type"] || new["type"] == "ExternalName" {
+    let addressed = |spec: &Value| matches!(spec["type"].as_str(), Some("ClusterIP" | "NodePort" | "LoadBalancer"));
+    if !(addressed(new) && addressed(old)) {
         return;
     }
     for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
@@ -37,20 +39,50 @@ pub(super) fn update(server: &mut Server, new: &mut Value, old: &Value) {
             new[name] = old[name].clone();
         }
     }
-    let before = old["ports"].as_array().cloned().unwrap_or_default();
-    for port in new["ports"].as_array_mut().into_iter().flatten() {
-        let same = |one: &&Value| one["port"] == port["port"] && one["protocol"] == port["protocol"];
-        if port["nodePort"].as_i64().unwrap_or(0) == 0
-            && let Some(was) = before.iter().find(same).filter(|was| !was["nodePort"].is_null())
-        {
-            port["nodePort"] = was["nodePort"].clone();
-        }
+    // Who changes one of the two means both.
+    if new["clusterIP"] != old["clusterIP"] && new["clusterIPs"] == old["clusterIPs"] {
+        new["clusterIPs"] = json!([new["clusterIP"]]);
+    }
+    if has_node_ports(new) && has_node_ports(old) {
+        keep_ports(new, old);
     }
     give_ports(server, new);
 }
 
+fn has_node_ports(spec: &Value) -> bool {
+    matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer"))
+}
+
+/// Ports of a name that a Service had keep their node ports, unless another port asks for one.
+fn keep_ports(new: &mut Value, old: &Value) {
+    let node_port = |port: &Value| port["nodePort"].as_i64().unwrap_or(0);
+    let of = |spec: &Value| spec["ports"].as_array().cloned().unwrap_or_default();
+    let (before, given) = (of(old), of(new));
+    for port in new["ports"].as_array_mut().into_iter().flatten().filter(|port| node_port(port) == 0) {
+        // Of several ports of one name the last counts.
+        let was = before.iter().rfind(|one| one["name"] == port["name"]).map_or(0, node_port);
+        if was != 0 && given.iter().all(|one| node_port(one) != was) {
+            port["nodePort"] = was.into();
+        }
+    }
+}
+
+/// Why a Service without a name gets no cluster IP: upstream allocates one before it validates the
+/// Service, and the allocated address refers to the Service by its name.
+pub(super) fn unnamed(server: &mut Server, spec: &Value) -> Option<FieldError> {
+    let addressed = matches!(spec["type"].as_str(), Some("ClusterIP" | "NodePort" | "LoadBalancer"));
+    if !addressed || !spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
+        return None;
+    }
+    let address = free_address(server);
+    let why = format!(
+        "failed to allocate IP: IPAddress.networking.k8s.io \"{address}\" is invalid: spec.parentRef.name: Required value"
+    );
+    Some(FieldError::invalid("spec.clusterIPs", json!([""]), why))
+}
+
 fn give_ports(server: &mut Server, spec: &mut Value) {
-    if !matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+    if !has_node_ports(spec) {
         return;
     }
     let mut taken = taken(server, |spec| {

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::api::{self, Decoded, decode};
 use super::body::{self, patch_error, unregistered};
+use super::claims::note_manager;
 use super::custom::{Custom, refuse_definition};
-use super::defaults::entry;
 use super::field::FieldError;
 use super::kinds::{DEFINITION, Kind};
-use super::managed::{self, Atom, Writer};
+use super::managed;
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
@@ -51,6 +51,17 @@ impl Server {
         let known = if makes { &base } else { &name };
         let known = if known.is_empty() { "Unknown" } else { known.as_str() };
         admit::create(self, kind, &namespace, known, &mut body)?;
+        let mut name = name.clone();
+        if name.is_empty() && kind.built_in() == "LimitRange" {
+            name = self.chance.uid();
+            body["metadata"]["name"] = name.clone().into();
+        }
+        if name.is_empty() && kind.built_in() == "Service" && !self.dry {
+            let unnamed = services::unnamed(self, &body["spec"]);
+            if let Some(error) = unnamed {
+                return Err(Problem::invalid(kind.group, kind.kind, &name, &[error]));
+            }
+        }
         rules::create(kind, &mut body);
         // A namespace's label has its name, which may have just been generated.
         defaults::fill(kind, &mut body);
@@ -216,6 +227,10 @@ impl Server {
         }
         new["metadata"]["resourceVersion"] = old.version.to_string().into();
         new["metadata"]["generation"] = before["metadata"]["generation"].clone();
+        let given = new.clone();
+        if kind.built_in() == "EndpointSlice" {
+            rules::empty_lists(&mut new);
+        }
         if status {
             rules::status(kind, &mut new, before);
         } else {
@@ -223,9 +238,6 @@ impl Server {
         }
         if kind.built_in() == "Service" && !status {
             services::update(self, &mut new["spec"], &before["spec"]);
-        }
-        if kind.built_in() == "EndpointSlice" {
-            rules::empty_lists(&mut new);
         }
         // These cannot be changed; an update that omits them keeps them.
         for fixed in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
@@ -277,6 +289,10 @@ impl Server {
         let grace = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         if old.deleting() && !kept && grace == 0 && kind.built_in() != "Namespace" {
             self.discard(&old.key());
+            // What is not written is answered as it came.
+            for name in ["endpoints", "ports"].into_iter().filter(|_| kind.built_in() == "EndpointSlice") {
+                new[name] = given[name].clone();
+            }
             return Ok(Object::new(kind, new, old.version));
         }
         Ok(self.keep(kind, old.key(), new))
@@ -310,49 +326,16 @@ impl Server {
 pub(super) fn registry(kind: &Kind, key: &Key) -> String {
     let names: Vec<&str> =
         [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    // The former name of nodes.
-    let plural = if kind.built_in() == "Node" { "minions" } else { kind.plural };
+    let plural = match kind.built_in() {
+        "" => return format!("/{}/{}/{}", kind.group, kind.plural, names.join("/")),
+        // The former name of nodes.
+        "Node" => "minions",
+        "Service" => "services/specs",
+        "Ingress" => "ingress",
+        DEFINITION => "apiextensions.k8s.io/customresourcedefinitions",
+        _ => kind.plural,
+    };
     format!("/{plural}/{}", names.join("/"))
-}
-
-/// Writes down in a new object who changed which of its fields.
-pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
-    let mut typed = normal(ask.kind, new)?;
-    // What its version has of a field that is held as another.
-    if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
-        entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
-    }
-    // A scale to 0 says nothing in its own type.
-    if ask.route.subresource == "scale" && typed["spec"]["replicas"] == 0 {
-        typed["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
-    }
-    let managers = writer(ask).update(before, &typed);
-    match (managers, new["metadata"].as_object_mut()) {
-        (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
-        (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),
-        _ => {}
-    }
-    Ok(())
-}
-
-/// The client as a manager of fields.
-pub(super) fn writer(ask: &Ask<'_>) -> Writer {
-    Writer {
-        root: match ask.kind.custom {
-            Some(custom) => Atom::of_fields(custom.typed),
-            None => Atom::of_type(ask.kind.of_table()),
-        },
-        replicas: match ask.kind.custom {
-            Some(custom) => custom.scale.as_ref().map_or(&[], |scale| scale.fields),
-            None => &["spec", "replicas"],
-        },
-        api_version: ask.kind.api_version(),
-        manager: ask.call.manager(),
-        subresource: ask.route.subresource.clone(),
-        reset: rules::reset(ask.kind, &ask.route.subresource),
-        // Upstream: `ScaleHandler.ToParent` takes the times of the parent's entries.
-        time: (ask.route.subresource != "scale").then(|| crate::clock::rfc3339(ask.now)),
-    }
 }
 
 /// The body as it is stored, without empty fields.

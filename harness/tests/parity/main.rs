@@ -17,7 +17,8 @@
 //! ```
 //!
 //! Left out, because it is up to chance on the real server: what a list of any version (`resourceVersion=0`) shows, which its cache may not have yet,
-//! and what it warns of where a patch finds nothing, which its cache may still have.
+//! what it warns of where a patch finds nothing, which its cache may still have, and which of several LimitRanges a pod meets first, if its
+//! plugin knows of them yet: where a sequence has one, pods are made before it.
 //! What the simulated server is known to refuse each sequence may end with ([`refused`]), so that it is seen to refuse it.
 //!
 //! The real server stands alone, as the simulated one does: no controller works between two requests. What the cluster's own controllers do is

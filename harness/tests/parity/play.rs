@@ -340,7 +340,11 @@ impl Memory {
     fn value(&mut self, value: Value) -> Value {
         match value {
             Value::Object(fields) => {
-                let fields = fields.into_iter().map(|(name, value)| match (name.as_str(), value) {
+                // The fields of managers name uids as keys, which have no order but that of their text: these are numbered where else they
+                // stand.
+                let (managers, others): (Vec<_>, Vec<_>) =
+                    fields.into_iter().partition(|(name, _)| name == "managedFields");
+                let fields = others.into_iter().chain(managers).map(|(name, value)| match (name.as_str(), value) {
                     // The order of managers is that of a map of upstream's.
                     ("causes", Value::Array(mut causes))
                         if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") =>
@@ -420,6 +424,29 @@ impl Memory {
         }
         if let (true, Some(end)) = (told.starts_with("Invalid value: \"map["), told.rfind("]\": ")) {
             told.replace_range("Invalid value: \"".len()..=end, "<object>");
+        }
+        // A Job's template, which may not change, as the real server prints its own type of one.
+        let fixed = "}: field is immutable";
+        let from = told.find("spec.template: Invalid value: {").map(|at| at + "spec.template: ".len());
+        let from = from.or_else(|| told.starts_with("Invalid value: {").then_some(0));
+        if let Some(from) = from
+            && let Some(end) = told[from..].find(fixed)
+            && told[from..from + end].contains("ontainers\":")
+        {
+            told.replace_range(from + "Invalid value: ".len()..=from + end, "<template>");
+        }
+        // An address that each server draws.
+        if let Some(at) = told.find("IPAddress.networking.k8s.io \"") {
+            let from = at + "IPAddress.networking.k8s.io \"".len();
+            let length = told[from..].find('"').unwrap_or(0);
+            told.replace_range(from..from + length, "<address>");
+        }
+        // The beginning of a body may end within a uid.
+        if let (Some(at), true) = (told.rfind("\"uid\":\""), told.ends_with(" ...)")) {
+            let (from, end) = (at + "\"uid\":\"".len(), told.len() - " ...)".len());
+            if from < end && told[from..end].bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit()) {
+                told.replace_range(from..end, "<part>");
+            }
         }
         // Names that were made for what was refused then.
         for base in &self.bases {

@@ -14,7 +14,7 @@ pub(crate) struct Table {
 }
 
 /// What each verb can come to, for every kind that has it.
-const REACHABLE: [(&str, &[&str]); 35] = [
+const REACHABLE: [(&str, &[&str]); 36] = [
     ("get", &["ok", "NotFound"]),
     ("list", &["ok", "BadRequest"]),
     ("list-page", &["ok", "BadRequest"]),
@@ -42,6 +42,7 @@ const REACHABLE: [(&str, &[&str]); 35] = [
     ("json-patch-scale", &["ok", "Invalid", "NotFound"]),
     ("merge-patch-scale", &["ok", "Invalid", "NotFound"]),
     ("strategic-patch-scale", &["ok", "Invalid", "NotFound"]),
+    ("apply-scale", &["ok", "Conflict", "NotFound"]),
     ("bind", &["ok", "Conflict", "NotFound"]),
     ("dry-create", &["ok", "Invalid", "AlreadyExists"]),
     ("dry-replace", &["ok", "NotFound"]),
@@ -87,6 +88,7 @@ impl Table {
                     "dry-deletecollection" => kind.kind != "Namespace",
                     // What it has parts of to write.
                     "dry-part" => kind.status || kind.scale,
+                    "apply-scale" => kind.scale && !kind.custom(),
                     verb if verb.ends_with("-scale") => kind.scale,
                     verb if verb.ends_with("-status") => kind.status,
                     _ => true,
@@ -97,12 +99,16 @@ impl Table {
                     // A PUT makes these.
                     let made = matches!(verb, "replace" | "dry-replace")
                         && *outcome == "NotFound"
-                        && matches!(kind.kind, "Event" | "Lease");
+                        && matches!(kind.kind, "Event" | "Lease" | "Service" | "LimitRange");
+                    // So does a PUT of a Service's status, which is not known here.
+                    let made = made || (verb, kind.kind, *outcome) == ("replace-status", "Service", "NotFound");
                     // Only what is in one is refused while its namespace goes, and only that has pages of its own.
                     let outside = !kind.namespaced && (*outcome == "Forbidden" || verb == "list-page");
                     let cell = (verb.to_owned(), kind.kind.to_owned(), (*outcome).to_owned());
                     // What admission put into its spec is in no body of ours.
-                    let whole = matches!(verb, "replace" | "dry-replace") && *outcome == "ok" && kind.kind == "Pod";
+                    let replaces = matches!(verb, "replace" | "dry-replace") && *outcome == "ok";
+                    // Nor is the selector that a Job was given.
+                    let whole = replaces && matches!(kind.kind, "Pod" | "Job");
                     // A scale is validated as the object is.
                     let whole = whole || kind.custom() && verb == "dry-part";
                     if !made && !whole && !outside && !self.cells.contains_key(&cell) {

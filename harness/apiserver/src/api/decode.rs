@@ -279,7 +279,6 @@ fn go_kind(value: &Value) -> &'static str {
 }
 
 fn wrong(value: &Value, path: &str, owner: &str, go: &str) -> String {
-    let go = bare(go);
     let found = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "bool".to_owned(),
@@ -290,7 +289,10 @@ fn wrong(value: &Value, path: &str, owner: &str, go: &str) -> String {
         Value::Object(_) => "object".to_owned(),
     };
     let package = |go: &str| match go {
-        go if go.starts_with(|c: char| c.is_ascii_uppercase()) && !owner.is_empty() => format!("v1.{go}"),
+        go if bare(go).starts_with(|c: char| c.is_ascii_uppercase()) && !owner.is_empty() => {
+            let package = TYPES.place(go).map_or("v1", |place| TYPES.get(place).package.as_str());
+            format!("{}.{}", bare(package), bare(go))
+        }
         "bytes" => "[]uint8".to_owned(),
         go => go.to_owned(),
     };

@@ -66,12 +66,27 @@ impl Scale {
     }
 }
 
+/// What stands in the way of a path: something that has no fields.
+fn in_the_way<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    let mut at = object;
+    for name in path.trim_start_matches('.').split('.') {
+        if !at.is_object() {
+            return (!at.is_null()).then_some(at);
+        }
+        at = at.get(name)?;
+    }
+    None
+}
+
 fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.trim_start_matches('.').split('.').try_fold(object, |at, name| at.get(name))
 }
 
 /// What is wrong with a number of replicas.
 fn number(object: &Value, path: &str) -> Option<FieldError> {
+    if let Some(other) = in_the_way(object, path) {
+        return Some(FieldError::invalid(path, 0, accessor(path, other, "map[string]interface{}")));
+    }
     let found = at(object, path)?;
     let Some(replicas) = found.as_i64() else {
         return Some(FieldError::invalid(path, 0, accessor(path, found, "int64")));

@@ -102,7 +102,8 @@ impl Place<'_> {
             errors.push(self.invalid(text, &format!("should match '{pattern}'")));
         }
         if !has_format(&schema.format, text) {
-            errors.push(self.invalid(text, &format!("must be of type {}: {text:?}", schema.format)));
+            let why = format!("{} in body must be of type {}: {text:?}", self.path, schema.format);
+            errors.push(FieldError::wrong_type(&self.field(), text, why));
         }
         errors
     }

@@ -13,6 +13,7 @@ mod conflict;
 mod entries;
 mod merge;
 mod path;
+mod scale;
 mod typed;
 
 use std::collections::BTreeMap;
@@ -210,6 +211,20 @@ impl Writer {
         let compared = self.atom().compare(&last, &live);
         let set = self.atom().fields_of(&last);
         set.difference(&compared.modified).difference(&compared.added).difference(&compared.removed)
+    }
+}
+
+/// Takes the fields that a write only removes from all managers. Who writes gets no set by that.
+pub(super) fn take_out(root: Atom<'static>, before: &Value, after: &mut Value) {
+    let Some(mut managed) = Managed::read(&before["metadata"]["managedFields"]).filter(|all| !all.is_empty()) else {
+        return;
+    };
+    let removed = root.compare(&without_managers(before), &without_managers(after)).removed;
+    managed.retain(|set| set.difference(&removed));
+    match (managed.to_json(), after["metadata"].as_object_mut()) {
+        (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
+        (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),
+        _ => {}
     }
 }
 

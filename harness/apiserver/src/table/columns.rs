@@ -152,6 +152,11 @@ fn columns(kind: &str) -> Vec<Column> {
     [&[NAME], own].concat()
 }
 
+/// Whether a kind has no columns of its own.
+pub(super) fn is_default(kind: &str) -> bool {
+    columns(kind).last().is_some_and(|(name, ..)| *name == "Created At")
+}
+
 /// The columns of a kind, as a table says them.
 pub(super) fn of(kind: &str) -> Value {
     let column = |(name, cells, wide): Column| {

@@ -72,14 +72,30 @@ pub(super) fn table(value: &Value, kind: Option<&'static Kind>, style: Style<'_>
         columns: kind.and_then(|kind| kind.custom).map(|custom| custom::columns(&custom.columns)),
     };
     let rows: Vec<Value> = objects.iter().map(|object| row(&of, object, style)).collect();
+    // The default printer leaves a table of nothing without a list of rows.
+    let none = rows.is_empty() && of.columns.is_none() && columns::is_default(of.kind);
+    let rows = if none { Value::Null } else { rows.into() };
     let mut meta = json!({"resourceVersion": value["metadata"]["resourceVersion"].as_str().unwrap_or_default()});
     for name in ["continue", "remainingItemCount"] {
-        if !value["metadata"][name].is_null() && value["items"].is_array() {
+        let given = &value["metadata"][name];
+        if !given.is_null() && *given != "" && value["items"].is_array() {
             meta[name] = value["metadata"][name].clone();
         }
     }
     let headers = if style.headers { of.headers() } else { Value::Null };
     json!({"kind": "Table", "apiVersion": style.api_version, "metadata": meta, "columnDefinitions": headers, "rows": rows})
+}
+
+/// What the columns of a custom resource's scale say besides: upstream has two tables of scales.
+pub(super) fn as_of_custom_scale(table: &mut Value) {
+    for column in table["columnDefinitions"].as_array_mut().into_iter().flatten() {
+        let (field, value) = match column["name"].as_str() {
+            Some("Name") => ("format", "name"),
+            Some("Age") => ("type", "date"),
+            _ => continue,
+        };
+        column[field] = value.into();
+    }
 }
 
 /// What is printed.

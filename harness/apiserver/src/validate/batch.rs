@@ -16,23 +16,42 @@ pub(in super::super) const LABELS: [(&str, &str); 4] = [
 
 pub(super) fn job(job: &Value) -> Vec<FieldError> {
     let mut errors = generated(job);
-    errors.extend(job_spec(&job["spec"], "spec"));
-    if job["spec"]["selector"].is_null() {
-        errors.push(FieldError::required("spec.selector", ""));
-    }
-    errors.extend(apps::selector_of(&job["spec"]["selector"], "spec.selector"));
-    errors.extend(apps::mismatch_of_job(&job["spec"]));
+    errors.extend(selecting_spec(&job["spec"]));
+    errors.extend(indexed_name(job));
     errors
 }
 
-pub(super) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let (new, old) = (&new["spec"], &old["spec"]);
-    let mut errors = job_spec(new, "spec");
-    if new["selector"].is_null() {
+/// The spec with its selector.
+fn selecting_spec(spec: &Value) -> Vec<FieldError> {
+    let mut errors = job_spec(spec, "spec");
+    if spec["selector"].is_null() {
         errors.push(FieldError::required("spec.selector", ""));
     }
-    errors.extend(apps::selector_of(&new["selector"], "spec.selector"));
-    errors.extend(apps::mismatch_of_job(new));
+    errors.extend(apps::selector_of(&spec["selector"], "spec.selector"));
+    errors.extend(apps::mismatch_of_job(spec));
+    errors
+}
+
+/// The pods of an Indexed Job have its name and their index as hostnames.
+fn indexed_name(job: &Value) -> Option<FieldError> {
+    let (spec, name) = (&job["spec"], job["metadata"]["name"].as_str().unwrap_or_default());
+    let completions = spec["completions"].as_i64().filter(|count| *count > 0 && spec["completionMode"] == "Indexed")?;
+    let longest = format!("{name}-{}", completions - 1);
+    let why = format!("will not able to create pod with invalid DNS label: {longest}");
+    (!words::dns_label(&longest).is_empty()).then(|| FieldError::invalid("metadata.name", name, why))
+}
+
+/// What upstream asks of a change, besides what it asks of a new Job: the spec is validated twice.
+pub(super) fn job_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let (new, old) = (&new["spec"], &old["spec"]);
+    let mut errors = selecting_spec(new);
+    if new["completionMode"] == "Indexed"
+        && new["completions"] != old["completions"]
+        && let Some(count) = new["completions"].as_i64().filter(|_| new["completions"] != new["parallelism"])
+    {
+        let why = "can only be modified in tandem with spec.parallelism";
+        errors.push(FieldError::invalid("spec.completions", count, why));
+    }
     let mut fixed = |name: &str| {
         if new[name] != old[name] {
             let path = format!("spec.{name}");
@@ -64,7 +83,7 @@ fn generated(job: &Value) -> Vec<FieldError> {
             let path = "spec.template.metadata.labels";
             errors.push(match labels.get(label) {
                 None => FieldError::required(&format!("{path}[{label}]"), &why),
-                Some(_) => FieldError::invalid(path, labels.clone(), why),
+                Some(_) => FieldError::invalid(&format!("{path}[{label}]"), labels.clone(), why),
             });
         }
         wanted.insert(label.to_owned(), said.clone());

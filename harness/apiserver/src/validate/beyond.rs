@@ -65,16 +65,8 @@ pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) ->
                 other => Some(format!("a LimitRange of the type {}", other.unwrap_or_default())),
             })
         }
-        "Event" if kind.is_new_event() && old.is_some_and(|old| times_differ(new, old)) => {
-            Some("a change of an Event's times".to_owned())
-        }
         _ => None,
     }
-}
-
-/// Whether an Event's times differ, which upstream refuses with times in Go's own form.
-fn times_differ(new: &Value, old: &Value) -> bool {
-    ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"].iter().any(|name| new[*name] != old[*name])
 }
 
 fn service(spec: &Value, old: Option<&Value>) -> Option<String> {

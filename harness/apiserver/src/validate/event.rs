@@ -66,10 +66,14 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     errors.extend(same("message", "message", None));
     let source = fields(&new["source"], &[("Component", "component"), ("Host", "host")]);
     errors.extend(same("source", "source", Some(source)));
+    let time = |name: &str| same(name, name, Some(new[name].to_string()));
+    errors.extend(time("firstTimestamp"));
+    errors.extend(time("lastTimestamp"));
     errors.extend(same("count", "count", None));
     // Upstream asks for the reason twice.
     errors.extend(same("reason", "reason", None));
     errors.extend(same("type", "type", None));
+    errors.extend(time("eventTime"));
     errors.extend(same("action", "action", None));
     let related = if new["related"].is_null() { "null".to_owned() } else { reference(&new["related"]) };
     errors.extend(same("related", "related", Some(related)));

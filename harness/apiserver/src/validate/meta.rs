@@ -18,9 +18,7 @@ pub(super) fn create(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     let mut errors = match kind.built_in() {
         "Namespace" | "StatefulSet" | "Service" => of_all(meta, words::dns_label),
         // Events are only checked for this.
-        "Event" => of_all(meta, words::path_segment),
-        // Upstream validates nothing but the spec.
-        "PodDisruptionBudget" => Vec::new(),
+        "Event" | "PodDisruptionBudget" => of_all(meta, words::path_segment),
         _ => of_all(meta, words::dns_subdomain),
     };
     errors.extend(own_finalizers(kind, meta));
@@ -97,7 +95,7 @@ pub(super) fn of_new_event(new: &Value, old: Option<&Value>) -> Vec<FieldError> 
 /// The rules of core and apps for finalizers.
 fn own_finalizers(kind: &Kind, meta: &Value) -> Vec<FieldError> {
     match kind.built_in() {
-        "Lease" | "Event" | "CustomResourceDefinition" => Vec::new(),
+        "Lease" | "Event" | "PodDisruptionBudget" | "CustomResourceDefinition" => Vec::new(),
         _ => standard_finalizers(meta),
     }
 }

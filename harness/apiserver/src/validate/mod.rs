@@ -32,6 +32,11 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         let own = event::create(kind, new);
         return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
     }
+    if kind.built_in() == "PodDisruptionBudget" {
+        // As of an Event, its metadata is validated by the rules of all kinds, and last.
+        let own = policy::budget(&new["spec"]);
+        return if own.is_empty() { meta::create(kind, &new["metadata"]) } else { own };
+    }
     let mut errors = meta::create(kind, &new["metadata"]);
     match kind.built_in() {
         "Deployment" => errors.extend(apps::deployment(&new["spec"])),
@@ -48,7 +53,6 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "CronJob" => errors.extend(batch::cron_job(new, true)),
         "Service" => errors.extend(network::service(new)),
         "EndpointSlice" => errors.extend(network::endpoint_slice(new, None)),
-        "PodDisruptionBudget" => errors.extend(policy::budget(&new["spec"])),
         "HorizontalPodAutoscaler" => errors.extend(policy::autoscaler(&new["spec"])),
         "LimitRange" => errors.extend(policy::limit_range(&new["spec"])),
         "Ingress" => errors.extend(ingress::create(new)),
@@ -76,8 +80,16 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         // Upstream also validates it as a new object.
         errors.extend(create(kind, new));
     }
-    errors.extend(meta::update(kind, &new["metadata"], &old["metadata"]));
+    if kind.built_in() == "Job" {
+        errors.extend(meta::create(kind, &new["metadata"]));
+        errors.extend(batch::job(new));
+    }
+    // These are validated as new objects are.
+    if !matches!(kind.built_in(), "PodDisruptionBudget" | "EndpointSlice" | "LimitRange") {
+        errors.extend(meta::update(kind, &new["metadata"], &old["metadata"]));
+    }
     match kind.built_in() {
+        "Job" => errors.extend(batch::job_update(new, old)),
         "Deployment" => {
             errors.extend(apps::deployment(&new["spec"]));
             errors.extend(apps::same_selector(new, old));
@@ -108,10 +120,9 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
         "ResourceQuota" => errors.extend(core::quota(&new["spec"]["hard"], "spec.hard")),
         "Lease" => errors.extend(core::lease(new)),
         "CustomResourceDefinition" => errors.extend(validate_definition_update(new, old)),
-        "Job" => errors.extend(batch::job_update(new, old)),
         "CronJob" => errors.extend(batch::cron_job(new, false)),
         "Service" => {
-            errors.extend(meta::create(kind, &new["metadata"]));
+            errors.extend(network::service_update(&new["spec"], &old["spec"]));
             errors.extend(network::service(new));
         }
         "EndpointSlice" => {
@@ -137,8 +148,8 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
 pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = meta::common_update(&new["metadata"], &old["metadata"]);
     let own = meta::update(kind, &new["metadata"], &old["metadata"]);
-    // A StatefulSet's status comes before its metadata.
-    if kind.built_in() != "StatefulSet" {
+    // A StatefulSet's status comes before its metadata; of these only the status is validated.
+    if !matches!(kind.built_in(), "StatefulSet" | "PodDisruptionBudget" | "CronJob") {
         errors.extend(own.clone());
     }
     match kind.built_in() {
@@ -189,7 +200,7 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
             ));
         }
     }
-    if old.is_none() && kind.built_in() == "Job" {
+    if old.is_none() && matches!(kind.built_in(), "Job" | "CronJob") {
         all.extend(batch::name_warning(name));
     }
     if old.is_none() && kind.built_in() == "Ingress" {

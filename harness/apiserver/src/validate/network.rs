@@ -20,6 +20,26 @@ fn label(value: &str, path: &str) -> Vec<FieldError> {
     words::dns_label(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
 }
 
+/// What of a Service cannot change: the cluster IP that it has. Upstream:
+/// `validateUpgradeDowngradeClusterIPs`.
+pub(super) fn service_update(new: &Value, old: &Value) -> Option<FieldError> {
+    let headless = |spec: &Value| spec["clusterIP"] == "None";
+    let external = |spec: &Value| spec["type"] == "ExternalName";
+    if external(new) || external(old) || (headless(new) && headless(old)) {
+        return None;
+    }
+    let all = |spec: &Value| spec["clusterIPs"].as_array().cloned().unwrap_or_default();
+    let (new, old) = (all(new), all(old));
+    let at = "spec.clusterIPs[0]";
+    match (old.first(), new.first()) {
+        (Some(_), None) => Some(FieldError::invalid(at, Value::from(new), "primary clusterIP can not be unset")),
+        (Some(had), Some(has)) if had != has => {
+            Some(FieldError::invalid(at, Value::from(new), "may not change once set"))
+        }
+        _ => None,
+    }
+}
+
 pub(super) fn service(service: &Value) -> Vec<FieldError> {
     let spec = &service["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();

@@ -1,0 +1,64 @@
+//! Who manages which field of an object that a request writes, and what a controller's write takes
+//! from all managers. The sets themselves are those of `managed`.
+
+use serde_json::Value;
+
+use super::defaults::entry;
+use super::kinds::Kind;
+use super::managed::{self, Atom, Writer};
+use super::problem::Outcome;
+use super::rules;
+use super::server::Ask;
+use super::write::normal;
+
+/// Writes down in a new object who changed which of its fields.
+pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
+    let mut typed = normal(ask.kind, new)?;
+    // What its version has of a field that is held as another.
+    if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
+        entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
+    }
+    // A scale to 0 says nothing in its own type.
+    if ask.route.subresource == "scale" && typed["spec"]["replicas"] == 0 {
+        typed["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
+    }
+    let managers = writer(ask).update(before, &typed);
+    match (managers, new["metadata"].as_object_mut()) {
+        (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
+        (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A kind's type, as managers have sets of its fields.
+fn root(kind: &Kind) -> Atom<'static> {
+    match kind.custom {
+        Some(custom) => Atom::of_fields(custom.typed),
+        None => Atom::of_type(kind.of_table()),
+    }
+}
+
+/// An object that a controller took something out of: that is nobody's field any more.
+pub(super) fn taken_out(kind: &Kind, before: &Value, after: &Value) -> Value {
+    let mut after = normal(kind, after).unwrap_or_else(|_| after.clone());
+    managed::take_out(root(kind), before, &mut after);
+    after
+}
+
+/// The client as a manager of fields.
+pub(super) fn writer(ask: &Ask<'_>) -> Writer {
+    Writer {
+        root: root(ask.kind),
+        replicas: match ask.kind.custom {
+            Some(custom) => custom.scale.as_ref().map_or(&[], |scale| scale.fields),
+            None => &["spec", "replicas"],
+        },
+        api_version: ask.kind.api_version(),
+        manager: ask.call.manager(),
+        subresource: ask.route.subresource.clone(),
+        reset: rules::reset(ask.kind, &ask.route.subresource),
+        // Upstream: `ScaleHandler.ToParent` takes the times of the parent's entries.
+        time: (ask.route.subresource != "scale").then(|| crate::clock::rfc3339(ask.now)),
+    }
+}
