@@ -10,7 +10,8 @@ fn key() -> Key {
 }
 
 fn check(writes: &mut Writes, replica_sets: &str, pods: &str) -> Result<(), Stale> {
-    writes.check(&key(), |resource| if resource == Resource::Pods { pods } else { replica_sets }.to_owned().leak())
+    writes
+        .check(&key(), None, |resource| if resource == Resource::Pods { pods } else { replica_sets }.to_owned().leak())
 }
 
 /// Pods were written at versions 5, 12 and 9, the ReplicaSet at 7.
@@ -30,6 +31,17 @@ fn behind(#[case] replica_sets: &str, #[case] pods: &str, #[case] expected: Resu
     let expected = expected.map_err(|(resource, wrote, read)| Stale { resource, wrote, read });
     assert_eq!(check(&mut writes, replica_sets, pods), expected);
     assert_eq!(check(&mut writes, "0", "0").is_ok(), expected.is_ok(), "what is caught up with is forgotten");
+}
+
+#[test]
+fn a_look_is_put_off_so_often_and_no_more() {
+    let mut writes = Writes::default();
+    let put_off = |writes: &mut Writes| (0..10).take_while(|_| writes.check(&key(), Some(3), |_| "1").is_err()).count();
+    writes.wrote(&key(), "uid", Resource::ReplicaSets, "7");
+    assert_eq!(put_off(&mut writes), 3);
+    assert_eq!(put_off(&mut writes), 0, "what was waited for is forgotten");
+    writes.wrote(&key(), "uid", Resource::ReplicaSets, "8");
+    assert_eq!(put_off(&mut writes), 3, "a new write is waited for anew");
 }
 
 #[test]

@@ -12,6 +12,10 @@ use crate::api::{Cache, Changed, Key, Resource, Source, Writes};
 use crate::deployment::{ApplyError, Observed, Plan, Planner, Tools, apply, observe, triggers};
 use crate::settings::{ControllerName, Settings};
 
+/// So often a look is put off until the watches have caught up, a third of a second in all. Where a watch stays behind for longer,
+/// upstream has gone on by then.
+const PUT_OFF: u32 = 6;
+
 /// What the Deployment controller has for itself.
 pub(super) struct Deployments {
     planner: Planner,
@@ -67,7 +71,7 @@ impl Keyed for Deployments {
     async fn look(&self, lane: &Lane, key: &Key) -> Looked<ApplyError> {
         let observed = {
             let cache = lane.shared.cache();
-            self.writes().check(key, |resource| cache.version(resource)).map(|()| observe(&cache, key))
+            self.writes().check(key, Some(PUT_OFF), |resource| cache.version(resource)).map(|()| observe(&cache, key))
         };
         let observed = match observed {
             Ok(Some(observed)) => observed,
