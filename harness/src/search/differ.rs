@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::case::Case;
 use crate::outcome::Verdict;
 use crate::recording::Recording;
-use crate::timeline::State;
+use crate::timeline::{Invariant, State};
 use crate::verdict::{Finding, Judgement, What, judge, judge_live};
 
 /// What two recordings of a program come to.
@@ -58,6 +58,9 @@ pub fn differ(case: &Arc<Case>, other: Option<&Recording>, subject: &Recording) 
             // Neither reacts to a program that asks for nothing, and only one of a program that stops can be wrong.
             if matches!(finding.what, What::BothIdle) || (other.is_none() && is_impossible(finding)) {
                 return Answer::Equal;
+            }
+            if other.is_some_and(|other| is_restless(case, other)) {
+                return Answer::Unknown("the other controller wrote when it seemed to be at rest".to_owned());
             }
             if let (Some(other), What::Unsettled(trouble)) = (other, &finding.what)
                 && is_unsettled_alike(&judge(case, other, None), &words(&trouble.why))
@@ -112,6 +115,14 @@ pub fn repeats(case: &Arc<Case>, others: &[Recording], subjects: &[Recording]) -
 /// A step that cannot be made: no unready pod, no ReplicaSet of that number, a pod that is gone.
 fn is_impossible(finding: &Finding) -> bool {
     matches!(&finding.what, What::Trouble(trouble) if cannot_be(&trouble.why))
+}
+
+/// Whether a controller wrote when it seemed to be at rest, after a watch that it began again late, say: then what is
+/// compared are moments of chance.
+fn is_restless(case: &Arc<Case>, recording: &Recording) -> bool {
+    let silence =
+        |finding: &Finding| matches!(&finding.what, What::Breach(breach) if breach.invariant == Invariant::Silence);
+    judge(case, recording, None).findings.iter().any(silence)
 }
 
 /// Whether the other did not come to rest either, for the same reason: then what the harness waits for is wrong.

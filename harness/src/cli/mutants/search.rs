@@ -73,16 +73,25 @@ async fn round(
     let before = hunt.played();
     let (about, programs) = hunt.batch(BATCH, |_| true);
     let cases: Vec<Arc<Case>> = programs.iter().filter_map(crate::search::Program::case).collect();
-    let others = ground.side(about, &cases, &[0], None)?;
+    let others = ground.side(about, &cases, &[0], Side::Upstream)?;
+    let right = ground.side(about, &cases, &[0], Side::Right)?;
     let left = rows.iter_mut().filter(|(mutant, found)| found.is_none() && about.controllers().has(mutant.of));
     for (mutant, found) in left {
         let stage = OnMutant { ground, mutant };
-        let subjects = ground.side(about, &cases, &[0], Some(mutant))?;
-        let plays = programs.iter().zip(&cases).zip(others.iter().zip(subjects));
-        for (at, ((program, case), (other, subject))) in plays.enumerate() {
-            let sides = vec![other[0].clone(), subject.into_iter().next().flatten()];
-            let played = Played { program: program.clone(), case: Arc::clone(case), sides };
+        let subjects = ground.side(about, &cases, &[0], Side::Wrong(mutant))?;
+        let plays = programs.iter().zip(&cases).zip(others.iter().zip(right.iter().zip(subjects)));
+        for (at, ((program, case), (other, (right, subject)))) in plays.enumerate() {
+            let with = |subject: Option<Recording>| Played {
+                program: program.clone(),
+                case: Arc::clone(case),
+                sides: vec![other[0].clone(), subject],
+            };
+            let played = with(subject.into_iter().next().flatten());
             let Answer::Differs(differing) = played.answer() else { continue };
+            // What the right controller does as well finds no mutant.
+            if matches!(with(right[0].clone()).answer(), Answer::Differs(_)) {
+                continue;
+            }
             if repeated(&stage, &played).await?.is_chance() {
                 continue;
             }
@@ -135,6 +144,17 @@ struct Ground {
     jobs: usize,
 }
 
+/// Who plays.
+#[derive(Debug, Clone, Copy)]
+enum Side<'a> {
+    /// Upstream.
+    Upstream,
+    /// The controller as it is.
+    Right,
+    /// The controller with one rule changed.
+    Wrong(&'a Mutant),
+}
+
 /// A mutant, compared with upstream.
 struct OnMutant<'a> {
     ground: &'a Ground,
@@ -148,7 +168,7 @@ impl Ground {
         about: About,
         cases: &[Arc<Case>],
         seeds: &[u64],
-        mutant: Option<&Mutant>,
+        side: Side<'_>,
     ) -> Result<Vec<Vec<Option<Recording>>>, CliError> {
         let plays: Vec<(&Arc<Case>, u64)> =
             cases.iter().flat_map(|case| seeds.iter().map(move |seed| (case, *seed))).collect();
@@ -161,7 +181,7 @@ impl Ground {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some((case, seed)) = plays.get(at) else { return done };
-                    done.push((at, self.play(about, case, *seed, mutant)));
+                    done.push((at, self.play(about, case, *seed, side)));
                 }
             };
             let threads: Vec<_> =
@@ -179,21 +199,22 @@ impl Ground {
     }
 
     /// One play, on this thread.
-    fn play(&self, about: About, case: &Case, seed: u64, mutant: Option<&Mutant>) -> Option<Recording> {
+    fn play(&self, about: About, case: &Case, seed: u64, side: Side<'_>) -> Option<Recording> {
         let simulation = Simulation::new(about.controllers(), BUDGET);
         let (interrupt, programs) = (Interrupt::of_process(), self.programs.clone());
         let simulation = Simulation { seed, interrupt, programs, ..simulation };
-        match mutant {
-            Some(mutant) => with_mutant(&mutant.name, || simulated(case, &Spec::Ours, &simulation))?.ok(),
-            None => simulated(case, &self.upstream, &simulation).ok(),
+        match side {
+            Side::Upstream => simulated(case, &self.upstream, &simulation).ok(),
+            Side::Right => simulated(case, &Spec::Ours, &simulation).ok(),
+            Side::Wrong(mutant) => with_mutant(&mutant.name, || simulated(case, &Spec::Ours, &simulation))?.ok(),
         }
     }
 }
 
 impl Stage for OnMutant<'_> {
     async fn play(&self, about: About, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError> {
-        let others = self.ground.side(about, cases, seeds, None)?;
-        let subjects = self.ground.side(about, cases, seeds, Some(self.mutant))?;
+        let others = self.ground.side(about, cases, seeds, Side::Upstream)?;
+        let subjects = self.ground.side(about, cases, seeds, Side::Wrong(self.mutant))?;
         Ok(vec![others, subjects])
     }
 
