@@ -6,7 +6,7 @@
 //! conflict, and while it waits for that the watches catch up; a plan here ends before such a write, and looked again at once at
 //! sizes that it had just changed (cases `during/retemplated-after-creation`, `during/new-replicaset-deleted`). So a Deployment is
 //! put off as well, but not for ever: upstream decides by what it sees when a watch stays behind, and so does this
-//! (case `during/stale-replicasets-set-again`).
+//! (case `found/set-again-before-it-is-seen`).
 
 use std::collections::BTreeMap;
 

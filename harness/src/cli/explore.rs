@@ -205,7 +205,7 @@ impl Explored {
         let Self { plays, orders, contents, at_rest, seconds, .. } = self;
         let kinds = outcomes.kinds().len();
         out::result(format_args!(
-            "{} on {spec}: {orders} orders in {plays} plays, {contents} contents of the server, {at_rest} at rest; \
+            "{} on {spec}: {orders} orders in {plays} plays, {contents} states of the server, {at_rest} of them settled; \
              {kinds} {}, {seconds:.1} s",
             case.name,
             if kinds == 1 { "outcome" } else { "outcomes" }

@@ -60,7 +60,7 @@ pub fn differ(case: &Arc<Case>, other: Option<&Recording>, subject: &Recording) 
                 return Answer::Equal;
             }
             if other.is_some_and(|other| is_restless(case, other)) {
-                return Answer::Unknown("the other controller wrote when it seemed to be at rest".to_owned());
+                return Answer::Unknown("the other controller wrote after the step had settled".to_owned());
             }
             if let (Some(other), What::Unsettled(trouble)) = (other, &finding.what)
                 && is_unsettled_alike(&judge(case, other, None), &words(&trouble.why))

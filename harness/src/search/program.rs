@@ -60,7 +60,7 @@ impl Program {
                 About::Deployment | About::Both => format!("  - deployment: {{name: {name}, {deployment}}}\n"),
             };
         }
-        text += "  - ready: {pods: all}\nsteps:\n";
+        text += "  - ready: {pods: all, atomic: true}\nsteps:\n";
         let mut words = Words::new(self.about, &self.deployments);
         for step in &self.steps {
             let (before, op, after) = words.lines(&step.op);
