@@ -9,6 +9,9 @@
 //! (case `found/set-again-before-it-is-seen`).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::key::Key;
 use super::resource::Resource;
@@ -22,8 +25,8 @@ struct Written {
     /// UID of the object that it was written for.
     of: String,
     versions: BTreeMap<Resource, u64>,
-    /// How many looks were put off since the last write.
-    put_off: u32,
+    /// Since when looks are put off for the last write.
+    put_off: Option<Instant>,
 }
 
 /// A cache that is behind.
@@ -38,32 +41,33 @@ impl Writes {
     /// An object of a kind was written for another one. A version that is no number cannot be compared and is not kept.
     pub(crate) fn wrote(&mut self, key: &Key, uid: &str, resource: Resource, version: &str) {
         let Ok(version) = version.parse() else { return };
-        let fresh = || Written { of: uid.to_owned(), versions: BTreeMap::new(), put_off: 0 };
+        let fresh = || Written { of: uid.to_owned(), versions: BTreeMap::new(), put_off: None };
         let written = self.0.entry(key.clone()).or_insert_with(fresh);
         if written.of != uid {
             *written = fresh();
         }
-        written.put_off = 0;
+        written.put_off = None;
         let last = written.versions.entry(resource).or_insert(version);
         *last = version.max(*last);
     }
 
     /// Whether the caches, which have come to the versions that `read` tells, are new enough; what they have caught up with is
-    /// forgotten. After so many looks that were put off at most, they are taken as they are.
+    /// forgotten. Where looks have been put off for so long, the caches are taken as they are.
     ///
     /// # Errors
     /// [`Stale`]: the first that is behind.
     pub(crate) fn check<'a>(
         &mut self,
         key: &Key,
-        most: Option<u32>,
+        now: Instant,
+        most: Option<Duration>,
         read: impl Fn(Resource) -> &'a str,
     ) -> Result<(), Stale> {
         let Some(written) = self.0.get_mut(key) else { return Ok(()) };
         for (resource, wrote) in &written.versions {
             let Ok(read) = read(*resource).parse() else { continue };
-            if *wrote > read && most.is_none_or(|most| written.put_off < most) {
-                written.put_off += 1;
+            let since = *written.put_off.get_or_insert(now);
+            if *wrote > read && most.is_none_or(|most| now.saturating_duration_since(since) < most) {
                 return Err(Stale { resource: *resource, wrote: *wrote, read });
             }
         }

@@ -1,17 +1,21 @@
 //! consistency_test.go: a cache that is behind what was written holds a look up, and one that is not is asked no more.
 
+use std::time::Duration;
+
 use rstest::rstest;
 
 use super::consistency::{Stale, Writes};
 use super::{Cache, Key, Resource};
+use crate::clock;
 
 fn key() -> Key {
     Key::new("ns", "rs")
 }
 
 fn check(writes: &mut Writes, replica_sets: &str, pods: &str) -> Result<(), Stale> {
-    writes
-        .check(&key(), None, |resource| if resource == Resource::Pods { pods } else { replica_sets }.to_owned().leak())
+    writes.check(&key(), clock::instant(), None, |resource| {
+        if resource == Resource::Pods { pods } else { replica_sets }.to_owned().leak()
+    })
 }
 
 /// Pods were written at versions 5, 12 and 9, the ReplicaSet at 7.
@@ -34,14 +38,18 @@ fn behind(#[case] replica_sets: &str, #[case] pods: &str, #[case] expected: Resu
 }
 
 #[test]
-fn a_look_is_put_off_so_often_and_no_more() {
+fn a_look_is_put_off_for_so_long_and_no_longer() {
+    let (began, most) = (clock::instant(), Duration::from_millis(300));
+    let is_put_off = |writes: &mut Writes, after: u64| {
+        writes.check(&key(), began + Duration::from_millis(after), Some(most), |_| "1").is_err()
+    };
     let mut writes = Writes::default();
-    let put_off = |writes: &mut Writes| (0..10).take_while(|_| writes.check(&key(), Some(3), |_| "1").is_err()).count();
+    assert!(!is_put_off(&mut writes, 0), "nothing was written");
     writes.wrote(&key(), "uid", Resource::ReplicaSets, "7");
-    assert_eq!(put_off(&mut writes), 3);
-    assert_eq!(put_off(&mut writes), 0, "what was waited for is forgotten");
+    assert!(is_put_off(&mut writes, 1000) && is_put_off(&mut writes, 1299));
+    assert!(!is_put_off(&mut writes, 1300) && !is_put_off(&mut writes, 1301), "what was waited for is forgotten");
     writes.wrote(&key(), "uid", Resource::ReplicaSets, "8");
-    assert_eq!(put_off(&mut writes), 3, "a new write is waited for anew");
+    assert!(is_put_off(&mut writes, 1302), "a new write is waited for anew");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The Deployment controller: what wakes it, and one look at one Deployment.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -9,12 +10,12 @@ use super::lane::{Lane, Looked};
 use super::queue::Retries;
 use super::queued::Keyed;
 use crate::api::{Cache, Changed, Key, Resource, Source, Writes};
+use crate::clock;
 use crate::deployment::{ApplyError, Observed, Plan, Planner, Tools, apply, observe, triggers};
 use crate::settings::{ControllerName, Settings};
 
-/// So often a look is put off until the watches have caught up, a third of a second in all. Where a watch stays behind for longer,
-/// upstream has gone on by then.
-const PUT_OFF: u32 = 6;
+/// So long a look is put off until the watches have caught up. Where one stays behind for longer, upstream has gone on by then.
+const PUT_OFF: Duration = Duration::from_millis(300);
 
 /// What the Deployment controller has for itself.
 pub(super) struct Deployments {
@@ -71,7 +72,8 @@ impl Keyed for Deployments {
     async fn look(&self, lane: &Lane, key: &Key) -> Looked<ApplyError> {
         let observed = {
             let cache = lane.shared.cache();
-            self.writes().check(key, Some(PUT_OFF), |resource| cache.version(resource)).map(|()| observe(&cache, key))
+            let checked = self.writes().check(key, clock::instant(), Some(PUT_OFF), |resource| cache.version(resource));
+            checked.map(|()| observe(&cache, key))
         };
         let observed = match observed {
             Ok(Some(observed)) => observed,

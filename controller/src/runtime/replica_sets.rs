@@ -44,7 +44,7 @@ impl ReplicaSets {
     fn check_caches(&self, lane: &Lane, key: &Key) -> Result<(), ApplyError> {
         let checked = {
             let cache = lane.shared.cache();
-            self.memory.writes().check(key, None, |resource| cache.version(resource))
+            self.memory.writes().check(key, clock::instant(), None, |resource| cache.version(resource))
         };
         checked.map_err(|stale| {
             lane.shared.metrics.skipped_stale(stale.resource.api_group(), stale.resource.plural());
