@@ -11,7 +11,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::kinds::{Kind, Kinds};
+use super::kinds::{EVENTS, Kind, Kinds};
 use super::problem::{Outcome, Problem};
 use super::protobuf::{self, Event};
 use super::server::{Answer, Call, JSON};
@@ -211,8 +211,10 @@ impl Form {
             return Some(Problem::plain_internal("content is not a list".to_owned()));
         }
         let group = value["apiVersion"].as_str().unwrap_or_default().split_once('/').map_or("core", |(group, _)| group);
-        let package = group.split('.').next().unwrap_or_default();
+        // Upstream holds the Events of both groups in one type.
+        let package = if group == EVENTS { "core" } else { group.split('.').next().unwrap_or_default() };
         let kind = value["kind"].as_str().unwrap_or_default();
+        let (package, kind) = if custom { ("unstructured", "UnstructuredList") } else { (package, kind) };
         let why = format!("you requested {asked}, but the requested object is {is} (*{package}.{kind})");
         Some(Problem::not_acceptable(why))
     }

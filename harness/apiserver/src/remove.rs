@@ -235,7 +235,7 @@ fn finalizers(kind: &Kind, was: &[String], how: &How) -> Vec<String> {
     if before == after { was.to_vec() } else { names }
 }
 
-fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
+fn preconditions(kind: &'static Kind, object: &Object, how: &How) -> Outcome<()> {
     let name = object.meta("name");
     if kind.built_in() == "Namespace" {
         for (what, wanted, there) in [
@@ -250,6 +250,8 @@ fn preconditions(kind: &Kind, object: &Object, how: &How) -> Outcome<()> {
         }
         return Ok(());
     }
+    // Upstream names the kind as which the object is stored.
+    let kind = kind.storage();
     let conflict = |why: String| {
         let mut problem = Problem::conflict(kind, name, &why);
         let target = if kind.group.is_empty() { kind.kind.to_owned() } else { format!("{}.{}", kind.kind, kind.group) };

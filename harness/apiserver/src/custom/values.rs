@@ -83,6 +83,14 @@ impl Place<'_> {
             }
             _ => wanted(found),
         };
+        // Of what has a format, other than strings and lists, upstream compares the formats.
+        let (types, found) = match value {
+            Value::Number(number) if !schema.format.is_empty() => {
+                (schema.format.as_str(), if number.is_f64() { "float64" } else { "int64" })
+            }
+            Value::Bool(_) | Value::Object(_) if !schema.format.is_empty() => (schema.format.as_str(), ""),
+            _ => (types, found),
+        };
         (!fits).then(|| {
             let why = format!("{} in body must be of type {types}: {found:?}", self.path);
             FieldError::wrong_type(&self.field(), found, why)
@@ -123,7 +131,7 @@ impl Place<'_> {
                 "Checked value must be of type {} with format {} in {}",
                 schema.of_type, schema.format, self.path
             );
-            errors.push(FieldError::invalid("", "", why));
+            errors.push(FieldError::invalid("<nil>", "", why));
         }
         if let Some(factor) = numbers.multiple_of {
             let quotient = if factor < 1.0 { 1.0 / factor * value } else { value / factor };

@@ -69,25 +69,30 @@ impl Managed {
 
     /// As `managedFields`, sorted as upstream sorts them; null for none.
     pub(super) fn to_json(&self) -> Value {
-        let mut entries: Vec<(&Id, &Entry)> = self.entries.iter().collect();
-        let when = |entry: &Entry| entry.time.as_deref().map_or(0, seconds);
-        entries.sort_by(|(one, this), (other, that)| {
-            one.operation.cmp(&other.operation).then(when(this).cmp(&when(that))).then(one.cmp(other))
-        });
-        let entries = entries.into_iter().map(|(id, entry)| {
-            let mut json = json!({"manager": id.manager, "operation": id.operation, "apiVersion": id.api_version});
-            if let Some(time) = &entry.time {
-                json["time"] = time.as_str().into();
+        sorted(self.entries.iter().map(|(id, entry)| (id, entry.clone())).collect())
+    }
+
+    /// The same after a write of a scale: an update that has these fields, and others, has them in
+    /// an entry of its own, without a time. Upstream: `ScaleHandler.ToParent`, which finds a manager
+    /// of the scale in the object by its name and version, and an update's version is another there.
+    pub(super) fn to_json_apart(&self, fields: &Set) -> Value {
+        let mut entries = Vec::new();
+        for (id, entry) in &self.entries {
+            if id.operation != "Update" || entry.set.intersection(fields).is_empty() {
+                entries.push((id, entry.clone()));
+                continue;
             }
-            json["fieldsType"] = "FieldsV1".into();
-            json["fieldsV1"] = entry.set.to_json();
-            if !id.subresource.is_empty() {
-                json["subresource"] = id.subresource.as_str().into();
-            }
-            json
-        });
-        let entries: Vec<Value> = entries.collect();
-        if entries.is_empty() { Value::Null } else { entries.into() }
+            let rest = Entry { set: entry.set.difference(fields), time: entry.time.clone() };
+            entries.push((id, Entry { set: fields.clone(), time: None }));
+            entries.extend((!rest.set.is_empty()).then_some((id, rest)));
+        }
+        sorted(entries)
+    }
+
+    /// Drops the sets of versions of other API groups than that of this version. Upstream:
+    /// `IsMissingVersionError`, as each group has a converter of its own types.
+    pub(super) fn keep_group(&mut self, api_version: &str) {
+        self.entries.retain(|id, _| group(&id.api_version) == group(api_version));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -169,6 +174,33 @@ impl Managed {
             left -= 1;
         }
     }
+}
+
+/// The entries as JSON, sorted as upstream sorts them; null for none.
+fn sorted(mut entries: Vec<(&Id, Entry)>) -> Value {
+    let when = |entry: &Entry| entry.time.as_deref().map_or(0, seconds);
+    entries.sort_by(|(one, this), (other, that)| {
+        one.operation.cmp(&other.operation).then(when(this).cmp(&when(that))).then(one.cmp(other))
+    });
+    let entries = entries.into_iter().map(|(id, entry)| {
+        let mut json = json!({"manager": id.manager, "operation": id.operation, "apiVersion": id.api_version});
+        if let Some(time) = &entry.time {
+            json["time"] = time.as_str().into();
+        }
+        json["fieldsType"] = "FieldsV1".into();
+        json["fieldsV1"] = entry.set.to_json();
+        if !id.subresource.is_empty() {
+            json["subresource"] = id.subresource.as_str().into();
+        }
+        json
+    });
+    let entries: Vec<Value> = entries.collect();
+    if entries.is_empty() { Value::Null } else { entries.into() }
+}
+
+/// The group of an `apiVersion`, empty for core.
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 fn seconds(time: &str) -> i64 {

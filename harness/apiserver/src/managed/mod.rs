@@ -5,7 +5,9 @@
 //! that it changes and another manager has is a conflict, unless it is forced; a field that it
 //! claimed before, no longer names, and nobody else has is removed.
 //!
-//! Values are compared in the only version of their kind, so no set is ever converted.
+//! Values are compared in the only version of their kind, so no set is ever converted. Sets of
+//! another API group's version are dropped by the next write, as upstream converts none of them:
+//! so an Event's, which two groups serve.
 //!
 //! Upstream: `managedfields/internal` and `structured-merge-diff/merge`.
 
@@ -105,10 +107,12 @@ impl Writer {
         if self.subresource == "scale" && managed.iter().all(|(_, set)| set.intersection(&replicas).is_empty()) {
             return managed.to_json();
         }
-        self.updated(live, new, managed).to_json()
+        let managed = self.updated(live, new, managed);
+        if self.subresource == "scale" { managed.to_json_apart(&replicas) } else { managed.to_json() }
     }
 
     fn updated(&self, live: &Value, new: &Value, mut managed: Managed) -> Managed {
+        managed.keep_group(&self.api_version);
         let (live, new) = (without_managers(live), without_managers(new));
         let compared = self.atom().compare(&live, &new);
         let reset = Set::of_fields(self.reset);
@@ -165,6 +169,7 @@ impl Writer {
             let before = Self { manager: BEFORE_APPLY.to_owned(), ..self.clone() };
             managed = before.updated(&Value::Object(serde_json::Map::new()), &live, managed);
         }
+        managed.keep_group(&self.api_version);
         let (id, atom) = (self.id("Apply"), self.atom());
         let merged = atom.merge(Some(&live), Some(applied)).map_err(Refused::Merge)?.unwrap_or_default();
         let last = managed.set(&id).cloned();

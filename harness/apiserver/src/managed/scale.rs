@@ -52,6 +52,6 @@ impl Writer {
         for (id, _) in left.iter().filter(|(_, set)| has(set, &in_scale)) {
             managed.put(Id { api_version: version.to_owned(), ..id.clone() }, in_parent.clone());
         }
-        Ok((scale, managed.to_json()))
+        Ok((scale, managed.to_json_apart(&in_parent)))
     }
 }

@@ -206,6 +206,9 @@ pub(super) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
     if old.is_none() && kind.built_in() == "Ingress" {
         all.extend(ingress::class_warning(new));
     }
+    if kind.built_in() == "Service" {
+        all.extend(network::warnings(&new["spec"]));
+    }
     let spec = match kind.built_in() {
         "Pod" => "/spec",
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => "/spec/template/spec",

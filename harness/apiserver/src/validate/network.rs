@@ -20,6 +20,31 @@ fn label(value: &str, path: &str) -> Vec<FieldError> {
     words::dns_label(value).into_iter().map(|wrong| FieldError::invalid(path, value, wrong)).collect()
 }
 
+/// What a client is warned of in a Service's spec. Upstream: `GetWarningsForService`.
+pub(super) fn warnings(spec: &Value) -> Vec<String> {
+    let is = |name: &str| spec[name].as_str().is_some_and(|text| !text.is_empty());
+    let kind = spec["type"].as_str().unwrap_or_default();
+    let headless = kind == "ClusterIP" && spec["clusterIP"] == "None";
+    let external = spec["externalIPs"].as_array().is_some_and(|all| !all.is_empty());
+    let close = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
+    let all = [
+        (headless && is("loadBalancerIP"), "spec.loadBalancerIP is ignored for headless services"),
+        (headless && external, "spec.externalIPs is ignored for headless services"),
+        (headless && spec["sessionAffinity"] != "None", "spec.SessionAffinity is ignored for headless services"),
+        (
+            external && !headless && kind != "ExternalName",
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+        ),
+        (external && kind == "ExternalName", "spec.externalIPs is ignored when spec.type is \"ExternalName\""),
+        (
+            is("externalName") && kind != "ExternalName",
+            "spec.externalName is ignored when spec.type is not \"ExternalName\"",
+        ),
+        (spec["trafficDistribution"] == "PreferClose", close),
+    ];
+    all.into_iter().filter(|(holds, _)| *holds).map(|(_, warning)| warning.to_owned()).collect()
+}
+
 /// What of a Service cannot change: the cluster IP that it has. Upstream:
 /// `validateUpgradeDowngradeClusterIPs`.
 pub(super) fn service_update(new: &Value, old: &Value) -> Option<FieldError> {
