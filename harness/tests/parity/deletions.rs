@@ -119,11 +119,16 @@ async fn played(server: &Server) -> Result<Story, Error> {
         ask(server, "DELETE", &deployment(number, "web"), options).await?;
     }
     quiet(&events).await;
-    // The node is done with the pod, and whoever held something up lets it go.
-    for number in 0..ways.len() {
-        finished(server, number).await?;
+    // The node is done with the pod, and whoever held something up lets it go. A collector on a busy
+    // machine may come to an owner only after all was quiet, and then to its pod.
+    let mut some = true;
+    while some {
+        some = false;
+        for number in 0..ways.len() {
+            some |= finished(server, number).await?;
+        }
+        quiet(&events).await;
     }
-    quiet(&events).await;
     for (number, way) in ways.iter().enumerate() {
         if let Some(kept) = way.kept {
             released(server, number, kept).await?;
@@ -219,13 +224,14 @@ async fn made(server: &Server, number: usize, way: &Way) -> Result<(), Error> {
     Ok(())
 }
 
-/// Pods that were told to go are gone.
-async fn finished(server: &Server, number: usize) -> Result<(), Error> {
+/// Pods that were told to go are gone; whether one was still there.
+async fn finished(server: &Server, number: usize) -> Result<bool, Error> {
     let (_, pod) = ask(server, "GET", &format!("{}/bound", pods(number)), None).await?;
-    if pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0 {
+    let going = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
+    if going {
         ask(server, "DELETE", &format!("{}/bound", pods(number)), Some(json!({"gracePeriodSeconds": 0}))).await?;
     }
-    Ok(())
+    Ok(going)
 }
 
 /// Nobody holds up what goes.

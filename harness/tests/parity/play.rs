@@ -180,6 +180,48 @@ fn without_prose(table: &mut Value) {
             if cell.as_str().and_then(|text| text.strip_suffix('s')).is_some_and(|age| age.parse::<u64>().is_ok()) {
                 *cell = "$AGE".into();
             }
+            if let Some(drawn) = cell.as_str().and_then(drawn) {
+                *cell = drawn.into();
+            }
+        }
+    }
+}
+
+/// A Service's address, or its ports with node ports, as a table shows them: each server draws them.
+fn drawn(cell: &str) -> Option<String> {
+    if cell.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.octets()[..2] >= [10, 96][..]) {
+        return Some("<address>".to_owned());
+    }
+    let port = |port: &str| {
+        let (number, rest) = port.split_once(':')?;
+        let (node, protocol) = rest.split_once('/')?;
+        (number.parse::<u16>().is_ok() && node.parse::<u16>().is_ok())
+            .then(|| format!("{number}:<node port>/{protocol}"))
+    };
+    let ports: Vec<Option<String>> = cell.split(',').map(port).collect();
+    let some = ports.iter().any(Option::is_some);
+    let shown =
+        ports.into_iter().zip(cell.split(',')).map(|(port, as_it_is)| port.unwrap_or_else(|| as_it_is.to_owned()));
+    some.then(|| shown.collect::<Vec<_>>().join(","))
+}
+
+/// An Event of the real server's own: when its look at all addresses meets a Service that is being made.
+fn is_repair(object: &Value) -> bool {
+    object["kind"] != "Status" && object["action"] == "ClusterIPAllocation"
+}
+
+/// Puts the items of a list whose names the server drew last, as they were made.
+fn in_order(list: &mut Value) {
+    let drawn = |item: &Value| {
+        let object = if item["object"].is_object() { &item["object"] } else { item };
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let version = || object["metadata"]["resourceVersion"].as_str()?.parse::<u64>().ok();
+        if name.len() == 36 && is_uid(name) { (true, version().unwrap_or(0)) } else { (false, 0) }
+    };
+    for name in ["items", "rows"] {
+        if let Some(items) = list.get_mut(name).and_then(Value::as_array_mut) {
+            items.retain(|item| !is_repair(if item["object"].is_object() { &item["object"] } else { item }));
+            items.sort_by_key(drawn);
         }
     }
 }
@@ -231,7 +273,7 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
             let ends = object["metadata"]["name"] == *name && event["type"] == "ADDED";
             let synthetic = event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
             let bookmarks = event["type"] == "BOOKMARK" && !synthetic;
-            if !bookmarks {
+            if !bookmarks && !is_repair(&event["object"]) {
                 events.push(event);
             }
             // Where everything is sent first, the bookmark after it ends it; the order among several kinds of one name is by name.
@@ -328,6 +370,9 @@ impl Memory {
     /// An answer without what is a server's own.
     fn normal(&mut self, mut body: Value) -> Value {
         let is_list = body.get("items").is_some() || body["kind"] == "Table";
+        if is_list {
+            in_order(&mut body);
+        }
         if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| is_list) {
             meta.insert("resourceVersion".to_owned(), "<list>".into());
             if meta.contains_key("continue") {
