@@ -56,7 +56,8 @@ pub fn differ(case: &Arc<Case>, other: Option<&Recording>, subject: &Recording) 
         (Verdict::Conformant, _) => Answer::Equal,
         (Verdict::NonConformant, Some(finding)) => {
             // Neither reacts to a program that asks for nothing, and only one of a program that stops can be wrong.
-            if matches!(finding.what, What::BothIdle) || (other.is_none() && is_impossible(finding)) {
+            let is_nothing = matches!(finding.what, What::BothIdle) || is_other_count(finding);
+            if is_nothing || (other.is_none() && is_impossible(finding)) {
                 return Answer::Equal;
             }
             if other.is_some_and(|other| is_restless(case, other)) {
@@ -110,6 +111,11 @@ pub fn repeats(case: &Arc<Case>, others: &[Recording], subjects: &[Recording]) -
     }
     let unlike = |subject: &&Recording| !outcomes.iter().any(|other| is_equal(other, subject));
     Repeats { plays: subjects.len(), differs: subjects.iter().filter(unlike).count(), outcomes: outcomes.len() }
+}
+
+/// A fault at a write that the subject does not make: with how many writes a controller does something is up to it.
+fn is_other_count(finding: &Finding) -> bool {
+    matches!(&finding.what, What::Trouble(trouble) if trouble.why.contains("the subject never made write"))
 }
 
 /// A step that cannot be made: no unready pod, no ReplicaSet of that number, a pod that is gone.
