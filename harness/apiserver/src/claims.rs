@@ -39,7 +39,7 @@ fn root(kind: &Kind) -> Atom<'static> {
     }
 }
 
-/// An object that a controller took something out of: that is nobody's field any more.
+/// The object after a controller of the server removed fields: no manager owns those any more.
 pub(super) fn taken_out(kind: &Kind, before: &Value, after: &Value) -> Value {
     let mut after = normal(kind, after).unwrap_or_else(|_| after.clone());
     managed::take_out(root(kind), before, &mut after);

@@ -136,7 +136,7 @@ fn versions(of: &Results) -> BTreeMap<(&'static str, String), String> {
     all.into_iter().map(|(what, versions)| (what, joined(versions))).collect()
 }
 
-/// What was to be played is what was played, once.
+/// Fails unless each item of the header was played exactly once.
 fn complete(file: &Results) -> Result<(), MergeError> {
     let wrong = |why: String| Err(MergeError::Items { path: file.path.clone(), why });
     let mut waiting: BTreeMap<usize, &Item> = file.header.items.iter().map(|item| (item.number, item)).collect();

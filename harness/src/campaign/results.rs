@@ -20,7 +20,7 @@ use crate::report::{FaultsSummary, PlaySummary};
 /// How the name of every results file ends.
 pub const FILE_ENDING: &str = ".shard.ndjson";
 
-/// What was to be played, and by whom.
+/// The items of this part, the program and the subject that play them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
@@ -72,7 +72,7 @@ pub enum Line {
 pub struct Results {
     /// Where it was read from.
     pub path: PathBuf,
-    /// What was to be played.
+    /// The items of this part.
     pub header: Header,
     /// What came of each item, and the line as it was written.
     pub lines: Vec<(Line, String)>,

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use super::again::Typed;
 use super::out::{self, note, say};
 use super::place::Place;
-use super::reporter::Notes;
+use super::reporter::{self, Notes};
 use super::select::{Selection, blessed};
 use super::{CliError, places};
 use crate::case::{self, Case};
 use crate::clock;
 use crate::cluster::SiteName;
-use crate::explore::{Kind, Late, Orders, Outcomes, Seen, at_rest, contents, text};
+use crate::explore::{Kind, Late, Orders, Outcomes, Seen, states, text};
 use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::{Entry, Recording};
-use crate::run::{Events, FileError, Plan, Setup};
+use crate::run::{Events, Plan, Setup};
 use crate::runner::Player;
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
@@ -95,10 +95,10 @@ struct Explored {
     plays: usize,
     /// How many orders were different.
     orders: usize,
-    /// How many contents the server had.
-    contents: usize,
-    /// How many of them at rest.
-    at_rest: usize,
+    /// How many states the server had.
+    states: usize,
+    /// In how many of them steps settled.
+    settled: usize,
     /// Whether orders were left out.
     is_cut: bool,
     seconds: f64,
@@ -112,44 +112,44 @@ async fn explored(
     (spec, case): (&Spec, &Arc<Case>),
 ) -> Result<(Outcomes, Explored), CliError> {
     let since = clock::instant();
-    let (mut outcomes, mut states) = (Outcomes::default(), BTreeSet::new());
+    let (mut outcomes, mut all) = (Outcomes::default(), BTreeSet::new());
     let first = played(setup, player, &[Arc::clone(case)]).await?;
     let Some(first) = first.into_iter().next().flatten() else {
         return Err(CliError::Usage(format!("{spec} did not play {}", case.path)));
     };
     outcomes.add(Timeline::from_recording(&first), &[], stopped(case, &first));
-    states.extend(contents(&first));
-    let mut orders = Orders::of(case, &first.header.under_test, arguments.late, &at_rest(&first));
+    let undelayed = states(&first);
+    let mut orders = Orders::of(case, &first.header.under_test, arguments.late, &undelayed.settled);
+    all.extend(undelayed.all);
     let mut plays = 1;
     let mut said = clock::instant();
-    let mut left = Vec::new();
     while plays < arguments.most && Interrupt::of_process().cause().is_none() {
-        left = orders.take(BATCH);
-        if left.is_empty() {
+        let batch = orders.take(BATCH);
+        if batch.is_empty() {
             break;
         }
-        let batch = std::mem::take(&mut left);
         let cases = batch.iter().map(|order| with_late(case, order)).collect::<Result<Vec<_>, _>>()?;
         plays += batch.len();
         for ((order, case), recording) in batch.iter().zip(&cases).zip(played(setup, player, &cases).await?) {
             let Some(recording) = recording else { continue };
-            let seen = seen(order, &recording);
-            if orders.seen(order, seen) {
-                outcomes.add(Timeline::from_recording(&recording), &real(order, seen), stopped(case, &recording));
+            // Where nothing came that could be late, the play was ended.
+            let Some(overtaken) = overtaken(order, &recording) else { continue };
+            let states = states(&recording);
+            let settled = order.last().and_then(|last| states.settled.get(last.step).copied());
+            if let Some(real) = orders.seen(order, Seen { overtaken, settled }) {
+                outcomes.add(Timeline::from_recording(&recording), &real, stopped(case, &recording));
             }
-            if seen.overtaken.is_some() {
-                states.extend(contents(&recording));
-            }
+            all.extend(states.all);
         }
         if said.elapsed().as_secs() >= 20 {
             said = clock::instant();
             note!("{spec}: {plays} plays, {} orders, {} outcomes", orders.count(), outcomes.kinds().len());
         }
     }
-    let is_cut = !left.is_empty() || !orders.take(1).is_empty();
-    let (contents, at_rest) = (states.len(), orders.states());
+    let is_cut = !orders.take(1).is_empty();
+    let (states, settled) = (all.len(), orders.states());
     let seconds = since.elapsed().as_secs_f64();
-    Ok((outcomes, Explored { plays, orders: orders.count(), contents, at_rest, is_cut, seconds }))
+    Ok((outcomes, Explored { plays, orders: orders.count(), states, settled, is_cut, seconds }))
 }
 
 /// The case of an order.
@@ -171,24 +171,14 @@ async fn played(setup: &Setup, player: &Player<'_>, cases: &[Arc<Case>]) -> Resu
     Ok(recordings)
 }
 
-/// What came of the last late thing of an order.
-fn seen(order: &[Late], recording: &Recording) -> Seen {
-    let Some(last) = order.last() else { return Seen { overtaken: None, at_rest: None } };
-    // Each late thing of the order is noted in turn; the last is the one that is asked for.
+/// By how many the last late thing of an order was overtaken, if it came.
+fn overtaken(order: &[Late], recording: &Recording) -> Option<u32> {
+    // Each late thing is noted in turn.
     let mut notes = recording.entries.iter().filter_map(|entry| match entry {
         Entry::Met(met) => met.what.rsplit_once(": overtaken by ")?.1.parse().ok(),
         _ => None,
     });
-    Seen { overtaken: notes.nth(order.len() - 1), at_rest: at_rest(recording).get(last.step).copied() }
-}
-
-/// The order as it came about.
-fn real(order: &[Late], seen: Seen) -> Vec<Late> {
-    let mut real = order.to_vec();
-    if let Some(last) = real.last_mut() {
-        last.others = seen.overtaken.or(last.others);
-    }
-    real
+    notes.nth(order.len().checked_sub(1)?)
 }
 
 /// Why a play did not go through to the end, where it is the subject's doing.
@@ -202,10 +192,10 @@ fn stopped(case: &Arc<Case>, recording: &Recording) -> Option<String> {
 
 impl Explored {
     fn say(&self, spec: &Spec, case: &Case, outcomes: &Outcomes) {
-        let Self { plays, orders, contents, at_rest, seconds, .. } = self;
+        let Self { plays, orders, states, settled, seconds, .. } = self;
         let kinds = outcomes.kinds().len();
         out::result(format_args!(
-            "{} on {spec}: {orders} orders in {plays} plays, {contents} states of the server, {at_rest} of them settled; \
+            "{} on {spec}: {orders} orders in {plays} plays, {states} states of the server, {settled} of them settled; \
              {kinds} {}, {seconds:.1} s",
             case.name,
             if kinds == 1 { "outcome" } else { "outcomes" }
@@ -262,11 +252,7 @@ fn keep(folder: &Path, case: &Case, (spec, number): (&Spec, usize), kind: &Kind)
         spec.to_string().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     let path = folder.join(format!("{}-{subject}-{number}.yaml", case.name.replace('/', "-")));
     let text = text(case, &kind.order).unwrap_or_default();
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(folder)?;
-        std::fs::write(&path, &text)
-    };
-    write().map_err(|source| FileError::File { path: path.clone(), source })?;
+    reporter::write(&path, &text)?;
     Ok(path)
 }
 

@@ -11,7 +11,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::again::Typed;
 use super::out::note;
 use super::place::Place;
-use super::reporter::{Faults, Notes};
+use super::reporter::{self, Faults, Notes};
 use super::run::Output;
 use super::select::Selection;
 use super::sharding::{Sharding, first_item, items};
@@ -25,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::quote::quoted;
 use crate::recording::Recording;
 use crate::report::FaultsOfCase;
-use crate::run::{Event, Events, FileError, Plan, Round, Setup, Subscriber};
+use crate::run::{Event, Events, Plan, Round, Setup, Subscriber};
 use crate::runner::Player;
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
@@ -300,10 +300,6 @@ fn own_point(case: &Case) -> Point {
 fn keep(folder: &Path, case: &Case, point: &Point, text: &str) -> Result<String, CliError> {
     let name = format!("{}-{}.yaml", case.name.replace('/', "-"), point.file_name());
     let path = folder.join("faults").join(name);
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        std::fs::write(&path, text)
-    };
-    write().map_err(|source| FileError::File { path: path.clone(), source })?;
+    reporter::write(&path, text)?;
     Ok(format!("{}{}", path.display(), case.suffix()))
 }

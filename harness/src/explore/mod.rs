@@ -8,8 +8,8 @@
 //! * `late` is one place, and the text of a case with some of them.
 //! * `orders` says which orders come next, from what those before have shown: a place that nothing comes to, or that
 //!   no more others overtake, has none behind it.
-//! * `state` is what the server holds, whatever things are called: orders that leave the same behind a step, when
-//!   nothing is late any more, go on alike, and one of them is explored further.
+//! * `state` is what the server holds, whatever things are called: orders after which a step settles in the same state
+//!   go on alike, and one of them is explored further.
 //! * `outcomes` groups what the plays have shown.
 //!
 //! Pure. Who plays is `cli`'s to say.
@@ -22,4 +22,4 @@ mod state;
 pub use late::{Late, Stream, text};
 pub use orders::{Orders, Seen};
 pub use outcomes::{Kind, Outcomes};
-pub use state::{at_rest, contents};
+pub use state::{States, states};

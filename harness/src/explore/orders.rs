@@ -18,28 +18,28 @@ pub struct Orders {
     next: VecDeque<Vec<Late>>,
     /// What was played, by what really overtook what.
     orders: BTreeSet<Vec<Late>>,
-    /// The states at rest from which was gone on, by the step that came before.
+    /// The states in which each step has settled, and from which was gone on.
     states: BTreeMap<usize, BTreeSet<u64>>,
 }
 
 /// What came of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// By how many the last late thing was overtaken; `None` where it never came.
-    pub overtaken: Option<u32>,
-    /// What the server held at rest after the step at which it was late.
-    pub at_rest: Option<u64>,
+    /// By how many the last late thing was overtaken.
+    pub overtaken: u32,
+    /// The state in which the step settled at which it was late.
+    pub settled: Option<u64>,
 }
 
 impl Orders {
-    /// Of a case: what these controllers learn of its steps, late at so many of them at most. `rest` is what the server
-    /// holds at rest after each step when nothing is late.
+    /// Of a case: what these controllers learn of its steps, late at so many of them at most. `settled` are the
+    /// states in which the steps settle when nothing is late.
     #[must_use]
-    pub fn of(case: &Case, controllers: &Controllers, most: usize, rest: &[u64]) -> Self {
+    pub fn of(case: &Case, controllers: &Controllers, most: usize, settled: &[u64]) -> Self {
         let watches = controllers.iter().flat_map(faults::watched_by).map(|kind| Stream::Watch((*kind).to_owned()));
         let answers = controllers.iter().flat_map(faults::written_by).map(|of| Stream::Answers((*of).to_owned()));
         let streams: BTreeSet<Stream> = watches.chain(answers).collect();
-        let states = rest.iter().enumerate().map(|(step, state)| (step, BTreeSet::from([*state]))).collect();
+        let states = settled.iter().enumerate().map(|(step, state)| (step, BTreeSet::from([*state]))).collect();
         let free: BTreeSet<usize> = faults::steps_with_a_middle(case).map(|step| step.line).collect();
         let lines = case.given.iter().chain(&case.steps).map(|step| step.line).enumerate();
         let mut orders = Self {
@@ -73,9 +73,9 @@ impl Orders {
         self.next.drain(..most.min(self.next.len())).collect()
     }
 
-    /// What came of one; says whether it was an order of its own.
-    pub fn seen(&mut self, order: &[Late], seen: Seen) -> bool {
-        let (Some((last, before)), Some(by)) = (order.split_last(), seen.overtaken) else { return false };
+    /// What came of one; returns the order as it came about, if it is one of its own.
+    pub fn seen(&mut self, order: &[Late], seen: Seen) -> Option<Vec<Late>> {
+        let ((last, before), by) = (order.split_last()?, seen.overtaken);
         if last.others.is_none() {
             let later = Late { nth: last.nth + 1, ..last.clone() };
             self.next.push_back([before, &[later]].concat());
@@ -84,18 +84,18 @@ impl Orders {
         }
         if by == 0 {
             // It came when nothing else did any more: later, and in the same order.
-            return false;
+            return None;
         }
         let real = [before, &[Late { others: Some(by), ..last.clone() }]].concat();
         if !self.orders.insert(real.clone()) {
-            return false;
+            return None;
         }
-        if let Some(state) = seen.at_rest
+        if let Some(state) = seen.settled
             && self.states.entry(last.step).or_default().insert(state)
         {
             self.begin(&real);
         }
-        true
+        Some(real)
     }
 
     /// How many orders there were, that without delay included.
@@ -104,7 +104,7 @@ impl Orders {
         self.orders.len() + 1
     }
 
-    /// How many states at rest there were.
+    /// In how many states steps have settled.
     #[must_use]
     pub fn states(&self) -> usize {
         self.states.values().map(BTreeSet::len).sum()
@@ -132,9 +132,11 @@ mod tests {
             for order in batch {
                 plays += 1;
                 let last = order.last().unwrap();
-                let overtaken = (last.nth == 1).then(|| last.others.unwrap_or(3));
-                let at_rest = Some(state(&order));
-                orders.seen(&order, Seen { overtaken, at_rest });
+                // The second event of each never comes.
+                if last.nth == 1 {
+                    let (overtaken, settled) = (last.others.unwrap_or(3), Some(state(&order)));
+                    orders.seen(&order, Seen { overtaken, settled });
+                }
             }
         }
     }

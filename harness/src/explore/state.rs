@@ -7,49 +7,38 @@ use serde_json::Value;
 use crate::fingerprint::fingerprint;
 use crate::recording::{Change, Entry, Recording};
 
-/// Every content of the server that a recording shows.
-pub fn contents(recording: &Recording) -> BTreeSet<u64> {
-    let mut all = BTreeSet::new();
-    walk(recording, |state, _| {
-        all.insert(state);
-    });
-    all
+/// What the server held in one play.
+#[derive(Debug, Default)]
+pub struct States {
+    /// Each state that it had.
+    pub all: BTreeSet<u64>,
+    /// The one in which each step settled, those of `given` included.
+    pub settled: Vec<u64>,
 }
 
-/// The content of the server at rest after each step, those of `given` included; of a step in parts after the last.
-pub fn at_rest(recording: &Recording) -> Vec<u64> {
-    let mut rest = BTreeMap::new();
-    walk(recording, |state, settled| {
-        if let Some(step) = settled {
-            rest.insert(step, state);
-        }
-    });
-    rest.into_values().collect()
-}
-
-/// Each content, and the step that it is the end of, if it is.
-fn walk(recording: &Recording, mut seen: impl FnMut(u64, Option<usize>)) {
+/// The states that a recording shows.
+pub fn states(recording: &Recording) -> States {
+    let mut states = States::default();
     let mut objects: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    let (mut line, mut step) = (None, None);
+    let mut line = None;
     for entry in &recording.entries {
         match entry {
-            // The parts of a step are on one line.
-            Entry::Step(mark) if line != Some(mark.line) => {
-                line = Some(mark.line);
-                step = Some(step.map_or(0, |step: usize| step + 1));
-            }
+            // The parts of a step are on one line, and the last counts.
+            Entry::Step(mark) if line == Some(mark.line) => drop(states.settled.pop()),
+            Entry::Step(mark) => line = Some(mark.line),
             Entry::Object(version) if version.kind != "Event" => {
                 let key = (version.kind.as_str(), version.name.as_str());
                 match version.change {
                     Change::Deleted => drop(objects.remove(&key)),
                     _ => drop(objects.insert(key, of(&version.kind, &version.object))),
                 }
-                seen(together(&objects), None);
+                states.all.insert(together(&objects));
             }
-            Entry::Settled(_) => seen(together(&objects), step),
+            Entry::Settled(_) => states.settled.push(together(&objects)),
             _ => {}
         }
     }
+    states
 }
 
 /// One number for all of them, in no order: two pods that have changed places are the same content.

@@ -222,6 +222,11 @@ impl Tally {
         self.act(Side::After, self.succeeded >= self.command.nth)
     }
 
+    /// Whether the answer waits to be overtaken.
+    pub(super) fn is_overtaken(&self) -> bool {
+        matches!(self.command.act, Act::Overtaken(_))
+    }
+
     /// Whether this is the request whose answer is meant.
     pub(super) fn is_next(&self, route: &Route) -> bool {
         !self.spent && self.command.on.matches(route) && self.succeeded + 1 >= self.command.nth

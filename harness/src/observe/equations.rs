@@ -117,10 +117,9 @@ fn replica_sets(namespace: &Namespace<'_>) -> Option<String> {
 /// Whether a pod has the labels that a ReplicaSet selects by: a pod that is going and has them no more stays
 /// its own, and is not counted.
 fn selects(rs: &Object, pod: &Object) -> bool {
-    let labels = |object: &Object, at: &str| object.value.at(at).and_then(serde_json::Value::as_object).cloned();
-    let (wanted, has) = (labels(rs, "/spec/selector/matchLabels"), labels(pod, "/metadata/labels"));
-    let has = has.unwrap_or_default();
-    wanted.is_none_or(|wanted| wanted.iter().all(|(key, value)| has.get(key) == Some(value)))
+    let wanted = rs.value.at("/spec/selector/matchLabels").and_then(serde_json::Value::as_object);
+    let has = pod.value.at("/metadata/labels");
+    wanted.is_none_or(|wanted| wanted.iter().all(|(key, value)| has.and_then(|has| has.get(key)) == Some(value)))
 }
 
 /// Each ReplicaSet has as many pods as it should. Asked of the test environment's controller only: a subject that leaves a size wrong

@@ -34,17 +34,13 @@ pub(super) enum Interception<'a> {
     Write { armed: Armed, fault: &'a Fault },
     /// A fault in a watch, for as long as the step takes.
     Watch { _armed: ArmedWatch, fault: &'a Fault },
-    /// The answer to a write that waits for others to come first.
-    Overtaking { _armed: Armed, fault: &'a Fault },
 }
 
 /// A request that walked into a interception; none ever does into one that is not about requests.
 pub(super) async fn met(interception: Option<&mut Interception<'_>>) -> Met {
     match interception {
         Some(Interception::Decision { armed, .. } | Interception::Write { armed, .. }) => armed.met().await,
-        Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Overtaking { .. }) | None => {
-            std::future::pending().await
-        }
+        Some(Interception::Held { .. } | Interception::Watch { .. }) | None => std::future::pending().await,
     }
 }
 
@@ -68,7 +64,7 @@ impl<'a> Play<'a> {
     pub(super) fn clear(&mut self) -> Result<(), Stopped> {
         let overtaken = self.session.interceptor.control().take_overtaken(&self.namespace);
         if let Some(others) = overtaken
-            && let Some(Interception::Watch { fault, .. } | Interception::Overtaking { fault, .. }) = &self.interception
+            && let Some(Interception::Watch { fault, .. } | Interception::Write { fault, .. }) = &self.interception
         {
             self.note(format!("{}: overtaken by {others}", between::point(&fault.point)));
         }
@@ -83,11 +79,11 @@ impl<'a> Play<'a> {
                 let why = format!("the namespace settled, and the subject never requested `{}`", decided.text);
                 Impossible { why, never_came: false }
             }
-            Some(Interception::Write { fault, .. }) => {
+            Some(Interception::Write { fault, .. }) if overtaken.is_none() => {
                 let why = format!("the namespace settled, and the subject never made {}", between::point(&fault.point));
                 Impossible { why, never_came: true }
             }
-            Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Overtaking { .. }) | None => {
+            Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Write { .. }) | None => {
                 return Ok(());
             }
         };
@@ -155,12 +151,8 @@ impl<'a> Play<'a> {
             }
             Some(Interception::Write { fault, .. }) => {
                 let fault = *fault;
+                // How many come first is known when the step is over; they are counted until then.
                 if matches!(fault.action, FaultAction::Overtaken(_)) {
-                    let written = self.interception.take();
-                    self.interception = written.map(|written| match written {
-                        Interception::Write { armed, fault } => Interception::Overtaking { _armed: armed, fault },
-                        other => other,
-                    });
                     return Ok(());
                 }
                 self.note_effect(between::fault(fault), between::effect(fault.action));
@@ -171,9 +163,7 @@ impl<'a> Play<'a> {
                 }
                 self.interception = None;
             }
-            Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Overtaking { .. }) | None => {
-                met.pass();
-            }
+            Some(Interception::Held { .. } | Interception::Watch { .. }) | None => met.pass(),
         }
         Ok(())
     }

@@ -60,13 +60,8 @@ pub fn differ(case: &Arc<Case>, other: Option<&Recording>, subject: &Recording) 
             if is_nothing || (other.is_none() && is_impossible(finding)) {
                 return Answer::Equal;
             }
-            if other.is_some_and(|other| is_restless(case, other)) {
-                return Answer::Unknown("the other controller wrote after the step had settled".to_owned());
-            }
-            if let (Some(other), What::Unsettled(trouble)) = (other, &finding.what)
-                && is_unsettled_alike(&judge(case, other, None), &words(&trouble.why))
-            {
-                return Answer::Unknown(format!("both controllers: {}", words(&trouble.why)));
+            if let Some(why) = other.and_then(|other| open_question(&judge(case, other, None), finding)) {
+                return Answer::Unknown(why);
             }
             Answer::Differs(Box::new(Differing { cause: cause(finding), judgement }))
         }
@@ -123,17 +118,18 @@ fn is_impossible(finding: &Finding) -> bool {
     matches!(&finding.what, What::Trouble(trouble) if cannot_be(&trouble.why))
 }
 
-/// Whether a controller wrote when it seemed to be at rest, after a watch that it began again late, say: then what is
-/// compared are moments of chance.
-fn is_restless(case: &Arc<Case>, recording: &Recording) -> bool {
-    let silence =
-        |finding: &Finding| matches!(&finding.what, What::Breach(breach) if breach.invariant == Invariant::Silence);
-    judge(case, recording, None).findings.iter().any(silence)
-}
-
-/// Whether the other did not come to rest either, for the same reason: then what the harness waits for is wrong.
-fn is_unsettled_alike(other: &Judgement, why: &str) -> bool {
-    other.findings.iter().any(|finding| matches!(&finding.what, What::Unsettled(trouble) if words(&trouble.why) == why))
+/// Why the other's own recording leaves it open whether the subject is wrong, if it does.
+fn open_question(other: &Judgement, finding: &Finding) -> Option<String> {
+    let others = |is: &dyn Fn(&What) -> bool| other.findings.iter().any(|finding| is(&finding.what));
+    // It began a watch again late, say: which of two is first is chance.
+    if others(&|what| matches!(what, What::Breach(breach) if breach.invariant == Invariant::Silence)) {
+        return Some("the other controller wrote after the step had settled".to_owned());
+    }
+    // Neither settled, for the same reason: the harness waits for something that upstream does not do.
+    let What::Unsettled(trouble) = &finding.what else { return None };
+    let why = words(&trouble.why);
+    let is_alike = others(&|what| matches!(what, What::Unsettled(trouble) if words(&trouble.why) == why));
+    is_alike.then(|| format!("both controllers: {why}"))
 }
 
 /// A run that the other one's end makes inconclusive is equal as far as it went.

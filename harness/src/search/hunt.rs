@@ -6,7 +6,7 @@
 //! told with [`found`](Hunt::found).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kube_apiserver_sim::Chance;
@@ -101,11 +101,11 @@ impl Hunt {
 
     /// Take what a program has shown; it comes back where it differs by a cause that is new.
     pub fn look(&mut self, played: Played) -> Option<Look> {
-        self.played += 1;
         match played.answer() {
             Answer::Unknown(why) => *self.unknown.entry(why).or_default() += 1,
             Answer::Equal => {}
             Answer::Differs(differing) => {
+                self.played += 1;
                 if let Some(cause) = self.found.get_mut(&differing.cause) {
                     cause.programs += 1;
                     return None;
@@ -113,28 +113,28 @@ impl Hunt {
                 return Some(Look { played, differing: *differing });
             }
         }
-        if let Some(Some(recording)) = played.sides.first() {
-            let timeline = Timeline::from_recording(recording);
-            let decisions = decisions(&played.program, &timeline);
-            if let Some(corpus) = self.corpora.get_mut(&played.program.about) {
-                corpus.take(&played.program, behaviour(&timeline), decisions);
-            }
-        }
+        self.learn(&played.program, played.sides.first().and_then(Option::as_ref));
         None
     }
 
-    /// What came of a cause; that of the smaller program counts too.
-    pub fn found(&mut self, causes: [&str; 2], path: Option<&Path>) {
-        for cause in causes {
-            let path = path.map(Path::to_owned);
-            self.found.entry(cause.to_owned()).or_insert(Cause { programs: 1, path });
+    /// Let what a program has shown steer what comes next.
+    pub fn learn(&mut self, program: &Program, recording: Option<&Recording>) {
+        self.played += 1;
+        if let (Some(recording), Some(corpus)) = (recording, self.corpora.get_mut(&program.about)) {
+            let timeline = Timeline::from_recording(recording);
+            corpus.take(program, behaviour(&timeline), decisions(program, &timeline));
         }
     }
 
-    /// Whether a cause is known.
+    /// What came of a cause: a case in this file, or chance.
+    pub fn found(&mut self, cause: String, path: Option<PathBuf>) {
+        self.found.insert(cause, Cause { programs: 1, path });
+    }
+
+    /// How many causes are not chance.
     #[must_use]
-    pub fn knows(&self, cause: &str) -> bool {
-        self.found.contains_key(cause)
+    pub fn real(&self) -> usize {
+        self.found.values().filter(|cause| cause.path.is_some()).count()
     }
 
     /// All causes.

@@ -78,7 +78,7 @@ pub enum ToSet {
     Delete,
     /// Its labels match no more.
     Relabel,
-    /// Its template changes, so that it is nobody's any more.
+    /// Its template changes, so that no Deployment's template equals it.
     Edit,
     /// Its annotation of the revision changes.
     Revision(u32),

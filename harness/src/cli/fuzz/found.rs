@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::CliError;
+use serde_json::Value;
+
 use super::super::again::Typed;
+use super::super::{CliError, reporter};
 use crate::quote::quoted;
 use crate::report;
-use crate::run::FileError;
 use crate::search::Look;
 use crate::subject::Spec;
 use crate::timeline::Timeline;
@@ -25,7 +26,8 @@ impl Writer<'_> {
     pub(super) fn write(&self, small: &Look, made_by: &str) -> Result<PathBuf, CliError> {
         let path = self.out.join(format!("{}.yaml", small.differing.file_name()));
         let description = format!("Found by a search: {}.", small.differing.cause);
-        let mut text = small.played.program.text(&string(&description));
+        // A JSON string is a YAML string.
+        let mut text = small.played.program.text(&Value::from(description).to_string());
         text += &format!("# {made_by}\n# {}\n", self.again(&path).repeat);
         for (spec, recording) in self.specs.iter().zip(&small.played.sides) {
             let Some(recording) = recording else { continue };
@@ -34,11 +36,7 @@ impl Writer<'_> {
                 text += &format!("#   {}\n", line.trim_end());
             }
         }
-        let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(self.out)?;
-            std::fs::write(&path, &text)
-        };
-        write().map_err(|source| FileError::File { path: path.clone(), source })?;
+        reporter::write(&path, &text)?;
         Ok(path)
     }
 
@@ -51,9 +49,4 @@ impl Writer<'_> {
         let program = self.typed.program.clone();
         report::Again { repeat: format!("{program} {verb} {file}{}", subjects.concat()), program }
     }
-}
-
-/// A YAML string.
-fn string(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -96,7 +96,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         move || within.is_some_and(|within| since.elapsed() >= within) || Interrupt::of_process().cause().is_some();
     let stage = OnSetup { setup: &setup, specs: &specs, is_over: &is_over };
     let hunt = Hunt::new(arguments.sharding.shard().seed(arguments.place.seed), &Areas::only(&arguments.only));
-    let mut search = Search { arguments: &arguments, typed, specs: &specs, stage, hunt, since, real: 0 };
+    let mut search = Search { arguments: &arguments, typed, specs: &specs, stage, hunt, since };
     let ended = search.run().await;
     setup.close_programs().await;
     search.progress();
@@ -118,8 +118,6 @@ struct Search<'a> {
     stage: OnSetup<'a>,
     hunt: Hunt,
     since: Instant,
-    /// How many causes are not chance.
-    real: usize,
 }
 
 impl Search<'_> {
@@ -130,7 +128,7 @@ impl Search<'_> {
             (None, None) => self.shard().share(1_000),
         };
         let mut said = clock::instant();
-        let enough = |search: &Self| search.arguments.first && search.real > 0;
+        let enough = |search: &Self| search.arguments.first && search.hunt.real() > 0;
         while self.hunt.played() < most && self.stage.goes_on() && !enough(self) {
             // Every program is in one shard, so that none is played in two.
             let (shard, size) = (self.shard(), BATCH.min(most - self.hunt.played()));
@@ -154,7 +152,7 @@ impl Search<'_> {
     async fn differs(&mut self, look: Look) -> Result<(), CliError> {
         let cause = look.differing.cause.clone();
         if repeated(&self.stage, &look.played).await?.is_chance() {
-            self.hunt.found([&cause, &cause], None);
+            self.hunt.found(cause, None);
             return Ok(());
         }
         note!("program {}: {cause}; making it smaller", self.hunt.played());
@@ -173,8 +171,7 @@ impl Search<'_> {
             say!("  on {site}: {}", if differs { "the controllers differ too" } else { "no difference" });
         }
         say!("");
-        self.real += 1;
-        self.hunt.found([&cause, &small.differing.cause], Some(&path));
+        self.hunt.found(cause, Some(path));
         Ok(())
     }
 
@@ -185,7 +182,7 @@ impl Search<'_> {
         note!(
             "{} programs in {seconds} s, {a_minute} a minute; {seen} kinds of behaviour in {kept} of them; {} causes of a difference",
             self.hunt.played(),
-            self.real
+            self.hunt.real()
         );
     }
 

@@ -18,12 +18,12 @@ use super::select::{Selection, blessed};
 use super::{CliError, places};
 use crate::case::Case;
 use crate::clock;
-use crate::controllers::Controller;
+use crate::controllers::{Controller, Controllers};
 use crate::golden::GoldenTimelines;
 use crate::mutants::{Exceptions, Matrix, Mutant};
 use crate::outcome::{Outcome, Verdict};
 use crate::run::FileError;
-use crate::runner::{Simulation, simulated};
+use crate::runner::{EnvironmentError, Simulation, simulated};
 use crate::subject::virtual_time::Pool;
 use crate::subject::{ClusterControllers, Spec, bank, with_mutant};
 use crate::supervise::Interrupt;
@@ -73,6 +73,18 @@ struct Ground<'a> {
     controllers: &'a ClusterControllers,
     /// Kept from case to case.
     programs: Pool,
+    /// How many threads play.
+    jobs: usize,
+}
+
+impl Ground<'_> {
+    /// A simulated cluster for whoever brings these controllers.
+    fn simulation(&self, under_test: Controllers, seed: u64) -> Simulation {
+        let (interrupt, programs) = (Interrupt::of_process(), self.programs.clone());
+        let cluster_controllers = self.controllers.clone();
+        let simulation = Simulation::new(under_test, BUDGET);
+        Simulation { seed, interrupt, programs, cluster_controllers, ..simulation }
+    }
 }
 
 /// The verdicts on one mutant, by case.
@@ -98,14 +110,15 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
         return Ok(Outcome::Conformant);
     }
     arguments.cluster_controllers.check(&[Spec::Ours])?;
-    let ground = Ground { controllers: &arguments.cluster_controllers, programs: Pool::default() };
+    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, NonZero::get)).max(1);
+    let ground = Ground { controllers: &arguments.cluster_controllers, programs: Pool::default(), jobs };
     let exceptions = exceptions(arguments)?;
     places::file("--outcomes", arguments.outcomes.as_deref())?;
     if arguments.search {
         mutants.retain(|mutant| mutant.of != Controller::ConfigRestart);
         mutants.retain(|mutant| !exceptions.survivors.contains_key(&mutant.name));
         silence_players();
-        return search::execute(arguments, mutants).await;
+        return search::execute(arguments, &ground, mutants).await;
     }
     let cases = arguments.selection.cases()?;
     let cases =
@@ -139,7 +152,7 @@ pub(super) async fn execute(arguments: &Arguments) -> Result<Outcome, CliError> 
     Ok(if faults.is_empty() { Outcome::Conformant } else { Outcome::NonConformant })
 }
 
-/// A panic is how a wrong controller may end; it is told of as the subject's end.
+/// A wrong controller may panic. It then counts as a subject that ended, and nothing is printed.
 fn silence_players() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -174,37 +187,51 @@ fn rows(
     let file = arguments.outcomes.as_ref();
     let failed = |source| FileError::File { path: file.cloned().unwrap_or_default(), source };
     let mut kept = file.map(File::create).transpose().map_err(failed)?;
-    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, NonZero::get));
+    let mut rows = vec![Row::new(); mutants.len()];
+    let work = |at: usize| {
+        let row = play(cases, ground, Some(&mutants[at]), arguments.quick);
+        Interrupt::of_process().cause().is_none().then_some(row)
+    };
+    side_by_side(ground.jobs, mutants.len(), work, |at, row| {
+        let name = &mutants[at].name;
+        let killers = row.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).count();
+        note!("{name:32} killed by {killers} of {}", row.len());
+        if let Some(file) = &mut kept {
+            let lines = row.iter().map(|(case, verdict)| format!("{name}\t{case}\t{verdict}\n"));
+            file.write_all(lines.collect::<String>().as_bytes()).map_err(failed)?;
+        }
+        rows[at] = row;
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Do so many pieces of work on so many threads that play cases, and take what comes of each as it is done. A thread ends where its
+/// work says nothing.
+fn side_by_side<T: Send>(
+    jobs: usize,
+    count: usize,
+    work: impl Fn(usize) -> Option<T> + Sync,
+    mut take: impl FnMut(usize, T) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let failed = |error: std::io::Error| EnvironmentError::Simulation(format!("no thread can be started: {error}"));
     let next = AtomicUsize::new(0);
     let (done, finished) = mpsc::channel();
-    let mut rows = vec![Row::new(); mutants.len()];
     std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            let (done, next) = (done.clone(), &next);
-            let work = move || {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(mutant) = mutants.get(at) else { return };
-                    let row = play(cases, ground, Some(mutant), arguments.quick);
-                    if Interrupt::of_process().cause().is_some() || done.send((at, row)).is_err() {
+        for _ in 0..jobs {
+            let (done, next, work) = (done.clone(), &next, &work);
+            let thread = move || {
+                while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < count) {
+                    let Some(result) = work(at) else { return };
+                    if done.send((at, result)).is_err() {
                         return;
                     }
                 }
             };
-            player().spawn_scoped(scope, work).map_err(failed)?;
+            player().spawn_scoped(scope, thread).map_err(failed)?;
         }
         drop(done);
-        for (at, row) in finished {
-            let name = &mutants[at].name;
-            let killers = row.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).count();
-            note!("{name:32} killed by {killers} of {}", row.len());
-            if let Some(file) = &mut kept {
-                let lines = row.iter().map(|(case, verdict)| format!("{name}\t{case}\t{verdict}\n"));
-                file.write_all(lines.collect::<String>().as_bytes()).map_err(failed)?;
-            }
-            rows[at] = row;
-        }
-        Ok(rows)
+        finished.into_iter().try_for_each(|(at, result)| take(at, result))
     })
 }
 
@@ -228,11 +255,7 @@ fn play(cases: &[(GoldenTimelines, Arc<Case>)], ground: &Ground<'_>, mutant: Opt
 }
 
 fn judged(golden: &GoldenTimelines, case: &Arc<Case>, ground: &Ground<'_>) -> Verdict {
-    let (interrupt, programs) = (Interrupt::of_process(), ground.programs.clone());
-    let cluster_controllers = ground.controllers.clone();
-    let simulation = Simulation::new(case.controllers.clone(), BUDGET);
-    let simulation = Simulation { interrupt, programs, cluster_controllers, ..simulation };
-    match simulated(case, &Spec::Ours, &simulation) {
+    match simulated(case, &Spec::Ours, &ground.simulation(case.controllers.clone(), 0)) {
         Ok(recording) => verdict::judge(case, &recording, golden.for_server(&recording.header.cluster.version)).verdict,
         Err(_) => Verdict::Inconclusive,
     }

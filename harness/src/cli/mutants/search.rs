@@ -4,24 +4,20 @@
 //! Each program is played on upstream once and on every mutant that was not found yet. What counts is what counts for
 //! `fuzz`: a difference that no chance of upstream's explains.
 
-use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::super::fuzz::hunting::{repeated, shrunk};
 use super::super::fuzz::stage::{Plays, Stage};
 use super::super::out::{self, note, say};
-use super::{Arguments, BUDGET, CliError, player};
+use super::{Arguments, CliError, Ground};
 use crate::case::Case;
 use crate::clock::{self, Instant};
 use crate::mutants::Mutant;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
-use crate::run::RunError;
-use crate::runner::{EnvironmentError, Simulation, simulated};
-use crate::search::{About, Answer, Areas, Hunt, Look, Played};
-use crate::subject::virtual_time::Pool;
+use crate::runner::simulated;
+use crate::search::{About, Answer, Areas, Hunt, Look, Played, Program, differ};
 use crate::subject::{Spec, with_mutant};
 use crate::supervise::Interrupt;
 
@@ -30,7 +26,7 @@ const BATCH: usize = 32;
 
 /// A mutant that was found.
 struct Found {
-    /// By the programth program.
+    /// Which program showed it, from 1.
     program: usize,
     /// How many steps the smallest case has.
     steps: usize,
@@ -40,13 +36,16 @@ struct Found {
     after: Duration,
 }
 
-pub(super) async fn execute(arguments: &Arguments, mutants: Vec<Mutant>) -> Result<Outcome, CliError> {
+pub(super) async fn execute(
+    arguments: &Arguments,
+    ground: &Ground<'_>,
+    mutants: Vec<Mutant>,
+) -> Result<Outcome, CliError> {
     let upstream: Spec = "upstream".parse()?;
     if let Some(why) = upstream.not_built() {
         return Err(CliError::Usage(format!("{why}; --search compares with it")));
     }
-    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, NonZero::get));
-    let ground = Ground { upstream, programs: Pool::default(), jobs: jobs.max(1) };
+    let table = Table { ground, upstream };
     let mut hunt = Hunt::new(arguments.seed, &Areas::only(&[]));
     let since = clock::instant();
     let mut rows: Vec<(Mutant, Option<Found>)> = mutants.into_iter().map(|mutant| (mutant, None)).collect();
@@ -54,7 +53,7 @@ pub(super) async fn execute(arguments: &Arguments, mutants: Vec<Mutant>) -> Resu
         && rows.iter().any(|(_, found)| found.is_none())
         && Interrupt::of_process().cause().is_none()
     {
-        round(&ground, &mut hunt, &mut rows, since).await?;
+        round(&table, &mut hunt, &mut rows, since).await?;
     }
     ground.programs.close().await;
     if let Some(cause) = Interrupt::of_process().cause() {
@@ -65,49 +64,46 @@ pub(super) async fn execute(arguments: &Arguments, mutants: Vec<Mutant>) -> Resu
 
 /// A batch of programs on upstream, and on each mutant that is left.
 async fn round(
-    ground: &Ground,
+    table: &Table<'_>,
     hunt: &mut Hunt,
     rows: &mut [(Mutant, Option<Found>)],
     since: Instant,
 ) -> Result<(), CliError> {
     let before = hunt.played();
     let (about, programs) = hunt.batch(BATCH, |_| true);
-    let cases: Vec<Arc<Case>> = programs.iter().filter_map(crate::search::Program::case).collect();
-    let others = ground.side(about, &cases, &[0], Side::Upstream)?;
-    let right = ground.side(about, &cases, &[0], Side::Right)?;
+    let cases: Vec<Arc<Case>> = programs.iter().filter_map(Program::case).collect();
+    let others = table.once(about, &cases, Side::Upstream)?;
+    let right = table.once(about, &cases, Side::Right)?;
+    let differs = |at: usize, subject: &Option<Recording>| match (&others[at], subject) {
+        (Some(other), Some(subject)) => match differ(&cases[at], Some(other), subject) {
+            Answer::Differs(differing) => Some(*differing),
+            Answer::Equal | Answer::Unknown(_) => None,
+        },
+        _ => None,
+    };
+    // What the right controller does as well finds no mutant.
+    let open: Vec<usize> = (0..cases.len()).filter(|at| differs(*at, &right[*at]).is_none()).collect();
     let left = rows.iter_mut().filter(|(mutant, found)| found.is_none() && about.controllers().has(mutant.of));
     for (mutant, found) in left {
-        let stage = OnMutant { ground, mutant };
-        let subjects = ground.side(about, &cases, &[0], Side::Wrong(mutant))?;
-        let plays = programs.iter().zip(&cases).zip(others.iter().zip(right.iter().zip(subjects)));
-        for (at, ((program, case), (other, (right, subject)))) in plays.enumerate() {
-            let with = |subject: Option<Recording>| Played {
-                program: program.clone(),
-                case: Arc::clone(case),
-                sides: vec![other[0].clone(), subject],
-            };
-            let played = with(subject.into_iter().next().flatten());
-            let Answer::Differs(differing) = played.answer() else { continue };
-            // What the right controller does as well finds no mutant.
-            if matches!(with(right[0].clone()).answer(), Answer::Differs(_)) {
-                continue;
-            }
+        let stage = OnMutant { table, mutant };
+        let mut subjects = table.once(about, &cases, Side::Wrong(mutant))?;
+        for at in &open {
+            let Some(differing) = differs(*at, &subjects[*at]) else { continue };
+            let sides = vec![others[*at].clone(), subjects[*at].take()];
+            let played = Played { program: programs[*at].clone(), case: Arc::clone(&cases[*at]), sides };
             if repeated(&stage, &played).await?.is_chance() {
                 continue;
             }
-            let after = since.elapsed();
-            let small = shrunk(&stage, Look { played, differing: *differing }).await?;
+            let (program, after) = (before + at + 1, since.elapsed());
+            let small = shrunk(&stage, Look { played, differing }).await?;
             let (steps, cause) = (small.played.program.size(), small.differing.cause);
-            note!("{:32} found by program {}: {steps} steps, {cause}", mutant.name, before + at + 1);
-            *found = Some(Found { program: before + at + 1, steps, cause, after });
+            note!("{:32} found by program {program}: {steps} steps, {cause}", mutant.name);
+            *found = Some(Found { program, steps, cause, after });
             break;
         }
     }
-    for ((program, case), other) in programs.into_iter().zip(cases).zip(others) {
-        let other = other.into_iter().next().flatten();
-        // What upstream did steers the search.
-        hunt.look(Played { program, case, sides: vec![other.clone(), other] });
-    }
+    // What upstream did steers the search.
+    programs.iter().zip(&others).for_each(|(program, other)| hunt.learn(program, other.as_ref()));
     Ok(())
 }
 
@@ -136,12 +132,9 @@ fn summary(rows: &[(Mutant, Option<Found>)], hunt: &Hunt, since: Instant) -> Out
 }
 
 /// Where everything is played.
-struct Ground {
+struct Table<'a> {
+    ground: &'a Ground<'a>,
     upstream: Spec,
-    /// Kept from case to case.
-    programs: Pool,
-    /// How many cases are played side by side.
-    jobs: usize,
 }
 
 /// Who plays.
@@ -157,12 +150,12 @@ enum Side<'a> {
 
 /// A mutant, compared with upstream.
 struct OnMutant<'a> {
-    ground: &'a Ground,
+    table: &'a Table<'a>,
     mutant: &'a Mutant,
 }
 
-impl Ground {
-    /// Play each case with each seed on one side: the mutant's, or upstream's.
+impl Table<'_> {
+    /// Play each case with each seed on one side.
     fn side(
         &self,
         about: About,
@@ -170,39 +163,29 @@ impl Ground {
         seeds: &[u64],
         side: Side<'_>,
     ) -> Result<Vec<Vec<Option<Recording>>>, CliError> {
-        let plays: Vec<(&Arc<Case>, u64)> =
-            cases.iter().flat_map(|case| seeds.iter().map(move |seed| (case, *seed))).collect();
-        let next = AtomicUsize::new(0);
-        let mut all: Vec<Option<Recording>> = plays.iter().map(|_| None).collect();
-        let failed = |error: std::io::Error| CliError::from(RunError::from(EnvironmentError::from(error)));
-        std::thread::scope(|scope| {
-            let work = || {
-                let mut done = Vec::new();
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((case, seed)) = plays.get(at) else { return done };
-                    done.push((at, self.play(about, case, *seed, side)));
-                }
-            };
-            let threads: Vec<_> =
-                (0..self.jobs).map(|_| player().spawn_scoped(scope, work)).collect::<Result<_, _>>().map_err(failed)?;
-            for thread in threads {
-                // A panic of the mutant's is caught where it is played; any other is a bug, and its plays are missing.
-                for (at, recording) in thread.join().unwrap_or_default() {
-                    all[at] = recording;
-                }
-            }
-            Ok::<_, CliError>(())
+        let mut all: Vec<Vec<Option<Recording>>> = cases.iter().map(|_| vec![None; seeds.len()]).collect();
+        let place = |at: usize| (at / seeds.len(), at % seeds.len());
+        let work = |at: usize| {
+            let (case, seed) = place(at);
+            Some(self.play(about, &cases[case], seeds[seed], side))
+        };
+        super::side_by_side(self.ground.jobs, cases.len() * seeds.len(), work, |at, recording| {
+            let (case, seed) = place(at);
+            all[case][seed] = recording;
+            Ok(())
         })?;
-        let mut all = all.into_iter();
-        Ok(cases.iter().map(|_| all.by_ref().take(seeds.len()).collect()).collect())
+        Ok(all)
+    }
+
+    /// Play each case once on one side.
+    fn once(&self, about: About, cases: &[Arc<Case>], side: Side<'_>) -> Result<Vec<Option<Recording>>, CliError> {
+        let plays = self.side(about, cases, &[0], side)?;
+        Ok(plays.into_iter().map(|plays| plays.into_iter().next().flatten()).collect())
     }
 
     /// One play, on this thread.
     fn play(&self, about: About, case: &Case, seed: u64, side: Side<'_>) -> Option<Recording> {
-        let simulation = Simulation::new(about.controllers(), BUDGET);
-        let (interrupt, programs) = (Interrupt::of_process(), self.programs.clone());
-        let simulation = Simulation { seed, interrupt, programs, ..simulation };
+        let simulation = self.ground.simulation(about.controllers(), seed);
         match side {
             Side::Upstream => simulated(case, &self.upstream, &simulation).ok(),
             Side::Right => simulated(case, &Spec::Ours, &simulation).ok(),
@@ -213,13 +196,13 @@ impl Ground {
 
 impl Stage for OnMutant<'_> {
     async fn play(&self, about: About, cases: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError> {
-        let others = self.ground.side(about, cases, seeds, Side::Upstream)?;
-        let subjects = self.ground.side(about, cases, seeds, Side::Wrong(self.mutant))?;
+        let others = self.table.side(about, cases, seeds, Side::Upstream)?;
+        let subjects = self.table.side(about, cases, seeds, Side::Wrong(self.mutant))?;
         Ok(vec![others, subjects])
     }
 
     fn lanes(&self) -> usize {
-        self.ground.jobs
+        self.table.ground.jobs
     }
 
     fn goes_on(&self) -> bool {

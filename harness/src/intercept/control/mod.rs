@@ -17,7 +17,7 @@ use hyper::body::Bytes;
 use kube_apiserver_sim::notify::Notifier;
 use tokio::sync::mpsc;
 
-use super::command::{Act, Command, Tally, WatchAct, WatchCommand};
+use super::command::{Command, Tally, WatchAct, WatchCommand};
 use super::met::{Met, Order};
 use super::overtaken::{Reached, Waiting};
 use super::{Route, Verb};
@@ -60,8 +60,6 @@ struct State {
 struct Slot {
     tally: Tally,
     met: mpsc::UnboundedSender<Met>,
-    /// Whether it counts what watches bring.
-    counts: bool,
 }
 
 #[derive(Debug)]
@@ -132,9 +130,10 @@ impl Control {
         let mut state = self.state();
         state.next += 1;
         let id = state.next;
-        let counts = matches!(command.act, Act::Overtaken(_));
-        self.0.watching.fetch_add(usize::from(counts), Ordering::SeqCst);
-        state.requests.insert(id, Slot { tally: Tally::new(command), met, counts });
+        let tally = Tally::new(command);
+        // What overtakes it comes in watches.
+        self.0.watching.fetch_add(usize::from(tally.is_overtaken()), Ordering::SeqCst);
+        state.requests.insert(id, Slot { tally, met });
         self.0.armed.fetch_add(1, Ordering::SeqCst);
         Armed { control: self.clone(), id, met: meetings }
     }
@@ -210,10 +209,9 @@ impl Control {
     /// What its answer is in for.
     pub(super) fn answered(&self, route: &Route, status: u16) -> Option<Order> {
         let mut state = self.state();
-        if route.verb.is_write() && !state.requests.values().any(|slot| slot.counts && slot.tally.is_next(route)) {
-            state.reached.one_more(&route.namespace, clock::instant());
-            self.0.changed.notify();
-            state.wake();
+        let waits = |slot: &Slot| slot.tally.is_overtaken() && slot.tally.is_next(route);
+        if route.verb.is_write() && !state.requests.values().any(waits) {
+            self.reached(&mut state, &route.namespace);
         }
         // All of them count, whoever is the first to act.
         let mut orders = state.requests.values_mut().filter_map(|slot| {
@@ -270,7 +268,7 @@ impl Control {
             if state.watches.remove(&id).is_some() {
                 self.0.watching.fetch_sub(1, Ordering::SeqCst);
             }
-            if state.requests.remove(&id).is_some_and(|slot| slot.counts) {
+            if state.requests.remove(&id).is_some_and(|slot| slot.tally.is_overtaken()) {
                 self.0.watching.fetch_sub(1, Ordering::SeqCst);
             }
             self.0.armed.fetch_sub(1, Ordering::SeqCst);
@@ -280,15 +278,18 @@ impl Control {
         self.0.changed.notify();
     }
 
+    /// Something has reached the subject. Where anything waits to be overtaken, it is counted, and whoever waits looks again.
+    fn reached(&self, state: &mut State, namespace: &str) {
+        let of_watches = state.watches.values().any(|slot| matches!(slot.command.act, WatchAct::Overtaken(_)));
+        if of_watches || state.requests.values().any(|slot| slot.tally.is_overtaken()) {
+            state.reached.one_more(namespace, clock::instant());
+            std::mem::take(&mut state.wakers).into_values().for_each(Waker::wake);
+            self.0.changed.notify();
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// Whoever waits looks again.
-    fn wake(&mut self) {
-        std::mem::take(&mut self.wakers).into_values().for_each(Waker::wake);
     }
 }
 

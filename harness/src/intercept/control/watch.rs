@@ -72,13 +72,10 @@ impl Control {
                 WatchAct::Repeat | WatchAct::Expire | WatchAct::Old(_) | WatchAct::Overtaken(_) => {}
             }
         }
-        if fate != EventFate::Keep {
-            state.reached.one_more(namespace, clock::instant());
-            self.0.changed.notify();
-            state.wake();
-        }
         if fate == EventFate::Keep {
             *state.kept.entry(namespace.to_owned()).or_default() += 1;
+        } else {
+            self.reached(&mut state, namespace);
         }
         fate
     }
@@ -97,7 +94,7 @@ impl Control {
         let mut next = None;
         while let Some(first) = kept.front() {
             let mut due = Some(first.since);
-            let mut over = None;
+            let mut overtaken = None;
             for WatchSlot { command, waiting, .. } in state.watches.values() {
                 if command.resource == resource && command.namespace == first.namespace {
                     match command.act {
@@ -107,7 +104,7 @@ impl Control {
                             let Some(waiting) = waiting else { continue };
                             let (then, others) = state.reached.due(&first.namespace, waiting);
                             due = due.map(|due| due.max(then));
-                            over = Some(others);
+                            overtaken = Some(others);
                         }
                         WatchAct::Repeat | WatchAct::Expire | WatchAct::Old(_) => {}
                     }
@@ -115,9 +112,9 @@ impl Control {
             }
             match due {
                 Some(due) if due <= now => {
-                    if let Some(others) = over {
+                    if let Some(others) = overtaken {
                         state.overtaken.insert(first.namespace.clone(), others);
-                        state.is_over(resource, &first.namespace);
+                        state.wait_no_more(resource, &first.namespace);
                     }
                 }
                 wait => {
@@ -151,8 +148,8 @@ impl Control {
 }
 
 impl State {
-    /// Those that waited for others to come have them: the events behind them pass.
-    fn is_over(&mut self, resource: &str, namespace: &str) {
+    /// The event that was to be overtaken has been: it goes out, and so do those behind it.
+    fn wait_no_more(&mut self, resource: &str, namespace: &str) {
         let of = |command: &WatchCommand| command.resource == resource && command.namespace == namespace;
         self.watches.values_mut().filter(|slot| of(&slot.command)).for_each(|slot| slot.waiting = None);
     }
