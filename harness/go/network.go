@@ -155,6 +155,7 @@ func (n *Network) immediate(request Request, r *http.Request) (*http.Response, e
 	n.id++
 	request.ID = n.id
 	n.mu.Unlock()
+	letOthersRun()
 	answer, err := n.ask(request)
 	if err != nil {
 		return nil, err

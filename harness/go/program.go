@@ -33,6 +33,7 @@ func (p Program) Serve(conn *Conn) error {
 	if err := conn.Send(Frame{Hello: &hello}); err != nil {
 		return err
 	}
+	garbage := newCollector()
 	for {
 		before := runtime.NumGoroutine()
 		f, err := conn.Receive()
@@ -45,7 +46,7 @@ func (p Program) Serve(conn *Conn) error {
 		if f.Start == nil {
 			return errors.New("expected a start frame")
 		}
-		err = p.play(conn, *f.Start)
+		err = p.play(conn, *f.Start, garbage)
 		switch {
 		case errors.Is(err, errRefused):
 			err = conn.Send(Frame{Failed: &Failed{Message: err.Error()}})
@@ -59,7 +60,7 @@ func (p Program) Serve(conn *Conn) error {
 }
 
 // play plays one case in a bubble of its own.
-func (p Program) play(conn *Conn, start Start) (err error) {
+func (p Program) play(conn *Conn, start Start, garbage *collector) (err error) {
 	defer func() {
 		// Some controllers never stop all that they start. What is left is parked for good: its clock stands still.
 		if r := recover(); r != nil && !strings.Contains(fmt.Sprint(r), "blocked goroutines remain") {
@@ -75,8 +76,10 @@ func (p Program) play(conn *Conn, start Start) (err error) {
 		network.Next = p.Next
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
+		severalThreads := oneThread()
 		go func() { ended <- p.Run(ctx, start, network) }()
-		err = drive(conn, network, ended)
+		err = drive(conn, network, garbage, ended)
+		severalThreads()
 		network.Close()
 		cancel()
 		// A case leaves its bubble when its goroutines have ended; those that sleep need time for it.
@@ -97,7 +100,7 @@ func Epoch(now time.Time) {
 }
 
 // drive alternates idle frames and turns until the end of the case.
-func drive(conn *Conn, network *Network, ended <-chan error) error {
+func drive(conn *Conn, network *Network, garbage *collector, ended <-chan error) error {
 	var fired int
 	var early bool
 	for {
@@ -114,6 +117,7 @@ func drive(conn *Conn, network *Network, ended <-chan error) error {
 		if err := conn.Send(Frame{Idle: &idle}); err != nil {
 			return err
 		}
+		garbage.collect() // the outside thinks meanwhile
 		f, err := conn.Receive()
 		switch {
 		case err != nil:

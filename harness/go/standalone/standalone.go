@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"lockstep/virtual"
 	"lockstep/virtual/bubble"
@@ -41,9 +39,6 @@ func (p Program) Main() {
 		return
 	}
 	os.Args = []string{p.Name}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
 	if err := p.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s-virtual: %v\n", p.Name, err)
 		os.Exit(1)
@@ -64,11 +59,6 @@ func (p Program) serve() error {
 		Bubble: bubble.Run,
 		Next:   bubble.Next,
 		Run: func(ctx context.Context, start virtual.Start, network *virtual.Network) error {
-			if os.Getenv("GOMAXPROCS") == "" {
-				// Fewer orders in which goroutines can run.
-				runtime.GOMAXPROCS(1)
-				context.AfterFunc(ctx, func() { runtime.GOMAXPROCS(2) })
-			}
 			http.DefaultTransport = network
 			return p.Run(ctx, start)
 		},

@@ -13,13 +13,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"lockstep/virtual"
 	"lockstep/virtual/bubble"
@@ -41,9 +38,6 @@ func main() {
 		return
 	}
 	os.Args = []string{program}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // a fifth less work for 30 MB
-	}
 	if err := serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s-virtual: %v\n", program, err)
 		os.Exit(1)
@@ -70,18 +64,6 @@ func serve() error {
 		},
 		Bubble: bubble.Run,
 		Next:   bubble.Next,
-		Run: func(ctx context.Context, start virtual.Start, network *virtual.Network) error {
-			if os.Getenv("GOMAXPROCS") == "" {
-				oneThread(ctx)
-			}
-			return run(ctx, start, network)
-		},
+		Run:    run,
 	}.Serve(conn)
-}
-
-// oneThread runs a case on one thread: a quarter less work than on two, and fewer orders in which goroutines can run.
-// Its end has two: event recorders of older versions spin, once shut down, until another goroutine has had its turn.
-func oneThread(ctx context.Context) {
-	runtime.GOMAXPROCS(1)
-	context.AfterFunc(ctx, func() { runtime.GOMAXPROCS(2) })
 }
