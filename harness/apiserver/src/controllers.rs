@@ -73,7 +73,8 @@ impl Server {
         self.store.since(self.collected).iter().any(|change| match (&change.before, &change.after) {
             (_, None) => true,
             (None, Some(after)) => {
-                after.deleting() || owners(&self.kinds, after).iter().any(|owner| !self.store.has_uid(uid(owner)))
+                after.deleting()
+                    || owners(&self.kinds, after).iter().any(|owner| !self.store.owned().has_uid(uid(owner)))
             }
             (Some(before), Some(after)) => {
                 let references = "/metadata/ownerReferences";
@@ -83,16 +84,21 @@ impl Server {
     }
 
     fn next_of_owners(&mut self, now: Timestamp) -> bool {
-        let all: Vec<Arc<Object>> = self.store.all().cloned().collect();
-        if all.iter().any(|object| !object.deleting() && self.follow(object, &all, now)) {
+        let object = |key: &Key| self.store.get(key).cloned();
+        let waiting: Vec<Arc<Object>> = self.store.owned().waiting().filter_map(object).collect();
+        let mut suspects = self.store.owned().left_behind();
+        for owner in waiting.iter().filter(|owner| owner.finalizers().any(|name| name == FOREGROUND)) {
+            suspects.extend(self.store.owned().dependents(owner.meta("uid")));
+        }
+        let suspects: Vec<Arc<Object>> = suspects.into_iter().filter_map(object).collect();
+        if suspects.iter().any(|object| !object.deleting() && self.follow(object, now)) {
             return true;
         }
-        for owner in all.iter().filter(|object| object.deleting()) {
-            let dependents = || {
-                all.iter().filter(|object| owners(&self.kinds, object).iter().any(|one| uid(one) == owner.meta("uid")))
-            };
+        for owner in &waiting {
+            let dependents = || self.dependents(owner.meta("uid"));
             if owner.finalizers().any(|name| name == ORPHAN) {
-                if let Some(dependent) = dependents().next() {
+                let dependent = dependents().next().cloned();
+                if let Some(dependent) = dependent {
                     let mut body = dependent.body.clone();
                     if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
                         references.retain(|one| uid(one) != owner.meta("uid"));
@@ -115,9 +121,15 @@ impl Server {
         false
     }
 
+    /// The objects of which this is an owner, of a kind that is served.
+    fn dependents(&self, owner: &str) -> impl Iterator<Item = &Arc<Object>> {
+        let all = self.store.owned().dependents(owner).filter_map(|key| self.store.get(key));
+        all.filter(move |object| owners(&self.kinds, object).iter().any(|one| uid(one) == owner))
+    }
+
     /// Deletes an object without owners, or removes its references to absent ones; whether there
     /// was something to do. Upstream: `attemptToDeleteItem`.
-    fn follow(&mut self, object: &Arc<Object>, all: &[Arc<Object>], now: Timestamp) -> bool {
+    fn follow(&mut self, object: &Arc<Object>, now: Timestamp) -> bool {
         let references = object.body["metadata"]["ownerReferences"].as_array();
         let owned = owners(&self.kinds, object);
         // Upstream retries forever for an owner of a kind that is not served.
@@ -125,11 +137,12 @@ impl Server {
             return false;
         }
         let waits = |owner: &&&Value| {
-            let found = all.iter().find(|one| one.meta("uid") == uid(owner));
+            let found = self.store.of_uid(uid(owner));
             found.is_some_and(|one| one.deleting() && one.finalizers().any(|name| name == FOREGROUND))
         };
         let waiting: Vec<&str> = owned.iter().filter(waits).map(|owner| uid(owner)).collect();
-        let absent: Vec<&str> = owned.iter().map(|owner| uid(owner)).filter(|uid| !self.store.has_uid(uid)).collect();
+        let absent: Vec<&str> =
+            owned.iter().map(|owner| uid(owner)).filter(|uid| !self.store.owned().has_uid(uid)).collect();
         if waiting.len() + absent.len() == 0 {
             return false;
         }
@@ -140,11 +153,9 @@ impl Server {
             }
             return self.write(object.kind, &taken_out(object.kind, &object.body, &body)).is_ok();
         }
-        let dependents =
-            || all.iter().any(|one| owners(&self.kinds, one).iter().any(|owner| uid(owner) == object.meta("uid")));
         let own = |finalizer: &str| object.finalizers().any(|name| name == finalizer);
         let policy = match () {
-            () if !waiting.is_empty() && dependents() => "Foreground",
+            () if !waiting.is_empty() && self.dependents(object.meta("uid")).next().is_some() => "Foreground",
             () if own(ORPHAN) => "Orphan",
             () if own(FOREGROUND) => "Foreground",
             () => "Background",
@@ -172,13 +183,12 @@ impl Server {
             self.store.list(kind("namespaces"), "").filter(|one| one.deleting()).cloned().collect();
         for space in going {
             let name = space.meta("name");
-            let inside: Vec<Arc<Object>> =
-                self.store.all().filter(|one| one.kind.namespaced && one.meta("namespace") == name).cloned().collect();
-            if let Some(next) = inside.iter().find(|one| !one.deleting()) {
+            let next = self.store.inside(name).find(|one| !one.deleting()).cloned();
+            if let Some(next) = next {
                 let how = How { propagation: Some("Background".to_owned()), ..How::default() };
-                return self.take(next, &how, now).is_ok();
+                return self.take(&next, &how, now).is_ok();
             }
-            if inside.is_empty() {
+            if self.store.inside(name).next().is_none() {
                 // It is deleted with its last finalizer.
                 if space.finalizers().next().is_none() {
                     return self.store.remove(&space.key()).is_some();

@@ -69,7 +69,7 @@
 //!               │          ├ openapi, reviews: what describes kinds, and rights
 //!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
 //!                          ├ write, remove, parts, watch, select, dry
-//!                          ├ store: objects, and the log of all changes
+//!                          ├ store, owned: objects, who owns whom, and the log of all changes
 //!                          └ controllers: garbage, namespaces, accounts, quotas
 //! ```
 //!
@@ -108,6 +108,7 @@ mod media;
 pub mod notify;
 mod openapi;
 mod options;
+mod owned;
 mod parts;
 mod pointer;
 mod problem;

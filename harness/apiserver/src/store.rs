@@ -3,7 +3,8 @@
 //! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
 //! last change. A watch is a position in the log.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::events;
 use super::kinds::{Kind, Place};
+use super::owned::Owned;
 
 /// An object at one version.
 #[derive(Debug)]
@@ -47,8 +49,7 @@ pub(super) struct Change {
 #[derive(Debug, Default)]
 pub(super) struct Store {
     objects: BTreeMap<Key, Arc<Object>>,
-    /// The UIDs of all objects.
-    uids: BTreeSet<String>,
+    owned: Owned,
     log: Vec<Change>,
     version: u64,
     /// Watches cannot start before this version.
@@ -153,22 +154,35 @@ impl Store {
 
     /// The objects of a kind, in one namespace or (empty) in all.
     pub(super) fn list<'a>(&'a self, kind: &'static Kind, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
-        let from = Key::new(kind, namespace, "");
-        let place = from.kind;
+        self.objects_of(kind.place(), namespace)
+    }
+
+    fn objects_of<'a>(&'a self, place: Place, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
+        let from = Key { kind: place, namespace: namespace.to_owned(), name: String::new() };
         self.objects
             .range(from..)
             .take_while(move |(key, _)| key.kind == place && (namespace.is_empty() || key.namespace == namespace))
             .map(|(_, object)| object)
     }
 
-    /// Whether an object has this UID.
-    pub(super) fn has_uid(&self, uid: &str) -> bool {
-        self.uids.contains(uid)
+    /// Who owns whom.
+    pub(super) fn owned(&self) -> &Owned {
+        &self.owned
     }
 
-    /// Every object there is.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.objects.values()
+    /// The object that has this UID; the first, if a restored one has that of another.
+    pub(super) fn of_uid(&self, uid: &str) -> Option<&Arc<Object>> {
+        self.get(self.owned.of_uid(uid)?)
+    }
+
+    /// Everything in a namespace, in order.
+    pub(super) fn inside<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
+        // After every namespace: those have names of ASCII.
+        let end_of = |kind: Place| Key { kind, namespace: char::MAX.to_string(), name: String::new() };
+        let next = move |kind: Place| self.objects.range((Bound::Excluded(end_of(kind)), Bound::Unbounded)).next();
+        let first = self.objects.keys().next().map(|key| key.kind);
+        let kinds = std::iter::successors(first, move |kind| next(*kind).map(|(key, _)| key.kind));
+        kinds.flat_map(move |kind| self.objects_of(kind, namespace))
     }
 
     /// The objects of a kind as they were at an older version.
@@ -208,13 +222,7 @@ impl Store {
     fn record(&mut self, kind: &'static Kind, key: Key, before: Option<Arc<Object>>, body: Value) -> Arc<Object> {
         self.version += 1;
         let after = Object::new(kind, body, self.version);
-        // A restored object may have another UID than the one before.
-        if let Some(before) = before.as_ref().filter(|before| before.meta("uid") != after.meta("uid")) {
-            self.uids.remove(before.meta("uid"));
-        }
-        if before.as_ref().is_none_or(|before| before.meta("uid") != after.meta("uid")) {
-            self.uids.insert(after.meta("uid").to_owned());
-        }
+        self.owned.change(&key, before.as_deref(), Some(&after));
         self.objects.insert(key.clone(), Arc::clone(&after));
         self.log.push(Change { key, before, after: Some(Arc::clone(&after)), last: None, version: self.version });
         after
@@ -223,7 +231,7 @@ impl Store {
     /// Removes an object; returns its last state, at the version of its deletion.
     pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let before = self.objects.remove(key)?;
-        self.uids.remove(before.meta("uid"));
+        self.owned.change(key, Some(&before), None);
         self.version += 1;
         let last = Object::new(before.kind, before.body.clone(), self.version);
         self.log.push(Change {
