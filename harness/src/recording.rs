@@ -12,10 +12,12 @@
 mod diagnosis;
 mod header;
 mod names;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::io::{BufRead, Write};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,8 +120,9 @@ pub struct Version {
     pub by: Writer,
     /// Milliseconds since the recording began.
     pub at: u64,
-    /// The whole object, without managed fields.
-    pub object: Value,
+    /// The whole object, without managed fields; the world has the same.
+    #[serde(with = "shared")]
+    pub object: Arc<Value>,
 }
 
 /// One request of the subject's, as the interceptor saw it. All of those about the case's namespace are kept; of those about anything else only

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::nodes::Nodes;
 use super::{DriveError, Stillness, node};
 use crate::case::model::{Bindings, Terminations};
-use crate::observe::{Kind, Object, World};
+use crate::observe::{Object, World};
 
 /// Whose pods to attend to, and how.
 pub struct Charge {
@@ -43,9 +43,7 @@ pub async fn attend(world: Arc<World>, nodes: Arc<Nodes>, charge: Charge) {
     let (mut bound, mut finished) = (BTreeSet::new(), BTreeSet::new());
     let mut changes = world.listen();
     loop {
-        let mut list = world.list(Kind::Pod, &namespace);
-        list.sort_by_key(|pod| pod.first);
-        for pod in &list {
+        for pod in &world.restless_pods(&namespace) {
             let uid = pod.text("/metadata/uid").to_owned();
             let waits = pod.alive() && pod.text("/spec/nodeName").is_empty();
             if waits && bindings == Bindings::Auto && !bound.contains(&uid) {

@@ -145,8 +145,7 @@ impl Driver {
     /// created. Creation times have a resolution of one second, and a tie would be broken by the hash in the name. A simulated
     /// server in real time is told the time instead, as waiting for it was a third of most cases.
     pub async fn new_second(&self) {
-        let newest = self.world.list(Kind::ReplicaSet, &self.namespace);
-        let newest = newest.iter().filter_map(|rs| rs.text("/metadata/creationTimestamp").parse().ok()).max();
+        let newest = self.world.last_created(&self.namespace).and_then(|time| time.parse().ok());
         let Some(newest): Option<jiff::Timestamp> = newest else {
             return;
         };

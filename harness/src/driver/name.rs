@@ -50,7 +50,7 @@ impl Driver {
             let found = self.world.get(Kind::Pod, &self.namespace, real);
             return found.ok_or_else(|| DriveError::Impossible(format!("pod {name} is gone")));
         }
-        let pods = next_pods(&self.world, &self.namespace, PodOperation::Name, &naming.of, &known);
+        let pods = next_pods(&self.world, &self.namespace, PodOperation::Name, &naming.of, &known, usize::MAX);
         let next = pods.into_iter().find(|pod| !known.values().any(|taken| *taken == pod.name));
         let pod = next.ok_or_else(|| DriveError::Impossible(format!("there is no pod left to be called {name}")))?;
         let mut named = self.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use super::{DriveError, Driver, Stillness};
 use crate::case::model::{Count, PodOperation, Pods};
 use crate::clock;
-use crate::observe::{Kind, Object, World};
+use crate::observe::{Kind, Object, PodState, World};
 use crate::pointer::At;
 
 impl PodOperation {
-    /// Whether this can happen to the pod now.
-    fn fits(self, pod: &Object) -> bool {
+    /// The states of pods that this can happen to.
+    fn states(self) -> &'static [PodState] {
         match self {
-            Self::Ready => pod.alive() && !pod.ready(),
-            Self::Unready => pod.alive() && pod.ready(),
-            Self::Fail | Self::Succeed | Self::Name => pod.alive(),
-            Self::Terminate => pod.deleting(),
+            Self::Ready => &[PodState::Unready],
+            Self::Unready => &[PodState::Ready],
+            Self::Fail | Self::Succeed | Self::Name => &[PodState::Unready, PodState::Ready],
+            Self::Terminate => &[PodState::Deleting],
         }
     }
 
@@ -53,19 +53,25 @@ impl PodOperation {
     }
 }
 
-/// The pods that a step can happen to now, in the order in which it would. `named` are the real names of those that the case
-/// knows by name.
+/// The pods that a step can happen to now, in the order in which it would, and no more than so many. `named` are the real names of
+/// those that the case knows by name.
 pub fn next_pods(
     world: &World,
     namespace: &str,
     operation: PodOperation,
     choice: &Pods,
     named: &BTreeMap<String, String>,
+    most: usize,
 ) -> Vec<Object> {
+    let states = operation.states();
     if !choice.names.is_empty() {
         let real = choice.names.iter().filter_map(|name| named.get(name));
         let pods = real.filter_map(|name| world.get(Kind::Pod, namespace, name));
-        return pods.filter(|pod| operation.fits(pod)).collect();
+        let fits = |pod: &Object| PodState::of(pod).is_some_and(|state| states.contains(&state));
+        return pods.filter(fits).take(most).collect();
+    }
+    if choice.deployment.is_none() && choice.revision.is_none() && choice.replica_set.is_none() {
+        return world.next_pods(namespace, states, None, most);
     }
     let deployments = world.list(Kind::Deployment, namespace);
     let mut sets = world.list(Kind::ReplicaSet, namespace);
@@ -78,15 +84,8 @@ pub fn next_pods(
         let of = of && chosen.as_ref().is_none_or(|chosen| chosen.as_ref() == Some(&rs.name));
         of && choice.revision.is_none_or(|wanted| revision == wanted.to_string())
     });
-    sets.sort_by_key(|rs| std::cmp::Reverse(rs.first));
-    let rank = |pod: &Object| sets.iter().position(|rs| pod.owner() == Some(rs.text("/metadata/uid")));
-    let mut pods = world.list(Kind::Pod, namespace);
-    pods.retain(|pod| operation.fits(pod));
-    if choice.deployment.is_some() || choice.revision.is_some() || choice.replica_set.is_some() {
-        pods.retain(|pod| rank(pod).is_some());
-    }
-    pods.sort_by_key(|pod| (rank(pod).unwrap_or(usize::MAX), pod.first));
-    pods
+    let sets: Vec<u64> = sets.iter().map(|rs| rs.first).collect();
+    world.next_pods(namespace, states, Some(&sets), most)
 }
 
 /// The ReplicaSet of this name, or the second to appear for `rs2`.
@@ -106,7 +105,7 @@ impl Driver {
     /// # Errors
     /// [`DriveError::Impossible`] where there is none.
     pub async fn one_pod(&self, operation: PodOperation, choice: &Pods) -> Result<(), DriveError> {
-        let next = next_pods(&self.world, &self.namespace, operation, choice, &self.named()).into_iter().next();
+        let next = next_pods(&self.world, &self.namespace, operation, choice, &self.named(), 1).into_iter().next();
         let pod =
             next.ok_or_else(|| DriveError::Impossible(format!("there is no {}{}", operation.wanted(), of(choice))))?;
         self.touch(operation, &pod, &clock::rfc3339()).await
@@ -115,7 +114,7 @@ impl Driver {
     /// Move all the pods at once, as one step; ready pods get one common transition time in the future, so that
     /// they become available at one instant where minReadySeconds is at least 1.
     pub(super) async fn pods(&self, operation: PodOperation, choice: &Pods) -> Result<(), DriveError> {
-        let mut pods = next_pods(&self.world, &self.namespace, operation, choice, &self.named());
+        let mut pods = next_pods(&self.world, &self.namespace, operation, choice, &self.named(), usize::MAX);
         if let Count::Exactly(wanted) = choice.count {
             let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
             if pods.len() < wanted {
@@ -224,7 +223,8 @@ mod tests {
 
     fn names(operation: PodOperation, revision: Option<i64>) -> Vec<String> {
         let choice = Pods { revision, ..Pods::default() };
-        next_pods(&world(), "ns", operation, &choice, &BTreeMap::new()).into_iter().map(|pod| pod.name).collect()
+        let pods = next_pods(&world(), "ns", operation, &choice, &BTreeMap::new(), usize::MAX);
+        pods.into_iter().map(|pod| pod.name).collect()
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
     fn names_choose_and_so_does_a_replica_set() {
         let named = BTreeMap::from([("a".to_owned(), "x-new".to_owned()), ("b".to_owned(), "y-old".to_owned())]);
         let names = |choice: &Pods| {
-            let pods = next_pods(&world(), "ns", PodOperation::Ready, choice, &named);
+            let pods = next_pods(&world(), "ns", PodOperation::Ready, choice, &named, usize::MAX);
             pods.into_iter().map(|pod| pod.name).collect::<Vec<_>>()
         };
         let both = Pods { names: vec!["b".to_owned(), "a".to_owned(), "c".to_owned()], ..Pods::default() };

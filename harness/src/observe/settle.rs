@@ -11,8 +11,7 @@
 use kube_apiserver_sim::notify::Listener;
 use std::time::Duration;
 
-use super::equations::{Namespace, history_pending, unmet, unmet_by_lab};
-use super::{Kind, Probe, World};
+use super::{Kind, Probe, Question, World};
 use crate::case::model::Terminations;
 use crate::clock;
 use crate::controllers::Controllers;
@@ -128,7 +127,7 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
         let waits = waits || (scene.retries_later)();
         let still = !waits && quiet() == before && (scene.under_way)() + (scene.kept)() == 0;
         silent = if still { silent + 1 } else { 0 };
-        let wanted = if scene.subject == Half::Whole && look(world, scene, history_pending) {
+        let wanted = if scene.subject == Half::Whole && world.history_pending(scene.namespace) {
             ROUNDS_WITH_HISTORY
         } else {
             ROUNDS
@@ -201,8 +200,8 @@ pub(super) fn broken(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
 /// What is not right, of what can be expected to be.
 pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     match scene.subject {
-        Half::Whole => look(world, scene, unmet),
-        Half::Blind | Half::Off => look(world, scene, unmet_by_lab),
+        Half::Whole => unmet(world, scene),
+        Half::Blind | Half::Off => unmet_by_environment(world, scene),
     }
 }
 
@@ -211,10 +210,10 @@ pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
 /// echo has arrived too. A subject that does one thing at a time, and is kept from it, cannot answer, and need not.
 pub async fn arrive(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {
     let heard = || world.gap().is_some() || written.iter().all(|(kind, rv)| world.has_seen(*kind, *rv));
-    let rests = || heard() && look(world, scene, unmet_by_lab).is_none();
+    let rests = || heard() && unmet_by_environment(world, scene).is_none();
     if !world.until(scene.budget, rests).await {
         return broken(world, scene)
-            .or_else(|| look(world, scene, unmet_by_lab))
+            .or_else(|| unmet_by_environment(world, scene))
             .or_else(|| Some(environment(&probe.dead_environment())));
     }
     for _ in 0..ROUNDS {
@@ -227,17 +226,14 @@ pub async fn arrive(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
     broken(world, scene)
 }
 
-fn look<T>(world: &World, scene: &Scene<'_>, question: fn(&Namespace<'_>) -> T) -> T {
-    let [deployments, replica_sets, pods] =
-        [Kind::Deployment, Kind::ReplicaSet, Kind::Pod].map(|kind| world.list(kind, scene.namespace));
-    question(&Namespace {
-        deployments: &deployments,
-        replica_sets: &replica_sets,
-        pods: &pods,
-        terminations: scene.terminations,
-        unbound: scene.unbound,
-        under_test: scene.under_test,
-    })
+fn unmet(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
+    let Scene { terminations, unbound, under_test, .. } = *scene;
+    world.unmet(scene.namespace, Question { terminations, unbound, under_test })
+}
+
+/// The first of the test environment's equations that does not hold.
+fn unmet_by_environment(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
+    unmet(world, scene).filter(|trouble| trouble.blame == Blame::Environment)
 }
 
 fn environment(why: &str) -> Trouble {

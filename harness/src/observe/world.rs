@@ -5,6 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::balance::Question;
+use super::pods::PodState;
+use super::space::Space;
 use crate::clock::Instant;
 use crate::pointer::At;
 
@@ -12,7 +15,7 @@ use kube_apiserver_sim::notify::{Listener, Notifier};
 use serde_json::Value;
 
 use crate::clock;
-use crate::recording::{Change, Version, Writer};
+use crate::recording::{Change, Trouble, Version, Writer};
 
 /// The kinds that are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,18 +106,14 @@ pub struct World {
 
 #[derive(Debug, Default)]
 struct Inner {
-    objects: BTreeMap<(Kind, String, String), Object>,
+    /// The namespaces whose objects are kept: the harness's own.
+    spaces: BTreeMap<String, Space>,
     /// The latest resourceVersion that each kind's watch has delivered.
     seen: BTreeMap<Kind, u64>,
     /// resourceVersions that the harness itself wrote.
     own: BTreeSet<u64>,
     /// Kind, namespace and name of what the harness itself deleted.
     own_deletions: BTreeSet<(String, String, String)>,
-    /// The namespaces whose objects are kept: the harness's own.
-    followed: BTreeSet<String>,
-    journals: BTreeMap<String, Vec<Version>>,
-    /// How many versions of other kinds than Event each namespace has had.
-    activity: BTreeMap<String, u64>,
     gap: Option<String>,
 }
 
@@ -159,15 +158,43 @@ impl World {
 
     /// All objects of a kind in a namespace, by name.
     pub fn list(&self, kind: Kind, namespace: &str) -> Vec<Object> {
-        let from = (kind, namespace.to_owned(), String::new());
-        let inner = self.lock();
-        let range = inner.objects.range(from..);
-        range.take_while(|((k, n, _), _)| *k == kind && n == namespace).map(|(_, object)| object.clone()).collect()
+        self.read(namespace, |space| space.all(kind).cloned().collect())
     }
 
     /// One object.
     pub fn get(&self, kind: Kind, namespace: &str, name: &str) -> Option<Object> {
-        self.lock().objects.get(&(kind, namespace.to_owned(), name.to_owned())).cloned()
+        self.read(namespace, |space| space.get(kind, name).cloned())
+    }
+
+    /// The pods of the ReplicaSets that first appeared at these versions, or of all, in any of these states; no more than so many. Those
+    /// of the newest ReplicaSet first, in it the oldest first; those of no ReplicaSet last.
+    pub fn next_pods(&self, namespace: &str, states: &[PodState], sets: Option<&[u64]>, most: usize) -> Vec<Object> {
+        self.read(namespace, |space| space.next_pods(states, sets, most))
+    }
+
+    /// The pods that nodes have to do something about, the oldest first: those without a node, and those that are being deleted.
+    pub fn restless_pods(&self, namespace: &str) -> Vec<Object> {
+        self.read(namespace, Space::restless_pods)
+    }
+
+    /// Whether an owner has several ReplicaSets that want pods.
+    pub fn has_several_in_use(&self, namespace: &str) -> bool {
+        self.read(namespace, Space::has_several_in_use)
+    }
+
+    /// When the last ReplicaSet was created, as the API writes times.
+    pub fn last_created(&self, namespace: &str) -> Option<String> {
+        self.read(namespace, |space| space.last_created().map(str::to_owned))
+    }
+
+    /// The first equation that does not hold, the test environment's before the subject's.
+    pub fn unmet(&self, namespace: &str, question: Question<'_>) -> Option<Trouble> {
+        self.lock().spaces.get_mut(namespace)?.unmet(question)
+    }
+
+    /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit.
+    pub fn history_pending(&self, namespace: &str) -> bool {
+        self.read(namespace, Space::history_pending)
     }
 
     /// Whether the watch of this kind has delivered this resourceVersion or a later one.
@@ -177,7 +204,7 @@ impl World {
 
     /// How many versions of other kinds than Event the namespace has had: two equal readings mean silence.
     pub fn activity(&self, namespace: &str) -> u64 {
-        self.lock().activity.get(namespace).copied().unwrap_or(0)
+        self.read(namespace, |space| space.activity)
     }
 
     /// Say that the harness itself wrote this version.
@@ -188,19 +215,19 @@ impl World {
     /// From now on keep the latest state of the namespace's objects. To be called before the namespace is made; what is in
     /// namespaces that nobody named is somebody else's, and is not kept.
     pub fn follow(&self, namespace: &str) {
-        self.lock().followed.insert(namespace.to_owned());
+        self.lock().spaces.entry(namespace.to_owned()).or_default();
     }
 
     /// From now on keep every version of the namespace's objects.
     pub fn open_journal(&self, namespace: &str) {
-        self.follow(namespace);
-        self.lock().journals.entry(namespace.to_owned()).or_default();
+        self.lock().spaces.entry(namespace.to_owned()).or_default().journal.get_or_insert_default();
     }
 
     /// What the journal has gathered since the last call, in the order of resourceVersions.
     pub fn drain_journal(&self, namespace: &str) -> Vec<Version> {
         let mut inner = self.lock();
-        let mut versions = inner.journals.get_mut(namespace).map(std::mem::take).unwrap_or_default();
+        let journal = inner.spaces.get_mut(namespace).and_then(|space| space.journal.as_mut());
+        let mut versions = journal.map(std::mem::take).unwrap_or_default();
         for version in &mut versions {
             let deleted = || (version.kind.clone(), namespace.to_owned(), version.name.clone());
             if inner.own.contains(&version.rv)
@@ -215,11 +242,7 @@ impl World {
 
     /// Forget the namespace, its journal and its objects.
     pub fn close_journal(&self, namespace: &str) {
-        let mut inner = self.lock();
-        inner.followed.remove(namespace);
-        inner.journals.remove(namespace);
-        inner.activity.remove(namespace);
-        inner.objects.retain(|(_, of, _), _| of != namespace);
+        self.lock().spaces.remove(namespace);
     }
 
     /// Why events may have been lost, if they may.
@@ -234,28 +257,16 @@ impl World {
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
         let rv = text("/metadata/resourceVersion").parse().unwrap_or(0);
         let mut inner = self.lock();
-        if !inner.followed.contains(&namespace) {
-            advance(&mut inner, kind, rv);
-            drop(inner);
-            return self.wake();
-        }
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
-        let value = Arc::new(object);
-        let key = (kind, namespace.clone(), name.clone());
-        if change == Change::Deleted {
-            inner.objects.remove(&key);
-        } else {
-            let first = inner.objects.get(&key).map_or(rv, |known| known.first);
-            inner.objects.insert(key, Object { name: name.clone(), first, value: Arc::clone(&value) });
-        }
-        if let Some(journal) = inner.journals.get_mut(&namespace) {
-            let object = Value::clone(&value);
-            journal.push(Version { kind: kind.to_string(), name, change, rv, by: Writer::Other, at, object });
-        }
-        if kind != Kind::Event {
-            *inner.activity.entry(namespace).or_default() += 1;
+        if let Some(space) = inner.spaces.get_mut(&namespace) {
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("managedFields");
+            }
+            let value = Arc::new(object);
+            if let Some(journal) = &mut space.journal {
+                let (name, object) = (name.clone(), Arc::clone(&value));
+                journal.push(Version { kind: kind.to_string(), name, change, rv, by: Writer::Other, at, object });
+            }
+            space.take(kind, change, name, rv, value);
         }
         advance(&mut inner, kind, rv);
         drop(inner);
@@ -277,6 +288,11 @@ impl World {
     /// Wake whoever waits for the world, without news.
     pub fn wake(&self) {
         self.changed.notify();
+    }
+
+    /// Look at a namespace; one that is not kept looks empty.
+    fn read<T: Default>(&self, namespace: &str, look: impl FnOnce(&Space) -> T) -> T {
+        self.lock().spaces.get(namespace).map(look).unwrap_or_default()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -21,7 +21,7 @@ use crate::timeline::StepId;
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
 /// How many pods `all` may come to before it is taken for endless.
-const ENDLESS: u32 = 500;
+const ENDLESS: u32 = 100_000;
 
 /// One case being played.
 pub(super) struct Play<'a> {
@@ -152,12 +152,12 @@ impl<'a> Play<'a> {
     /// A step of `given`: pods move all at once where that decides nothing, that is, while every Deployment has at most one
     /// ReplicaSet in use.
     async fn given(&mut self, step: &Step, part: u32) -> Result<(), Stopped> {
-        if let (Some((operation, pods)), false) = (step.operation.moves(), self.several_active()) {
+        if let Some((operation, pods)) = step.operation.moves().filter(|_| !self.several_active()) {
             if pods.count != Count::All {
                 return self.operation(step, 0, part, &step.operation).await;
             }
             for _ in 0..ENDLESS {
-                if self.next(operation, pods).is_empty() {
+                if self.next(operation, pods, 1).is_empty() {
                     return Ok(());
                 }
                 self.operation(step, 0, part, &step.operation).await?;
@@ -178,17 +178,17 @@ impl<'a> Play<'a> {
         let limit = match pods.count {
             Count::All if operation.repeats() => ENDLESS,
             // A pod that fails is replaced by one that could fail too: those that are there now.
-            Count::All => u32::try_from(self.next(operation, pods).len()).unwrap_or(ENDLESS),
+            Count::All => u32::try_from(self.next(operation, pods, usize::MAX).len()).unwrap_or(ENDLESS),
             Count::Exactly(number) => number,
         };
         for part in 1..=limit {
-            if pods.count == Count::All && self.next(operation, pods).is_empty() {
+            if pods.count == Count::All && self.next(operation, pods, 1).is_empty() {
                 return Ok(());
             }
             let number = if pods.count == Count::Exactly(1) { 0 } else { part };
             self.operation(step, index, number, &step.operation.part(part)).await?;
         }
-        if pods.count == Count::All && operation.repeats() && !self.next(operation, pods).is_empty() {
+        if pods.count == Count::All && operation.repeats() && !self.next(operation, pods, 1).is_empty() {
             return self.stop(Blame::Subject, format!("new pods keep coming: {ENDLESS} were moved, and some are left"));
         }
         Ok(())
@@ -369,18 +369,13 @@ impl<'a> Play<'a> {
         self.session.environment.world.elapsed() - self.began
     }
 
-    fn next(&self, operation: PodOperation, pods: &Pods) -> Vec<Object> {
-        next_pods(&self.session.environment.world, &self.namespace, operation, pods, &self.driver.named())
+    fn next(&self, operation: PodOperation, pods: &Pods, most: usize) -> Vec<Object> {
+        let world = &self.session.environment.world;
+        next_pods(world, &self.namespace, operation, pods, &self.driver.named(), most)
     }
 
     fn several_active(&self) -> bool {
-        let sets = self.session.environment.world.list(Kind::ReplicaSet, &self.namespace);
-        let mut owners: Vec<_> =
-            sets.iter().filter(|rs| rs.int("/spec/replicas") > 0).filter_map(Object::owner).collect();
-        let all = owners.len();
-        owners.sort_unstable();
-        owners.dedup();
-        owners.len() < all
+        self.session.environment.world.has_several_in_use(&self.namespace)
     }
 }
 
