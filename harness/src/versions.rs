@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::controllers::{Controller, Controllers};
 use crate::timeline::{Action, EventLine, Events, Timeline};
@@ -150,7 +151,7 @@ pub fn is_overlay(timeline: &Timeline) -> bool {
 /// Each controller writes the status of its own kind, and a Deployment's is the sum of its ReplicaSets': without one of the two there is
 /// none (replicaset/recreate).
 fn without_terminating(timeline: &mut Timeline, under_test: &Controllers) {
-    for state in timeline.steps.iter_mut().flat_map(|step| &mut step.checkpoint) {
+    for state in timeline.steps.iter_mut().flat_map(|step| &mut step.checkpoint).map(Arc::make_mut) {
         if !state.is_replica_set() || under_test.has(Controller::ReplicaSet) {
             state.fields.retain(|field| field.key != "terminating");
         }

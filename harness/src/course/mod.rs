@@ -10,6 +10,7 @@ mod bounds;
 mod reason;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use crate::timeline::Bounds;
 pub use bounds::{Allowed, allowed};
@@ -75,7 +76,7 @@ impl Course {
 
     /// One step of this case alone, at which these states had settled.
     #[must_use]
-    pub fn of_states(id: StepId, states: &[State], case: &Case) -> Self {
+    pub fn of_states(id: StepId, states: &[Arc<State>], case: &Case) -> Self {
         Self { stops: vec![stop(id, "", states, (case, &allowed(case)))] }
     }
 
@@ -98,7 +99,12 @@ impl Course {
     }
 }
 
-fn stop(id: StepId, label: &str, states: &[State], (case, allowed): (&Case, &[BTreeMap<String, Allowed>])) -> Stop {
+fn stop(
+    id: StepId,
+    label: &str,
+    states: &[Arc<State>],
+    (case, allowed): (&Case, &[BTreeMap<String, Allowed>]),
+) -> Stop {
     let sets: BTreeMap<String, Size> =
         states.iter().filter(|state| state.is_replica_set()).map(|state| (state.object.clone(), size(state))).collect();
     let deployments = states.iter().filter(|state| !state.is_replica_set());

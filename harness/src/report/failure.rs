@@ -1,5 +1,7 @@
 //! One case that did not pass: what went wrong first, in the lines of the timeline and of the case file.
 
+use std::sync::Arc;
+
 use super::again::Again;
 use super::conduct::conduct;
 use super::hint::hints;
@@ -244,7 +246,8 @@ fn sides(judgement: &Judgement, paint: Paint) -> Vec<String> {
 fn settled(judgement: &Judgement, difference: &Difference, paint: Paint) -> Vec<String> {
     let Place::Step(id) = difference.place else { return Vec::new() };
     let course = |lines: &Option<Vec<Line>>| {
-        let states: Vec<State> = lines.as_ref()?.iter().filter_map(Line::state).cloned().collect();
+        let states = lines.as_ref()?.iter().filter_map(Line::state).cloned().map(Arc::new);
+        let states: Vec<Arc<State>> = states.collect();
         Some(Course::of_states(id, &states, &judgement.definition))
     };
     let sides = [("expected", course(&difference.expected)), ("happened", course(&difference.actual))];

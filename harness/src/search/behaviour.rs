@@ -5,6 +5,7 @@
 //! else every program would be new.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::program::Program;
 use crate::timeline::{Action, Decision, State, Step, Timeline};
@@ -70,8 +71,9 @@ fn shape(decision: &Decision) -> String {
 
 /// The phase of the rollouts: how many ReplicaSets have pods, whether there are as many pods as wanted,
 /// as many of them ready and available, and what the conditions say.
-fn phase(checkpoint: &[State]) -> String {
-    let (sets, others): (Vec<&State>, Vec<&State>) = checkpoint.iter().partition(|state| state.is_replica_set());
+fn phase(checkpoint: &[Arc<State>]) -> String {
+    let states = checkpoint.iter().map(Arc::as_ref);
+    let (sets, others): (Vec<&State>, Vec<&State>) = states.partition(|state| state.is_replica_set());
     let with_pods = sets.iter().filter(|set| !set.size.starts_with("0/")).count();
     let conditions = others.iter().flat_map(|state| &state.fields);
     let conditions =

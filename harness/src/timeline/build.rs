@@ -1,16 +1,18 @@
 //! From a recording to its timeline, frame by frame.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::checkpoint::Checkpoint;
 use super::model::{Action, Decision, Invariant, Step, StepId, Timeline};
 use super::names::Names;
 use super::object;
 use super::order::{self, Made};
 use super::replay::{BeforeVersion, Frame, Reader, replay};
 use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, World};
-use super::{checkpoint, decide, digest, events, invariants, pods};
+use super::{decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
 use crate::expect::Expect;
 use crate::recording::{Entry, Recording, StepMark, Version, Writer};
@@ -30,9 +32,11 @@ impl Timeline {
 pub(crate) struct Build<'a> {
     recording: &'a Recording,
     names: &'a Names,
-    /// The bounds that were broken before the driver's version that comes next.
+    /// The Deployments that the driver's version which comes next concerns, and their bounds that were broken before it.
+    concerned: BTreeSet<String>,
     broken: BTreeSet<(String, Invariant)>,
     watch: invariants::Watch,
+    checkpoint: Checkpoint<'a>,
     drafts: Vec<Draft>,
     /// Whether what becomes of pods is judged.
     judges_pods: bool,
@@ -50,7 +54,7 @@ struct Draft {
     pods: pods::Moves,
     uncertain: BTreeSet<String>,
     breaches: Vec<super::Breach>,
-    checkpoint: Vec<super::State>,
+    checkpoint: Vec<Arc<super::State>>,
 }
 
 impl<'a> Build<'a> {
@@ -59,8 +63,10 @@ impl<'a> Build<'a> {
         Self {
             recording,
             names,
+            concerned: BTreeSet::new(),
             broken: BTreeSet::new(),
             watch: invariants::Watch::default(),
+            checkpoint: Checkpoint::default(),
             drafts: Vec::new(),
             judges_pods: recording.header.judged.has(Controller::ReplicaSet),
             uncertain: BTreeSet::new(),
@@ -89,7 +95,7 @@ impl<'a> Build<'a> {
     }
 
     /// The parts of `given` are one block; every other step is one of its own.
-    fn step(&mut self, mark: &StepMark, world: &World<'a>) {
+    fn step(&mut self, mark: &StepMark) {
         let id = StepId::of(mark);
         let label = one_line(&mark.label);
         self.uncertain.extend(mark.expect.iter().flat_map(Expect::uncertain));
@@ -107,12 +113,12 @@ impl<'a> Build<'a> {
                 checkpoint: Vec::new(),
             }),
         }
-        self.watch.step(mark.user, world);
+        self.watch.step(mark.user);
     }
 
     fn version(&mut self, version: &'a Version, frame: &Frame<'_, 'a>) {
         if invariants::by_driver(version) {
-            self.watch.driver(&self.broken, frame.world);
+            self.watch.driver(&self.concerned, &self.broken, frame.world);
         }
         if version.by == Writer::Driver {
             return;
@@ -134,7 +140,7 @@ impl<'a> Build<'a> {
     fn settled(&mut self, world: &World<'a>) {
         self.watch.settled();
         if let Some(draft) = self.drafts.last_mut() {
-            draft.checkpoint = checkpoint::take(world, self.names, &self.uncertain);
+            draft.checkpoint = self.checkpoint.take(world, self.names, &self.uncertain);
         }
     }
 }
@@ -142,14 +148,19 @@ impl<'a> Build<'a> {
 impl<'a> Reader<'a> for Build<'a> {
     fn before(&mut self, version: &'a Version, world: &BeforeVersion<'_, 'a>) {
         if invariants::by_driver(version) {
-            self.broken = invariants::broken(world.0);
+            self.concerned = invariants::concerned(world.0, version);
+            self.broken = invariants::broken(world.0, &self.concerned);
         }
     }
 
     fn read(&mut self, frame: &Frame<'_, 'a>) {
         match frame.entry {
-            Entry::Step(mark) => self.step(mark, frame.world),
-            Entry::Object(version) => self.version(version, frame),
+            Entry::Step(mark) => self.step(mark),
+            Entry::Object(version) => {
+                self.watch.written(version);
+                self.checkpoint.apply(version, frame.before, frame.world, frame.names);
+                self.version(version, frame);
+            }
             Entry::Settled(_) => self.settled(frame.world),
             Entry::Met(meeting) => self.drafts.last_mut().into_iter().for_each(|draft| {
                 draft.meetings.push(one_line(&meeting.what));

@@ -1,6 +1,7 @@
 //! The objects once the namespace has settled, as lines of numbers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -12,31 +13,108 @@ use super::object;
 use super::pods::crowd;
 use super::world::{DEPLOYMENT, POD, REPLICA_SET, World};
 use crate::pointer::At;
+use crate::recording::Version;
 
 /// Reasons of Progressing that mean "on its way". Which of them is written depends on a race between upstream's own status
 /// writes, so they are one class while the Deployment is not complete.
 const ON_ITS_WAY: [&str; 4] =
     ["NewReplicaSetCreated", "FoundNewReplicaSet", "ReplicaSetUpdated", "NewReplicaSetAvailable"];
 
-/// Every ReplicaSet and Deployment that exists: by Deployment its ReplicaSets, then itself.
-/// Named pods are told by name, except the `uncertain` ones.
-pub(super) fn take(world: &World<'_>, names: &Names, uncertain: &BTreeSet<String>) -> Vec<State> {
-    let mut sets: Vec<&Value> = world.all(REPLICA_SET).collect();
-    sets.sort_by_key(|set| names.rank(set));
-    let owners = sets.iter().map(|set| names.rank(set).0);
-    let groups: BTreeSet<Option<&str>> =
-        owners.chain(world.all(DEPLOYMENT).map(|deployment| Some(object::name(deployment)))).collect();
-    let mut states = Vec::new();
-    for group in groups {
-        let own = sets.iter().filter(|set| names.rank(set).0 == group);
-        states.extend(own.map(|set| replica_set(set, world, names, uncertain)));
-        let deployment = world.all(DEPLOYMENT).find(|deployment| Some(object::name(deployment)) == group);
-        states.extend(deployment.map(deployment_state));
-    }
-    states
+/// Every ReplicaSet and Deployment that exists, kept with each version: by Deployment its ReplicaSets, then itself.
+///
+/// Only what a step has changed is read again when it has settled. So a step costs what happened in it, however many objects there are.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoint<'a> {
+    states: BTreeMap<Rank, Arc<State>>,
+    ranks: BTreeMap<(&'a str, &'a str), Rank>,
+    /// Kind and name of those that are to be read again.
+    changed: BTreeSet<(&'a str, &'a str)>,
+    /// Pods by the UID of their controller.
+    pods: BTreeMap<&'a str, Crowd<'a>>,
+    /// The named pods that are not told by name.
+    uncertain: BTreeSet<String>,
 }
 
-fn replica_set(set: &Value, world: &World<'_>, names: &Names, uncertain: &BTreeSet<String>) -> State {
+/// The place of an object at a checkpoint: by Deployment, ReplicaSets first, by their numbers.
+type Rank = (Option<String>, bool, u32, String);
+
+/// The pods of one controller.
+#[derive(Debug, Default)]
+struct Crowd<'a> {
+    /// How many are alive: neither being deleted nor at their end.
+    alive: usize,
+    /// Those of them that the case has named.
+    named: BTreeSet<&'a str>,
+    /// How many are being deleted.
+    terminating: i64,
+}
+
+impl<'a> Checkpoint<'a> {
+    /// A version was applied to this world.
+    pub(super) fn apply(&mut self, version: &'a Version, before: Option<&'a Value>, world: &World<'a>, names: &Names) {
+        let (kind, name) = (version.kind.as_str(), version.name.as_str());
+        match kind {
+            REPLICA_SET | DEPLOYMENT => drop(self.changed.insert((kind, name))),
+            POD => {
+                for (pod, comes) in
+                    before.map(|pod| (pod, false)).into_iter().chain(world.get(POD, name).map(|pod| (pod, true)))
+                {
+                    self.count(pod, comes, world, names);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, pod: &'a Value, comes: bool, world: &World<'a>, names: &Names) {
+        let Some(controller) = object::controller_uid(pod) else { return };
+        let crowd = self.pods.entry(controller).or_default();
+        if object::deleting(pod) {
+            crowd.terminating += if comes { 1 } else { -1 };
+        }
+        let name = object::name(pod);
+        if alive(pod) && comes {
+            crowd.alive += 1;
+            crowd.named.extend(names.pod(name).map(|_| name));
+        } else if alive(pod) {
+            crowd.alive -= 1;
+            crowd.named.remove(name);
+        }
+        let sets = world.with_uid(REPLICA_SET, controller);
+        self.changed.extend(sets.map(|set| (REPLICA_SET, object::name(set))));
+    }
+
+    /// The states now. Named pods are told by name, except the `uncertain` ones.
+    pub(super) fn take(&mut self, world: &World<'a>, names: &Names, uncertain: &BTreeSet<String>) -> Vec<Arc<State>> {
+        if *uncertain != self.uncertain {
+            self.uncertain.clone_from(uncertain);
+            self.changed.extend(world.all(REPLICA_SET).map(|set| (REPLICA_SET, object::name(set))));
+        }
+        for (kind, name) in std::mem::take(&mut self.changed) {
+            if let Some(rank) = self.ranks.remove(&(kind, name)) {
+                self.states.remove(&rank);
+            }
+            let Some(object) = world.get(kind, name) else { continue };
+            let (rank, state) = match kind {
+                DEPLOYMENT => {
+                    let name = object::name(object).to_owned();
+                    ((Some(name.clone()), true, 0, name), deployment_state(object))
+                }
+                _ => {
+                    let (deployment, number) = names.rank(object);
+                    let crowd = self.pods.get(object::uid(object));
+                    let state = replica_set(object, crowd.unwrap_or(&Crowd::default()), names, uncertain);
+                    ((deployment.map(str::to_owned), false, number, name.to_owned()), state)
+                }
+            };
+            self.ranks.insert((kind, name), rank.clone());
+            self.states.insert(rank, Arc::new(state));
+        }
+        self.states.values().cloned().collect()
+    }
+}
+
+fn replica_set(set: &Value, pods: &Crowd<'_>, names: &Names, uncertain: &BTreeSet<String>) -> State {
     let replicas = object::count(set, "/status/replicas");
     let labelled = object::count(set, "/status/fullyLabeledReplicas");
     let mut fields = Vec::new();
@@ -48,9 +126,9 @@ fn replica_set(set: &Value, world: &World<'_>, names: &Names, uncertain: &BTreeS
     fields.extend(unless_zero("terminating", object::count(set, "/status/terminatingReplicas")));
     fields.extend(decide::own_annotations(None, set));
     fields.extend(decide::min_ready_seconds(set));
-    let (alive, terminating) = pods(set, world);
-    fields.push(Field::new("pods", &crowd(alive.into_iter().map(object::name), names, uncertain)));
-    fields.extend(unless_zero("terminatingPods", terminating));
+    let others = pods.alive - pods.named.len();
+    fields.push(Field::new("pods", &crowd(pods.named.iter().copied(), others, names, uncertain)));
+    fields.extend(unless_zero("terminatingPods", pods.terminating));
     let is_owned = object::controller(set).is_some();
     fields.extend((names.rank(set).0.is_some() && !is_owned).then(|| Field::new("owner", "none")));
     fields.extend(object::deleting(set).then(|| Field::new("deleting", "true")));
@@ -108,13 +186,6 @@ fn conditions(object: &Value, on_its_way: impl Fn(&str, &str) -> bool) -> Vec<Fi
     let mut fields: Vec<Field> = all.iter().map(field).collect();
     fields.sort();
     fields
-}
-
-/// A ReplicaSet's pods: alive (neither being deleted nor at their end), and being deleted.
-fn pods<'a>(set: &Value, world: &World<'a>) -> (Vec<&'a Value>, i64) {
-    let pods: Vec<&Value> = world.controlled(POD, set).collect();
-    let terminating = pods.iter().filter(|pod| object::deleting(pod)).count();
-    (pods.into_iter().filter(|pod| alive(pod)).collect(), i64::try_from(terminating).unwrap_or(i64::MAX))
 }
 
 fn unless_zero(key: &str, number: i64) -> Option<Field> {

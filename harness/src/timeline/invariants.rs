@@ -30,15 +30,29 @@ pub(super) struct Watch {
     excused: BTreeSet<(String, Invariant)>,
     /// Deployments that were paused when the step began.
     paused: BTreeSet<String>,
+    /// Deployments that are paused now.
+    paused_now: BTreeSet<String>,
     /// Whether the step is a user's.
     user: bool,
 }
 
 impl Watch {
     /// A step begins.
-    pub(super) fn step(&mut self, user: bool, world: &World<'_>) {
+    pub(super) fn step(&mut self, user: bool) {
         self.user = user;
-        self.paused = world.all(DEPLOYMENT).filter(|it| paused(it)).map(|it| object::name(it).to_owned()).collect();
+        self.paused.clone_from(&self.paused_now);
+    }
+
+    /// A version was written, by whomever.
+    pub(super) fn written(&mut self, version: &Version) {
+        if version.kind != DEPLOYMENT {
+            return;
+        }
+        if version.change != Change::Deleted && paused(&version.object) {
+            self.paused_now.insert(version.name.clone());
+        } else {
+            self.paused_now.remove(&version.name);
+        }
     }
 
     /// The namespace has settled: nothing is excused any more.
@@ -46,10 +60,15 @@ impl Watch {
         self.excused.clear();
     }
 
-    /// A version by the driver: remember the bounds that it broke. `held` are those broken before it.
-    pub(super) fn driver(&mut self, before: &BTreeSet<(String, Invariant)>, world: &World<'_>) {
+    /// A version by the driver, which concerns these Deployments: remember the bounds that it broke. `before` are those broken before it.
+    pub(super) fn driver(
+        &mut self,
+        concerned: &BTreeSet<String>,
+        before: &BTreeSet<(String, Invariant)>,
+        world: &World<'_>,
+    ) {
         if self.user {
-            self.excused.extend(broken(world).difference(before).cloned());
+            self.excused.extend(broken(world, concerned).difference(before).cloned());
         }
     }
 
@@ -75,10 +94,19 @@ impl Watch {
     }
 }
 
-/// The bounds that are broken in this world, by Deployment.
-pub(super) fn broken(world: &World<'_>) -> BTreeSet<(String, Invariant)> {
+/// The Deployments whose bounds this version can have to do with, which is about to be applied to this world.
+pub(super) fn concerned(world: &World<'_>, version: &Version) -> BTreeSet<String> {
+    if version.kind == DEPLOYMENT {
+        return BTreeSet::from([version.name.clone()]);
+    }
+    let sets = world.get(REPLICA_SET, &version.name).into_iter().chain([&*version.object]);
+    sets.filter_map(|set| world.deployment_of(set)).map(|it| object::name(it).to_owned()).collect()
+}
+
+/// The bounds of these Deployments that are broken in this world.
+pub(super) fn broken(world: &World<'_>, deployments: &BTreeSet<String>) -> BTreeSet<(String, Invariant)> {
     let mut broken = BTreeSet::new();
-    for deployment in world.all(DEPLOYMENT) {
+    for deployment in deployments.iter().filter_map(|name| world.get(DEPLOYMENT, name)) {
         let bounds = Bounds::of(deployment);
         let sets: Vec<&Value> = world.controlled(REPLICA_SET, deployment).collect();
         let name = object::name(deployment).to_owned();

@@ -1,6 +1,7 @@
 //! The lines under a step, typed: what is compared, and what is printed, is the same thing.
 
 use std::fmt::{Display, Formatter, Result};
+use std::sync::Arc;
 
 use super::model::{Breach, Decision, EventLine, Events, State, Step};
 
@@ -14,7 +15,7 @@ pub enum Line {
     /// A broken invariant.
     Breach(Breach),
     /// One object once the namespace had settled.
-    State(State),
+    State(Arc<State>),
     /// The heading of the Events.
     Heading(String),
     /// One Event and how often it was reported.
@@ -35,7 +36,7 @@ impl Line {
 
     /// The state, if it is one.
     #[must_use]
-    pub const fn state(&self) -> Option<&State> {
+    pub fn state(&self) -> Option<&State> {
         match self {
             Self::State(state) => Some(state),
             _ => None,

@@ -1,6 +1,8 @@
 //! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
 
-use crate::plain::tidy;
+use std::sync::Arc;
+
+use crate::plain::{is_one_line, tidy};
 use crate::recording::StepMark;
 
 /// What stands for the name of the case's namespace, as in a case.
@@ -62,8 +64,8 @@ pub struct Step {
     pub decisions: Vec<Decision>,
     /// The invariants that were broken.
     pub breaches: Vec<Breach>,
-    /// The objects once the namespace had settled; empty if it never did.
-    pub checkpoint: Vec<State>,
+    /// The objects once the namespace had settled; empty if it never did. What has not changed is shared with the step before.
+    pub checkpoint: Vec<Arc<State>>,
 }
 
 /// One change that a controller made to a ReplicaSet or a Deployment.
@@ -175,14 +177,18 @@ impl Timeline {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let mut states = self.steps.iter().flat_map(|step| &step.checkpoint).peekable();
-        let only_sets = states.peek().is_some() && states.all(State::is_replica_set);
+        let only_sets = states.peek().is_some() && states.all(|state| state.is_replica_set());
         !only_sets && self.steps.iter().all(|step| step.decisions.is_empty())
     }
 
     /// The step with this id.
     #[must_use]
     pub fn step(&self, id: StepId) -> Option<&Step> {
-        self.steps.iter().find(|step| step.id == id)
+        // They are in order where they were made from a recording, and where a file is as it was written.
+        match self.steps.binary_search_by_key(&id, |step| step.id) {
+            Ok(at) => self.steps.get(at),
+            Err(_) => self.steps.iter().find(|step| step.id == id),
+        }
     }
 
     /// The same in plain text: what others wrote acts on no terminal, and in no job, that it is shown in.
@@ -196,10 +202,8 @@ impl Timeline {
                 decision.details.iter_mut().for_each(Field::tidy);
             }
             step.breaches.iter_mut().for_each(|breach| tidy(&mut breach.detail));
-            for state in &mut step.checkpoint {
-                tidy(&mut state.object);
-                tidy(&mut state.size);
-                state.fields.iter_mut().for_each(Field::tidy);
+            for state in step.checkpoint.iter_mut().filter(|state| !state.is_plain()) {
+                Arc::make_mut(state).tidy();
             }
         }
         match &mut self.events {
@@ -221,7 +225,8 @@ impl Timeline {
         let anonymous = |text: &mut String| *text = text.replace(namespace, ANY_NAMESPACE);
         for step in &mut self.steps {
             let decided = step.decisions.iter_mut().flat_map(|decision| &mut decision.details);
-            let fields = decided.chain(step.checkpoint.iter_mut().flat_map(|state| &mut state.fields));
+            let settled = step.checkpoint.iter_mut().flat_map(|state| &mut Arc::make_mut(state).fields);
+            let fields = decided.chain(settled);
             fields.for_each(|field| anonymous(&mut field.value));
         }
         if let Events::All(all) = &mut self.events {
@@ -243,6 +248,18 @@ impl State {
     #[must_use]
     pub fn is_replica_set(&self) -> bool {
         self.size.contains('/')
+    }
+
+    /// Whether it can be shown as it is.
+    fn is_plain(&self) -> bool {
+        let fields = self.fields.iter().flat_map(|field| [&field.key, &field.value]);
+        [&self.object, &self.size].into_iter().chain(fields).all(|text| is_one_line(text))
+    }
+
+    fn tidy(&mut self) {
+        tidy(&mut self.object);
+        tidy(&mut self.size);
+        self.fields.iter_mut().for_each(Field::tidy);
     }
 }
 

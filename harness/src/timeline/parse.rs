@@ -62,7 +62,7 @@ impl Timeline {
 /// One line under a step: `= state`, `! breach`, `~ what came in the middle`, or a decision.
 fn step_line(step: &mut Step, content: &str) -> Result<(), String> {
     if let Some(rest) = content.strip_prefix("= ") {
-        step.checkpoint.push(state(rest)?);
+        step.checkpoint.push(state(rest)?.into());
     } else if let Some(rest) = content.strip_prefix("! ") {
         step.breaches.push(breach(rest)?);
     } else if let Some(rest) = content.strip_prefix("~ ") {

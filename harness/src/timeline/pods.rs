@@ -63,7 +63,7 @@ impl Moves {
                     Move::Adopted => "adopted",
                     Move::Released => "released",
                 };
-                Field::new(key, &crowd(pods.iter().map(String::as_str), names, uncertain))
+                Field::new(key, &crowd(pods.iter().map(String::as_str), 0, names, uncertain))
             };
             let odd = self.odd.get(&object).filter(|odd| !odd.is_empty());
             let odd = odd.map(|odd| Field::new("odd", &odd.iter().copied().collect::<Vec<_>>().join(",")));
@@ -75,8 +75,14 @@ impl Moves {
 }
 
 /// Pods as a number, or by the names that the case has given them and how many there are besides: `3`, `a,b`, `a,+2`.
-pub(super) fn crowd<'a>(pods: impl Iterator<Item = &'a str>, names: &Names, uncertain: &BTreeSet<String>) -> String {
-    let (mut called, mut others) = (BTreeSet::new(), 0);
+/// `others` are pods besides that have no name.
+pub(super) fn crowd<'a>(
+    pods: impl Iterator<Item = &'a str>,
+    mut others: usize,
+    names: &Names,
+    uncertain: &BTreeSet<String>,
+) -> String {
+    let mut called = BTreeSet::new();
     for pod in pods {
         match names.pod(pod).filter(|name| !uncertain.contains(*name)) {
             Some(name) => drop(called.insert(name)),
@@ -119,7 +125,7 @@ fn moved<'a>(before: Option<&Value>, version: &Version, world: &World<'a>) -> Op
             _ => return None,
         },
     };
-    let set = world.all(REPLICA_SET).find(|set| object::uid(set) == uid && !object::deleting(set))?;
+    let set = world.with_uid(REPLICA_SET, &uid).find(|set| !object::deleting(set))?;
     Some((how, Some(set)))
 }
 

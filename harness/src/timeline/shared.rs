@@ -2,6 +2,8 @@
 //!
 //! Applied to both sides, the golden timeline and the subject's, so that neither shows what is not compared.
 
+use std::sync::Arc;
+
 use super::model::{Action, Events, Field, Timeline};
 use super::order as orders;
 use crate::workload::{Uncompared, Workload};
@@ -26,7 +28,7 @@ impl Timeline {
             if *order {
                 step.decisions = orders::net(std::mem::take(&mut step.decisions));
             }
-            for state in &mut step.checkpoint {
+            for state in step.checkpoint.iter_mut().map(Arc::make_mut) {
                 if state.is_replica_set() {
                     state.fields.retain(|field| is_shared(details, field));
                 } else {

@@ -2,6 +2,8 @@
 
 mod pods;
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -368,11 +370,8 @@ fn step() -> impl Strategy<Value = Step> {
         action,
         details,
     });
-    let state = (object(), "[0-9]{1,3}(/[0-9]{1,3})?", vec(field(), 0..4)).prop_map(|(object, size, fields)| State {
-        object,
-        size,
-        fields,
-    });
+    let state = (object(), "[0-9]{1,3}(/[0-9]{1,3})?", vec(field(), 0..4))
+        .prop_map(|(object, size, fields)| Arc::new(State { object, size, fields }));
     let breach = (0..Invariant::ALL.len(), "[a-z0-9]([a-z0-9:> -]{0,20}[a-z0-9])?")
         .prop_map(|(invariant, detail)| Breach { invariant: Invariant::ALL[invariant], detail });
     let label = "([a-z=:0-9]+( [a-z=:;0-9]+){0,3})?";
