@@ -1,6 +1,7 @@
-//! The interceptor between a client and a server of the test's own, in both versions of HTTP.
+//! The interceptor between a client and a server of the test's own, in both versions of HTTP and both forms of a watch.
 
 mod commands;
+mod forms;
 mod overhead;
 
 use std::convert::Infallible;
@@ -19,7 +20,9 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use kube_apiserver_sim::protobuf;
 use rstest::rstest;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 use tokio::task::{JoinHandle, JoinSet};
@@ -101,10 +104,12 @@ async fn answer(
             Ok(response)
         }
         _ => {
+            let accepted = request.headers().get("accept").cloned();
             opened.send(sender).unwrap();
             let frames = stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
             let mut response = Response::new(StreamBody::new(frames.map(|bytes| Ok(Frame::data(bytes))).boxed()));
-            response.headers_mut().insert("content-type", "application/json".parse().unwrap());
+            let kind = accepted.unwrap_or_else(|| "application/json".parse().unwrap());
+            response.headers_mut().insert("content-type", kind);
             Ok(response)
         }
     }
@@ -130,6 +135,48 @@ fn client_to(access: &Access, version: Version) -> Client<HttpsConnector<HttpCon
 fn get(interceptor: &Interceptor, path: &str) -> Request<Full<Bytes>> {
     let body = Full::default();
     Request::get(format!("{}{path}", interceptor.url())).header("authorization", "Bearer subject").body(body).unwrap()
+}
+
+/// The form in which a watch is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    /// As client-go's typed clients read the kinds that a server has of itself.
+    Protobuf,
+}
+
+impl Form {
+    /// The request of a watch in this form.
+    fn watch(self, interceptor: &Interceptor, path: &str) -> Request<Full<Bytes>> {
+        let mut request = get(interceptor, path);
+        let accept = if self == Self::Json { "application/json" } else { protobuf::WATCH_MEDIA_TYPE };
+        request.headers_mut().insert("accept", accept.parse().unwrap());
+        request
+    }
+
+    /// An event of a watch.
+    fn event(self, kind: &str, metadata: &Value) -> Bytes {
+        let object = json!({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": metadata});
+        match self {
+            Self::Json => format!("{}\n", json!({"type": kind, "object": object})).into(),
+            Self::Protobuf => {
+                let object = protobuf::encode(&object).unwrap();
+                protobuf::Event { kind: kind.to_owned(), object }.frame().into()
+            }
+        }
+    }
+
+    /// Takes the first event from what has come; its type, and its object.
+    fn take(self, rest: &mut Vec<u8>) -> Option<(String, Value)> {
+        if self == Self::Protobuf {
+            let event = protobuf::Event::take(rest).unwrap()?;
+            return Some((event.kind, protobuf::decode(&event.object).unwrap()));
+        }
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let line: Vec<u8> = rest.drain(..=end).collect();
+        let mut event: Value = serde_json::from_slice(&line).unwrap();
+        Some((event["type"].as_str().unwrap().to_owned(), event["object"].take()))
+    }
 }
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -242,7 +289,7 @@ async fn a_server_that_goes_away_breaks_the_watch_and_then_answers_502(#[case] v
     let response = soon(client.request(get(&interceptor, "/api/v1/pods/p"))).await.unwrap();
     assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
     assert_eq!(response.headers()["content-type"], "application/json");
-    let status: serde_json::Value = serde_json::from_slice(&response.collect().await.unwrap().to_bytes()).unwrap();
+    let status: Value = serde_json::from_slice(&response.collect().await.unwrap().to_bytes()).unwrap();
     assert_eq!((&status["kind"], &status["code"]), (&"Status".into(), &502.into()));
     assert!(status["message"].as_str().unwrap().contains("refused"), "{status}");
 }

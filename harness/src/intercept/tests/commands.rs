@@ -1,7 +1,5 @@
 //! Commands, on the wire.
 
-use serde_json::Value;
-
 use super::*;
 use crate::intercept::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 
@@ -30,29 +28,32 @@ pub(super) fn put(url: &str) -> Request<Full<Bytes>> {
     Request::put(url).body(body.into()).unwrap()
 }
 
-fn event(namespace: &str, name: &str) -> Bytes {
-    let object = serde_json::json!({"metadata": {"namespace": namespace, "name": name}});
-    format!("{}\n", serde_json::json!({"type": "MODIFIED", "object": object})).into()
+/// A change of an object, as a watch in a form shows it.
+fn event(form: Form, namespace: &str, name: &str) -> Bytes {
+    form.event("MODIFIED", &json!({"namespace": namespace, "name": name}))
 }
 
 #[rstest]
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]
 #[tokio::test]
-async fn a_held_watch_keeps_its_namespaces_events_and_lets_the_others_pass(#[case] version: Version) {
+async fn a_held_watch_keeps_its_namespaces_events_and_lets_the_others_pass(
+    #[case] version: Version,
+    #[values(Form::Json, Form::Protobuf)] form: Form,
+) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let client = client(&interceptor, version);
-    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
+    let mut body = soon(client.request(form.watch(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
-    events.send(event("ns", "before")).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "before"));
+    events.send(event(form, "ns", "before")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "ns", "before"));
 
     let hold = interceptor.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
-    let probe = event("probe", "c");
+    let probe = event(form, "probe", "c");
     // Frames are not events.
     let (half, other_half) = probe.split_at(20);
-    for bytes in [event("ns", "one"), event("ns", "two"), Bytes::copy_from_slice(half)] {
+    for bytes in [event(form, "ns", "one"), event(form, "ns", "two"), Bytes::copy_from_slice(half)] {
         events.send(bytes).await.unwrap();
     }
     events.send(Bytes::copy_from_slice(other_half)).await.unwrap();
@@ -60,11 +61,11 @@ async fn a_held_watch_keeps_its_namespaces_events_and_lets_the_others_pass(#[cas
     assert_eq!(interceptor.control().kept("ns"), 2);
 
     drop(hold);
-    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "one"));
-    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "two"));
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "ns", "one"));
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "ns", "two"));
     assert_eq!(interceptor.control().kept("ns"), 0);
-    events.send(event("ns", "after")).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "after"));
+    events.send(event(form, "ns", "after")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "ns", "after"));
 }
 
 #[rstest]
@@ -96,60 +97,68 @@ async fn a_watch_that_would_go_on_after_a_hold_must_begin_anew(#[case] version: 
 #[case(Version::HTTP_11)]
 #[case(Version::HTTP_2)]
 #[tokio::test]
-async fn a_watch_that_broke_off_during_a_hold_cannot_go_on_after_it(#[case] version: Version) {
+async fn a_watch_that_broke_off_during_a_hold_cannot_go_on_after_it(
+    #[case] version: Version,
+    #[values(Form::Json, Form::Protobuf)] form: Form,
+) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let client = client(&interceptor, version);
-    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
+    let mut body = soon(client.request(form.watch(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
     let hold = interceptor.control().arm_watch(watching(1, WatchAct::Hold)).unwrap();
-    events.send(event("ns", "kept")).await.unwrap();
-    events.send(event("probe", "c")).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), event("probe", "c"));
+    events.send(event(form, "ns", "kept")).await.unwrap();
+    events.send(event(form, "probe", "c")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "probe", "c"));
     assert_eq!(interceptor.control().kept("ns"), 1);
     drop(body);
     soon(events.closed()).await;
     drop(hold);
 
     let on = "/apis/apps/v1/replicasets?watch=true&resourceVersion=7";
-    assert_eq!(soon(client.request(get(&interceptor, on))).await.unwrap().status(), StatusCode::GONE);
-    assert_eq!(soon(client.request(get(&interceptor, on))).await.unwrap().status(), StatusCode::OK, "once is enough");
+    assert_eq!(soon(client.request(form.watch(&interceptor, on))).await.unwrap().status(), StatusCode::GONE);
+    assert_eq!(
+        soon(client.request(form.watch(&interceptor, on))).await.unwrap().status(),
+        StatusCode::OK,
+        "once is enough"
+    );
     server.watch().await;
 }
 
+#[rstest]
 #[tokio::test]
-async fn events_lag_come_twice_and_end() {
+async fn events_lag_come_twice_and_end(#[values(Form::Json, Form::Protobuf)] form: Form) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let client = client(&interceptor, Version::HTTP_2);
-    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
+    let mut body = soon(client.request(form.watch(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
 
     let lag = Duration::from_secs(2);
     let lagging = interceptor.control().arm_watch(watching(1, WatchAct::Lag(lag))).unwrap();
     let since = clock::instant();
     // In one frame: between two, a busy machine may let more time pass than the lag.
-    let both = [event("ns", "late"), event("probe", "c")].concat();
+    let both = [event(form, "ns", "late"), event(form, "probe", "c")].concat();
     events.send(both.into()).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), event("probe", "c"));
-    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "late"));
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "probe", "c"));
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "ns", "late"));
     assert!(since.elapsed() >= lag);
     drop(lagging);
 
     let twice = interceptor.control().arm_watch(watching(2, WatchAct::Repeat)).unwrap();
     for name in ["one", "two", "three"] {
-        events.send(event("ns", name)).await.unwrap();
+        events.send(event(form, "ns", name)).await.unwrap();
     }
     for name in ["one", "two", "two", "three"] {
-        assert_eq!(frame(&mut body).await.unwrap(), event("ns", name));
+        assert_eq!(frame(&mut body).await.unwrap(), event(form, "ns", name));
     }
     drop(twice);
 
     let _last = interceptor.control().arm_watch(watching(1, WatchAct::Expire)).unwrap();
-    events.send(event("ns", "last")).await.unwrap();
-    assert_eq!(frame(&mut body).await.unwrap(), event("ns", "last"));
-    let error: Value = serde_json::from_slice(&frame(&mut body).await.unwrap()).unwrap();
-    assert_eq!((&error["type"], &error["object"]["code"]), (&"ERROR".into(), &410.into()));
+    events.send(event(form, "ns", "last")).await.unwrap();
+    assert_eq!(frame(&mut body).await.unwrap(), event(form, "ns", "last"));
+    let (kind, status) = form.take(&mut frame(&mut body).await.unwrap().to_vec()).unwrap();
+    assert_eq!((kind.as_str(), &status["kind"], &status["code"]), ("ERROR", &"Status".into(), &410.into()));
     assert!(soon(body.collect()).await.unwrap().to_bytes().is_empty(), "an end is an end");
 }
 
@@ -249,25 +258,29 @@ async fn a_request_that_is_late_still_comes() {
 }
 
 /// The watch ends after its third event, and what is listed then is what there was before the last two.
+#[rstest]
 #[tokio::test]
-async fn a_list_is_as_old_as_it_is_told_to_be() {
+async fn a_list_is_as_old_as_it_is_told_to_be(#[values(Form::Json, Form::Protobuf)] form: Form) {
     let mut server = Server::start().await;
     let interceptor = Interceptor::start(&server.access).unwrap();
     let control = interceptor.control();
     let client = client(&interceptor, Version::HTTP_2);
-    let mut body = soon(client.request(get(&interceptor, WATCH))).await.unwrap().into_body();
+    let mut body = soon(client.request(form.watch(&interceptor, WATCH))).await.unwrap().into_body();
     let events = server.watch().await;
     let armed = control.arm_watch(watching(3, WatchAct::Old(2))).unwrap();
     for version in [12, 15, 20] {
-        let object = serde_json::json!({"metadata": {"namespace": "ns", "resourceVersion": version.to_string()}});
+        let metadata = json!({"namespace": "ns", "resourceVersion": version.to_string()});
         assert_eq!(control.older("replicasets"), None);
-        events.send(format!("{}\n", serde_json::json!({"type": "MODIFIED", "object": object})).into()).await.unwrap();
+        events.send(form.event("MODIFIED", &metadata)).await.unwrap();
         frame(&mut body).await.unwrap();
     }
     assert_eq!((control.older("replicasets"), control.older("pods")), (Some(14), None));
     // A watch that would begin with all there is cannot begin in the past: its client lists.
     let anew = "/apis/apps/v1/replicasets?watch=true&sendInitialEvents=true";
-    assert_eq!(soon(client.request(get(&interceptor, anew))).await.unwrap().status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(
+        soon(client.request(form.watch(&interceptor, anew))).await.unwrap().status(),
+        StatusCode::UNPROCESSABLE_ENTITY
+    );
     soon(client.request(get(&interceptor, "/apis/apps/v1/replicasets?limit=500"))).await.unwrap();
     server.watch().await;
     assert_eq!(control.older("replicasets"), None, "one list is old");
