@@ -13,6 +13,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::controllers::{Controller, Controllers};
+use crate::recording::Identity;
 use crate::timeline::{Action, EventLine, Events, Timeline};
 
 /// The version that golden timelines come from.
@@ -138,6 +139,13 @@ pub fn as_told_by(mut timeline: Timeline, minor: Minor, under_test: &Controllers
         (fact.before)(&mut timeline, under_test);
     }
     timeline
+}
+
+/// Whose words a subject uses: upstream's its own version's, all others the default version's.
+#[must_use]
+pub fn words_of(subject: &Identity) -> Minor {
+    let own = (subject.program == "kube-controller-manager").then(|| Minor::of(&subject.version)).flatten();
+    own.or_else(|| Minor::of(DEFAULT_VERSION)).expect("the default version has a minor")
 }
 
 /// Whether a timeline was recorded from controllers of another version than the default. It then speaks for its case's own rules as well,

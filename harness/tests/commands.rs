@@ -401,6 +401,33 @@ fn each_order_of_a_case_is_played_and_its_outcomes_counted() {
     assert!(said.contains("; 1 outcome,"), "nothing is to be decided twice: {said}");
 }
 
+/// Two shards explore a case each, and together they are what one run is.
+#[test]
+fn shards_of_an_exploration_are_merged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = |to: u32| {
+        format!(
+            "description: x\ngiven:\n  - deployment: {{name: web, replicas: 0, image: x}}\nsteps:\n  - scale: {to}\n"
+        )
+    };
+    for (name, to) in [("one", 1), ("two", 2)] {
+        std::fs::write(folder.path().join(format!("{name}.yaml")), text(to)).expect("writable");
+    }
+    let (cases, results) = (folder.path().display().to_string(), folder.path().join("results").display().to_string());
+    let outcomes = |said: &str| said.lines().filter(|line| line.contains(" orders in ")).map(cut).collect::<Vec<_>>();
+    fn cut(line: &str) -> String {
+        line.rsplit_once(", ").expect("seconds come last").0.to_owned()
+    }
+    let (whole, code) = lockstep(&["explore", &cases], &[]);
+    assert_eq!((outcomes(&whole).len(), code), (2, 0), "{whole}");
+    for shard in ["2/2", "1/2"] {
+        let (said, code) = lockstep(&["explore", &cases, "--shard", shard, "--results", &results], &[]);
+        assert_eq!((outcomes(&said).len(), code), (1, 0), "{said}");
+    }
+    let (merged, code) = lockstep(&["merge", &results], &[]);
+    assert_eq!((outcomes(&merged), code), (outcomes(&whole), 0), "{merged}");
+}
+
 #[test]
 fn a_shell_completes_the_names_of_clusters() {
     let (said, code) = lockstep(&["completions", "bash"], &[]);

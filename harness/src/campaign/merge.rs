@@ -129,7 +129,7 @@ fn versions(of: &Results) -> BTreeMap<(&'static str, String), String> {
                 add("the cluster", &cluster.name, cluster.version.as_str());
             }
             Line::Faults(FaultsSummary { subject, .. }) => add("the subject", &subject.name, subject.version.as_str()),
-            Line::Searched(_) => {}
+            Line::Searched(_) | Line::Explored(_) => {}
         }
     }
     let joined = |versions: BTreeSet<&str>| versions.into_iter().collect::<Vec<_>>().join(", ");

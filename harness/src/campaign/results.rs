@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::explored::Explored;
 use super::items::{Item, fingerprint_of};
 use super::searched::Searched;
 use super::shard::Shard;
@@ -28,7 +29,7 @@ pub struct Header {
     pub shard: Shard,
     /// The version of the program that played.
     pub lockstep: String,
-    /// `run`, `faults` or `fuzz`.
+    /// `run`, `faults`, `fuzz` or `explore`.
     pub command: String,
     /// What was typed, without what says which shard this is.
     pub command_line: String,
@@ -65,6 +66,8 @@ pub enum Line {
     Faults(FaultsSummary),
     /// A search.
     Searched(Searched),
+    /// A case in every order of its events.
+    Explored(Explored),
 }
 
 /// The content of a results file.
@@ -194,7 +197,8 @@ impl Line {
             "run" => serde_json::from_value(value).map(Self::Play),
             "faults" => serde_json::from_value(value).map(Self::Faults),
             "fuzz" => serde_json::from_value(value).map(Self::Searched),
-            other => return Err(format!("unknown command `{other}`: expected run, faults or fuzz")),
+            "explore" => serde_json::from_value(value).map(Self::Explored),
+            other => return Err(format!("unknown command `{other}`: expected run, faults, fuzz or explore")),
         };
         line.map_err(|error| error.to_string())
     }
@@ -206,6 +210,7 @@ impl Line {
             Self::Play(play) => play.item,
             Self::Faults(of) => of.item,
             Self::Searched(searched) => searched.item,
+            Self::Explored(explored) => explored.item,
         }
     }
 
@@ -216,6 +221,7 @@ impl Line {
             Self::Play(play) => play.outcome,
             Self::Faults(of) => of.outcome,
             Self::Searched(searched) => searched.outcome(),
+            Self::Explored(explored) => explored.outcome(),
         }
     }
 }

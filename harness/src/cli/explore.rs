@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::again::Typed;
-use super::out::{self, note, say};
+use super::out::{note, say};
 use super::place::Place;
 use super::reporter::{self, Notes};
 use super::select::{Selection, blessed};
+use super::sharding::Sharding;
 use super::{CliError, places};
+use crate::campaign::{self, Item, digest_of};
 use crate::case::{self, Case};
 use crate::clock;
 use crate::cluster::SiteName;
@@ -54,6 +56,8 @@ pub(super) struct Arguments {
     /// Folder for cases that repeat the outcomes.
     #[arg(help_heading = "Output", long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    sharding: Sharding,
 }
 
 pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
@@ -68,25 +72,46 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let cases = arguments.place.choose(&arguments.selection, &specs)?;
     arguments.place.check(&cases, &specs)?;
     places::folder("--out", arguments.out.as_deref())?;
+    arguments.sharding.check()?;
     let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
-    let mut worst = Verdict::Conformant;
-    for case in &cases {
+    let names = cases.iter().map(|case| (format!("{} explored on {}", case.name, joined(&specs)), digest_of(case)));
+    let items = names.enumerate().map(|(number, (name, digest))| Item::new(number, name, &digest)).collect();
+    let (shard, since) = (arguments.sharding.shard(), clock::instant());
+    let results = arguments.sharding.results(typed, items, |item| shard.has(item.number));
+    let mut outcomes = Vec::new();
+    for (item, case) in cases.iter().enumerate().filter(|(item, _)| shard.has(*item)) {
         let explored = setup.with_each_kept(&case.controllers, &specs, BATCH, async |spec, player| {
             explored(&arguments, &setup, player, (spec, case)).await
         });
         let explored = explored.await?;
+        let mut lines = Vec::new();
         for (spec, (outcomes, one)) in specs.iter().zip(&explored) {
-            one.say(spec, case, outcomes);
-            listed(&arguments, typed, (spec, case), outcomes)?;
+            lines.extend(one.lines(spec, case, outcomes));
+            lines.extend(listed(&arguments, typed, (spec, case), outcomes)?);
         }
-        let outcome = match explored.as_slice() {
-            [(subject, one), rest @ ..] => verdict(&specs, (subject, one), rest.first().map(|(outcomes, _)| outcomes)),
-            [] => Verdict::Inconclusive,
-        };
-        worst = worst.max(outcome);
+        let (mut verdict, mut strange) = (Verdict::Inconclusive, Vec::new());
+        if let [(subject, one), rest @ ..] = explored.as_slice() {
+            (verdict, strange) = judged(&specs, (subject, one), rest.first().map(|(outcomes, _)| outcomes));
+        }
+        lines.extend(strange);
+        lines.iter().for_each(|line| say!("{line}"));
+        let outcome = Outcome::from(verdict);
+        if let Some(results) = &results {
+            let explored = campaign::Explored { item, lines, exit_code: outcome.code() };
+            results.take(serde_json::to_string(&explored).expect("texts and numbers can be written as JSON"));
+        }
+        outcomes.push(outcome);
     }
     setup.close_programs().await;
-    Ok(worst.into())
+    if let (Some(results), None) = (results, Interrupt::of_process().cause()) {
+        results.write(&outcomes, since.elapsed().as_secs_f64())?;
+    }
+    let here = outcomes.len();
+    Ok(arguments.sharding.outcome(outcomes, here))
+}
+
+fn joined(specs: &[Spec]) -> String {
+    specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// How far one exploration went.
@@ -191,18 +216,19 @@ fn stopped(case: &Arc<Case>, recording: &Recording) -> Option<String> {
 }
 
 impl Explored {
-    fn say(&self, spec: &Spec, case: &Case, outcomes: &Outcomes) {
+    fn lines(&self, spec: &Spec, case: &Case, outcomes: &Outcomes) -> Vec<String> {
         let Self { plays, orders, states, settled, seconds, .. } = self;
         let kinds = outcomes.kinds().len();
-        out::result(format_args!(
+        let mut lines = vec![format!(
             "{} on {spec}: {orders} orders in {plays} plays, {states} states of the server, {settled} of them settled; \
              {kinds} {}, {seconds:.1} s",
             case.name,
             if kinds == 1 { "outcome" } else { "outcomes" }
-        ));
+        )];
         if self.is_cut {
-            say!("  not all of them: --most, or an interruption, ended it");
+            lines.push("  not all of them: --most, or an interruption, ended it".to_owned());
         }
+        lines
     }
 }
 
@@ -212,38 +238,34 @@ fn listed(
     typed: &Typed,
     (spec, case): (&Spec, &Case),
     outcomes: &Outcomes,
-) -> Result<(), CliError> {
-    let golden = blessed(case)?;
+) -> Result<Vec<String>, CliError> {
+    let (golden, mut lines) = (blessed(case)?, Vec::new());
     let kinds = outcomes.kinds();
     for (number, kind) in (1..).zip(kinds) {
         let goldens = golden.for_server(crate::cluster::DEFAULT_VERSION);
         let is_golden = goldens.is_some_and(|golden| golden.outcomes().any(|timeline| kind.is_as(timeline)));
         let mark = if is_golden { ", as upstream's golden timeline" } else { "" };
-        say!("  {number}  {} {}{mark}", kind.orders, if kind.orders == 1 { "order" } else { "orders" });
+        lines.push(format!("  {number}  {} {}{mark}", kind.orders, if kind.orders == 1 { "order" } else { "orders" }));
         if let Some(difference) = kinds.first().and_then(|first| kind.differs_from(first)) {
             let line = |line: Option<&crate::timeline::Line>| {
                 line.map_or_else(|| "nothing".to_owned(), |line| line.to_string().trim().to_owned())
             };
-            say!(
-                "     {}: {} instead of {}",
-                difference.label,
-                line(difference.actual_line()),
-                line(difference.expected_line())
-            );
+            let (done, instead_of) = (line(difference.actual_line()), line(difference.expected_line()));
+            lines.push(format!("     {}: {done} instead of {instead_of}", difference.label));
         }
-        kind.stopped.iter().for_each(|why| say!("     {why}"));
-        kind.breaches().iter().for_each(|breach| say!("     invariant {breach}"));
+        lines.extend(kind.stopped.iter().map(|why| format!("     {why}")));
+        lines.extend(kind.breaches().iter().map(|breach| format!("     invariant {breach}")));
         if kind.order.is_empty() {
             continue;
         }
-        kind.order.iter().for_each(|late| say!("     {late}"));
+        lines.extend(kind.order.iter().map(|late| format!("     {late}")));
         if let Some(folder) = &arguments.out {
             let path = keep(folder, case, (spec, number), kind)?;
             let file = quoted(&path.display().to_string());
-            say!("     {} run {file} --subject {}", typed.program, quoted(&spec.to_string()));
+            lines.push(format!("     {} run {file} --subject {}", typed.program, quoted(&spec.to_string())));
         }
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// Write the shortest order of an outcome as a case.
@@ -256,18 +278,19 @@ fn keep(folder: &Path, case: &Case, (spec, number): (&Spec, usize), kind: &Kind)
     Ok(path)
 }
 
-/// What it comes to: a broken invariant or an outcome that the other controller does not have is the subject's.
-fn verdict(specs: &[Spec], (subject, one): (&Outcomes, &Explored), other: Option<&Outcomes>) -> Verdict {
+/// What it comes to, and what the other controller does not do: a broken invariant or such an outcome is the subject's.
+fn judged(specs: &[Spec], (subject, one): (&Outcomes, &Explored), other: Option<&Outcomes>) -> (Verdict, Vec<String>) {
+    let mut strange = Vec::new();
     let mut worst = if one.is_cut { Verdict::Inconclusive } else { Verdict::Conformant };
     for (number, kind) in (1..).zip(subject.kinds()) {
         let known = other.map(|other| other.have(kind));
         if known == Some(false) {
-            say!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]);
+            strange.push(format!("  outcome {number} of {} is none of {}'s", specs[0], specs[1]));
         }
         let breaks = kind.stopped.is_some() || !kind.breaches().is_empty();
         if known == Some(false) || (known.is_none() && breaks) {
             worst = Verdict::NonConformant;
         }
     }
-    worst
+    (worst, strange)
 }

@@ -64,6 +64,7 @@ fn print(merged: &Merged) {
         match line {
             Line::Play(play) => plays.push(play),
             Line::Faults(of) => faults.push(of),
+            Line::Explored(explored) => explored.lines.iter().for_each(|line| say!("{line}")),
             Line::Searched(one) => match &mut searched {
                 Some(all) => all.add(one),
                 None => searched = Some(one.clone()),

@@ -24,7 +24,7 @@ pub enum Area {
     Deadline,
     /// Time, and minReadySeconds.
     Time,
-    /// Annotations, restarts of a rollout, environment variables.
+    /// Annotations, restarts of a rollout, environment variables and other fields, long names.
     Template,
     /// Pods that fail or end, and quotas.
     Failures,
@@ -90,6 +90,7 @@ impl Areas {
         });
         given
             && (program.deployments.len() < 2 || has(Area::Several))
+            && (!program.long_names || has(Area::Template))
             && (!program.lingering || has(Area::Recreate) || has(Area::Replicaset))
             && program.steps.iter().all(|step| self.allow(step))
     }
@@ -100,7 +101,7 @@ fn of(op: &Op) -> Option<Area> {
     Some(match op {
         Op::Write(_, write) => match write {
             Write::Scale(_) | Write::Image(_) => return None,
-            Write::Env(_) | Write::Restart | Write::Annotate(_) => Area::Template,
+            Write::Env(_) | Write::Restart | Write::Annotate(_) | Write::Field(_) => Area::Template,
             Write::Undo(_) | Write::RollBack(_) => Area::Undo,
             Write::Pause | Write::Resume => Area::Pause,
             Write::Strategy(Strategy::Recreate) => Area::Recreate,
@@ -109,7 +110,7 @@ fn of(op: &Op) -> Option<Area> {
             Write::Deadline(_) => Area::Deadline,
             Write::History(_) => Area::History,
         },
-        Op::Ready(..) | Op::Unready(..) | Op::Terminate(_) => return None,
+        Op::Ready(..) | Op::ReadyAtOnce(_) | Op::Unready(..) | Op::Terminate(_) => return None,
         Op::Set(_, ToSet::Revision(_)) => Area::Template,
         Op::Set(..) | Op::Stray(..) | Op::Renew(..) => Area::Ownership,
         Op::Quota(_) | Op::Fail(..) | Op::Succeed(..) => Area::Failures,

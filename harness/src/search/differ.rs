@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::given::LONG;
 use crate::case::Case;
 use crate::outcome::Verdict;
 use crate::recording::Recording;
@@ -22,30 +23,10 @@ pub enum Answer {
 /// A difference.
 #[derive(Debug)]
 pub struct Differing {
-    /// Equal for differences of one kind: the first lines that differ, without numbers and names.
+    /// The first lines that differ, without numbers and names.
     pub cause: String,
     /// The subject, judged by the other recording.
     pub judgement: Judgement,
-}
-
-impl Differing {
-    /// A name for its file: `set-rsn-n-n-instead-of-nothing`.
-    #[must_use]
-    pub fn file_name(&self) -> String {
-        name(&self.cause)
-    }
-}
-
-fn name(cause: &str) -> String {
-    let mut name = String::new();
-    for letter in cause.chars() {
-        if letter.is_ascii_alphanumeric() {
-            name.push(letter.to_ascii_lowercase());
-        } else if !name.ends_with('-') {
-            name.push('-');
-        }
-    }
-    name.trim_matches('-').chars().take(80).collect()
 }
 
 /// Compare the subject's recording of a program with the other's; without one, judge it by the invariants alone.
@@ -153,7 +134,8 @@ fn cause(finding: &Finding) -> String {
                 {
                     return format!("{}: {}", object(&actual.object), of_status(actual, expected).join(", "));
                 }
-                format!("{} instead of {}", words(&actual.to_string()), words(&expected.to_string()))
+                let (actual, expected) = (words(&actual.to_string()), words(&expected.to_string()));
+                if actual == expected { format!("another {actual}") } else { format!("{actual} instead of {expected}") }
             }
             (Some(actual), None) => format!("{} instead of nothing", words(&actual.to_string())),
             (None, Some(expected)) => format!("nothing instead of {}", words(&expected.to_string())),
@@ -178,12 +160,16 @@ fn of_status(actual: &State, expected: &State) -> Vec<String> {
 
 /// A line without its numbers, and of a state only the object: its status follows from the decisions.
 fn words(line: &str) -> String {
+    let line = &line.replace(LONG, "");
     if let Some(state) = line.strip_prefix("= ") {
         return format!("the status of {}", object(state.split(' ').next().unwrap_or_default()));
     }
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+    // Which pods: their names say nothing.
+    let which = |word: &str| word.strip_prefix("deleted=").map_or_else(|| word.to_owned(), |_| "deleted".to_owned());
+    let rest: Vec<String> = rest.split(' ').map(which).collect();
     let mut out = String::new();
-    for letter in rest.trim_start().chars() {
+    for letter in rest.join(" ").trim_start().chars() {
         match letter {
             '0'..='9' if out.ends_with('N') => {}
             '0'..='9' => out.push('N'),
@@ -212,11 +198,7 @@ mod tests {
         assert_eq!(words("rs1 10 -> 8"), words("api/rs2 3 -> 4"));
         assert_eq!(words("rs1 10 -> 8"), "ReplicaSet N -> N");
         assert_ne!(words("rs1 10 -> 8"), words("rs1 created 8"));
+        assert_eq!(words("rs1 pods  deleted=a,b,+1"), words("rs2 pods  deleted=c"));
         assert_eq!(words("= rs1 3/3 ready=3"), words("= rs2 1/1 ready=0 available=0"));
-    }
-
-    #[test]
-    fn a_file_is_named_by_its_cause() {
-        assert_eq!(name("ReplicaSet N -> N instead of nothing"), "replicaset-n-n-instead-of-nothing");
     }
 }

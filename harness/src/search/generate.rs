@@ -8,7 +8,7 @@ use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
 use super::given::{About, Bound, Deployment, Strategy};
-use super::op::{Op, ToPod, ToSet, Traits, Write};
+use super::op::{Field, Op, ToPod, ToSet, Traits, Write};
 use super::program::{Program, Step};
 use super::trouble::{Disturbance, Failure, Trouble};
 
@@ -40,7 +40,8 @@ fn drawn(about: About, areas: &Areas, chance: &mut Chance) -> Program {
     let several = about == About::Deployment && one_in(chance, 8);
     let deployments: Vec<_> = (0..=usize::from(several)).map(|_| deployment(chance)).collect();
     let (unbound, lingering) = (about != About::Deployment && one_in(chance, 3), one_in(chance, 8));
-    let mut program = Program { about, unbound, lingering, deployments, steps: Vec::new() };
+    let long_names = about != About::ReplicaSet && one_in(chance, 40);
+    let mut program = Program { about, unbound, lingering, long_names, deployments, steps: Vec::new() };
     if about != About::Deployment && !one_in(chance, 3) {
         // Pods with names are what a ReplicaSet controller chooses among.
         program.deployments[0].replicas = 2 + number(chance, 3);
@@ -89,7 +90,7 @@ fn op_on_deployments(program: &Program, chance: &mut Chance) -> Op {
     let at = index(chance, program.deployments.len());
     match chance.below(30) {
         0..12 => write(program, chance),
-        12..18 => Op::Ready(at, one_in(chance, 2).then(|| 1 + number(chance, 3))),
+        12..18 => ready(at, chance),
         18 => Op::Unready(at, 1 + number(chance, 2)),
         19 => Op::Fail(at, 1 + number(chance, 2)),
         20 => match program.lingering {
@@ -109,12 +110,21 @@ fn op_on_deployments(program: &Program, chance: &mut Chance) -> Op {
     }
 }
 
+/// Some pods become ready one by one, or all of them, one by one or at once.
+fn ready(at: usize, chance: &mut Chance) -> Op {
+    match chance.below(4) {
+        0 | 1 => Op::Ready(at, Some(1 + number(chance, 3))),
+        2 => Op::Ready(at, None),
+        _ => Op::ReadyAtOnce(at),
+    }
+}
+
 /// What happens to the pods of ReplicaSets.
 fn op_on_pods(program: &Program, chance: &mut Chance) -> Op {
     let at = index(chance, program.deployments.len());
     match chance.below(24) {
         0..8 => write(program, chance),
-        8 | 9 => Op::Ready(at, one_in(chance, 2).then(|| 1 + number(chance, 3))),
+        8 | 9 => ready(at, chance),
         10 => Op::Unready(at, 1 + number(chance, 2)),
         11 => Op::Fail(at, 1 + number(chance, 2)),
         12 => match program.lingering {
@@ -146,7 +156,8 @@ fn named(program: &Program, pods: u32, chance: &mut Chance) -> Op {
     let set = if program.about == About::ReplicaSet || !one_in(chance, 3) { 1 } else { 2 };
     // Ties between pods are broken by what the server makes up: so a program varies one trait or two, and
     // the others are the same for all.
-    let varied = [index(chance, 5), index(chance, 5)];
+    let by_node = program.unbound && one_in(chance, 2);
+    let varied = [if by_node { 0 } else { index(chance, 5) }, index(chance, 5)];
     let same = traits(program.unbound, [0, 1, 2, 3, 4], chance);
     let all = (0..pods).map(|_| {
         let own = traits(program.unbound, varied, chance);
@@ -166,7 +177,7 @@ fn traits(unbound: bool, which: impl IntoIterator<Item = usize>, chance: &mut Ch
     let mut traits = Traits::default();
     for trait_of in which {
         match trait_of {
-            0 if unbound => traits.node = Some(u32::try_from(chance.below(3)).unwrap_or(0)),
+            0 if unbound => traits.node = Some(if one_in(chance, 6) { 0 } else { 1 + number(chance, 1) }),
             1 => traits.phase = one_in(chance, 3).then(|| ["Pending", "Unknown"][index(chance, 2)]),
             2 => {
                 const READY: [&str; 6] =
@@ -187,7 +198,7 @@ pub(super) fn write(program: &Program, chance: &mut Chance) -> Op {
         let to = if one_in(chance, 6) { Write::MinReady(min_ready(chance)) } else { Write::Scale(number(chance, 10)) };
         return Op::Write(at, to);
     }
-    let write = match chance.below(32) {
+    let write = match chance.below(33) {
         0..10 => Write::Image(1 + number(chance, 4)),
         10..17 => Write::Scale(number(chance, 12)),
         17 => Write::Restart,
@@ -200,7 +211,8 @@ pub(super) fn write(program: &Program, chance: &mut Chance) -> Op {
         28 => Write::History(number(chance, 3)),
         29 => Write::Deadline(DEADLINES[index(chance, DEADLINES.len())]),
         30 => Write::Env(1 + number(chance, 2)),
-        _ => Write::Annotate(number(chance, 2)),
+        31 => Write::Field([Field::Deadline, Field::Spread, Field::Probe][index(chance, 3)]),
+        _ => Write::Annotate(number(chance, 3)),
     };
     Op::Write(at, write)
 }

@@ -48,8 +48,18 @@ pub enum Bound {
     Percent(u32),
 }
 
-/// The names of the Deployments.
-pub(super) const NAMES: [&str; 2] = ["web", "api"];
+/// The first label of the pods of each.
+fn app(at: usize) -> &'static str {
+    if at == 0 { "web" } else { "api" }
+}
+
+/// What makes a name long, if it comes often enough.
+pub(super) const LONG: &str = "-long";
+
+/// The name of the first or the second Deployment; a long one has the 253 characters that a name may have.
+pub(super) fn name(at: usize, is_long: bool) -> String {
+    if is_long { format!("{}{}", app(at), LONG.repeat(50)) } else { app(at).to_owned() }
+}
 
 impl About {
     /// The controllers that the subject brings.
@@ -69,6 +79,42 @@ impl Deployment {
         let min_ready =
             if self.min_ready > 0 { format!(", minReadySeconds: {}", self.min_ready) } else { String::new() };
         format!("replicas: {}, image: \"app:1\"{min_ready}", self.replicas)
+    }
+
+    /// The operation that creates it. A long name is no label, so such a Deployment is written in full.
+    pub(super) fn creation(&self, at: usize, is_long: bool) -> String {
+        let name = name(at, is_long);
+        if !is_long {
+            return format!("deployment: {{name: {name}, {self}}}");
+        }
+        let labels = format!("{{app: {}}}", app(at));
+        let mut spec = format!("replicas: {}, strategy: {{{}}}", self.replicas, self.strategy.fields());
+        let numbers = [
+            ("minReadySeconds", (self.min_ready > 0).then_some(self.min_ready)),
+            ("progressDeadlineSeconds", self.deadline),
+            ("revisionHistoryLimit", self.history),
+        ];
+        for (key, number) in numbers {
+            if let Some(number) = number {
+                spec += &format!(", {key}: {number}");
+            }
+        }
+        spec += &format!(
+            ", selector: {{matchLabels: {labels}}}, template: {{metadata: {{labels: {labels}}}, spec: {{containers: [{{name: app, image: \"app:1\"}}]}}}}"
+        );
+        format!("apply: {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {name}}}, spec: {{{spec}}}}}")
+    }
+}
+
+impl Strategy {
+    /// The fields of `spec.strategy`.
+    pub(super) fn fields(self) -> String {
+        match self {
+            Self::Recreate => "type: Recreate".to_owned(),
+            Self::Rolling(surge, unavailable) => {
+                format!("type: RollingUpdate, rollingUpdate: {{maxSurge: {surge}, maxUnavailable: {unavailable}}}")
+            }
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Hunt {
     turn: usize,
     corpora: BTreeMap<About, Corpus>,
     found: BTreeMap<String, Cause>,
+    /// Causes that were another one when their program was small.
+    smaller: BTreeMap<String, String>,
     unknown: BTreeMap<String, usize>,
     played: usize,
 }
@@ -67,6 +69,40 @@ pub struct Look {
     pub differing: Differing,
 }
 
+impl Look {
+    /// What tells causes apart: the first lines that differ, and where they are about pods, in what those differ.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        cause(&self.differing, &self.played.program)
+    }
+
+    /// A name for its file: `set-rsn-n-n-instead-of-nothing`.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        name(&self.cause())
+    }
+}
+
+fn name(cause: &str) -> String {
+    let mut name = String::new();
+    for letter in cause.chars() {
+        if letter.is_ascii_alphanumeric() {
+            name.push(letter.to_ascii_lowercase());
+        } else if !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.trim_matches('-').chars().take(80).collect()
+}
+
+fn cause(differing: &Differing, program: &Program) -> String {
+    let varied = program.varied();
+    if varied.is_empty() || !differing.cause.contains(" pods ") {
+        return differing.cause.clone();
+    }
+    format!("{}, by {}", differing.cause, varied.join(" and "))
+}
+
 impl Played {
     /// Whether the sides differ.
     #[must_use]
@@ -85,8 +121,8 @@ impl Hunt {
     pub fn new(seed: u64, areas: &Areas) -> Self {
         let turns = areas.abouts();
         let corpora = turns.iter().map(|about| (*about, Corpus::new(*about, areas.clone()))).collect();
-        let (found, unknown) = (BTreeMap::new(), BTreeMap::new());
-        Self { chance: Chance::new(seed), turns, turn: 0, corpora, found, unknown, played: 0 }
+        let (found, smaller, unknown) = Default::default();
+        Self { chance: Chance::new(seed), turns, turn: 0, corpora, found, smaller, unknown, played: 0 }
     }
 
     /// The programs that are played next, and what they are about. Those that are not to be played here are drawn again.
@@ -106,7 +142,9 @@ impl Hunt {
             Answer::Equal => {}
             Answer::Differs(differing) => {
                 self.played += 1;
-                if let Some(cause) = self.found.get_mut(&differing.cause) {
+                let cause = cause(&differing, &played.program);
+                let cause = self.smaller.get(&cause).unwrap_or(&cause);
+                if let Some(cause) = self.found.get_mut(cause) {
                     cause.programs += 1;
                     return None;
                 }
@@ -129,6 +167,15 @@ impl Hunt {
     /// What came of a cause: a case in this file, or chance.
     pub fn found(&mut self, cause: String, path: Option<PathBuf>) {
         self.found.insert(cause, Cause { programs: 1, path });
+    }
+
+    /// What is a cause when its program is small. Returns whether that one was known, and is counted once more.
+    pub fn shrunk(&mut self, cause: String, small: &str) -> bool {
+        if cause != small {
+            self.smaller.insert(cause, small.to_owned());
+        }
+        let known = self.found.get_mut(small);
+        known.map(|known| known.programs += 1).is_some()
     }
 
     /// How many causes are not chance.
@@ -223,4 +270,23 @@ pub fn said(repeats: Repeats, other: &str) -> String {
     let Repeats { plays, differs, outcomes } = repeats;
     let own = if outcomes > 1 { format!("; {other} itself does {outcomes} different things") } else { String::new() };
     format!("differs with {differs} of {plays} seeds{own}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_by_its_cause() {
+        assert_eq!(name("ReplicaSet N -> N instead of nothing"), "replicaset-n-n-instead-of-nothing");
+    }
+
+    #[test]
+    fn what_is_the_same_when_it_is_small_is_one_cause() {
+        let mut hunt = Hunt::new(1, &Areas::only(&[]));
+        assert!(!hunt.shrunk("large".to_owned(), "small"));
+        hunt.found("small".to_owned(), Some(PathBuf::from("a.yaml")));
+        assert!(hunt.shrunk("larger".to_owned(), "small"));
+        assert_eq!((hunt.real(), hunt.causes()["small"].programs), (1, 2));
+    }
 }

@@ -37,7 +37,7 @@ pub use generate::generate;
 pub use given::{About, Bound, Deployment, Strategy};
 pub use hunt::{Cause, Hunt, Look, Played, Shrinking, said};
 pub use mutate::{Decisions, mutate};
-pub use op::{Op, ToPod, ToSet, Traits, Write};
+pub use op::{Field, Op, ToPod, ToSet, Traits, Write};
 pub use program::{Program, Step};
 pub use shrink::smaller;
 pub use trouble::{Disturbance, Failure, Trouble};

@@ -1,6 +1,6 @@
 //! The operations of a program, and their lines in a case file.
 
-use super::given::{About, Deployment, NAMES, Strategy};
+use super::given::{About, Deployment, Strategy, name};
 
 /// An operation. A Deployment is meant by its number, a ReplicaSet by the order of appearance, from 1,
 /// a named pod by the order of names, from 0.
@@ -18,6 +18,8 @@ pub enum Op {
     Renew(usize, bool),
     /// So many pods become ready; `None`: all, until none is left.
     Ready(usize, Option<u32>),
+    /// All pods that there are become ready at once, before the controller hears of any.
+    ReadyAtOnce(usize),
     /// So many ready pods become unready.
     Unready(usize, u32),
     /// So many pods fail.
@@ -65,8 +67,21 @@ pub enum Write {
     Deadline(u32),
     /// `spec.revisionHistoryLimit`.
     History(u32),
-    /// An annotation of a user's; kubectl's own, if it is 0.
+    /// An annotation of a user's; kubectl's own, if it is 0, and one without a value, if it is 1.
     Annotate(u32),
+    /// A field of the template that no controller looks at, of some version of Kubernetes.
+    Field(Field),
+}
+
+/// A field of the template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Field {
+    /// Of v1.0.
+    Deadline,
+    /// Of v1.18.
+    Spread,
+    /// Of v1.20.
+    Probe,
 }
 
 /// What somebody does to a ReplicaSet.
@@ -120,12 +135,19 @@ impl Op {
         }
     }
 
+    /// The traits of the pods that it names.
+    pub(super) fn named(&self) -> Vec<&Traits> {
+        let parts = self.parts().into_iter();
+        parts.flat_map(|op| if let Self::Name(_, pods) = op { pods.as_slice() } else { &[] }).collect()
+    }
+
     /// The Deployment that it is about, where it is about one.
     pub(super) fn deployment(&mut self) -> Option<&mut usize> {
         match self {
             Self::Write(at, _)
             | Self::Renew(at, _)
             | Self::Ready(at, _)
+            | Self::ReadyAtOnce(at)
             | Self::Unready(at, _)
             | Self::Fail(at, _)
             | Self::Succeed(at, _) => Some(at),
@@ -155,14 +177,19 @@ impl Op {
 /// The words of a program's operations, one after the other: names of pods are counted.
 pub(super) struct Words<'a> {
     about: About,
+    long_names: bool,
     deployments: &'a [Deployment],
     named: u32,
 }
 
 impl<'a> Words<'a> {
     /// For the operations of a program, from the first on.
-    pub(super) fn new(about: About, deployments: &'a [Deployment]) -> Self {
-        Self { about, deployments, named: 0 }
+    pub(super) fn new(about: About, long_names: bool, deployments: &'a [Deployment]) -> Self {
+        Self { about, long_names, deployments, named: 0 }
+    }
+
+    fn name(&self, deployment: usize) -> String {
+        name(deployment, self.long_names)
     }
 
     fn several(&self) -> bool {
@@ -177,9 +204,9 @@ impl<'a> Words<'a> {
                 (vec!["subject: stop".to_owned(), op], "subject: start".to_owned(), Vec::new())
             }
             Op::Renew(at, lives) => {
-                let of = NAMES[(*at).min(1)];
+                let of = self.name(*at);
                 let cascade = if *lives { "orphan" } else { "background" };
-                let again = self.deployments.get(*at).map(|it| format!("deployment: {{name: {of}, {it}}}"));
+                let again = self.deployments.get(*at).map(|it| it.creation(*at, self.long_names));
                 let delete = format!("delete: {{target: deployment/{of}, cascade: {cascade}}}");
                 (Vec::new(), delete, again.into_iter().collect())
             }
@@ -190,7 +217,7 @@ impl<'a> Words<'a> {
     /// An operation that is one line.
     pub(super) fn op(&mut self, op: &Op) -> String {
         match op {
-            Op::Write(at, write) if self.about == About::ReplicaSet => of_set(NAMES[(*at).min(1)], write),
+            Op::Write(at, write) if self.about == About::ReplicaSet => of_set(&self.name(*at), write),
             Op::Write(at, write) => self.write(*at, write),
             Op::Set(set, ToSet::Scale(replicas)) => format!("scale: {{replicaset: rs{set}, replicas: {replicas}}}"),
             Op::Set(set, ToSet::Delete) => format!("delete: {{target: replicaset/rs{set}}}"),
@@ -209,6 +236,7 @@ impl<'a> Words<'a> {
                 "apply: {{apiVersion: v1, kind: ResourceQuota, metadata: {{name: pods}}, spec: {{hard: {{pods: \"{pods}\"}}}}}}"
             ),
             Op::Ready(at, None) => format!("ready: {{{}pods: all}}", self.whose(*at)),
+            Op::ReadyAtOnce(at) => format!("ready: {{{}pods: all, atomic: true}}", self.whose(*at)),
             Op::Ready(at, Some(pods)) => format!("ready: {{{}pods: {pods}}}", self.whose(*at)),
             Op::Unready(at, pods) => format!("unready: {{{}pods: {pods}}}", self.whose(*at)),
             Op::Fail(at, pods) => format!("fail: {{{}pods: {pods}}}", self.whose(*at)),
@@ -232,7 +260,7 @@ impl<'a> Words<'a> {
             Op::Together(one, two) => format!("together: [{{{}}}, {{{}}}]", self.op(one), self.op(two)),
             // Of several steps: as an inner one they cannot be written, and the case is none.
             Op::Away(_) => "subject: stop".to_owned(),
-            Op::Renew(at, _) => format!("delete: deployment/{}", NAMES[(*at).min(1)]),
+            Op::Renew(at, _) => format!("delete: deployment/{}", self.name(*at)),
         }
     }
 
@@ -244,11 +272,11 @@ impl<'a> Words<'a> {
 
     fn whose(&self, deployment: usize) -> String {
         let kind = if self.about == About::ReplicaSet { "replicaset" } else { "deployment" };
-        if self.several() { format!("of: {{{kind}: {}}}, ", NAMES[deployment.min(1)]) } else { String::new() }
+        if self.several() { format!("of: {{{kind}: {}}}, ", self.name(deployment)) } else { String::new() }
     }
 
     fn write(&self, at: usize, write: &Write) -> String {
-        let of = NAMES[at.min(1)];
+        let of = self.name(at);
         let named = if self.several() { format!("deployment: {of}, ") } else { String::new() };
         let patch = |patch: String| format!("patch: {{target: deployment/{of}, patch: {{{patch}}}}}");
         let spec = |field: String| patch(format!("spec: {{{field}}}"));
@@ -264,14 +292,26 @@ impl<'a> Words<'a> {
             Write::Pause => format!("pause: {of}"),
             Write::Resume => format!("resume: {of}"),
             Write::Strategy(Strategy::Recreate) => spec("strategy: {type: Recreate, rollingUpdate: null}".to_owned()),
-            Write::Strategy(Strategy::Rolling(surge, unavailable)) => spec(format!(
-                "strategy: {{type: RollingUpdate, rollingUpdate: {{maxSurge: {surge}, maxUnavailable: {unavailable}}}}}"
-            )),
+            Write::Strategy(strategy) => spec(format!("strategy: {{{}}}", strategy.fields())),
             Write::MinReady(seconds) => spec(format!("minReadySeconds: {seconds}")),
             Write::Deadline(seconds) => spec(format!("progressDeadlineSeconds: {seconds}")),
             Write::History(limit) => spec(format!("revisionHistoryLimit: {limit}")),
+            Write::Field(field) => spec(format!("template: {{spec: {{{}}}}}", field.text())),
             Write::Annotate(0) => annotation("kubectl.kubernetes.io/last-applied-configuration", "{}"),
+            Write::Annotate(1) => annotation("team", ""),
             Write::Annotate(value) => annotation("team", &value.to_string()),
+        }
+    }
+}
+
+impl Field {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Deadline => "activeDeadlineSeconds: 9000",
+            Self::Spread => {
+                "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]"
+            }
+            Self::Probe => "containers: [{name: app, startupProbe: {httpGet: {path: /, port: 80}}}]",
         }
     }
 }

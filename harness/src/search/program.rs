@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::given::{About, Deployment, NAMES};
-use super::op::{Op, Words, Write};
+use super::given::{About, Deployment, name};
+use super::op::{Op, Traits, Words, Write};
 use super::trouble::Trouble;
 use crate::case::{Case, parse};
 
@@ -16,6 +16,8 @@ pub struct Program {
     pub unbound: bool,
     /// Whether pods that are deleted stay until the case ends them: `terminations: held`.
     pub lingering: bool,
+    /// Whether the names of Deployments leave no room for the hash in those of their ReplicaSets.
+    pub long_names: bool,
     /// `web`, and `api` where there are two. Of a ReplicaSet only replicas and minReadySeconds count.
     pub deployments: Vec<Deployment>,
     /// What happens.
@@ -54,14 +56,15 @@ impl Program {
             text += "terminations: held\n";
         }
         text += "given:\n";
-        for (name, deployment) in NAMES.iter().zip(&self.deployments) {
-            text += &match self.about {
-                About::ReplicaSet => format!("  - replicaset: {{name: {name}, {}}}\n", deployment.of_set()),
-                About::Deployment | About::Both => format!("  - deployment: {{name: {name}, {deployment}}}\n"),
+        for (at, deployment) in self.deployments.iter().enumerate() {
+            let created = match self.about {
+                About::ReplicaSet => format!("replicaset: {{name: {}, {}}}", name(at, false), deployment.of_set()),
+                About::Deployment | About::Both => deployment.creation(at, self.long_names),
             };
+            text += &format!("  - {created}\n");
         }
         text += "  - ready: {pods: all, atomic: true}\nsteps:\n";
-        let mut words = Words::new(self.about, &self.deployments);
+        let mut words = self.words();
         for step in &self.steps {
             let (before, op, after) = words.lines(&step.op);
             before.iter().for_each(|line| text += &format!("  - {line}\n"));
@@ -72,6 +75,10 @@ impl Program {
             after.iter().for_each(|line| text += &format!("  - {line}\n"));
         }
         text
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words::new(self.about, self.long_names, &self.deployments)
     }
 
     /// The case, if it is one: no step may ask for what cannot be there, such as a pod of no replicas.
@@ -116,7 +123,7 @@ impl Program {
     /// The number of the case's step, from 1, for each of the program's own.
     #[must_use]
     pub fn numbers(&self) -> Vec<u32> {
-        let mut words = Words::new(self.about, &self.deployments);
+        let mut words = self.words();
         let mut next = 1;
         let number = |step: &Step| {
             let (before, _, after) = words.lines(&step.op);
@@ -126,6 +133,21 @@ impl Program {
             own
         };
         self.steps.iter().map(number).collect()
+    }
+
+    /// In which traits the named pods differ, as a case calls them.
+    #[must_use]
+    pub fn varied(&self) -> Vec<&'static str> {
+        let named: Vec<&Traits> = self.steps.iter().flat_map(Step::ops).flat_map(Op::named).collect();
+        let pairs = || named.iter().zip(named.iter().skip(1));
+        let all = [
+            ("node", pairs().any(|(one, two)| one.node != two.node)),
+            ("phase", pairs().any(|(one, two)| one.phase != two.phase)),
+            ("ready", pairs().any(|(one, two)| one.ready != two.ready)),
+            ("deletionCost", pairs().any(|(one, two)| one.cost != two.cost)),
+            ("restarts", pairs().any(|(one, two)| one.restarts != two.restarts)),
+        ];
+        all.into_iter().filter(|(_, differ)| *differ).map(|(name, _)| name).collect()
     }
 
     /// How many operations it has.

@@ -40,6 +40,9 @@ pub fn smaller(program: &Program) -> Vec<Program> {
     if program.unbound {
         all.push(Program { unbound: false, ..program.clone() });
     }
+    if program.long_names {
+        all.push(Program { long_names: false, ..program.clone() });
+    }
     if program.lingering {
         all.push(Program { lingering: false, ..program.clone() });
     }
@@ -106,7 +109,7 @@ fn smaller_ops(op: &Op) -> Vec<Op> {
     let mut all = match op {
         Op::Together(one, two) => vec![(**one).clone(), (**two).clone()],
         Op::Away(op) => vec![(**op).clone()],
-        Op::Ready(at, None) => vec![Op::Ready(*at, Some(1))],
+        Op::Ready(at, None) | Op::ReadyAtOnce(at) => vec![Op::Ready(*at, Some(1))],
         Op::Write(at, Write::Strategy(strategy)) => {
             smaller_strategies(*strategy).map(|it| Op::Write(*at, Write::Strategy(it))).collect()
         }

@@ -4,7 +4,7 @@
 //! make a third. One that fits none is compared with the *nearest*, the one with which it agrees longest. Only a case that says
 //! `expectation: outcomes` has more than one: any other is compared with the first, whatever files lie beside it.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use super::account::Account;
@@ -16,7 +16,7 @@ use crate::outcome::Verdict;
 use crate::recording::{Blame, Recording, Trouble};
 use crate::rules::Expectation;
 use crate::timeline::{Golden, Metrics, StepId, Timeline, wrote};
-use crate::versions::is_overlay;
+use crate::versions::{as_told_by, is_overlay, words_of};
 
 /// Judge a recording of a case by what is golden of it and by its rules, or by the invariants alone if there is neither.
 #[must_use]
@@ -88,7 +88,8 @@ fn judged(case: &Arc<Case>, account: &Account<'_>, golden: Option<&Timeline>) ->
 /// Where the other run's test environment broke, what comes after is not held against anybody.
 #[must_use]
 pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) -> Judgement {
-    let (account, expected) = (Account::of(case, recording), Account::of(case, other));
+    let (mut account, mut expected) = (Account::of(case, recording), Account::of(case, other));
+    in_words_of_the_older(case, &mut account, &mut expected);
     let others = Evidence::of(other, &expected.unearned, |_| false);
     let evidence = Evidence::of(recording, &account.unearned, |step| others.made(step));
     let mut findings = troubles(&evidence);
@@ -113,6 +114,18 @@ pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) ->
     findings.extend(unexpected(&account, &evidence));
     findings.extend(rules(&account, &evidence));
     finish(case, &account, Weighed { blessing: Blessing::Live(other.header.subject.clone()), findings, comparison })
+}
+
+/// What versions of upstream report differently in every case is no difference of the two.
+fn in_words_of_the_older<'a>(case: &Case, one: &mut Account<'a>, two: &mut Account<'a>) {
+    let minor = |account: &Account<'_>| words_of(&account.recording.header.subject);
+    let (first, second) = (minor(one), minor(two));
+    let newer = match first.cmp(&second) {
+        Ordering::Less => two,
+        Ordering::Equal => return,
+        Ordering::Greater => one,
+    };
+    newer.timeline = as_told_by(newer.timeline.clone(), first.min(second), &case.controllers);
 }
 
 /// What was found, before the verdict.

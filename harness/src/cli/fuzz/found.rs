@@ -24,8 +24,8 @@ pub(super) struct Writer<'a> {
 impl Writer<'_> {
     /// The case, with what both did as comments; its file.
     pub(super) fn write(&self, small: &Look, made_by: &str) -> Result<PathBuf, CliError> {
-        let path = self.out.join(format!("{}.yaml", small.differing.file_name()));
-        let description = format!("Found by a search: {}.", small.differing.cause);
+        let path = self.out.join(format!("{}.yaml", small.file_name()));
+        let description = format!("Found by a search: {}.", small.cause());
         // A JSON string is a YAML string.
         let mut text = small.played.program.text(&Value::from(description).to_string());
         text += &format!("# {made_by}\n# {}\n", self.again(&path).repeat);

@@ -150,13 +150,16 @@ impl Search<'_> {
 
     /// A difference of a cause that was not seen before: is it chance, how small does it get; write it down.
     async fn differs(&mut self, look: Look) -> Result<(), CliError> {
-        let cause = look.differing.cause.clone();
+        let cause = look.cause();
         if repeated(&self.stage, &look.played).await?.is_chance() {
             self.hunt.found(cause, None);
             return Ok(());
         }
         note!("program {}: {cause}; making it smaller", self.hunt.played());
         let small = shrunk(&self.stage, look).await?;
+        if self.hunt.shrunk(cause, &small.cause()) {
+            return Ok(());
+        }
         let repeats = repeated(&self.stage, &small.played).await?;
         let words = said(repeats, &self.specs[0].to_string());
         let writer = Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out };
@@ -171,7 +174,7 @@ impl Search<'_> {
             say!("  on {site}: {}", if differs { "the controllers differ too" } else { "no difference" });
         }
         say!("");
-        self.hunt.found(cause, Some(path));
+        self.hunt.found(small.cause(), Some(path));
         Ok(())
     }
 

@@ -87,6 +87,23 @@ fn events_are_compared_where_all_are_known(#[case] expected: Recording, #[case] 
     assert_eq!(comparison.first().map(|first| first.place), (!same).then_some(Place::Events));
 }
 
+#[rstest]
+#[case::words_of_each("v1.29.15", "v1.36.3", true)]
+#[case::the_older_words_in_a_newer_version("v1.36.3", "v1.37.0", false)]
+#[case::the_newer_words_in_an_older_version("v1.15.5", "v1.29.15", false)]
+fn versions_are_compared_in_the_words_of_the_older(#[case] older: &str, #[case] newer: &str, #[case] same: bool) {
+    let by = |version: &str, sizes: &str| {
+        let mut recording = told(&[&format!("Scaled up replica set web-1 {sizes}")]);
+        recording.header.subject.program = "kube-controller-manager".to_owned();
+        recording.header.subject.version = version.to_owned();
+        recording
+    };
+    let (one, two) = (by(older, "to 5 from 3"), by(newer, "from 3 to 5"));
+    for (subject, other) in [(&one, &two), (&two, &one)] {
+        assert_eq!(judge_live(subject, other).verdict == Verdict::Conformant, same);
+    }
+}
+
 #[test]
 fn events_say_nothing_where_the_lab_broke() {
     let broke = film(&[11]).other(&event("e", "web", "a", 1)).unsettled(Blame::Environment, "probe").end();
