@@ -24,6 +24,8 @@ use crate::timeline::Timeline;
 
 /// How many programs are played at most to make one smaller.
 const SHRINKING: usize = 500;
+/// How many programs are looked at before a cause that is chance in each of them is believed to be chance.
+const CHANCES: usize = 8;
 
 /// A search under way.
 #[derive(Debug)]
@@ -144,9 +146,11 @@ impl Hunt {
                 self.played += 1;
                 let cause = cause(&differing, &played.program);
                 let cause = self.smaller.get(&cause).unwrap_or(&cause);
-                if let Some(cause) = self.found.get_mut(cause) {
-                    cause.programs += 1;
-                    return None;
+                if let Some(known) = self.found.get_mut(cause) {
+                    known.programs += 1;
+                    if known.path.is_some() || known.programs > CHANCES {
+                        return None;
+                    }
                 }
                 return Some(Look { played, differing: *differing });
             }
@@ -166,15 +170,17 @@ impl Hunt {
 
     /// What came of a cause: a case in this file, or chance.
     pub fn found(&mut self, cause: String, path: Option<PathBuf>) {
-        self.found.insert(cause, Cause { programs: 1, path });
+        let known = self.found.entry(cause).or_insert(Cause { programs: 1, path: None });
+        known.path = known.path.take().or(path);
     }
 
-    /// What is a cause when its program is small. Returns whether that one was known, and is counted once more.
+    /// What is a cause when its program is small. Returns whether there is a case of that one, which counts once more.
     pub fn shrunk(&mut self, cause: String, small: &str) -> bool {
-        if cause != small {
-            self.smaller.insert(cause, small.to_owned());
+        if cause == small {
+            return false;
         }
-        let known = self.found.get_mut(small);
+        self.smaller.insert(cause, small.to_owned());
+        let known = self.found.get_mut(small).filter(|known| known.path.is_some());
         known.map(|known| known.programs += 1).is_some()
     }
 
