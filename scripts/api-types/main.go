@@ -4,8 +4,9 @@
 // source.
 //
 // `pb=3` is the field's number; `pb=2/3` is field 3 of a message that is field 2, where Go embeds a
-// struct that JSON flattens. `list=` and `map=` are what OpenAPI calls x-kubernetes-list-type and
-// x-kubernetes-map-type; a list's keys follow a colon. `default=` is a scalar's default, as JSON.
+// struct that JSON flattens, or has a list that is a message of its own. `list=` and `map=` are what
+// OpenAPI calls x-kubernetes-list-type and x-kubernetes-map-type; a list's keys follow a colon.
+// `default=` is a scalar's default, as JSON.
 // `required` and `enum=` are what OpenAPI calls them. After a type's name stands its package, as the
 // names of OpenAPI have it: `io.k8s.api.` and this, or `io.k8s.apimachinery.pkg.apis.` and this.
 // A type whose name another one has too carries its group before it: `events.Event`.
@@ -27,6 +28,7 @@ import (
 	"sort"
 	"strings"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -38,8 +40,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	_ "k8s.io/client-go/applyconfigurations"
@@ -53,6 +55,7 @@ var roots = []any{
 	batchv1.Job{}, batchv1.CronJob{}, corev1.Service{}, discoveryv1.EndpointSlice{}, corev1.LimitRange{}, policyv1.PodDisruptionBudget{},
 	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{}, apiextensionsv1.CustomResourceDefinition{},
 	authorizationv1.SelfSubjectRulesReview{}, metav1.APIResourceList{}, metav1.APIGroup{}, metav1.WatchEvent{},
+	metav1.APIVersions{}, metav1.APIGroupList{}, apidiscoveryv2.APIGroupDiscoveryList{},
 	eventsv1.Event{}, networkingv1.Ingress{},
 }
 
@@ -137,6 +140,9 @@ func fields(t reflect.Type, below string) []string {
 		}
 		if number := number(f); number != "" && below != outside {
 			line += " pb=" + below + number
+			if f.Type == reflect.TypeOf(metav1.Verbs{}) {
+				line += "/1"
+			}
 		}
 		line += merging(t, tag)
 		if required(t, f) {

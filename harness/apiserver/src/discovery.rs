@@ -1,19 +1,25 @@
 //! Discovery, the version and health: what clients ask before they ask for objects.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::kinds::{KINDS, Kind, Kinds};
+use super::media::{Coding, Form};
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, whole};
-use super::{openapi, reviews};
+use super::{openapi, protobuf, reviews};
 use crate::route::Route;
+use sha2::{Digest, Sha256};
 
 /// The version of kube-apiserver that this server answers as.
 pub const VERSION: &str = "v1.36.3";
 
-/// The media type of aggregated discovery.
+/// The media types of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED_PROTOBUF: &str =
+    "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Paths that the real server serves and this one does not.
 const UNSUPPORTED: [&str; 4] = ["/metrics", "/logs", "/debug", "/.well-known"];
@@ -27,18 +33,13 @@ pub(super) fn answer(kinds: &Kinds, path: &str, accept: &str) -> Outcome<Answer>
     if path.starts_with("/openapi/") {
         return openapi::answer(kinds, path, accept);
     }
+    if let (Some(coding), "/api" | "/apis") = (Form::aggregated(accept), path) {
+        return aggregated(kinds, path == "/api", coding);
+    }
     match path {
         "/healthz" | "/livez" | "/readyz" => {
             let (code, form) = (StatusCode::OK, "text/plain; charset=utf-8");
             Ok(Answer::Whole { code, body: "ok".into(), warnings: Vec::new(), form })
-        }
-        "/api" | "/apis" if aggregates(accept) => {
-            let core = path == "/api";
-            let named = groups(kinds).into_iter().filter(|group| group.is_empty() == core);
-            let items: Vec<Value> = named.map(|group| discovered(kinds, group)).collect();
-            let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items});
-            let body = list.to_string().into();
-            Ok(Answer::Whole { code: StatusCode::OK, body, warnings: Vec::new(), form: AGGREGATED })
         }
         path => match body(kinds, path) {
             Some(body) => Ok(whole(StatusCode::OK, &body)),
@@ -47,6 +48,21 @@ pub(super) fn answer(kinds: &Kinds, path: &str, accept: &str) -> Outcome<Answer>
             None => Ok(nothing()),
         },
     }
+}
+
+/// All of a path's groups in one answer.
+fn aggregated(kinds: &Kinds, core: bool, coding: Coding) -> Outcome<Answer> {
+    let named = groups(kinds).into_iter().filter(|group| group.is_empty() == core);
+    let items: Vec<Value> = named.map(|group| discovered(kinds, group)).collect();
+    let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items});
+    let (body, form) = match coding {
+        Coding::Protobuf => {
+            let written = protobuf::encode(&list).map_err(|error| Problem::internal(&error.to_string()))?;
+            (written.into(), AGGREGATED_PROTOBUF)
+        }
+        _ => (list.to_string().into(), AGGREGATED),
+    };
+    Ok(Answer::Whole { code: StatusCode::OK, body, warnings: Vec::new(), form })
 }
 
 /// The answer to a path of no group.
@@ -107,15 +123,6 @@ pub(super) fn absent(route: &Route) -> Outcome<Answer> {
         return Ok(nothing());
     }
     Err(Problem::unsupported(format!("the resource {target}")))
-}
-
-/// Whether the header asks for aggregated discovery before other JSON.
-fn aggregates(accept: &str) -> bool {
-    let form = accept.split(',').map(str::trim).find(|form| form.starts_with("application/json"));
-    form.is_some_and(|form| {
-        let words: Vec<&str> = form.split(';').map(str::trim).collect();
-        ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"].iter().all(|word| words.contains(word))
-    })
 }
 
 /// The order of the groups. Upstream: `apiVersionPriorities`.
@@ -183,6 +190,7 @@ fn of_version(kinds: &Kinds, group: &str, version: &str) -> Vec<&'static Kind> {
 fn sub(kind: &Kind, sub: &str) -> ((&'static str, &'static str), &'static str, &'static [&'static str]) {
     match sub {
         "binding" => (("", ""), "Binding", &["create"]),
+        "eviction" => (("policy", "v1"), "Eviction", &["create"]),
         "scale" => (("autoscaling", "v1"), "Scale", &["get", "patch", "update"]),
         "finalize" => (("", ""), kind.kind, &["update"]),
         _ => (("", ""), kind.kind, &["get", "patch", "update"]),
@@ -243,8 +251,12 @@ fn discovered_resource(kind: &'static Kind) -> Value {
 fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
     let mut list = Vec::new();
     for kind in of_version(kinds, group, version) {
-        let resource = json!({"name": kind.plural, "singularName": kind.singular(),
+        let mut resource = json!({"name": kind.plural, "singularName": kind.singular(),
             "namespaced": kind.namespaced, "kind": kind.kind, "verbs": kind.verbs()});
+        // A review is not stored.
+        if kinds.all().any(|one| std::ptr::eq(one, kind)) {
+            resource["storageVersionHash"] = storage_version_hash(kinds.stored(kind)).into();
+        }
         list.push(with_names(resource, kind));
         for name in subresources(kind) {
             let ((group, version), named, verbs) = sub(kind, name);
@@ -257,6 +269,18 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
             list.push(resource);
         }
     }
-    let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": list})
+    let core = group.is_empty();
+    let version = if core { version.to_owned() } else { format!("{group}/{version}") };
+    let mut resources = json!({"kind": "APIResourceList", "groupVersion": version, "resources": list});
+    // The core group's list is as old as clients that do not expect it there.
+    if !core {
+        resources["apiVersion"] = "v1".into();
+    }
+    resources
+}
+
+/// Says in which version a kind is stored. Upstream: `StorageVersionHash`.
+fn storage_version_hash(stored: &Kind) -> String {
+    let named = format!("{}/{}/{}", stored.group, stored.version, stored.kind);
+    BASE64_STANDARD.encode(&Sha256::digest(named)[..8])
 }

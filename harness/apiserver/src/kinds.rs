@@ -62,7 +62,7 @@ pub(super) static KINDS: [Kind; 23] = [
         returns_deleted: true,
         short_names: &["po"],
         categories: ALL,
-        ..kind("", "pods", "Pod", &["status", "binding"])
+        ..kind("", "pods", "Pod", &["status", "binding", "eviction"])
     },
     Kind { short_names: &["ev"], ..kind("", "events", "Event", &[]) },
     Kind { short_names: &["cm"], ..kind("", "configmaps", "ConfigMap", &[]) },

@@ -68,7 +68,7 @@
 //!               │          ├ media, table, protobuf: the form of an answer
 //!               │          ├ openapi, reviews: what describes kinds, and rights
 //!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
-//!                          ├ write, remove, parts, watch, select, dry
+//!                          ├ write, remove, evict, parts, watch, select, dry
 //!                          ├ store, owned: objects, who owns whom, and the log of all changes
 //!                          └ controllers: garbage, namespaces, accounts, quotas
 //! ```
@@ -93,6 +93,7 @@ mod defaults;
 mod discovery;
 mod dry;
 mod events;
+mod evict;
 mod field;
 mod hook;
 mod jsonpatch;

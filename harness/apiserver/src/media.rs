@@ -119,10 +119,19 @@ impl Form {
         plain.unwrap_or(Self::PLAIN)
     }
 
-    /// Whether the header accepts text: what has no form in protobuf here can be written.
-    pub(super) fn accepts_text(header: &str) -> bool {
-        let mut codings = clauses(header).into_iter().filter_map(|clause| clause.coding());
-        header.trim().is_empty() || codings.any(|coding| coding != Coding::Protobuf)
+    /// The coding in which a header asks for aggregated discovery before everything else.
+    pub(super) fn aggregated(header: &str) -> Option<Coding> {
+        for clause in clauses(header) {
+            let coding = clause.coding().filter(|coding| *coding != Coding::Yaml);
+            match (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"), coding) {
+                (None, ..) => return None,
+                (Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2"), Some(coding)) => {
+                    return Some(coding);
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// The media type of a complete answer.
@@ -326,13 +335,16 @@ impl Clause<'_> {
         }
     }
 
+    fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(one, _)| *one == name).map(|(_, value)| *value)
+    }
+
     fn form(&self) -> Option<Form> {
         let coding = self.coding()?;
-        let parameter = |name: &str| self.parameters.iter().find(|(one, _)| *one == name).map(|(_, value)| *value);
-        let Some(kind) = parameter("as") else { return Some(Form { coding, part: Part::Whole }) };
-        let version = match parameter("v") {
-            Some("v1") if parameter("g") == Some(META) => Version::V1,
-            Some("v1beta1") if parameter("g") == Some(META) => Version::V1Beta1,
+        let Some(kind) = self.parameter("as") else { return Some(Form { coding, part: Part::Whole }) };
+        let version = match self.parameter("v") {
+            Some("v1") if self.parameter("g") == Some(META) => Version::V1,
+            Some("v1beta1") if self.parameter("g") == Some(META) => Version::V1Beta1,
             _ => return None,
         };
         let part = match kind {

@@ -23,9 +23,6 @@ impl Server {
         let wanted = if put { Some(self.read_as(ask, "autoscaling/v1", "Scale")?) } else { None };
         if !put {
             body::check_patch(ask.call)?;
-            if ask.call.form() == body::APPLY && ask.kind.custom.is_some() {
-                return Err(Problem::unsupported("server-side apply of a custom resource's scale"));
-            }
         }
         if let Some(wanted) = &wanted {
             read::check_name(wanted, &ask.route.name)?;
@@ -35,12 +32,12 @@ impl Server {
         let scale = match wanted {
             Some(wanted) => wanted,
             None if ask.call.form() == body::APPLY => {
-                let (scale, of_object) = self.applied_scale(ask, &old, &scale_of(&old))?;
+                let (scale, of_object) = self.applied_scale(ask, &old, &live_scale(&old))?;
                 managers = Some(of_object);
                 scale
             }
             None => {
-                let (patched, mut told) = body::patched(ask, &scale_of(&old))?;
+                let (patched, mut told) = body::patched(ask, &live_scale(&old))?;
                 let error = |why: String| body::patch_error(ask, &patched, &why);
                 let loose = ask.call.form().contains("strategic");
                 let decoded = if loose { decode_loosely(place, &patched) } else { decode(place, &patched) };
@@ -64,6 +61,10 @@ impl Server {
         let mut new = old.body.clone();
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         match ask.kind.custom.and_then(|custom| custom.scale.as_ref()) {
+            Some(scale) if replicas == NONE => {
+                let why = format!("the spec replicas field {:?} cannot be empty", scale.spec);
+                return Err(Problem::bad_request(why));
+            }
             Some(scale) => scale.set(&mut new, replicas),
             None => new["spec"]["replicas"] = replicas.into(),
         }
@@ -142,6 +143,19 @@ impl Server {
         let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(whole(StatusCode::CREATED, &done))
     }
+}
+
+/// The replicas of a custom resource that has none, in the scale that is patched.
+const NONE: i64 = -2_147_483_648;
+
+/// The scale that a patch changes.
+fn live_scale(object: &Object) -> Value {
+    let mut scale = scale_of(object);
+    let custom = object.kind.custom.and_then(|custom| custom.scale.as_ref());
+    if custom.is_some_and(|scale| scale.of(&object.body).0.is_none()) {
+        scale["spec"]["replicas"] = NONE.into();
+    }
+    scale
 }
 
 fn scale_of(object: &Object) -> Value {

@@ -172,6 +172,17 @@ impl Problem {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
     }
 
+    /// A disruption budget does not allow it. Upstream: `NewTooManyRequests`, with a cause.
+    pub(super) fn too_many_requests(message: &str, after: u64, why: &str) -> Self {
+        let mut problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message.to_owned());
+        let mut details = json!({"causes": [{"reason": "DisruptionBudget", "message": why}]});
+        if after > 0 {
+            details["retryAfterSeconds"] = after.into();
+        }
+        problem.details = Some(details);
+        problem
+    }
+
     pub(super) fn expired(message: String) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }
@@ -192,12 +203,6 @@ impl Problem {
         let mut problem = Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message);
         problem.unsupported = true;
         problem
-    }
-
-    /// Discovery in protobuf, which the real server writes and this one does not.
-    pub(super) fn no_form(accept: &str) -> Self {
-        let known = Self::unsupported(format!("discovery in another form than JSON and YAML, as {accept} asks for"));
-        Self { code: StatusCode::NOT_ACCEPTABLE, reason: "NotAcceptable", ..known }
     }
 
     /// An answer in a media type that the resource does not have.

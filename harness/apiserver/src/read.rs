@@ -40,8 +40,13 @@ impl Server {
         let body = object_of(ask, kind)?;
         let said = |name: &str| body[name].as_str().unwrap_or_default();
         if said("kind").is_empty() {
-            let text = String::from_utf8_lossy(&ask.call.body);
-            return Err(body::unrecognized(ask.call, kind, &format!("Object 'Kind' is missing in '{text}'")));
+            let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(&ask.call.body));
+            // Without field validation upstream's decoder takes the path's kind, and then misses it.
+            return Err(match (Validation::of(ask.call), said("apiVersion")) {
+                (Validation::Ignore, "") => unfit(&version, kind, kind, &why),
+                (Validation::Ignore, said) => unfit(said, kind, kind, &why),
+                _ => body::unrecognized(ask.call, kind, &why),
+            });
         }
         let wrong = |why: String| unfit(said("apiVersion"), said("kind"), kind, &why);
         let mut told = body::told(ask, As::Any, &body, false)?;
@@ -82,7 +87,8 @@ impl Server {
             Problem::bad_request(format!("{} in version \"{short}\" cannot be handled as a {name}: {why}", said.1))
         };
         if said.1 != name || said.0 != version {
-            if self.kinds.named(said.0, said.1).is_some() || said.0.starts_with("apps/") && said.0 != version {
+            let is_older = said.0.starts_with("apps/") || said.0 == "policy/v1beta1";
+            if self.kinds.named(said.0, said.1).is_some() || is_older && said.0 != version {
                 return Err(Problem::unsupported(format!(
                     "a {} of {} where a {name} of {version} is wanted",
                     said.1, said.0
@@ -102,7 +108,9 @@ impl Server {
             told = body::told(ask, As::Type(place), &body, true)?;
         }
         self.tell(ask, told, unfit)?;
-        Ok(decoded.value)
+        let mut value = decoded.value;
+        rules::keep_empty_rules(ask.kind, &body, &mut value);
+        Ok(value)
     }
 
     /// Refuses or warns of what a strict decoder found, as the query asks.

@@ -250,8 +250,13 @@ fn preconditions(kind: &'static Kind, object: &Object, how: &How) -> Outcome<()>
         }
         return Ok(());
     }
+    conflicts(object, how)
+}
+
+/// Whether an object is the one that the options are about.
+pub(super) fn conflicts(object: &Object, how: &How) -> Outcome<()> {
     // Upstream names the kind as which the object is stored.
-    let kind = kind.storage();
+    let (kind, name) = (object.kind.storage(), object.meta("name"));
     let conflict = |why: String| {
         let mut problem = Problem::conflict(kind, name, &why);
         let target = if kind.group.is_empty() { kind.kind.to_owned() } else { format!("{}.{}", kind.kind, kind.group) };
@@ -299,6 +304,11 @@ fn how(kinds: &Kinds, ask: &Ask<'_>) -> Outcome<How> {
         }
         body["dryRun"] = json!(options::dry_run(ask.call));
     }
+    how_of(&body)
+}
+
+/// The options of a deletion, from an object of their type.
+pub(super) fn how_of(body: &Value) -> Outcome<How> {
     if body.get("orphanDependents").is_some() {
         return Err(Problem::unsupported("the deprecated option orphanDependents"));
     }

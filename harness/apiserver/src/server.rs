@@ -30,6 +30,20 @@ const PATCHES: [&str; 4] = [
 const CUSTOM_PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
+/// Parts of objects that the real server has and this one does not.
+const LEFT_OUT: [(&str, &str); 10] = [
+    ("pods", "log"),
+    ("pods", "exec"),
+    ("pods", "attach"),
+    ("pods", "portforward"),
+    ("pods", "proxy"),
+    ("pods", "ephemeralcontainers"),
+    ("pods", "resize"),
+    ("services", "proxy"),
+    ("nodes", "proxy"),
+    ("serviceaccounts", "token"),
+];
+
 /// The media type of nearly every answer.
 pub(super) const JSON: &str = "application/json";
 
@@ -142,7 +156,7 @@ impl Server {
         let dressed = self.ask_in_json(asked, now).and_then(|answer| match answer {
             Answer::Whole { form: JSON, .. } => {
                 let about = self.kind_of(asked);
-                Form::of(asked, Offered::Everything)?.dress(answer, &self.kinds, about, now)
+                Form::of(asked, offered(&asked.path))?.dress(answer, &self.kinds, about, now)
             }
             _ => Ok(answer),
         });
@@ -170,17 +184,11 @@ impl Server {
         }
     }
 
-    fn ask(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
+    pub(super) fn ask(&mut self, call: &Call, now: Timestamp) -> Outcome<Answer> {
         let query = if call.flag("watch") { Some("watch=true") } else { None };
         let route = Route::parse(&call.method, &call.path, query);
         if route.resource.is_empty() {
-            let answer = discovery::answer(&self.kinds, &call.path, &call.accept)?;
-            let own = call.path.starts_with("/openapi");
-            return if own || Form::accepts_text(&call.accept) {
-                Ok(answer)
-            } else {
-                Err(Problem::no_form(&call.accept))
-            };
+            return discovery::answer(&self.kinds, &call.path, &call.accept);
         }
         if let Some(review) = reviews::asked(&call.path) {
             return self.review(review, call, now);
@@ -188,23 +196,20 @@ impl Server {
         let Some(kind) = self.kinds.served(&route.group, version(&call.path), &route.resource) else {
             return discovery::absent(&route);
         };
+        if kind.custom.is_none() && LEFT_OUT.contains(&(kind.plural, route.subresource.as_str())) {
+            return Err(Problem::unsupported(format!("{}/{}", kind.plural, route.subresource)));
+        }
         if route.verb == Verb::Patch && kind.custom.is_some() && !CUSTOM_PATCHES.contains(&call.form()) {
             return Err(Problem::media_type(&CUSTOM_PATCHES.join(", ")));
         }
-        Form::check(
-            call,
-            match kind.custom {
-                None if route.subresource == "binding" => Offered::NoTable,
-                _ => Offered::Everything,
-            },
-        )?;
         let sub = route.subresource.as_str();
-        if !sub.is_empty() && !kind.subresources.contains(&sub) {
-            return Err(match kind.custom {
-                // Upstream looks for the object first.
-                Some(_) if route.verb == Verb::Get => Problem::not_found(kind, &route.name),
-                _ => Problem::no_path(),
-            });
+        let is_served = sub.is_empty() || kind.subresources.contains(&sub);
+        if !is_served && kind.custom.is_some() && route.verb == Verb::Get {
+            return Err(Problem::not_found(kind, &route.name));
+        }
+        Form::check(call, offered(&call.path))?;
+        if !is_served {
+            return Err(Problem::no_path());
         }
         let of_all = route.namespace.is_empty() && kind.namespaced;
         if of_all && !matches!(route.verb, Verb::List | Verb::Watch) {
@@ -235,6 +240,7 @@ impl Server {
             (Verb::Watch, "") => self.watch(&ask),
             (Verb::Create, "") => self.create(&ask),
             (Verb::Create, "binding") if named => self.bind(&ask),
+            (Verb::Create, "eviction") if named => self.evict(&ask),
             (Verb::Update | Verb::Patch, "scale") => self.rescale(&ask),
             (Verb::Update | Verb::Patch, "finalize") => {
                 Err(Problem::unsupported("finalizing a namespace from outside"))
@@ -278,6 +284,12 @@ impl Server {
         let found = found.ok_or_else(|| Problem::not_found(ask.kind, &ask.route.name))?;
         Ok(found.at(ask.kind))
     }
+}
+
+/// The forms of the answers of a path: what is written to a pod's subresources has no table.
+fn offered(path: &str) -> Offered {
+    let plain = ["/binding", "/eviction"].iter().any(|end| path.trim_end_matches('/').ends_with(end));
+    if plain && path.contains("/pods/") { Offered::NoTable } else { Offered::Everything }
 }
 
 /// The version in a path.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use jiff::Timestamp;
@@ -19,6 +19,7 @@ use crate::clock::{self, Clock};
 use crate::hook::{Disconnected, Hooked, whole};
 use crate::latency::LatencyModel;
 use crate::notify::Notifier;
+use crate::protobuf;
 use crate::response::{ResponseBody, Watch};
 use crate::server::{Answer, Call, Server};
 use crate::transcript::Transcript;
@@ -241,8 +242,12 @@ impl ApiServer {
     }
 
     pub(crate) fn reply(&self, answer: Answer) -> Response<ResponseBody> {
+        let mut again = None;
         let (code, body, warnings, form) = match answer {
-            Answer::Whole { code, body, warnings, form } => (code, ResponseBody::whole(body), warnings, form),
+            Answer::Whole { code, body, warnings, form } => {
+                again = if code.is_success() { None } else { retry_after(&body) };
+                (code, ResponseBody::whole(body), warnings, form)
+            }
             Answer::Watch(order) => {
                 let form = order.form.watch_media_type();
                 (BEGINS, ResponseBody::watch(Watch::open(self.clone(), order)), Vec::new(), form)
@@ -252,6 +257,9 @@ impl ApiServer {
         *response.status_mut() = code;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(form));
+        if let Some(seconds) = again {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
         for warning in warnings {
             if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
                 headers.append(http::header::WARNING, value);
@@ -299,6 +307,13 @@ impl fmt::Debug for ApiServer {
 /// Only a test's hook can panic while such a lock is held, and it is called again all the same.
 pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The seconds after which a refused request may be sent again, if its Status says so.
+fn retry_after(body: &Bytes) -> Option<u64> {
+    let status: Option<serde_json::Value> = protobuf::decode(body).ok();
+    let status = status.or_else(|| serde_yaml::from_slice(body).ok())?;
+    status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0)
 }
 
 /// A request, as the server reads it.

@@ -1,5 +1,7 @@
 //! Why a text is not JSON, in the words of Go's `encoding/json`.
 
+use std::borrow::Cow;
+
 /// Why a text is not JSON; `None` if it is.
 pub(super) fn fault(text: &[u8]) -> Option<String> {
     let mut reader = Reader { text, at: 0, members: 0 };
@@ -64,7 +66,11 @@ pub(super) fn raw_base64_fault(text: &str) -> Option<usize> {
 
 enum End {
     Early,
-    Odd(u8, &'static str),
+    Odd(u8, Cow<'static, str>),
+}
+
+fn odd(byte: u8, place: &'static str) -> End {
+    End::Odd(byte, place.into())
 }
 
 struct Reader<'a> {
@@ -89,7 +95,7 @@ impl Reader<'_> {
         self.space();
         match self.text.get(self.at) {
             None => Ok(()),
-            Some(byte) => Err(End::Odd(*byte, "after top-level value")),
+            Some(byte) => Err(odd(*byte, "after top-level value")),
         }
     }
 
@@ -103,7 +109,7 @@ impl Reader<'_> {
             b't' => self.literal(b"true"),
             b'f' => self.literal(b"false"),
             b'n' => self.literal(b"null"),
-            other => Err(End::Odd(other, "looking for beginning of value")),
+            other => Err(odd(other, "looking for beginning of value")),
         }
     }
 
@@ -118,7 +124,7 @@ impl Reader<'_> {
             self.space();
             match self.peek()? {
                 b'"' => self.string()?,
-                other => return Err(End::Odd(other, "looking for beginning of object key string")),
+                other => return Err(odd(other, "looking for beginning of object key string")),
             }
             self.space();
             match self.peek()? {
@@ -126,7 +132,7 @@ impl Reader<'_> {
                     self.at += 1;
                     self.members += 1;
                 }
-                other => return Err(End::Odd(other, "after object key")),
+                other => return Err(odd(other, "after object key")),
             }
             self.value()?;
             self.space();
@@ -136,7 +142,7 @@ impl Reader<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                other => return Err(End::Odd(other, "after object key:value pair")),
+                other => return Err(odd(other, "after object key:value pair")),
             }
         }
     }
@@ -157,7 +163,7 @@ impl Reader<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                other => return Err(End::Odd(other, "after array element")),
+                other => return Err(odd(other, "after array element")),
             }
         }
     }
@@ -170,34 +176,79 @@ impl Reader<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                b'\\' => self.at += 2,
-                byte if byte < b' ' => return Err(End::Odd(byte, "in string literal")),
+                b'\\' => self.escape()?,
+                byte if byte < b' ' => return Err(odd(byte, "in string literal")),
                 _ => self.at += 1,
             }
         }
     }
 
-    fn number(&mut self) -> Result<(), End> {
-        const PLACE: &str = "in numeric literal";
-        if self.text[self.at] == b'-' {
-            // The decoder reads a space after the end of the text.
-            let next = self.text.get(self.at + 1).copied().unwrap_or(b' ');
-            if !next.is_ascii_digit() {
-                return Err(End::Odd(next, PLACE));
+    fn escape(&mut self) -> Result<(), End> {
+        self.at += 1;
+        match self.or_space() {
+            b'u' => {
+                self.at += 1;
+                for _ in 0..4 {
+                    match self.or_space() {
+                        byte if byte.is_ascii_hexdigit() => self.at += 1,
+                        byte => return Err(odd(byte, "in \\u hexadecimal character escape")),
+                    }
+                }
             }
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+            byte => return Err(odd(byte, "in string escape code")),
         }
-        let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
-        while self.text.get(self.at).is_some_and(is_part) {
+        Ok(())
+    }
+
+    /// The next byte. At the end of the text Go's decoder looks whether a space could stand there.
+    fn or_space(&self) -> u8 {
+        self.text.get(self.at).copied().unwrap_or(b' ')
+    }
+
+    fn digits(&mut self, place: &'static str) -> Result<(), End> {
+        match self.or_space() {
+            byte if byte.is_ascii_digit() => {}
+            byte => return Err(odd(byte, place)),
+        }
+        while self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
             self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), End> {
+        if self.text[self.at] == b'-' {
+            self.at += 1;
+        }
+        match self.or_space() {
+            // No digit may follow a zero.
+            b'0' => self.at += 1,
+            _ => self.digits("in numeric literal")?,
+        }
+        if self.or_space() == b'.' {
+            self.at += 1;
+            self.digits("after decimal point in numeric literal")?;
+        }
+        if matches!(self.or_space(), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.or_space(), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.digits("in exponent of numeric literal")?;
         }
         Ok(())
     }
 
     fn literal(&mut self, word: &'static [u8]) -> Result<(), End> {
         for wanted in word {
-            match self.peek()? {
+            match self.or_space() {
                 byte if byte == *wanted => self.at += 1,
-                byte => return Err(End::Odd(byte, "looking for beginning of value")),
+                byte => {
+                    let word = String::from_utf8_lossy(word);
+                    let place = format!("in literal {word} (expecting {})", quoted(*wanted));
+                    return Err(End::Odd(byte, place.into()));
+                }
             }
         }
         Ok(())
@@ -228,6 +279,15 @@ mod tests {
     #[case("{a}", Some("invalid character 'a' looking for beginning of object key string"))]
     #[case("{\"a\":-", Some("invalid character ' ' in numeric literal"))]
     #[case("[1 2]", Some("invalid character '2' after array element"))]
+    #[case("[01]", Some("invalid character '1' after array element"))]
+    #[case("{\"a\":tru", Some("invalid character ' ' in literal true (expecting 'e')"))]
+    #[case("[nul]", Some("invalid character ']' in literal null (expecting 'l')"))]
+    #[case("[0.", Some("invalid character ' ' after decimal point in numeric literal"))]
+    #[case("[1e+", Some("invalid character ' ' in exponent of numeric literal"))]
+    #[case("[-1.5e3, 0]", None)]
+    #[case("[\"a\\", Some("invalid character ' ' in string escape code"))]
+    #[case("[\"\\u00", Some("invalid character ' ' in \\u hexadecimal character escape"))]
+    #[case("[\"\\u00e9\\n\"]", None)]
     fn faults(#[case] text: &str, #[case] wanted: Option<&str>) {
         assert_eq!(fault(text.as_bytes()).as_deref(), wanted);
     }

@@ -62,7 +62,11 @@ impl Server {
                 return Err(Problem::invalid(kind.group, kind.kind, &name, &[error]));
             }
         }
+        let shared = !makes && shares_labels(ask, &body);
         rules::create(kind, &mut body);
+        if shared {
+            body["metadata"]["labels"] = body["spec"]["template"]["metadata"]["labels"].clone();
+        }
         // A namespace's label has its name, which may have just been generated.
         defaults::fill(kind, &mut body);
         let errors = match kind.custom {
@@ -185,6 +189,7 @@ impl Server {
         told.extend(body::unknown_fields(&decoded.unknown));
         self.tell(ask, told, |why| error(&why))?;
         let mut new = untyped(decoded.value);
+        rules::keep_empty_rules(kind, &patched, &mut new);
         rules::convert(kind, &mut new);
         defaults::fill(kind, &mut new);
         check_namespace(&mut new, kind, &ask.route.namespace)?;
@@ -203,6 +208,7 @@ impl Server {
         let kind = ask.kind;
         let name = ask.route.name.as_str();
         check_namespace(&mut new, kind, old.meta("namespace"))?;
+        let empty_rules = rules::take_empty_rules(kind, &mut new);
         let uid = new["metadata"]["uid"].as_str().unwrap_or_default();
         // A patch applies to the object as it was read.
         let put = ask.call.method == http::Method::PUT;
@@ -254,7 +260,10 @@ impl Server {
         {
             new["metadata"]["managedFields"] = managers.clone();
         }
-        let seen = with_rollback(kind, &new)?;
+        let mut seen = with_rollback(kind, &new)?;
+        if empty_rules && !status {
+            seen.to_mut()["spec"]["rules"] = json!([]);
+        }
         let errors = match kind.custom {
             Some(custom) => {
                 let found =
@@ -297,6 +306,19 @@ impl Server {
         }
         Ok(self.keep(kind, old.key(), new))
     }
+}
+
+/// Whether a new Job's labels are its template's. Where a request names none, upstream's default is
+/// the template's own map, so that what is generated for the template is in both; not where a name
+/// is generated, as the object is copied before.
+fn shares_labels(ask: &Ask<'_>, body: &Value) -> bool {
+    let none = |object: &Value| object["metadata"]["labels"].as_object().is_none_or(serde_json::Map::is_empty);
+    if ask.kind.built_in() != "Job" || none(body) {
+        return false;
+    }
+    let applied = ask.call.form() == body::APPLY;
+    let given = if applied { super::apply::config(ask) } else { body::object_of(ask, ask.kind.kind) };
+    given.is_ok_and(|given| none(&given))
 }
 
 /// The resourceVersion of an update, 0 if absent. Upstream: `ObjectResourceVersion`.

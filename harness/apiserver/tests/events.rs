@@ -119,3 +119,28 @@ async fn ingresses(#[case] spec: Value, #[case] wrong: Option<&str>) {
     }
     assert!(server.unsupported().is_empty());
 }
+
+/// Upstream shows an empty list as it was given, and a list that was not given as null.
+#[rstest]
+#[case(json!({"rules": []}), "Invalid value: []: either")]
+#[case(json!({}), "Invalid value: null: either")]
+#[tokio::test(start_paused = true)]
+async fn an_ingress_without_rules_is_refused_as_it_was_given(#[case] spec: Value, #[case] why: &str) {
+    let server = ApiServer::new();
+    let path = format!("{INGRESSES}/a");
+    let with = |spec: &Value| json!({"metadata": {"name": "a"}, "spec": spec});
+    let (code, refused) = ask(&server, Method::POST, INGRESSES, &with(&spec)).await;
+    assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused["message"].as_str().unwrap().contains(why), "{refused}");
+
+    let backend = json!({"service": {"name": "web", "port": {"number": 80}}});
+    let (code, made) = ask(&server, Method::POST, INGRESSES, &with(&json!({"defaultBackend": backend}))).await;
+    assert_eq!(code, StatusCode::CREATED);
+    let (code, refused) = ask(&server, Method::PUT, &path, &with(&spec)).await;
+    assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused["message"].as_str().unwrap().contains(why), "{refused}");
+    // It is no change, and not stored.
+    let patch = json!({"spec": {"rules": spec["rules"]}});
+    let (code, same) = ask(&server, Method::PATCH, &path, &patch).await;
+    assert_eq!((code, &same["metadata"]["resourceVersion"]), (StatusCode::OK, &made["metadata"]["resourceVersion"]));
+}

@@ -925,6 +925,12 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
         "Service" => lots.one(&[json!({}), json!({"loadBalancer": {"ingress": [{"hostname": "a.example.com"}]}})]),
         "PodDisruptionBudget" => lots.one(&[
             json!({"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}),
+            json!({"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}),
+            json!({"observedGeneration": 9, "disruptionsAllowed": 2, "currentHealthy": 3, "desiredHealthy": 1, "expectedPods": 3}),
+            json!({"observedGeneration": 9, "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 2}),
+            json!({"observedGeneration": 9, "disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2,
+                "conditions": [{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": "no scale",
+                    "lastTransitionTime": "1999-01-01T00:00:00Z"}]}),
             json!({"disruptionsAllowed": -1}),
         ]),
         "HorizontalPodAutoscaler" => lots.one(&[

@@ -39,7 +39,12 @@ pub(crate) fn beginning() -> Vec<Step> {
 pub(crate) fn sequence(seed: u64) -> Vec<Step> {
     let mut lots = Lots::new(seed);
     let mut steps = beginning();
-    let favourites = [lots.one(&KINDS), lots.one(&KINDS[..7]), lots.one(&KINDS)];
+    let mut favourites = [lots.one(&KINDS), lots.one(&KINDS[..7]), lots.one(&KINDS)];
+    // In some pods are evicted, which their budgets may not allow.
+    if lots.percent(4) {
+        let named = |name: &str| *KINDS.iter().find(|kind| kind.kind == name).expect("it is one of them");
+        favourites = [named("Pod"), named("PodDisruptionBudget"), named("Pod")];
+    }
     for kind in &favourites {
         for name in ["a", "b"] {
             // Mostly there is something to act on.
@@ -115,8 +120,7 @@ fn in_other_forms(step: &mut Step, lots: &mut Lots) {
             (step.form, step.body) = ("application/yaml".to_owned(), text);
         }
     }
-    // Discovery stays JSON on the simulated server.
-    if step.verb != "odd" && lots.percent(15) {
+    if lots.percent(15) {
         let json = lots.one(&["", ",application/json", ";q=0.9,application/json;q=0.8"]);
         step.accept = format!("{}{json}", protobuf::MEDIA_TYPE);
     }
@@ -143,7 +147,7 @@ fn dry(step: &mut Step, lots: &mut Lots) {
         "json-patch" | "merge-patch" | "strategic-patch" => "dry-patch",
         "delete" => "dry-delete",
         "deletecollection" => "dry-deletecollection",
-        "bind" => "dry-part",
+        "bind" | "evict" => "dry-part",
         verb if (verb.ends_with("-status") || verb.ends_with("-scale")) && !verb.starts_with("get") => "dry-part",
         _ => return,
     };
@@ -609,8 +613,11 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
         }
         return step("bind", kind.kind, "POST", format!("{at}/binding"), JSON, &text(&body, lots));
     }
+    if kind.kind == "Pod" && lots.percent(30) {
+        return evict(kind, &at, &name, lots);
+    }
     if kind.scale && lots.percent(50) {
-        if !kind.custom() && lots.percent(20) {
+        if lots.percent(20) {
             return apply_scale(kind, &at, &name, lots);
         }
         let path = format!("{at}/scale{}", validation(lots));
@@ -703,6 +710,30 @@ fn parts(kind: &Kind, lots: &mut Lots) -> Step {
             step(verb, kind.kind, "PATCH", path, form, &text(&body, lots))
         }
     }
+}
+
+/// An eviction. None with another pod's UID: the real server tries that for ten seconds.
+fn evict(kind: &Kind, at: &str, name: &str, lots: &mut Lots) -> Step {
+    let named = if lots.percent(95) { name } else { "other" };
+    let mut body = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": named}});
+    if lots.percent(20) {
+        body["metadata"]["namespace"] = lots.one(&["$NS", "other"]).into();
+    }
+    if lots.percent(50) {
+        body["deleteOptions"] = lots.one(&[
+            json!({"gracePeriodSeconds": 0}),
+            json!({"gracePeriodSeconds": 5}),
+            json!({"propagationPolicy": "Foreground"}),
+            json!({"propagationPolicy": "Sometime"}),
+            json!({"preconditions": {"resourceVersion": format!("${{rv:pods/{name}}}")}}),
+            json!({"preconditions": {"resourceVersion": "1"}}),
+            json!({"dryRun": ["All"]}),
+            json!({"dryRun": ["Some"]}),
+            json!({}),
+        ]);
+    }
+    let path = format!("{at}/eviction{}", validation(lots));
+    step("evict", kind.kind, "POST", path, JSON, &text(&body, lots))
 }
 
 /// Server-side apply of a scale, by one of three managers.

@@ -17,16 +17,18 @@
 //! ```
 //!
 //! Left out, because it is up to chance on the real server: what a list of any version (`resourceVersion=0`) shows, which its cache may not have yet,
-//! what it warns of where a patch finds nothing, which its cache may still have, and which of several LimitRanges a pod meets first, if its
+//! what it warns of where a patch finds nothing, which its cache may still have, how far the bookmark after all that there was says that a
+//! watch is (the server's own writes count, too), and which of several LimitRanges a pod meets first, if its
 //! plugin knows of them yet: where a sequence has one, pods are made before it.
 //! What the simulated server is known to refuse each sequence may end with ([`refused`]), so that it is seen to refuse it.
 //!
 //! The real server stands alone, as the simulated one does: no controller works between two requests. What the cluster's own controllers do is
-//! compared by itself, deletion by deletion ([`deletions`]); and that the simulated server's table of types is upstream's, by printing it anew
-//! ([`shapes`]).
+//! compared by itself, deletion by deletion ([`deletions`]); so is what discovery says of the kinds that both serve ([`discovery`]); and that the
+//! simulated server's table of types is upstream's, by printing it anew ([`shapes`]).
 
 mod bodies;
 mod deletions;
+mod discovery;
 mod generate;
 mod lots;
 mod play;
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
     trials.push(Trial::test("control-plane::parity::random", random).with_ignored_flag(true));
     let deletions = || deletions::compare().map_err(|error| Failed::from(error.to_string()));
     trials.push(Trial::test("control-plane::parity::deletions", deletions).with_ignored_flag(true));
+    let discovery = || discovery::compare().map_err(|error| Failed::from(error.to_string()));
+    trials.push(Trial::test("control-plane::parity::discovery", discovery).with_ignored_flag(true));
     let fresh = || shapes::fresh().map_err(|error| Failed::from(error.to_string()));
     // Where there is no Go it cannot be told, and that is no pass.
     let unavailable = std::process::Command::new("go").arg("version").output().is_err();

@@ -262,7 +262,8 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
             if event["object"]["kind"] == "Table" {
                 without_prose(&mut event["object"]);
             }
-            if event["type"] == "BOOKMARK" && not_older {
+            let synthetic = event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
+            if event["type"] == "BOOKMARK" && (synthetic || not_older) {
                 far(&mut event, &events);
             }
             let object = if event["object"]["kind"] == "Table" {
@@ -271,7 +272,6 @@ async fn watched(server: &Server, step: &Step, memory: &mut Memory) -> Result<An
                 &event["object"]
             };
             let ends = object["metadata"]["name"] == *name && event["type"] == "ADDED";
-            let synthetic = event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
             let bookmarks = event["type"] == "BOOKMARK" && !synthetic;
             if !bookmarks && !is_repair(&event["object"]) {
                 events.push(event);
@@ -302,8 +302,8 @@ fn event(rest: &mut Vec<u8>, protobuf: bool) -> Result<Option<Value>, Error> {
     Ok(Some(serde_json::from_slice(&line)?))
 }
 
-/// Of a watch that asks for nothing older than a version it is up to chance how far its bookmark says that it is, but not before what it has
-/// shown.
+/// Of a bookmark after all that there was it is up to chance how far it says that the watch is: the real server renews a lease of its own
+/// every ten seconds, and a version may be of that. Not before what has been shown, which what ends the watch is among.
 fn far(bookmark: &mut Value, shown: &[Value]) {
     let version =
         |event: &Value| event["object"]["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());

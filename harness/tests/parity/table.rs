@@ -14,7 +14,7 @@ pub(crate) struct Table {
 }
 
 /// What each verb can come to, for every kind that has it.
-const REACHABLE: [(&str, &[&str]); 36] = [
+const REACHABLE: [(&str, &[&str]); 37] = [
     ("get", &["ok", "NotFound"]),
     ("list", &["ok", "BadRequest"]),
     ("list-page", &["ok", "BadRequest"]),
@@ -44,6 +44,7 @@ const REACHABLE: [(&str, &[&str]); 36] = [
     ("strategic-patch-scale", &["ok", "Invalid", "NotFound"]),
     ("apply-scale", &["ok", "Conflict", "NotFound"]),
     ("bind", &["ok", "Conflict", "NotFound"]),
+    ("evict", &["ok", "TooManyRequests", "BadRequest", "Conflict", "NotFound"]),
     ("dry-create", &["ok", "Invalid", "AlreadyExists"]),
     ("dry-replace", &["ok", "NotFound"]),
     ("dry-patch", &["ok", "NotFound"]),
@@ -82,13 +83,12 @@ impl Table {
         for kind in KINDS {
             for (verb, outcomes) in REACHABLE {
                 let has = match verb {
-                    "bind" => kind.kind == "Pod",
+                    "bind" | "evict" => kind.kind == "Pod",
                     // Namespaces go one by one.
                     "deletecollection" => kind.kind != "Namespace",
                     "dry-deletecollection" => kind.kind != "Namespace",
                     // What it has parts of to write.
                     "dry-part" => kind.status || kind.scale,
-                    "apply-scale" => kind.scale && !kind.custom(),
                     verb if verb.ends_with("-scale") => kind.scale,
                     verb if verb.ends_with("-status") => kind.status,
                     _ => true,

@@ -7,7 +7,8 @@ use crate::field::FieldError;
 /// The paths of a scale.
 #[derive(Debug)]
 pub(crate) struct Scale {
-    spec: String,
+    /// As the definition has it.
+    pub(crate) spec: String,
     status: String,
     selector: String,
     /// The path of `spec`, by its fields.

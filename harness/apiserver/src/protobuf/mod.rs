@@ -217,8 +217,12 @@ fn known(api_version: &str, kind: &str) -> Result<usize, ProtobufError> {
     found.ok_or_else(|| ProtobufError(format!("no kind \"{kind}\" is known in protobuf")))
 }
 
-/// The items' type, where a kind is a list of another.
+/// The items' type, where a kind is a list of another and has no type of its own, as those of
+/// discovery have.
 fn item_of_list(api_version: &str, kind: &str) -> Option<usize> {
+    if type_named(api_version, kind).is_some() {
+        return None;
+    }
     kind.strip_suffix("List").and_then(|item| type_named(api_version, item))
 }
 
