@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::kinds::{KINDS, Kind, Kinds};
+use super::kinds::{DEFINITION, KINDS, Kind, Kinds};
 use super::media::{Coding, Form};
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, whole};
@@ -281,6 +281,8 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
 
 /// Says in which version a kind is stored. Upstream: `StorageVersionHash`.
 fn storage_version_hash(stored: &Kind) -> String {
-    let named = format!("{}/{}/{}", stored.group, stored.version, stored.kind);
+    // Upstream has no other version of definitions in etcd yet.
+    let version = if stored.built_in() == DEFINITION { "v1beta1" } else { stored.version };
+    let named = format!("{}/{version}/{}", stored.group, stored.kind);
     BASE64_STANDARD.encode(&Sha256::digest(named)[..8])
 }

@@ -16,11 +16,11 @@ impl Server {
         let latest = self.store.version();
         let continued = ask.call.query.get("continue").filter(|place| !place.is_empty());
         let continued = continued.map(|place| options::place(place)).transpose()?;
-        let wanted = ask.version().map_err(|why| Problem::bad_request(format!("invalid resource version: {why}")))?;
-        if continued.is_some() && wanted.is_some() {
+        if continued.is_some() && !matches!(ask.call.param("resourceVersion"), "" | "0") {
             let why = "specifying resource version is not allowed when using continue";
             return Err(Problem::bad_request(why.to_owned()));
         }
+        let wanted = ask.version().map_err(|why| Problem::bad_request(format!("invalid resource version: {why}")))?;
         let of_one = continued.is_none() && selector.is_of_one();
         let exact = ask.call.param("resourceVersionMatch") == "Exact";
         if let Some(wanted) = wanted.filter(|wanted| *wanted > latest) {
