@@ -11,6 +11,7 @@ use super::names::Names;
 use super::object;
 use super::order::{self, Made};
 use super::replay::{BeforeVersion, Frame, Reader, replay};
+use super::silence::silence;
 use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, World};
 use super::{decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
@@ -77,7 +78,7 @@ impl<'a> Build<'a> {
     pub(crate) fn finish(self) -> Timeline {
         let Self { recording, names, drafts, .. } = self;
         let mut steps: Vec<Step> = drafts.into_iter().map(|draft| draft.finish(names)).collect();
-        if let (Some(step), Some(breach)) = (steps.last_mut(), invariants::silence(recording)) {
+        if let (Some(step), Some(breach)) = (steps.last_mut(), silence(recording)) {
             step.breaches.push(breach);
         }
         let case = Some(digest::digest(&recording.header.source));

@@ -13,7 +13,7 @@ use super::model::{Breach, Invariant};
 use super::names::Names;
 use super::object;
 use super::world::{DEPLOYMENT, REPLICA_SET, World};
-use crate::recording::{Change, Entry, Recording, Request, Version, Writer};
+use crate::recording::{Change, Request, Version, Writer};
 
 /// One version that was written, with the world after it.
 pub(super) struct Frame<'a> {
@@ -208,22 +208,6 @@ fn while_paused(frame: &Frame<'_>, paused_before: &BTreeSet<String>) -> Option<S
     let deployment = frame.world.deployment_of(after).filter(|it| frame.before.is_none() && paused(it))?;
     let name = object::name(deployment);
     paused_before.contains(name).then(|| format!("{} created while {name} is paused", frame.names.replica_set(after)))
-}
-
-/// The subject's successful writes after the last settling, Events aside.
-pub(super) fn silence(recording: &Recording) -> Option<Breach> {
-    let last = recording.entries.iter().rposition(|entry| matches!(entry, Entry::Settled(_)))?;
-    recording.end.as_ref().filter(|end| end.completed)?;
-    let written = recording.entries[last..].iter().find_map(|entry| match entry {
-        Entry::Request(request) if is_write(request) => Some(request),
-        _ => None,
-    })?;
-    let Request { verb, resource, subresource, .. } = written;
-    let slash = if subresource.is_empty() { "" } else { "/" };
-    Some(Breach {
-        invariant: Invariant::Silence,
-        detail: format!("{verb} {resource}{slash}{subresource} after the last step"),
-    })
 }
 
 /// Whether a request changed something that counts.

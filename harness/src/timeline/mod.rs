@@ -43,6 +43,7 @@ mod pods;
 mod replay;
 mod shape;
 mod shared;
+mod silence;
 mod text;
 mod token;
 mod world;

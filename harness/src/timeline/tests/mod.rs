@@ -335,6 +335,21 @@ fn writes_after_the_end_break_the_silence() {
     assert_eq!(last(film().request("update", "replicasets", 200)), [Breach { invariant: Invariant::Silence, detail }]);
 }
 
+/// Pods that are ready become available in time, and a deadline passes: a controller has to say so.
+#[rstest]
+#[case::nothing(&json!({"spec": {"minReadySeconds": 30}, "status": {"availableReplicas": 9}}), false)]
+#[case::available(&json!({"spec": {"minReadySeconds": 30}, "status": {"availableReplicas": 10}}), true)]
+#[case::available_at_once(&json!({"status": {"availableReplicas": 10}}), false)]
+#[case::another_pod(&json!({"spec": {"minReadySeconds": 30}, "status": {"availableReplicas": 10, "readyReplicas": 9}}), false)]
+#[case::late(&json!({"status": {"conditions": [{"type": "Progressing", "reason": "ProgressDeadlineExceeded"}]}}), true)]
+fn what_time_brings_is_reported_after_the_end(#[case] change: &Value, #[case] is_timely: bool) {
+    let before = with(&web(), &json!({"status": {"readyReplicas": 10, "availableReplicas": 9}}));
+    let film = Film::rolled_out(10).other(&before).user(1, "x").settled();
+    let end = film.other(&with(&before, change)).request("update", "deployments", 200).end();
+    let breaches = Timeline::from_recording(&end).steps.pop().expect("a step").breaches;
+    assert_eq!(breaches.is_empty(), is_timely, "{breaches:?}");
+}
+
 #[rstest]
 #[case("        rs1 10 -> 8", 1, "nothing stands above it")]
 #[case("step one  x", 1, "neither `given`, `step N` nor `events`: `step one`")]
