@@ -83,6 +83,9 @@ impl Server {
         let said = (body["apiVersion"].as_str().unwrap_or_default(), body["kind"].as_str().unwrap_or_default());
         let said = (if said.0.is_empty() { version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
         let unfit = |why: String| {
+            if ask.kind.custom.is_some() {
+                return unregistered_scale();
+            }
             let short = said.0.rsplit('/').next().unwrap_or_default();
             Problem::bad_request(format!("{} in version \"{short}\" cannot be handled as a {name}: {why}", said.1))
         };
@@ -100,10 +103,7 @@ impl Server {
         let name_of_type = if own { ask.kind.type_name() } else { name };
         let place = TYPES.place(name_of_type).expect("every kind is in the table");
         let mut told = body::told(ask, As::Type(place), &body, false)?;
-        let decoded = match decode(place, &body) {
-            Err(_) if ask.kind.custom.is_some() => return Err(unregistered_scale()),
-            decoded => decoded.map_err(unfit)?,
-        };
+        let decoded = decode(place, &body).map_err(unfit)?;
         if !decoded.unknown.is_empty() {
             told = body::told(ask, As::Type(place), &body, true)?;
         }
