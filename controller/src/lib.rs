@@ -50,7 +50,8 @@
 //! `examples/mutant.rs` makes controllers that are wrong on purpose that way, and `mutants/` makes
 //! many more, by one changed rule each. [`serve`] is for a process of its own in a cluster. The
 //! program (`main.rs`) has its flags in files beside this one: `flags` and `restart_flags` for its
-//! two commands, above `launch`, which both lead to, `checksum_key` and `serving_flags`.
+//! two commands, above `launch`, which both lead to, `checksum_key`, `reloader_flags` and
+//! `serving_flags`.
 
 mod api;
 mod clock;
@@ -81,7 +82,8 @@ pub use runtime::RunError;
 use runtime::{Controllers, run_controllers};
 pub use settings::{
     Budget, ChecksumKeyError, ChecksumKeys, Compatibility, ControllerName, MIN_RESYNC_PERIOD, Profile, RateLimit,
-    RestartSettings, SecretChecksums, Settings, UnknownController, Window,
+    ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums,
+    Settings, UnknownController, Window,
 };
 
 /// Runs the controller until `shutdown` completes.

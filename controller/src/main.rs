@@ -6,6 +6,7 @@
 mod checksum_key;
 mod flags;
 mod launch;
+mod reloader_flags;
 mod restart_flags;
 mod serving_flags;
 

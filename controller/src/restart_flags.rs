@@ -9,11 +9,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{ArgAction, ValueEnum};
 use rollout_controller::{
-    Address, Budget, ControllerName, Election, Profile, RateLimit, RestartSettings, SecretChecksums, Settings, Window,
+    Address, Budget, ControllerName, Election, Profile, RateLimit, ReloaderSettings, RestartSettings, SecretChecksums,
+    Settings, Window,
 };
 
 use crate::checksum_key::KeyFlags;
 use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
+use crate::reloader_flags::ReloaderFlags;
 use crate::serving_flags::ServingFlags;
 
 /// What `--version` says, as xing's controller does: name, version, system.
@@ -43,8 +45,8 @@ pub(crate) struct RestartFlags {
     /// Whose choices to follow
     #[arg(long, value_enum, value_name = "PROFILE", default_value = "safe")]
     restart_profile: Choices,
-    /// Profile xing writes plain checksums of Secrets into annotations, as xing's controller does: accept that whoever may
-    /// read workloads can find out what a Secret holds if it can be guessed
+    /// Profiles xing and reloader write plain checksums of Secrets into workloads, as those controllers do: accept that
+    /// whoever may read workloads can find out what a Secret holds if it can be guessed
     #[arg(long)]
     allow_unkeyed_secret_checksums: bool,
     #[command(flatten)]
@@ -98,6 +100,8 @@ pub(crate) struct RestartFlags {
     health_probe_bind_address: Address,
     #[command(flatten)]
     serving: ServingFlags,
+    #[command(flatten)]
+    reloader: ReloaderFlags,
     /// How logs are written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     logging_format: LoggingFormat,
@@ -112,6 +116,8 @@ enum Choices {
     Xing,
     /// No restart is missed, and adopting a workload does not roll it out
     Safe,
+    /// Those of Stakater's Reloader v1.4.21, by its annotations
+    Reloader,
 }
 
 impl RestartFlags {
@@ -149,16 +155,22 @@ impl RestartFlags {
         })
     }
 
-    /// What is done about Secrets. Xing's profile is that controller's choices with its annotation, which has no key: who wants
-    /// it must say so.
-    fn secrets(&self) -> anyhow::Result<SecretChecksums> {
+    /// What is done about Secrets. Xing's profile is that controller's choices with its annotation, which has no key, and
+    /// Reloader's is that controller's with its variable: who wants either must say so.
+    fn secrets(&self, reloader: &ReloaderSettings) -> anyhow::Result<SecretChecksums> {
         match (self.restart_profile, self.allow_unkeyed_secret_checksums) {
             (Choices::Safe, false) => self.keys.read(),
             (Choices::Safe, true) => bail!(
-                "--allow-unkeyed-secret-checksums is for --restart-profile=xing; profile safe has keyed ones \
+                "--allow-unkeyed-secret-checksums is for --restart-profile=xing and reloader; profile safe has keyed ones \
                  (--secret-checksum-keys)"
             ),
-            (Choices::Xing, true) => Ok(SecretChecksums::Unkeyed),
+            (Choices::Xing | Choices::Reloader, true) => Ok(SecretChecksums::Unkeyed),
+            (Choices::Reloader, false) if reloader.ignores_secrets => Ok(SecretChecksums::None),
+            (Choices::Reloader, false) => bail!(
+                "--restart-profile=reloader writes plain checksums of Secrets into workloads: whoever may read workloads \
+                 can find out what a Secret holds if it can be guessed. Add --allow-unkeyed-secret-checksums to \
+                 accept that, or --resources-to-ignore=secrets, or use --restart-profile=safe with --secret-checksum-keys"
+            ),
             (Choices::Xing, false) => bail!(
                 "--restart-profile=xing writes plain checksums of Secrets into annotations: whoever may read workloads \
                  can find out what a Secret holds if it can be guessed. Add --allow-unkeyed-secret-checksums to \
@@ -171,7 +183,9 @@ impl RestartFlags {
         let profile = match self.restart_profile {
             Choices::Xing => Profile::Xing,
             Choices::Safe => Profile::Safe,
+            Choices::Reloader => Profile::Reloader,
         };
+        let reloader = self.reloader()?;
         let mut ignored_errors = self.ignored_errors.clone();
         if ignored_errors.is_empty() {
             ignored_errors = environment.into_iter().flat_map(|text| text.split(';')).map(str::to_owned).collect();
@@ -182,7 +196,7 @@ impl RestartFlags {
         }
         Ok(RestartSettings {
             profile,
-            secrets: self.secrets()?,
+            secrets: self.secrets(&reloader)?,
             window: Window {
                 check_period: Duration::from_millis(self.restart_check_period),
                 grace_period: Duration::from_secs(self.restart_grace_period.into()),
@@ -190,8 +204,21 @@ impl RestartFlags {
             },
             budget: Budget { restarts: self.restart_budget, period: self.restart_budget_period },
             ignored_errors,
+            reloader,
             dry_run: self.dry_run,
         })
+    }
+
+    /// What Reloader's flags say; to another profile they would say nothing, and whoever gives them expects something.
+    fn reloader(&self) -> anyhow::Result<ReloaderSettings> {
+        let Some(settings) = self.reloader.read()? else { return Ok(ReloaderSettings::default()) };
+        if self.restart_profile != Choices::Reloader {
+            bail!("flags of Reloader are for --restart-profile=reloader");
+        }
+        if self.namespace.is_some() && settings.namespace_selector.is_some() {
+            bail!("--namespace names the one namespace; leave out --namespace-selector");
+        }
+        Ok(settings)
     }
 
     fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {
@@ -275,11 +302,21 @@ mod tests {
     #[rstest]
     #[case::xing(&["--restart-profile=xing"], "Add --allow-unkeyed-secret-checksums")]
     #[case::safe(&["--allow-unkeyed-secret-checksums"], "is for --restart-profile=xing")]
+    #[case::reloader(&["--restart-profile=reloader"], "or --resources-to-ignore=secrets")]
+    #[case::of_another_profile(&["--reload-strategy=annotations"], "are for --restart-profile=reloader")]
     #[case::no_folder(&["--secret-checksum-keys=/nowhere/at-all"], "is not a folder")]
     fn what_is_said_of_secrets_must_fit(#[case] arguments: &[&str], #[case] expected: &str) {
         let program = Program::try_parse_from([&["rollout-controller"], arguments].concat()).unwrap();
         let error = program.flags.launch(|| "me".to_owned(), None).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn reloaders_flags_are_understood() {
+        let arguments = ["--restart-profile=reloader", "--resources-to-ignore=secrets", "--auto-reload-all"];
+        let restart = launch(&[&arguments[..], &["--reload-strategy", "annotations"]].concat(), None).settings.restart;
+        assert_eq!((restart.profile, restart.secrets), (Profile::Reloader, SecretChecksums::None));
+        assert!(restart.reloader.all && restart.reloader.ignores_secrets);
     }
 
     #[test]

@@ -42,7 +42,7 @@ const CONTROLLER: Crate = Crate {
         &["process"],
         &["serving_flags"],
         &["launch"],
-        &["checksum_key"],
+        &["checksum_key", "reloader_flags"],
         &["restart_flags"],
         &["flags"],
     ],

@@ -142,7 +142,7 @@ fn body(source: Source, event: &Correlated) -> Value {
         "kind": "Event",
         "metadata": {"name": report.name, "namespace": namespace},
         "involvedObject": {
-            "apiVersion": "apps/v1",
+            "apiVersion": if matches!(source.kind, "CronJob" | "Job") { "batch/v1" } else { "apps/v1" },
             "kind": source.kind,
             "namespace": namespace,
             "name": name,

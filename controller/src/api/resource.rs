@@ -14,6 +14,9 @@ pub(crate) enum Resource {
     DaemonSets,
     ConfigMaps,
     Secrets,
+    CronJobs,
+    Jobs,
+    Namespaces,
 }
 
 impl Resource {
@@ -28,6 +31,9 @@ impl Resource {
             Self::DaemonSets => "daemonsets",
             Self::ConfigMaps => "configmaps",
             Self::Secrets => "secrets",
+            Self::CronJobs => "cronjobs",
+            Self::Jobs => "jobs",
+            Self::Namespaces => "namespaces",
         }
     }
 
@@ -35,16 +41,18 @@ impl Resource {
     pub(crate) fn api_group(self) -> &'static str {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "apps",
-            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets => "",
+            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets | Self::Namespaces => "",
             Self::Leases => "coordination.k8s.io",
+            Self::CronJobs | Self::Jobs => "batch",
         }
     }
 
     fn group(self) -> &'static str {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => "/apis/apps/v1",
-            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets => "/api/v1",
+            Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets | Self::Namespaces => "/api/v1",
             Self::Leases => "/apis/coordination.k8s.io/v1",
+            Self::CronJobs | Self::Jobs => "/apis/batch/v1",
         }
     }
 
@@ -52,6 +60,7 @@ impl Resource {
     pub(super) fn page(self) -> u32 {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => 100,
+            Self::CronJobs | Self::Jobs => 100,
             _ => 500,
         }
     }

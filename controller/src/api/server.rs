@@ -147,6 +147,17 @@ impl ApiServer {
         self.send(what("DELETE", resource, namespace, name), request).await
     }
 
+    /// The same, and what it owns is deleted after it.
+    pub(crate) async fn delete_in_background(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Value, RequestError> {
+        let request = resource.within(namespace).delete(name, &DeleteParams::background());
+        self.send(what("DELETE", resource, namespace, name), request).await
+    }
+
     /// One page of all objects of a kind that are looked after.
     pub(crate) async fn list<T: DeserializeOwned>(
         &self,

@@ -19,6 +19,7 @@ mod pod;
 mod quantity;
 mod replica_set;
 mod selector;
+mod selector_text;
 mod template;
 
 pub use condition::Condition;

@@ -37,6 +37,21 @@ pub mod restart {
     /// separated.
     pub const IGNORE: &str = "com.xing.deployment-restart.ignore";
 
+    /// Begins the name of a variable by which Reloader restarts a container.
+    pub const VARIABLE: &str = "STAKATER_";
+    /// In a pod template: what Reloader last restarted it for.
+    pub const LAST_RELOADED_FROM: &str = "reloader.stakater.com/last-reloaded-from";
+    /// On a workload: ConfigMaps for which Reloader does not restart it.
+    pub const CONFIG_MAPS_EXCLUDED: &str = "configmaps.exclude.reloader.stakater.com/reload";
+    /// On a workload: Secrets for which Reloader does not restart it.
+    pub const SECRETS_EXCLUDED: &str = "secrets.exclude.reloader.stakater.com/reload";
+    /// On a Job: that it was not its CronJob's schedule that made it.
+    pub const INSTANTIATED: &str = "cronjob.kubernetes.io/instantiate";
+    /// Event reason, as Reloader has it: the pods are being replaced.
+    pub const RELOADED: &str = "Reloaded";
+    /// Event reason, as Reloader has it: they are not.
+    pub const RELOAD_FAILED: &str = "ReloadFail";
+
     /// Event reason: the pods are being replaced.
     pub const RESTARTED: &str = "ConfigRestart";
     /// Event reason: they will be, when whoever holds them lets go.

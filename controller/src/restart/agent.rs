@@ -16,6 +16,7 @@ use super::decide::plan;
 use super::memory::Memory;
 use super::plan::{Observed, Plan, Wait, Write};
 use super::references::{ConfigKind, ConfigName};
+use super::reloader::{self, Order};
 use super::view::View;
 use super::window::Moment;
 use super::workload::{Workload, WorkloadName};
@@ -38,6 +39,7 @@ pub(crate) struct Agent {
 enum Mind {
     Xing(Changes),
     Safe(BTreeMap<WorkloadName, Minded>),
+    Reloader(reloader::Changes),
 }
 
 /// A workload in the safe profile.
@@ -67,6 +69,8 @@ pub(crate) struct Work {
 pub(crate) enum Action {
     /// Write it.
     Write(Write),
+    /// Do what profile `reloader` has decided.
+    Reload(Order),
     /// Say that its budget is spent for so long.
     Throttled(Duration),
     /// Say what is wrong with its annotation.
@@ -80,6 +84,8 @@ pub(crate) enum Action {
 pub(crate) enum Outcome {
     /// Done; the workload as it is now. Boxed: it is much larger than the others.
     Written(Box<Workload>),
+    /// Done, and the workload itself was not changed.
+    Made,
     /// Not to be done: it is a dry run.
     Pretended(Write),
     /// Refused or lost; not before so long.
@@ -113,12 +119,14 @@ impl Agent {
         let mind = match settings.profile {
             Profile::Xing => Mind::Xing(Changes::default()),
             Profile::Safe => Mind::Safe(BTreeMap::new()),
+            Profile::Reloader => Mind::Reloader(reloader::Changes::default()),
         };
         Self { view: View::new(&settings), settings, mind, processed: 0 }
     }
 
     /// A config came or changed, or (`None`) went.
     pub(crate) fn config(&mut self, name: &ConfigName, now: Option<Config>, at: Moment) {
+        let now = now.filter(|config| self.selects(config));
         let Some(before) = self.view.put_config(name, now) else { return };
         let digest = self.view.config(name).map(|known| &known.config.digest);
         match &mut self.mind {
@@ -135,6 +143,32 @@ impl Agent {
                     }
                 }
             }
+            Mind::Reloader(changes) => {
+                changes.config(&self.settings.reloader, &self.view, name, before.as_ref(), at);
+            }
+        }
+    }
+
+    /// Whether a config is looked at at all: profile `reloader` may select them by labels.
+    fn selects(&self, config: &Config) -> bool {
+        let selector = self.settings.reloader.resource_selector.as_ref();
+        match (&self.mind, selector.zip(config.reloader.as_ref())) {
+            (Mind::Reloader(_), Some((selector, traits))) => selector.matches(&traits.labels).unwrap_or_default(),
+            _ => true,
+        }
+    }
+
+    /// A namespace came or changed, with these labels, or (`None`) went.
+    pub(crate) fn namespace(&mut self, name: &str, labels: Option<&BTreeMap<String, String>>) {
+        if let (Mind::Reloader(changes), Some(selector)) = (&mut self.mind, self.settings.reloader.namespace_labels()) {
+            changes.namespace(name, labels.is_some_and(|labels| selector.matches(labels).unwrap_or_default()));
+        }
+    }
+
+    /// From now on what is decided is carried out.
+    pub(crate) fn begin(&mut self) {
+        if let Mind::Reloader(changes) = &mut self.mind {
+            changes.begin();
         }
     }
 
@@ -169,6 +203,7 @@ impl Agent {
                 }
                 None => drop(minds.remove(name)),
             },
+            Mind::Reloader(_) => return None,
         }
         let workload = after.filter(|workload| workload.enabled)?;
         let action = wrong(&workload)?;
@@ -189,6 +224,7 @@ impl Agent {
         match &self.mind {
             Mind::Xing(changes) => changes.next(&self.settings.window),
             Mind::Safe(minds) => minds.values().filter(|minded| !minded.busy).filter_map(|minded| minded.due).min(),
+            Mind::Reloader(changes) => changes.next(),
         }
     }
 
@@ -210,6 +246,16 @@ impl Agent {
                     works.extend(minded.decided(observed, decided, at));
                 }
                 works
+            }
+            Mind::Reloader(changes) => {
+                let before = changes.waiting();
+                let orders = changes.take(&self.view, &self.settings.reloader, at, now);
+                self.processed += (before - changes.waiting()) as u64;
+                let work = |(workload, order)| {
+                    let observed = Observed { workload, configs: BTreeMap::new(), at };
+                    Work { observed, action: Action::Reload(order) }
+                };
+                orders.into_iter().map(work).collect()
             }
         }
     }
@@ -250,7 +296,7 @@ impl Agent {
                     let again = at.saturating_add(wait.unwrap_or_default().max(doubled));
                     minded.due = Some(again);
                 }
-                Outcome::Written(_) => {
+                Outcome::Written(_) | Outcome::Made => {
                     self.processed += minded.memory.waiting().max(1) as u64;
                     minded.failures = 0;
                 }
@@ -262,6 +308,9 @@ impl Agent {
                     }
                 }
             }
+        }
+        if let Mind::Reloader(changes) = &mut self.mind {
+            changes.finished(name, !matches!(outcome, Outcome::Failed(_)), at);
         }
         if let Outcome::Written(now) = outcome {
             self.workload(name, Some(*now), at);
@@ -275,6 +324,7 @@ impl Agent {
         let numbers = Numbers { versions, configs, workloads, processed, ..Numbers::default() };
         match &self.mind {
             Mind::Xing(changes) => Numbers { waiting: changes.waiting(), ..numbers },
+            Mind::Reloader(changes) => Numbers { waiting: changes.waiting(), ..numbers },
             Mind::Safe(minds) => Numbers {
                 waiting: minds.values().map(|minded| minded.memory.waiting()).sum(),
                 stuck: minds.values().filter(|minded| minded.failures > 0).count(),

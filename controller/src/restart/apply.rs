@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use thiserror::Error;
 
 use super::agent::{Action, Outcome, Work};
 use super::plan::Write;
+use super::reloader::{self, Order};
 use super::workload::{Workload, WorkloadKind};
 use super::{body, explain};
 use crate::api::{ApiServer, RequestError, Resource};
@@ -19,6 +21,7 @@ pub(crate) struct Tools<'a> {
     /// Takes an event about a workload.
     pub(crate) tell: &'a (dyn Fn(WorkloadKind, &Meta, &Event) + Sync),
     pub(crate) settings: &'a RestartSettings,
+    pub(crate) now: Timestamp,
 }
 
 /// Why a write did not come to be.
@@ -57,6 +60,7 @@ pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Op
             warn(&explain::unknown_key(&secrets));
         }
         Action::Write(write) => return write_one(tools, workload, write, &tell).await,
+        Action::Reload(order) => return reload(tools, workload, order, &tell).await,
     }
     (None, None)
 }
@@ -78,6 +82,8 @@ async fn write_one(
         WorkloadKind::Deployment => Resource::Deployments,
         WorkloadKind::StatefulSet => Resource::StatefulSets,
         WorkloadKind::DaemonSet => Resource::DaemonSets,
+        WorkloadKind::CronJob => Resource::CronJobs,
+        WorkloadKind::Job => Resource::Jobs,
     };
     let (namespace, name) = (&workload.name.namespace, &workload.name.name);
     match tools.api.merge_patch(resource, namespace, name, &body::patch(write)).await {
@@ -106,6 +112,48 @@ async fn write_one(
             }
             let refused = (!is_known).then_some(ApplyError::Refused(message));
             (Some(Outcome::Failed(retry_after(&error))), refused)
+        }
+    }
+}
+
+/// The same in profile `reloader`, which has requests of its own.
+async fn reload(
+    tools: Tools<'_>,
+    workload: &Workload,
+    order: &Order,
+    tell: &(dyn Fn(&Event) + Sync),
+) -> (Option<Outcome>, Option<ApplyError>) {
+    let config = match order {
+        Order::Restart(restart) => Some(&restart.config),
+        Order::Refuse(problem) => {
+            // Reloader has no Event for it (case: `config-restart/reloader-pause-period-unreadable`).
+            tracing::error!(workload = %workload.name, problem, "Not restarted.");
+            return (Some(Outcome::Failed(None)), Some(ApplyError::Refused(problem.clone())));
+        }
+        Order::Resume => None,
+    };
+    if tools.settings.dry_run {
+        config.iter().for_each(|config| tell(&explain::reloaded(config, true)));
+        return (None, None);
+    }
+    let names = &tools.settings.reloader.annotations;
+    match reloader::carry_out(tools.api, workload, order, names, tools.now).await {
+        Ok(answer) => {
+            tracing::info!(workload = %workload.name, restart = config.is_some(), "Written.");
+            config.iter().for_each(|config| tell(&explain::reloaded(config, false)));
+            match answer.map(|answer| Workload::read(workload.name.kind, &answer)) {
+                None => (Some(Outcome::Made), None),
+                Some(Ok(now)) => (Some(Outcome::Written(Box::new(now))), None),
+                Some(Err(error)) => (Some(Outcome::Failed(None)), Some(error.into())),
+            }
+        }
+        Err(error) => {
+            let message = error.message();
+            tracing::error!(workload = %workload.name, error = message, "A write failed.");
+            if config.is_some() {
+                tell(&explain::reload_failed(&message));
+            }
+            (Some(Outcome::Failed(None)), Some(ApplyError::Refused(message)))
         }
     }
 }

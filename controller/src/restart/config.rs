@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::checksum::Digest;
 use super::evidence;
 use super::references::ConfigKind;
+use super::reloader::{Traits, traits};
 use crate::model::names::restart as names;
 use crate::model::{Meta, ModelError};
 
@@ -27,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) created: Option<Timestamp>,
     /// When somebody last wrote its data, as far as the server says.
     pub(crate) written: Option<Timestamp>,
+    /// What profile `reloader` looks at; no other keeps it.
+    pub(super) reloader: Option<Box<Traits>>,
 }
 
 /// One as it comes over the wire. Its values live while it is being read and no longer; whatever shape they have, reading them does not
@@ -57,18 +60,25 @@ pub(crate) struct Described {
 
 impl<'de> Deserialize<'de> for Described {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let wire = Wire::deserialize(from)?;
-        // The error names a field, and metadata holds no values.
-        Self::read(&wire).map_err(serde::de::Error::custom)
+        Self::of(ConfigKind::ConfigMap, from)
     }
 }
 
 impl Described {
-    fn read(wire: &Wire) -> Result<Self, ModelError> {
+    /// Reads one of a kind, which lists and watches do not repeat for each.
+    pub(crate) fn of<'de, D: serde::Deserializer<'de>>(kind: ConfigKind, from: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(from)?;
+        // The error names a field, and metadata holds no values.
+        Self::read(kind, &wire).map_err(serde::de::Error::custom)
+    }
+
+    fn read(kind: ConfigKind, wire: &Wire) -> Result<Self, ModelError> {
         let mut meta = Meta::of(&wire.metadata, "ConfigMap or Secret")?;
+        let (data, binary) = (texts(&wire.data), texts(&wire.binary_data).unwrap_or_default());
         let config = Config {
+            reloader: Some(Box::new(traits(kind, &meta, data.as_ref(), &binary))),
             version: meta.resource_version.clone(),
-            digest: Digest::of(texts(&wire.data).as_ref(), &texts(&wire.binary_data).unwrap_or_default()),
+            digest: Digest::of(data.as_ref(), &binary),
             ignored: meta.annotations.get(names::IGNORE).is_some_and(|value| value == "true"),
             created: meta.creation_timestamp,
             written: evidence::data_written(&wire.metadata),

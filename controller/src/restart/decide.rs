@@ -11,5 +11,7 @@ pub fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettings) -> 
     match settings.profile {
         Profile::Xing => xing::plan(observed, now),
         Profile::Safe => safe::plan(observed, now, settings),
+        // It decides about one change at a time, in `reloader`.
+        Profile::Reloader => Plan::default(),
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::plan::{Cause, Restart};
-use super::references::ConfigKind;
+use super::references::{ConfigKind, ConfigName};
 use super::workload::Held;
 use crate::model::names::restart as names;
 use crate::model::{Event, EventKind};
@@ -32,6 +32,25 @@ pub(super) fn restarted(restart: &Restart, dry_run: bool) -> Event {
         }
     };
     Event { kind: EventKind::Normal, reason, message }
+}
+
+/// A restart of profile `reloader`.
+pub(super) fn reloaded(config: &ConfigName, dry_run: bool) -> Event {
+    let why = format!("{} {} changed", config.kind.title(), config.name);
+    let (reason, message) = match dry_run {
+        true => (names::WOULD_RESTART, format!("Would restart (dry run): {why}")),
+        false => (names::RELOADED, format!("Restarting: {why}")),
+    };
+    Event { kind: EventKind::Normal, reason, message }
+}
+
+/// One that failed.
+pub(super) fn reload_failed(error: &str) -> Event {
+    Event {
+        kind: EventKind::Warning,
+        reason: names::RELOAD_FAILED,
+        message: format!("Could not restart this workload: {error}"),
+    }
 }
 
 /// The budget is spent.
@@ -103,7 +122,6 @@ fn cause(cause: &Cause) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::references::{ConfigKind, ConfigName};
     use super::*;
 
     fn restart(keys: &[&str], held: Option<Held>, merged: u32) -> Restart {

@@ -7,6 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use super::agent::{Action, Numbers, Outcome, Work};
+use super::reloader::Order;
 use crate::settings::{Profile, RestartSettings};
 
 /// What was written so far.
@@ -20,8 +21,16 @@ pub(crate) struct Counts {
 impl Counts {
     /// Counts what became of one piece of work.
     pub(crate) fn count(&self, work: &Work, outcome: Option<&Outcome>, settings: &RestartSettings) {
-        let Action::Write(write) = &work.action else { return };
-        let is_done = matches!(outcome, Some(Outcome::Written(_)));
+        let is_done = matches!(outcome, Some(Outcome::Written(_) | Outcome::Made));
+        let write = match &work.action {
+            Action::Write(write) => write,
+            Action::Reload(Order::Restart(_)) if is_done => {
+                self.updates.fetch_add(1, Ordering::Relaxed);
+                self.restarts.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            _ => return,
+        };
         // xing's counts attempts (X7).
         if is_done || (settings.profile == Profile::Xing && !settings.dry_run) {
             self.updates.fetch_add(1, Ordering::Relaxed);

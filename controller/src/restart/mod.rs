@@ -6,9 +6,10 @@
 //!  workloads ─► facts, references ──┘                                              └► events, metrics
 //! ```
 //!
-//! A drop-in for xing/kubernetes-deployment-restart-controller: its annotations, its checksums, its metrics, its flags. Two
+//! A drop-in for xing/kubernetes-deployment-restart-controller: its annotations, its checksums, its metrics, its flags. Three
 //! [`Profile`]s: `xing` makes that controller's choices, its defects X1 to X14 included; `safe`, the default, never misses a restart and
-//! never rolls a workload out for being adopted. Everything that decides is pure and is told the time.
+//! never rolls a workload out for being adopted; [`reloader`] makes those of Stakater's Reloader. Everything that decides is pure and is
+//! told the time.
 //!
 //! The safe profile's trigger stands under xing's key, so that rules which tell GitOps tools to leave that annotation alone go on to work,
 //! but it is derived from data, not from the time. A template that anybody changes replaces the pods, so what changed before it is
@@ -38,6 +39,7 @@ mod memory;
 mod metrics;
 mod plan;
 mod references;
+pub mod reloader;
 mod safe;
 mod settings;
 mod state;

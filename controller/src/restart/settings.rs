@@ -4,16 +4,28 @@ use super::references::ConfigKind;
 use crate::settings::{Profile, RestartSettings, SecretChecksums};
 
 impl RestartSettings {
-    /// How the checksums of Secrets are made: keyed in the safe profile, plain in xing's, and never otherwise.
+    /// How the checksums of Secrets are made: keyed in the safe profile, plain in the two others, and never otherwise.
     pub(crate) fn secret_checksums(&self) -> &SecretChecksums {
         match (self.profile, &self.secrets) {
-            (Profile::Safe, SecretChecksums::Keyed(_)) | (Profile::Xing, SecretChecksums::Unkeyed) => &self.secrets,
+            (Profile::Safe, SecretChecksums::Keyed(_))
+            | (Profile::Xing | Profile::Reloader, SecretChecksums::Unkeyed) => &self.secrets,
             _ => &SecretChecksums::None,
         }
     }
 
     /// Whether configs of this kind restart workloads.
     pub(crate) fn follows(&self, kind: ConfigKind) -> bool {
+        if self.profile == Profile::Reloader && self.ignores(kind) {
+            return false;
+        }
         kind == ConfigKind::ConfigMap || *self.secret_checksums() != SecretChecksums::None
+    }
+
+    /// Whether Reloader's flags say that configs of this kind restart nothing.
+    fn ignores(&self, kind: ConfigKind) -> bool {
+        match kind {
+            ConfigKind::ConfigMap => self.reloader.ignores_config_maps,
+            ConfigKind::Secret => self.reloader.ignores_secrets,
+        }
     }
 }

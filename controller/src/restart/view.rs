@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::checksum::Digest;
 use super::config::Config;
 use super::references::{ConfigKind, ConfigName, Use};
+use super::reloader::Facts;
 use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::{plan, safe};
 use crate::settings::{Profile, RestartSettings, SecretChecksums};
@@ -68,12 +69,23 @@ impl View {
         self.listed.insert(kind)
     }
 
+    pub(super) fn has_listed(&self, kind: ConfigKind) -> bool {
+        self.listed.contains(&kind)
+    }
+
     pub(super) fn config(&self, name: &ConfigName) -> Option<&Known> {
         self.configs.get(name)
     }
 
     pub(super) fn workload(&self, name: &WorkloadName) -> Option<&Arc<Workload>> {
         self.workloads.get(name)
+    }
+
+    /// All workloads of a kind in a namespace, in the order of their names.
+    pub(super) fn within(&self, kind: WorkloadKind, namespace: &str) -> impl Iterator<Item = &Arc<Workload>> {
+        let first = WorkloadName { kind, namespace: namespace.to_owned(), name: String::new() };
+        let is_in = move |of: &&Arc<Workload>| of.name.kind == kind && of.name.namespace == namespace;
+        self.workloads.range(first..).map(|(_, workload)| workload).take_while(is_in)
     }
 
     /// All that have opted in.
@@ -92,7 +104,10 @@ impl View {
 
     /// Takes in what a watch showed of a config; `None` if that is nothing new, else what it was before.
     pub(super) fn put_config(&mut self, name: &ConfigName, now: Option<Config>) -> Option<Option<Config>> {
-        let Some(config) = now else { return self.configs.remove(name).map(|known| Some(known.config)) };
+        let Some(mut config) = now else { return self.configs.remove(name).map(|known| Some(known.config)) };
+        if self.profile != Profile::Reloader {
+            config.reloader = None;
+        }
         let version = number(&config.version);
         let before = self.configs.get(name);
         if before.is_some_and(|before| before.config.version == config.version) {
@@ -120,7 +135,7 @@ impl View {
         if let (Some(before), Some(now)) = (&before, &now) {
             let (old, new) = (&before.meta.resource_version, &now.meta.resource_version);
             // What this controller has written may be known before the watch shows what was there before it (scenario 37).
-            let stale = self.profile == Profile::Safe && before.meta.uid == now.meta.uid && number(old) > number(new);
+            let stale = self.profile != Profile::Xing && before.meta.uid == now.meta.uid && number(old) > number(new);
             if old == new || stale {
                 return None;
             }
@@ -141,6 +156,9 @@ impl View {
                 if !workload.enabled {
                     workload.references.clear();
                     workload.applied.clear();
+                }
+                if self.profile != Profile::Reloader {
+                    workload.reloader = Facts::default();
                 }
                 if let SecretChecksums::Keyed(keys) = &self.secrets {
                     keys.read(&mut workload);

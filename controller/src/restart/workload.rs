@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::evidence;
 use super::references::{References, references};
+use super::reloader::Facts;
 use super::state::{Applied, read_applied, read_restarts};
 use crate::model::names::restart as names;
 use crate::model::{Meta, ModelError, canonical};
@@ -23,11 +24,15 @@ pub enum WorkloadKind {
     StatefulSet,
     /// A DaemonSet; xing's controller knows none.
     DaemonSet,
+    /// A CronJob; profile `reloader` alone knows these two.
+    CronJob,
+    /// A Job.
+    Job,
 }
 
 impl WorkloadKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
+    pub const ALL: [Self; 5] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::CronJob, Self::Job];
 
     /// As the API has it.
     pub fn as_str(self) -> &'static str {
@@ -35,6 +40,8 @@ impl WorkloadKind {
             Self::Deployment => "Deployment",
             Self::StatefulSet => "StatefulSet",
             Self::DaemonSet => "DaemonSet",
+            Self::CronJob => "CronJob",
+            Self::Job => "Job",
         }
     }
 }
@@ -56,6 +63,8 @@ impl fmt::Display for WorkloadName {
             WorkloadKind::Deployment => "deployment",
             WorkloadKind::StatefulSet => "statefulset",
             WorkloadKind::DaemonSet => "daemonset",
+            WorkloadKind::CronJob => "cronjob",
+            WorkloadKind::Job => "job",
         };
         write!(to, "{kind}/{}/{}", self.namespace, self.name)
     }
@@ -102,6 +111,8 @@ pub struct Workload {
     pub held: Option<Held>,
     /// When somebody last wrote its template or opted in, as far as the server says.
     pub written: Option<Timestamp>,
+    /// What profile `reloader` looks at; no other keeps it.
+    pub reloader: Facts,
 }
 
 impl Workload {
@@ -114,7 +125,10 @@ impl Workload {
         let annotations = std::mem::take(&mut meta.annotations);
         meta.labels.clear();
         let annotation = |key: &str| annotations.get(key).map(String::as_str);
-        let template = &raw["spec"]["template"];
+        let template = match kind {
+            WorkloadKind::CronJob => &raw["spec"]["jobTemplate"]["spec"]["template"],
+            _ => &raw["spec"]["template"],
+        };
         let (applied, problem) = read_applied(annotation(names::CHECKSUMS));
         let ignores = annotation(names::IGNORE).unwrap_or_default().split(',').map(|name| name.trim().to_owned());
         Ok(Self {
@@ -130,6 +144,7 @@ impl Workload {
             template: super::checksum::text(&canonical(template).to_string()),
             held: held(kind, raw),
             written: evidence::template_written(&raw["metadata"]),
+            reloader: Facts::read(raw, template),
             name: WorkloadName { kind, namespace: meta.namespace.clone(), name: meta.name.clone() },
             meta,
         })

@@ -1,24 +1,33 @@
 //! What restarts watch, as it comes over the wire: of configs checksums are kept, of workloads facts.
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::wire::Wire;
 use crate::api::{Key, Resource};
-use crate::model::ModelError;
+use crate::model::{Meta, ModelError};
 use crate::restart::{Config, ConfigKind, ConfigName, Described, Workload, WorkloadKind, WorkloadName};
 
 /// A config or workload that came or changed, or (`None`) went.
 pub(super) enum Seen {
     Config(ConfigName, Option<Config>),
     Workload(WorkloadName, Option<Box<Workload>>),
+    /// A namespace and its labels.
+    Namespace(String, Option<BTreeMap<String, String>>),
 }
 
 macro_rules! config {
     ($name:ident, $resource:ident) => {
-        #[derive(Clone, Deserialize)]
-        #[serde(transparent)]
+        #[derive(Clone)]
         pub(super) struct $name(Described);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                Described::of(ConfigKind::$name, from).map(Self)
+            }
+        }
 
         impl Wire for $name {
             const RESOURCE: Resource = Resource::$resource;
@@ -75,6 +84,31 @@ config!(Secret, Secrets);
 workload!(Deployment, Deployments);
 workload!(StatefulSet, StatefulSets);
 workload!(DaemonSet, DaemonSets);
+workload!(CronJob, CronJobs);
+workload!(Job, Jobs);
+
+/// A namespace.
+#[derive(Clone, Deserialize)]
+pub(super) struct Namespace {
+    metadata: Meta,
+}
+
+impl Wire for Namespace {
+    const RESOURCE: Resource = Resource::Namespaces;
+    type Change = Seen;
+
+    fn place(&self) -> (Key, String) {
+        (Key::new("", &self.metadata.name), self.metadata.resource_version.clone())
+    }
+
+    fn read(self) -> Result<Seen, ModelError> {
+        Ok(Seen::Namespace(self.metadata.name, Some(self.metadata.labels)))
+    }
+
+    fn gone(key: Key) -> Seen {
+        Seen::Namespace(key.name, None)
+    }
+}
 
 fn config(kind: ConfigKind, key: Key) -> ConfigName {
     ConfigName { kind, namespace: key.namespace, name: key.name }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::controller::{Controller, Listed, Task};
 use super::informer::Informers;
 use super::reflector::{Sink, reflect};
-use super::restart_wire::{ConfigMap, DaemonSet, Deployment, Secret, Seen, StatefulSet};
+use super::restart_wire::{ConfigMap, CronJob, DaemonSet, Deployment, Job, Namespace, Secret, Seen, StatefulSet};
 use super::shared::Shared;
 use super::wire::Wire;
 use crate::api::{ApiServer, Key, Recorder, Reports, RequestError, Resource, Source};
@@ -91,9 +91,22 @@ impl Restarts {
         (restarts, all_reports)
     }
 
-    /// xing's controller does not.
-    fn knows_daemon_sets(&self) -> bool {
-        self.settings.profile != Profile::Xing
+    /// The kinds that are watched.
+    fn kinds(&self) -> BTreeSet<Resource> {
+        let RestartSettings { profile, reloader, .. } = &self.settings;
+        let is_reloader = *profile == Profile::Reloader;
+        let all = [
+            (Resource::ConfigMaps, self.settings.follows(ConfigKind::ConfigMap)),
+            (Resource::Secrets, self.settings.follows(ConfigKind::Secret)),
+            (Resource::Deployments, true),
+            (Resource::StatefulSets, true),
+            // xing's controller does not know them.
+            (Resource::DaemonSets, *profile != Profile::Xing),
+            (Resource::CronJobs, is_reloader && !reloader.ignores_cron_jobs),
+            (Resource::Jobs, is_reloader && !reloader.ignores_jobs),
+            (Resource::Namespaces, is_reloader && reloader.namespace_labels().is_some()),
+        ];
+        all.into_iter().filter(|(_, is_watched)| *is_watched).map(|(resource, _)| resource).collect()
     }
 
     /// A watch of one kind. One that may not be listed holds nothing up; were it to be listed
@@ -112,6 +125,7 @@ impl Restarts {
                 "The checksums of Secrets have no key: whoever may read workloads can find out what a Secret holds if \
                  it can be guessed. The safe profile has keyed ones."
             ),
+            SecretChecksums::None if self.settings.profile == Profile::Reloader => {}
             SecretChecksums::None => tracing::warn!(
                 "There is no key for the checksums of Secrets: only ConfigMaps restart workloads, and no Secret is \
                  read. Make a key (rollout-controller config-restart-key | kubectl create -f -), mount that Secret, \
@@ -164,12 +178,21 @@ impl Restarts {
     /// Whether it is to go on.
     async fn carry_out(self: &Arc<Self>, works: Vec<Work>, writes: &mut JoinSet<()>) -> bool {
         for work in works {
-            if self.settings.profile == Profile::Xing {
-                if let Some(error) = self.one(&work).await {
-                    *lock(&self.fatal) = Some(error.to_string());
-                    return false;
+            match self.settings.profile {
+                Profile::Safe => {}
+                Profile::Xing => {
+                    if let Some(error) = self.one(&work).await {
+                        *lock(&self.fatal) = Some(error.to_string());
+                        return false;
+                    }
+                    continue;
                 }
-                continue;
+                Profile::Reloader => {
+                    if self.one(&work).await.is_some() {
+                        return true;
+                    }
+                    continue;
+                }
             }
             while writes.len() >= WRITES {
                 writes.join_next().await;
@@ -183,7 +206,7 @@ impl Restarts {
     /// Carries out one piece of work; an error is one that is not to be ignored.
     async fn one(&self, work: &Work) -> Option<ApplyError> {
         let tell = |kind, about: &_, event: &_| self.recorders[&kind].record(about, event);
-        let tools = Tools { api: &self.api, tell: &tell, settings: &self.settings };
+        let tools = Tools { api: &self.api, tell: &tell, settings: &self.settings, now: self.clock.now() };
         let (outcome, error) = apply(tools, work).await;
         self.counts.count(work, outcome.as_ref(), &self.settings);
         if let Some(outcome) = outcome {
@@ -196,20 +219,26 @@ impl Restarts {
 
 impl Controller for Restarts {
     fn watched(&self) -> usize {
-        3 + usize::from(self.settings.follows(ConfigKind::Secret)) + usize::from(self.knows_daemon_sets())
+        self.kinds().len()
     }
 
     fn background(self: Arc<Self>, listed: &dyn Fn() -> Listed) -> Vec<Task> {
         self.say_of_secrets();
-        let mut tasks = vec![self.watch::<ConfigMap>(listed())];
-        if self.settings.follows(ConfigKind::Secret) {
-            tasks.push(self.watch::<Secret>(listed()));
-        }
-        tasks.extend([self.watch::<Deployment>(listed()), self.watch::<StatefulSet>(listed())]);
-        if self.knows_daemon_sets() {
-            tasks.push(self.watch::<DaemonSet>(listed()));
-        }
-        tasks
+        let watch = |resource| match resource {
+            Resource::ConfigMaps => Some(self.watch::<ConfigMap>(listed())),
+            Resource::Secrets => Some(self.watch::<Secret>(listed())),
+            Resource::Deployments => Some(self.watch::<Deployment>(listed())),
+            Resource::StatefulSets => Some(self.watch::<StatefulSet>(listed())),
+            Resource::DaemonSets => Some(self.watch::<DaemonSet>(listed())),
+            Resource::CronJobs => Some(self.watch::<CronJob>(listed())),
+            Resource::Jobs => Some(self.watch::<Job>(listed())),
+            Resource::Namespaces => Some(self.watch::<Namespace>(listed())),
+            _ => None,
+        };
+        // The first two before the workloads: as they always were.
+        let configs = [Resource::ConfigMaps, Resource::Secrets];
+        let (first, rest): (Vec<_>, Vec<_>) = self.kinds().into_iter().partition(|kind| configs.contains(kind));
+        first.into_iter().chain(rest).filter_map(watch).collect()
     }
 
     fn workers(self: Arc<Self>) -> Vec<Task> {
@@ -221,6 +250,7 @@ impl Controller for Restarts {
     }
 
     fn begin(&self, _all: Vec<Key>) {
+        self.agent().begin();
         self.phase.send_replace(Phase::Acts);
     }
 
@@ -264,6 +294,10 @@ impl Sink<Seen> for Restarts {
                 None
             }
             Seen::Workload(name, now) => self.agent().workload(&name, now.map(|now| *now), at),
+            Seen::Namespace(name, labels) => {
+                self.agent().namespace(&name, labels.as_ref());
+                None
+            }
         };
         lock(&self.said).extend(work);
         self.news.notify_one();

@@ -5,6 +5,7 @@
 //! and `keyed.rs` of `restart/` add to the types of restarts what they mean.
 
 mod checksum_keys;
+mod reloader;
 mod restart;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 pub(crate) use checksum_keys::ChecksumKey;
 pub use checksum_keys::{ChecksumKeyError, ChecksumKeys, SecretChecksums};
+pub(crate) use reloader::truth;
+pub use reloader::{ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings};
 pub use restart::{Budget, Profile, RestartSettings, Window};
 use thiserror::Error;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::checksum_keys::SecretChecksums;
+use super::reloader::ReloaderSettings;
 
 /// Whose choices are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,6 +14,8 @@ pub enum Profile {
     /// No restart is missed, and adopting a workload does not roll it out.
     #[default]
     Safe,
+    /// Stakater's Reloader v1.4.21, by its annotations, the changes that it loses included.
+    Reloader,
 }
 
 /// How restarts are decided.
@@ -28,6 +31,8 @@ pub struct RestartSettings {
     pub budget: Budget,
     /// Parts of errors over which the controller does not end (xing), or that are no news (safe).
     pub ignored_errors: Vec<String>,
+    /// What is chosen besides in profile `reloader`, and of no meaning to the others.
+    pub reloader: ReloaderSettings,
     /// Whether to write nothing but reports of what would be written.
     pub dry_run: bool,
 }

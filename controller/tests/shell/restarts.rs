@@ -60,7 +60,7 @@ fn profile(profile: Profile) -> RestartSettings {
     let keys = ChecksumKeys::new(b"the key of these tests, long enough", None).unwrap();
     let secrets = match profile {
         Profile::Safe => SecretChecksums::Keyed(keys),
-        Profile::Xing => SecretChecksums::Unkeyed,
+        Profile::Xing | Profile::Reloader => SecretChecksums::Unkeyed,
     };
     RestartSettings { profile, secrets, ..RestartSettings::default() }
 }

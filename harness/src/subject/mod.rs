@@ -30,7 +30,7 @@ pub use log_source::LogSource;
 pub use ours::SUBJECT_TARGET;
 pub use reference::Reference;
 
-use crate::case::{RestartOptions, RestartProfile};
+use crate::case::RestartOptions;
 use crate::cluster;
 use crate::cluster::kind;
 use crate::controllers::{Controller, Controllers};
@@ -186,9 +186,7 @@ impl Spec {
     pub fn lacks_restart_options(&self, options: &RestartOptions) -> Option<String> {
         match self {
             Self::Reference(one, _) => one.lacks(options),
-            Self::Ours | Self::OursFixed if options.profile == RestartProfile::Reloader => {
-                Some(format!("{self} has no restart profile {}", options.profile))
-            }
+            Self::Ours | Self::OursFixed => ours::lacks(options),
             _ => None,
         }
     }

@@ -63,7 +63,7 @@ pub(super) fn run(
     if clock::is_simulated() {
         settings.clock = rollout_controller::Clock::starting_at(clock::now());
     }
-    settings.restart = restart_settings(restart);
+    settings.restart = restart_settings(restart)?;
     if fixed {
         settings.compatibility = rollout_controller::Compatibility::Fixed;
     }
@@ -104,20 +104,19 @@ pub(super) fn with_mutant<T>(name: &str, something: impl FnOnce() -> T) -> Optio
 }
 
 /// A case's words for restarts in the controller's own.
-fn restart_settings(options: &RestartOptions) -> rollout_controller::RestartSettings {
+fn restart_settings(options: &RestartOptions) -> Result<rollout_controller::RestartSettings, SubjectError> {
     let mut settings = rollout_controller::RestartSettings {
         profile: match options.profile {
             RestartProfile::Xing => rollout_controller::Profile::Xing,
-            // It is never told Reloader's, which it does not have.
-            RestartProfile::Safe | RestartProfile::Reloader => rollout_controller::Profile::Safe,
+            RestartProfile::Safe => rollout_controller::Profile::Safe,
+            RestartProfile::Reloader => rollout_controller::Profile::Reloader,
         },
-        // Xing's profile has that controller's checksums, which have no key.
+        // The profiles of other controllers have those controllers' checksums, which have no key.
         secrets: match options.profile {
-            RestartProfile::Xing => rollout_controller::SecretChecksums::Unkeyed,
-            RestartProfile::Safe | RestartProfile::Reloader => {
-                rollout_controller::SecretChecksums::Keyed(checksum_keys())
-            }
+            RestartProfile::Xing | RestartProfile::Reloader => rollout_controller::SecretChecksums::Unkeyed,
+            RestartProfile::Safe => rollout_controller::SecretChecksums::Keyed(checksum_keys()),
         },
+        reloader: reloader(options).map_err(SubjectError::Client)?,
         ignored_errors: options.ignored_errors.clone(),
         dry_run: options.dry_run,
         ..rollout_controller::RestartSettings::default()
@@ -127,7 +126,18 @@ fn restart_settings(options: &RestartOptions) -> rollout_controller::RestartSett
     if let Some((restarts, period)) = options.budget {
         settings.budget = rollout_controller::Budget { restarts, period };
     }
-    settings
+    Ok(settings)
+}
+
+/// What a case's flags of Reloader choose.
+fn reloader(options: &RestartOptions) -> Result<rollout_controller::ReloaderSettings, String> {
+    let flags = options.flags.iter().map(String::as_str);
+    rollout_controller::ReloaderSettings::from_flags(flags).map_err(|error| error.to_string())
+}
+
+/// Why it cannot decide restarts with these options, if it cannot.
+pub(super) fn lacks(options: &RestartOptions) -> Option<String> {
+    reloader(options).err()
 }
 
 /// The key for the checksums of Secrets: always the same, so that identical arguments give an identical run. Nothing that it hides

@@ -35,7 +35,7 @@ impl World {
     pub(super) fn new(profile: Profile) -> Self {
         let secrets = match profile {
             Profile::Safe => keyed(ONE, None),
-            Profile::Xing => SecretChecksums::Unkeyed,
+            Profile::Xing | Profile::Reloader => SecretChecksums::Unkeyed,
         };
         Self::with(RestartSettings { profile, secrets, ..RestartSettings::default() })
     }

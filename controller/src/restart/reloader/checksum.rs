@@ -1,0 +1,91 @@
+//! What of a ConfigMap or a Secret Reloader looks at: its checksum, its labels, and which of its annotations say `true`.
+//!
+//! The checksum is Reloader's, byte for byte, for it is the value of the variable that restarts a workload: SHA-1, in hex, over
+//! `key=value` of all keys, sorted and joined by `;`. A Secret's values are the bytes, not their base64. Data that differ and are joined
+//! to one text have one checksum. SHA-1 protects nothing here.
+//!
+//! Cases: `config-restart/reloader-joined-values`, `config-restart/reloader-binary-data`, `config-restart/reloader-auto-secret`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use k8s_openapi::ByteString;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use serde_json::Value;
+
+use super::super::references::ConfigKind;
+use crate::model::Meta;
+
+/// What is looked at; the data themselves are not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::restart) struct Traits {
+    pub(in crate::restart) checksum: String,
+    pub(in crate::restart) labels: BTreeMap<String, String>,
+    pub(in crate::restart) marks: BTreeSet<String>,
+}
+
+/// Takes it in; values as the wire has them.
+pub(in crate::restart) fn traits(
+    kind: ConfigKind,
+    meta: &Meta,
+    data: Option<&BTreeMap<String, String>>,
+    binary: &BTreeMap<String, String>,
+) -> Traits {
+    let data = data.into_iter().flatten().map(|(key, value)| match kind {
+        ConfigKind::ConfigMap => (key, value.as_bytes().to_vec()),
+        ConfigKind::Secret => (key, decoded(value)),
+    });
+    let binary = binary.iter().map(|(key, value)| (key, value.as_bytes().to_vec()));
+    let marks = meta.annotations.iter().filter(|(_, value)| *value == "true").map(|(name, _)| name.clone());
+    Traits { checksum: checksum(data.chain(binary)), labels: meta.labels.clone(), marks: marks.collect() }
+}
+
+fn checksum<'a>(entries: impl Iterator<Item = (&'a String, Vec<u8>)>) -> String {
+    let mut entries: Vec<Vec<u8>> =
+        entries.map(|(key, value)| [key.as_bytes(), b"=", value.as_slice()].concat()).collect();
+    entries.sort_unstable();
+    let mut text = String::with_capacity(40);
+    for byte in digest(&SHA1_FOR_LEGACY_USE_ONLY, &entries.join(b";".as_slice())).as_ref() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The bytes of a Secret's value; no server stores one that is not base64.
+fn decoded(value: &str) -> Vec<u8> {
+    serde_json::from_value(Value::from(value)).map_or_else(|_| value.as_bytes().to_vec(), |ByteString(bytes)| bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Each is what the golden timeline of a case has.
+    #[rstest]
+    #[case::a_config_map(ConfigKind::ConfigMap, &[("k", "2")], &[], "e5eb05bb23136deb5962f9004ae449e74f7e0547")]
+    #[case::a_secret(ConfigKind::Secret, &[("k", "Mg==")], &[], "e5eb05bb23136deb5962f9004ae449e74f7e0547")]
+    #[case::nothing(ConfigKind::ConfigMap, &[], &[], "da39a3ee5e6b4b0d3255bfef95601890afd80709")]
+    fn golden(
+        #[case] kind: ConfigKind,
+        #[case] data: &[(&str, &str)],
+        #[case] binary: &[(&str, &str)],
+        #[case] expected: &str,
+    ) {
+        let map = |entries: &[(&str, &str)]| {
+            entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+        };
+        assert_eq!(traits(kind, &Meta::default(), Some(&map(data)), &map(binary)).checksum, expected);
+    }
+
+    #[test]
+    fn what_is_joined_to_one_text_has_one_checksum() {
+        let of = |entries: &[(&str, &str)]| {
+            let entries: Vec<_> = entries.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes())).collect();
+            checksum(entries.iter().map(|(key, value)| (key, value.to_vec())))
+        };
+        assert_eq!(of(&[("a", "b;c=d")]), of(&[("a", "b"), ("c", "d")]));
+        assert_ne!(of(&[("a", "b")]), of(&[("a", "c")]));
+    }
+}

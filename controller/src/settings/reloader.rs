@@ -1,0 +1,300 @@
+//! What an operator can choose in profile `reloader`: the flags of Stakater's Reloader v1.4.21, under their names and with their
+//! defaults, as far as this controller has what they choose.
+//!
+//! Cases: `config-restart/reloader-own-annotation-name`, `config-restart/reloader-labels-selected-by-flag`.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use crate::model::LabelSelector;
+
+/// How a restart is triggered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReloadStrategy {
+    /// By an environment variable of a container, with the checksum of the config.
+    #[default]
+    EnvVars,
+    /// By an annotation of the pod template that names the config.
+    Annotations,
+}
+
+/// The names of the annotations that are looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReloaderAnnotations {
+    /// On a workload: ConfigMaps that restart it, comma separated; each a regular expression.
+    pub config_maps: String,
+    /// On a workload: the same for Secrets.
+    pub secrets: String,
+    /// On a workload: whatever it uses restarts it.
+    pub auto: String,
+    /// On a workload: whatever ConfigMap it uses restarts it.
+    pub config_maps_auto: String,
+    /// On a workload: whatever Secret it uses restarts it.
+    pub secrets_auto: String,
+    /// On a workload: what it uses restarts it where that is marked.
+    pub search: String,
+    /// On a config: the mark.
+    pub matched: String,
+    /// On a config: it restarts nothing.
+    pub ignore: String,
+    /// On a Deployment: for how long it is paused with the first restart.
+    pub pause_period: String,
+    /// On a Deployment: since when it is paused.
+    pub paused_at: String,
+}
+
+impl Default for ReloaderAnnotations {
+    fn default() -> Self {
+        let name = |of: &str| format!("{of}.stakater.com");
+        Self {
+            config_maps: name("configmap.reloader") + "/reload",
+            secrets: name("secret.reloader") + "/reload",
+            auto: name("reloader") + "/auto",
+            config_maps_auto: name("configmap.reloader") + "/auto",
+            secrets_auto: name("secret.reloader") + "/auto",
+            search: name("reloader") + "/search",
+            matched: name("reloader") + "/match",
+            ignore: name("reloader") + "/ignore",
+            pause_period: name("deployment.reloader") + "/pause-period",
+            paused_at: name("deployment.reloader") + "/paused-at",
+        }
+    }
+}
+
+/// What can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReloaderSettings {
+    /// `--reload-strategy`.
+    pub strategy: ReloadStrategy,
+    /// `--auto-reload-all`: a workload that says nothing is restarted for whatever it uses.
+    pub all: bool,
+    /// `--reload-on-create`: a config that appears counts as changed.
+    pub on_create: bool,
+    /// `--reload-on-delete`: a config that goes counts as changed.
+    pub on_delete: bool,
+    /// `--sync-after-restart`: with `on_create`, what is there at the start counts as changed.
+    pub after_start: bool,
+    /// The names of annotations.
+    pub annotations: ReloaderAnnotations,
+    /// `--resources-to-ignore=configmaps`.
+    pub ignores_config_maps: bool,
+    /// `--resources-to-ignore=secrets`.
+    pub ignores_secrets: bool,
+    /// `--ignored-workload-types` with `jobs`.
+    pub ignores_jobs: bool,
+    /// `--ignored-workload-types` with `cronjobs`.
+    pub ignores_cron_jobs: bool,
+    /// `--namespaces`: where configs are looked at; empty: everywhere.
+    pub namespaces: BTreeSet<String>,
+    /// `--namespaces-to-ignore`: where they are not.
+    pub namespaces_to_ignore: BTreeSet<String>,
+    /// `--namespace-selector`: labels of namespaces whose configs are looked at.
+    pub namespace_selector: Option<LabelSelector>,
+    /// `--resource-label-selector`: labels of configs that are looked at.
+    pub resource_selector: Option<LabelSelector>,
+}
+
+/// A flag that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ReloaderFlagError {
+    /// Reloader has no such flag.
+    #[error("unknown flag --{0}: Reloader v1.4.21 has none of that name")]
+    Unknown(String),
+    /// Reloader has it, and this controller does not have what it chooses.
+    #[error("--{flag} is not supported: {instead}")]
+    Unsupported {
+        /// The flag.
+        flag: String,
+        /// What to do instead.
+        instead: &'static str,
+    },
+    /// It has a value that makes no sense.
+    #[error("--{flag}={value}: expected {expected}")]
+    Value {
+        /// The flag.
+        flag: String,
+        /// Its value.
+        value: String,
+        /// What fits.
+        expected: &'static str,
+    },
+}
+
+/// Flags that choose nothing here: what is logged, and what answers for a profiler.
+const WITHOUT_MEANING: [&str; 4] = ["log-format", "log-level", "enable-pprof", "pprof-addr"];
+
+impl ReloaderSettings {
+    /// Reads flags as Reloader has them: `--reload-strategy=annotations`.
+    ///
+    /// # Errors
+    /// [`ReloaderFlagError`] for the first that does not fit.
+    pub fn from_flags<'a>(flags: impl IntoIterator<Item = &'a str>) -> Result<Self, ReloaderFlagError> {
+        let mut settings = Self::default();
+        let (mut of_namespaces, mut of_resources) = (Vec::new(), Vec::new());
+        for flag in flags {
+            let flag = flag.trim_start_matches('-');
+            let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
+            match name {
+                "namespace-selector" => of_namespaces.extend(items(value)),
+                "resource-label-selector" => of_resources.extend(items(value)),
+                _ => settings.set(name, value)?,
+            }
+        }
+        settings.namespace_selector = selector("namespace-selector", &of_namespaces)?;
+        settings.resource_selector = selector("resource-label-selector", &of_resources)?;
+        Ok(settings)
+    }
+
+    fn set(&mut self, flag: &str, value: &str) -> Result<(), ReloaderFlagError> {
+        let wrong =
+            |expected| Err(ReloaderFlagError::Value { flag: flag.to_owned(), value: value.to_owned(), expected });
+        if let Some(name) = self.annotations.named(flag) {
+            value.clone_into(name);
+            return Ok(());
+        }
+        match flag {
+            "reload-strategy" => match value {
+                "env-vars" => self.strategy = ReloadStrategy::EnvVars,
+                "annotations" => self.strategy = ReloadStrategy::Annotations,
+                _ => return wrong("env-vars or annotations"),
+            },
+            "auto-reload-all" => self.all = truth(value),
+            // These two are texts there, and only one text means yes.
+            "reload-on-create" => self.on_create = value == "true",
+            "reload-on-delete" => self.on_delete = value == "true",
+            "sync-after-restart" => self.after_start = truth(value),
+            "resources-to-ignore" => match value.to_lowercase().as_str() {
+                "configmaps" => self.ignores_config_maps = true,
+                "secrets" => self.ignores_secrets = true,
+                "" => {}
+                _ => return wrong("configmaps or secrets"),
+            },
+            "ignored-workload-types" => {
+                for kind in items(value) {
+                    match kind.as_str() {
+                        "jobs" => self.ignores_jobs = true,
+                        "cronjobs" => self.ignores_cron_jobs = true,
+                        _ => return wrong("jobs, cronjobs or both"),
+                    }
+                }
+            }
+            "namespaces" => self.namespaces.extend(items(value)),
+            "namespaces-to-ignore" => self.namespaces_to_ignore.extend(items(value)),
+            "enable-ha" if truth(value) => return unsupported(flag, "use --leader-elect"),
+            "webhook-url" if !value.is_empty() => return unsupported(flag, "restarts are reported by Events"),
+            "is-Argo-Rollouts" if truth(value) => return unsupported(flag, "Argo Rollouts are not restarted"),
+            "enable-csi-integration" if truth(value) => {
+                return unsupported(flag, "SecretProviderClasses are not looked at");
+            }
+            "enable-ha" | "webhook-url" | "is-Argo-Rollouts" | "enable-csi-integration" => {}
+            _ if WITHOUT_MEANING.contains(&flag) => {}
+            _ => return Err(ReloaderFlagError::Unknown(flag.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// Whether configs of a namespace are looked at, as far as its name says.
+    pub(crate) fn looks_at(&self, namespace: &str) -> bool {
+        match self.namespaces.is_empty() {
+            true => !self.namespaces_to_ignore.contains(namespace),
+            // What is named is looked at, and what is to be ignored is not asked.
+            false => self.namespaces.contains(namespace),
+        }
+    }
+
+    /// The labels of namespaces that are looked at, where they count: what is named needs none.
+    pub(crate) fn namespace_labels(&self) -> Option<&LabelSelector> {
+        self.namespace_selector.as_ref().filter(|_| self.namespaces.is_empty())
+    }
+}
+
+impl ReloaderAnnotations {
+    /// The name that a flag sets.
+    fn named(&mut self, flag: &str) -> Option<&mut String> {
+        Some(match flag {
+            "configmap-annotation" => &mut self.config_maps,
+            "secret-annotation" => &mut self.secrets,
+            "auto-annotation" => &mut self.auto,
+            "configmap-auto-annotation" => &mut self.config_maps_auto,
+            "secret-auto-annotation" => &mut self.secrets_auto,
+            "auto-search-annotation" => &mut self.search,
+            "search-match-annotation" => &mut self.matched,
+            "ignore-annotation" => &mut self.ignore,
+            "pause-deployment-annotation" => &mut self.pause_period,
+            "pause-deployment-time-annotation" => &mut self.paused_at,
+            _ => return None,
+        })
+    }
+}
+
+fn unsupported(flag: &str, instead: &'static str) -> Result<(), ReloaderFlagError> {
+    Err(ReloaderFlagError::Unsupported { flag: flag.to_owned(), instead })
+}
+
+/// A truth as Go reads one; what is none is no.
+pub(crate) fn truth(text: &str) -> bool {
+    matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
+fn items(list: &str) -> impl Iterator<Item = String> {
+    list.split(',').filter(|item| !item.is_empty()).map(str::to_owned)
+}
+
+/// A selector of its parts: `key=value`, `key:value`, `key:*` for any value, and those of kubectl.
+fn selector(flag: &str, parts: &[String]) -> Result<Option<LabelSelector>, ReloaderFlagError> {
+    let plain = |part: &String| {
+        let part = part.split_once(':').map_or_else(|| part.clone(), |(key, value)| format!("{key}={value}"));
+        part.strip_suffix("=*").map_or_else(|| part.clone(), str::to_owned)
+    };
+    let text = parts.iter().map(plain).collect::<Vec<_>>().join(",");
+    let wrong = || ReloaderFlagError::Value {
+        flag: flag.to_owned(),
+        value: text.clone(),
+        expected: "labels such as app=web,tier:*,!old",
+    };
+    let selector = LabelSelector::parse(&text).ok_or_else(wrong)?;
+    Ok(Some(selector).filter(|selector| !selector.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[test]
+    fn flags_are_reloaders() {
+        let flags = ["--reload-strategy=annotations", "--auto-reload-all", "--namespaces-to-ignore=a,b"];
+        let settings = ReloaderSettings::from_flags(flags).unwrap();
+        assert_eq!((settings.strategy, settings.all), (ReloadStrategy::Annotations, true));
+        assert!(settings.looks_at("c") && !settings.looks_at("b"));
+        let settings = ReloaderSettings::from_flags(["--namespaces=b", "--namespaces-to-ignore=b"]).unwrap();
+        assert!(settings.looks_at("b") && !settings.looks_at("c"));
+    }
+
+    #[rstest]
+    #[case::of_no_name("--reload", "Reloader v1.4.21 has none")]
+    #[case::strategy("--reload-strategy=x", "expected env-vars or annotations")]
+    #[case::both("--resources-to-ignore=configmaps,secrets", "expected configmaps or secrets")]
+    #[case::kinds("--ignored-workload-types=pods", "expected jobs, cronjobs or both")]
+    #[case::election("--enable-ha", "use --leader-elect")]
+    #[case::webhook("--webhook-url=http://x", "Events")]
+    #[case::labels("--resource-label-selector=a b", "expected labels")]
+    fn what_does_not_fit_is_refused(#[case] flag: &str, #[case] expected: &str) {
+        let error = ReloaderSettings::from_flags([flag]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[rstest]
+    #[case("a=b", &[("a", "b")], true)]
+    #[case("a:b", &[("a", "b")], true)]
+    #[case("a:b", &[("a", "c")], false)]
+    #[case("a:*", &[("a", "c")], true)]
+    #[case("a=*,!c", &[("a", "c"), ("c", "1")], false)]
+    fn resources_by_their_labels(#[case] text: &str, #[case] labels: &[(&str, &str)], #[case] expected: bool) {
+        let settings = ReloaderSettings::from_flags([format!("--resource-label-selector={text}").as_str()]).unwrap();
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        assert_eq!(settings.resource_selector.unwrap().matches(&labels), Ok(expected));
+    }
+}
