@@ -20,6 +20,7 @@ mod conduct;
 mod escape;
 mod failure;
 mod faults;
+mod folded;
 pub mod github;
 mod hint;
 mod json;

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use super::folded::Folded;
 use super::paint::Paint;
 use super::rows::{Row, rows};
 use super::table::pad;
-use crate::timeline::{Line, Step, StepId, Timeline};
+use crate::timeline::{Line, Step, StepId, Timeline, fold};
 
 /// Fewer columns than this do not hold two timelines.
 const NARROW: usize = 120;
@@ -31,7 +32,19 @@ pub fn side_by_side(left: Side<'_>, right: Side<'_>, width: usize, colour: bool)
     let mut sheet = if width < NARROW { Sheet::sequential(paint) } else { Sheet::columns(width, paint) };
     sheet.titles(left.title, right.title);
     let steps = left.timeline.steps.iter().chain(&right.timeline.steps);
-    for id in steps.map(|step| step.id).collect::<BTreeSet<StepId>>() {
+    let ids: BTreeSet<StepId> = steps.map(|step| step.id).collect();
+    let mut ids = ids.into_iter();
+    // A run of like sub-steps that both sides have is one block.
+    let folded = Folded::of(left.timeline, right.timeline);
+    while let Some(id) = ids.next() {
+        if let Some(run) = folded.at(id) {
+            let heading = fold::heading(run);
+            let rest: Vec<Line> =
+                run.last().into_iter().flat_map(|last| last.checkpoint.iter().cloned().map(Line::State)).collect();
+            sheet.block(&heading, &heading, &rest, &rest);
+            ids.by_ref().nth(run.len() - 2);
+            continue;
+        }
         let (a, b) = (left.timeline.step(id), right.timeline.step(id));
         let heading = |step: Option<&Step>| step.map(Step::heading).unwrap_or_else(|| format!("{id}  (not made)"));
         let lines = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();

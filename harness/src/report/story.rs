@@ -7,7 +7,7 @@ use super::staircase::staircase;
 use crate::case::Case;
 use crate::course::{Allowed, Course, Stop, Total, reasons};
 use crate::coverage::Requirement;
-use crate::timeline::{Action, Decision, Events, Step, StepId, Timeline};
+use crate::timeline::{Action, Decision, Events, Step, StepId, Timeline, fold};
 
 /// What is known of a case besides what it says itself.
 #[derive(Debug, Clone, Copy)]
@@ -76,10 +76,19 @@ fn steps(out: &mut String, case: &Case) {
 fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Paint) {
     let course = Course::of(timeline, case);
     let mut before: Option<&Stop> = None;
-    for (step, stop) in timeline.steps.iter().zip(&course.stops) {
+    let mut stops = course.stops.iter();
+    for run in fold::runs(&timeline.steps) {
+        let Some((step, stop)) = run.last().zip(stops.nth(run.len() - 1)) else { return };
         let line = stop.line.map_or_else(String::new, |line| paint.faint(&format!("   {}:{line}", case.path)));
-        let title = if step.id == StepId::GIVEN { "before the first step".to_owned() } else { step.id.to_string() };
-        let _ = writeln!(out, "\n{}  {}{line}", paint.strong(&title), step.label);
+        let (title, label) = match run {
+            [one] if one.id == StepId::GIVEN => ("before the first step".to_owned(), one.label.clone()),
+            [one] => (one.id.to_string(), one.label.clone()),
+            _ => fold::heading(run)
+                .split_once("  ")
+                .map(|(ids, label)| (ids.to_owned(), label.to_owned()))
+                .unwrap_or_default(),
+        };
+        let _ = writeln!(out, "\n{}  {label}{line}", paint.strong(&title));
         for text in new_facts(before, stop) {
             let _ = writeln!(out, "    {text}");
         }
@@ -89,7 +98,9 @@ fn timeline_steps(out: &mut String, case: &Case, timeline: &Timeline, paint: Pai
         if step.decisions.is_empty() {
             let _ = writeln!(out, "  . nothing is decided{}", idle(step, stop));
         }
-        for (decision, why) in step.decisions.iter().zip(reasons(step, before, stop)) {
+        // The heading of a run says what is decided each time.
+        let decided = if run.len() == 1 { step.decisions.as_slice() } else { &[] };
+        for (decision, why) in decided.iter().zip(reasons(step, before, stop)) {
             let why = why.map_or_else(String::new, |why| paint.faint(&format!(": {why}")));
             let _ = writeln!(out, "  > {}{why}", told(decision));
         }

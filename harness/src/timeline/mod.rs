@@ -15,6 +15,7 @@
 //! * `credit` tells where the decisions cannot have been the subject's.
 //! * `golden` holds what upstream did: one timeline, or several.
 //! * `digest` tells one version of a case from another.
+//! * [`fold`] joins runs of like sub-steps where they are shown.
 //! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it back, `build` makes it of frames.
 //!
 //! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
@@ -29,6 +30,7 @@ mod events;
 mod expected;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod fold;
 mod golden;
 mod invariants;
 mod legend;

@@ -7,8 +7,9 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::chart::anchor;
 use super::escape;
+use crate::report::folded::Folded;
 use crate::report::rows::{Row, rows};
-use crate::timeline::{Action, Line, Step, StepId, Timeline};
+use crate::timeline::{Action, Line, Step, StepId, Timeline, fold};
 
 /// The block of one case. Without an expected timeline there is one column.
 pub(super) fn lines(
@@ -20,7 +21,22 @@ pub(super) fn lines(
 ) {
     out.push_str("<div class=\"steps\"><h3>step by step</h3>\n");
     let all = expected.iter().flat_map(|timeline| &timeline.steps).chain(&actual.steps);
-    for id in all.map(|step| step.id).collect::<BTreeSet<StepId>>() {
+    let ids: BTreeSet<StepId> = all.map(|step| step.id).collect();
+    let mut ids = ids.into_iter();
+    let folded = Folded::of(actual, expected.unwrap_or(actual));
+    while let Some(id) = ids.next() {
+        if let Some(run) = folded.at(id).filter(|run| run.iter().all(|step| wrong != Some(step.id))) {
+            let rest: Vec<Line> =
+                run.last().into_iter().flat_map(Step::lines).filter(|line| line.state().is_some()).collect();
+            for step in run {
+                let _ = write!(out, "<a id=\"case{number}-{}\"></a>", anchor(step.id));
+            }
+            let _ = writeln!(out, "<details><summary><b>{}</b></summary>", escape(&fold::heading(run)));
+            table(out, expected.is_some(), &rest, &rest);
+            out.push_str("</details>\n");
+            ids.by_ref().nth(run.len() - 2);
+            continue;
+        }
         let (left, right) = (expected.and_then(|timeline| timeline.step(id)), actual.step(id));
         let text = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();
         let differs = expected.is_some() && text(left) != text(right);
