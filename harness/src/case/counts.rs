@@ -52,7 +52,7 @@ impl Workload {
 
 /// All pods that there may be.
 #[derive(Debug, Default)]
-struct Pool {
+pub(super) struct Pool {
     /// By `Deployment web`.
     workloads: BTreeMap<String, Workload>,
     /// Pods that the case makes itself.
@@ -62,7 +62,8 @@ struct Pool {
 }
 
 impl Pool {
-    fn step(&mut self, step: &Step) {
+    /// What there may be after one more step.
+    pub(super) fn step(&mut self, step: &Step) {
         step.during.iter().flat_map(|during| &during.steps).for_each(|inner| self.step(inner));
         step.operation.inner().iter().for_each(|inner| self.step(inner));
         match step.operation.change() {
@@ -122,6 +123,12 @@ impl Pool {
                 _ => self.unknown = true,
             }
         }
+    }
+
+    /// How many pods are wanted, all in all.
+    pub(super) fn wanted(&self) -> u64 {
+        let all = self.workloads.values().fold(self.bare, |sum, workload| sum.saturating_add(workload.replicas));
+        u64::try_from(all).unwrap_or(0)
     }
 
     fn most(&self) -> i64 {

@@ -15,6 +15,7 @@
 //!
 //! The driver adds what belongs to a run: the namespace, owners' uids, `schedulerName`.
 
+mod cost;
 mod counts;
 mod definitions;
 mod during;
@@ -44,6 +45,7 @@ mod step;
 mod target;
 
 use crate::tree;
+pub use cost::{Cost, cost};
 pub use file::{parse, parse_all, parse_bytes, recorded};
 pub(crate) use find::EXTENSIONS;
 pub use find::{find, load, load_one, told_apart};

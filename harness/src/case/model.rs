@@ -160,6 +160,38 @@ pub struct Pods {
     pub count: Count,
     /// One step for all of them instead of one each.
     pub atomic: bool,
+    /// So many at once, until none is left.
+    pub every: Option<Share>,
+}
+
+/// How many pods move at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// So many.
+    Number(u32),
+    /// So many percent of the pods that Deployments want, rounded up.
+    Percent(u32),
+}
+
+impl Share {
+    /// The number, of so many pods that are wanted; one at least.
+    #[must_use]
+    pub fn of(self, wanted: u64) -> u64 {
+        let number = match self {
+            Self::Number(number) => u64::from(number),
+            Self::Percent(percent) => wanted.saturating_mul(percent.into()).div_ceil(100),
+        };
+        number.max(1)
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
 }
 
 /// What happens to a pod.

@@ -1,10 +1,10 @@
 //! Which pods a step moves: `{pods: all}`, `{pods: 4, of: {revision: 1}}`, `{pods: [a, b]}`,
-//! `{pods: 2, atomic: true}`.
+//! `{pods: 2, atomic: true}`, `{every: 10%}`.
 
 use serde_json::{Value, json};
 
 use super::field::{BOOLEAN, Field, NAME, Type, names};
-use super::model::{Count, Pods};
+use super::model::{Count, Pods, Share};
 use super::naming;
 use super::operations::Written;
 use super::read::{self, Fields, MOST_PODS};
@@ -14,6 +14,10 @@ use super::tree::{Kind, Node};
 
 const COUNT: Type =
     Type::Is(|_| any_of([words(&["all"]), integer(1, MOST_PODS)]), "a number, `all`, or a list of names");
+const SHARE: Type = Type::Is(
+    |_| any_of([integer(1, MOST_PODS), json!({"type": "string", "pattern": "^([1-9][0-9]?|100)%$"})]),
+    "a number, or a percentage such as `10%`",
+);
 const BY_NAME: Type =
     Type::Is(|_| json!({"type": "array", "minItems": 1, "items": reference("name")}), "a list of names");
 pub(super) const OF: Type = Type::Is(|_| reference("of"), "[whose pods](#of)");
@@ -28,8 +32,16 @@ const WHOSE: Field = Field::new("of", OF, "Whose pods; all of the case's by defa
 /// The fields of an operation that moves pods.
 pub(super) static FIELDS: [Field; 2] = [PODS, WHOSE];
 /// The same where all can move at once.
-pub(super) static ATOMIC_FIELDS: [Field; 3] =
-    [PODS, WHOSE, Field::new("atomic", BOOLEAN, "One step for all of them instead of one each.")];
+pub(super) static ATOMIC_FIELDS: [Field; 4] = [
+    PODS,
+    WHOSE,
+    Field::new("atomic", BOOLEAN, "One step for all of them instead of one each."),
+    Field::new(
+        "every",
+        SHARE,
+        "In place of `pods`: so many at once, one sub-step each time, until none is left. A percentage is of the pods that Deployments want, rounded up.",
+    ),
+];
 
 /// Whose pods.
 pub(super) static OF_FIELDS: [Field; 3] = [
@@ -45,7 +57,9 @@ pub(super) fn schema(_: bool) -> Value {
 
 /// The same where all can move at once.
 pub(super) fn atomic_schema(_: bool) -> Value {
-    any_of([object(&ATOMIC_FIELDS, false), by_name()])
+    let [pods, of, atomic, every] = ATOMIC_FIELDS;
+    let every = Field { required: true, ..every };
+    any_of([object(&[pods, of, atomic], false), object(&[every, of], false), by_name()])
 }
 
 fn by_name() -> Value {
@@ -63,6 +77,9 @@ pub(super) fn read(reader: &mut Reader<'_>, written: &Written<'_>) -> Option<Pod
     }
     let fields = Fields::of(node, &what, &names(&ATOMIC_FIELDS), reader.report)?;
     let count = fields.get("pods");
+    if let Some(entry) = fields.entry("every") {
+        return every(&fields, entry, &name, reader);
+    }
     if fields.lacks("pods") {
         reader.report.add(node, format!("{what} without `pods`"), "how many: a number, or `all`");
     }
@@ -88,6 +105,36 @@ pub(super) fn read(reader: &mut Reader<'_>, written: &Written<'_>) -> Option<Pod
         return None;
     }
     Some(pods)
+}
+
+/// `{every: 10%}`.
+fn every(fields: &Fields<'_>, (key, value): (&Node, &Node), name: &str, reader: &mut Reader<'_>) -> Option<Pods> {
+    if name != "ready" {
+        reader.report.add(key, format!("`{name}` has no `every`"), "only `ready` has");
+        return None;
+    }
+    if let Some((key, _)) = fields.entry("pods").or(fields.entry("atomic")) {
+        reader.report.add(key, "`every` goes on until no pod is left", "leave this out");
+        return None;
+    }
+    let share = match &value.kind {
+        Kind::Text(text) => {
+            let percent = text.strip_suffix('%').filter(|number| !number.starts_with(['0', '+']));
+            percent
+                .and_then(|number| number.parse().ok())
+                .filter(|percent| (1..=100).contains(percent))
+                .map(Share::Percent)
+        }
+        Kind::Int(number) if (1..=MOST_PODS).contains(number) => u32::try_from(*number).ok().map(Share::Number),
+        _ => None,
+    };
+    let Some(share) = share else {
+        let hint = format!("a number from 1 to {MOST_PODS}, or a percentage from `1%` to `100%`");
+        reader.report.add(value, "`every` is not a number of pods", hint);
+        return None;
+    };
+    let of = of(fields.get("of"), reader)?;
+    Some(Pods { every: Some(share), ..of })
 }
 
 /// `all`, a number above zero, or names that the case has given.
@@ -136,10 +183,11 @@ pub(super) fn of(node: Option<&Node>, reader: &mut Reader<'_>) -> Option<Pods> {
 pub(super) fn label(verb: &str, pods: &Pods) -> String {
     let count = match pods.count {
         _ if !pods.names.is_empty() => pods.names.join(","),
+        _ if pods.every.is_some() => pods.every.map(|share| format!("every {share}")).unwrap_or_default(),
         Count::All => "all".to_owned(),
         Count::Exactly(number) => number.to_string(),
     };
-    let atomic = if pods.atomic { " atomic" } else { "" };
+    let atomic = if pods.atomic && pods.every.is_none() { " atomic" } else { "" };
     format!("{verb} {count}{}{atomic}", whose(pods))
 }
 

@@ -1,16 +1,17 @@
 //! `lockstep lint`: everything that is wrong with the files, without playing one of them.
 //!
 //! All errors of all case files, each at its place; and timelines that are of no use: of another version of their case, of no case at
-//! all, or not to be read. A case without a timeline is told of too.
+//! all, or not to be read. A case without a timeline is told of too, and one that takes longer than a minute.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::CliError;
 use super::out::say;
 use super::reporter::colour;
 use super::select;
-use crate::case::{self, CaseError, Findings};
+use crate::case::{self, Case, CaseError, Cost, Findings};
 use crate::golden::{self, Stray};
 use crate::outcome::Outcome;
 use crate::report::github::{self, Spot};
@@ -22,6 +23,9 @@ pub(super) struct Arguments {
     #[arg(default_value = "cases")]
     paths: Vec<PathBuf>,
 }
+
+/// What takes longer is noted.
+const LONG: Duration = Duration::from_secs(60);
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -43,6 +47,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
                 if of_file.iter().any(|case| case.expectation.is_blessed()) {
                     good.push(path.clone());
                 }
+                of_file.iter().for_each(long);
                 cases.extend(of_file);
             }
             Err(CaseError::Bad(findings)) => {
@@ -98,6 +103,18 @@ fn show(findings: &Findings) {
             let at = Spot { file: it.path, line: it.line, column: Some(it.column) };
             say!("{}", github::annotation("error", at, it.what, it.hint));
         }
+    }
+}
+
+/// Says so of a case that takes long.
+fn long(case: &Case) {
+    let Cost { steps, time } = case::cost(case);
+    if time > LONG {
+        say!(
+            "{}: about {} s on the simulated cluster, for {steps} sub-steps; `ready: {{every: 10%}}` moves many pods at once\n",
+            case.path,
+            time.as_secs()
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::Session;
 use super::ledger::Ledger;
 use super::middle::{self, Interception};
-use crate::case::model::{Bindings, Case, Count, Operation, Pods, Step};
+use crate::case::model::{Bindings, Case, Count, Operation, Pods, Share, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
 use crate::driver::{DriveError, Driver, PodOperation, Stillness, label, next_pods};
@@ -174,6 +174,9 @@ impl<'a> Play<'a> {
         let Some((operation, pods)) = step.operation.moves().filter(|(_, pods)| !pods.atomic) else {
             return self.operation(step, index, 0, &step.operation).await;
         };
+        if let Some(share) = pods.every {
+            return self.batches(step, index, (operation, pods, share)).await;
+        }
         // One pod a step: only then is the next decision the only one possible.
         let limit = match pods.count {
             Count::All if operation.repeats() => ENDLESS,
@@ -192,6 +195,28 @@ impl<'a> Play<'a> {
             return self.stop(Blame::Subject, format!("new pods keep coming: {ENDLESS} were moved, and some are left"));
         }
         Ok(())
+    }
+
+    /// So many pods a sub-step, until none is left.
+    async fn batches(
+        &mut self,
+        step: &Step,
+        index: u32,
+        (operation, pods, share): (PodOperation, &Pods, Share),
+    ) -> Result<(), Stopped> {
+        let deployments = self.session.environment.world.list(Kind::Deployment, &self.namespace);
+        let chosen = deployments.iter().filter(|one| pods.deployment.as_ref().is_none_or(|name| one.name == *name));
+        let wanted: i64 = chosen.map(|one| one.int("/spec/replicas")).sum();
+        let most = usize::try_from(share.of(u64::try_from(wanted).unwrap_or(0))).unwrap_or(usize::MAX);
+        for part in 1..=ENDLESS {
+            let found = self.next(operation, pods, most).len();
+            if found == 0 {
+                return Ok(());
+            }
+            let batch = step.operation.batch(u32::try_from(found).unwrap_or(u32::MAX));
+            self.operation(step, index, part, &batch).await?;
+        }
+        self.stop(Blame::Subject, format!("new pods keep coming after {ENDLESS} rounds"))
     }
 
     /// One step: mark it, make it, settle, and write down what came of it.

@@ -146,6 +146,15 @@ impl Operation {
         });
         one.unwrap_or_else(|| self.clone())
     }
+
+    /// The operation on so many pods at once; one that moves no pods as it is.
+    #[must_use]
+    pub fn batch(&self, pods: u32) -> Self {
+        let batch = self
+            .moves()
+            .and_then(|(_, all)| self.on(Pods { count: Count::Exactly(pods), atomic: true, ..all.clone() }));
+        batch.unwrap_or_else(|| self.clone())
+    }
 }
 
 impl Deref for Operation {

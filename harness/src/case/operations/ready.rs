@@ -22,6 +22,7 @@ pub(super) static FORM: Form = Form {
         "- ready: {pods: 2, of: {revision: 1}}",
         "- ready: {pods: [a, b]}",
         "- ready: {pods: 2, atomic: true}",
+        "- ready: {every: 10%}",
     ],
 };
 
@@ -47,7 +48,8 @@ impl Action for Ready {
     }
 
     fn only_held(&self) -> Option<(&'static str, &'static str)> {
-        self.0.atomic.then_some(("atomic", "a kubelet says itself since when a pod is ready"))
+        let field = if self.0.every.is_some() { "every" } else { "atomic" };
+        (self.0.atomic || self.0.every.is_some()).then_some((field, "a kubelet says itself since when a pod is ready"))
     }
 
     fn by_user(&self) -> bool {

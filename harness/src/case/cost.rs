@@ -1,0 +1,63 @@
+//! How long a case takes on the simulated cluster, roughly: its sub-steps are counted, each of which takes about the same time,
+//! however many objects there are.
+//!
+//! Counted is what the case itself says: `ready: {pods: all}` moves as many pods as are wanted. Pure.
+
+use std::time::Duration;
+
+use super::counts::Pool;
+use super::model::{Case, Count};
+
+/// What a sub-step takes in an optimised build, as the bench `growth` measures it.
+const EACH: Duration = Duration::from_millis(5);
+
+/// What playing a case costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// How many sub-steps there are.
+    pub steps: u64,
+    /// How long they take.
+    pub time: Duration,
+}
+
+/// The cost of a case.
+#[must_use]
+pub fn cost(case: &Case) -> Cost {
+    let mut so_far = Pool::default();
+    let mut steps: u64 = 0;
+    for (step, given) in case.given.iter().map(|step| (step, true)).chain(case.steps.iter().map(|step| (step, false))) {
+        so_far.step(step);
+        let wanted = so_far.wanted();
+        steps = steps.saturating_add(match step.operation.moves().filter(|(_, pods)| !pods.atomic && !given) {
+            None => 1,
+            Some((_, pods)) => match (pods.every, pods.count) {
+                (Some(share), _) => wanted.div_ceil(share.of(wanted)),
+                (None, Count::All) => wanted,
+                (None, Count::Exactly(number)) => number.into(),
+            },
+        });
+    }
+    let number = u32::try_from(steps).unwrap_or(u32::MAX);
+    Cost { steps, time: EACH.saturating_mul(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::a_pod_a_step("ready: {pods: all}", 402)]
+    #[case::so_many("ready: {pods: 7}", 9)]
+    #[case::at_once("ready: {pods: 7, atomic: true}", 3)]
+    #[case::in_shares("ready: {every: 10%}", 12)]
+    #[case::in_batches("ready: {every: 150}", 5)]
+    fn sub_steps_are_counted(#[case] step: &str, #[case] steps: u64) {
+        let given = "given:\n  - deployment: {name: web, replicas: 400, image: \"app:1\"}\n";
+        let text = format!("description: x.\n{given}steps:\n  - set: {{image: \"app:2\"}}\n  - {step}\n");
+        let case = super::super::parse("a/b.yaml", "a/b", &text).unwrap();
+        assert_eq!(cost(&case).steps, steps);
+        assert_eq!(cost(&case).time, EACH * u32::try_from(steps).unwrap());
+    }
+}
