@@ -1,0 +1,97 @@
+//! How the time and the memory of a case grow with its pods and its Deployments, on the simulated cluster.
+//!
+//! ```text
+//! cargo bench --package lockstep --bench growth                 # the sizes of the table
+//! cargo bench --package lockstep --bench growth -- 50 5000      # one Deployment of these sizes
+//! ```
+//!
+//! Each size has a process of its own, so that the peak of memory is its own. What is to be read is the time of a sub-step: it must not
+//! depend on the size.
+
+use std::fmt::Write;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockstep::case;
+use lockstep::clock;
+use lockstep::recording::Entry;
+use lockstep::runner::{Simulation, simulated};
+use lockstep::subject::Spec;
+use lockstep::verdict;
+
+/// Replicas of one Deployment.
+const REPLICAS: [u32; 8] = [50, 100, 200, 400, 1_000, 2_000, 5_000, 10_000];
+/// Deployments of three replicas.
+const DEPLOYMENTS: [u32; 4] = [10, 100, 300, 1_000];
+const BUDGET: Duration = Duration::from_secs(20);
+/// Set in the process that measures one size: `replicas 50`.
+const ONE: &str = "LOCKSTEP_GROWTH";
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if let Ok(one) = std::env::var(ONE) {
+        let (what, number) = one.split_once(' ').ok_or("what to measure?")?;
+        return measure(what, number.parse()?);
+    }
+    let sizes: Vec<u32> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let titles = ["steps", "playing s", "judging s", "ms a step", "peak MiB"];
+    println!("{:24}{}", "", titles.map(|title| format!("{title:>11}")).concat());
+    let replicas = if sizes.is_empty() { REPLICAS.to_vec() } else { sizes.clone() };
+    replicas.iter().try_for_each(|number| in_a_process("replicas", *number))?;
+    let deployments = if sizes.is_empty() { DEPLOYMENTS.to_vec() } else { Vec::new() };
+    deployments.iter().try_for_each(|number| in_a_process("deployments × 3", *number))
+}
+
+fn in_a_process(what: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let status = Command::new(std::env::current_exe()?).env(ONE, format!("{} {number}", &what[..1])).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{number} {what}: {status}").into()) }
+}
+
+fn measure(what: &str, number: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let (title, text) = if what == "r" {
+        (format!("{number} replicas"), rolled(&[("web".to_owned(), number)])?)
+    } else {
+        let all: Vec<_> = (0..number).map(|at| (format!("web{at}"), 3)).collect();
+        (format!("{number} Deployments × 3"), rolled(&all)?)
+    };
+    let case = Arc::new(case::parse("growth/case.yaml", "growth/case", &text)?);
+    let spec: Spec = "ours".parse()?;
+    let began = clock::instant();
+    let recording = simulated(&case, &spec, &Simulation::new(case.controllers.clone(), BUDGET))?;
+    let played = began.elapsed();
+    let steps = recording.entries.iter().filter(|entry| matches!(entry, Entry::Step(_))).count();
+    let began = clock::instant();
+    let judgement = verdict::judge(&case, &recording, None);
+    let judged = began.elapsed();
+    if !recording.end.as_ref().is_some_and(|end| end.completed) || !judgement.findings.is_empty() {
+        return Err(format!("{title}: {:?}", judgement.findings.first()).into());
+    }
+    let each = (played + judged).as_secs_f64() * 1000.0 / f64::from(u32::try_from(steps)?);
+    let (played, judged, peak) = (played.as_secs_f64(), judged.as_secs_f64(), peak()?);
+    println!("{title:24}{steps:>11}{played:>11.2}{judged:>11.2}{each:>11.2}{peak:>11}");
+    Ok(())
+}
+
+/// Deployments with so many replicas, all of them rolled pod by pod.
+fn rolled(deployments: &[(String, u32)]) -> Result<String, std::fmt::Error> {
+    let mut text = "description: Deployments are rolled.\ngiven:\n".to_owned();
+    for (name, replicas) in deployments {
+        writeln!(text, "  - deployment: {{name: {name}, replicas: {replicas}, image: \"app:1\"}}")?;
+    }
+    text += "  - ready: {pods: all}\nsteps:\n";
+    for (name, _) in deployments {
+        writeln!(text, "  - set: {{deployment: {name}, image: \"app:2\"}}")?;
+    }
+    text += "  - ready: {pods: all}\n";
+    Ok(text)
+}
+
+/// The most memory that this process has had, in MiB.
+fn peak() -> Result<u64, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("the kernel says no VmHWM")?;
+    Ok(line.split_whitespace().next().unwrap_or_default().parse::<u64>()? / 1024)
+}
