@@ -95,7 +95,7 @@ impl Balance {
             Kind::Deployment => {
                 let kept = object.and_then(|it| equations::kept(it, "deployment", view.has_sets(it)));
                 self.note(Equation::DeploymentKept, name, kept);
-                let summed = object.and_then(|it| equations::deployment(it, view.sets_of(it)));
+                let summed = object.and_then(|it| equations::deployment(it, &view.sets_of(it)));
                 self.note(Equation::Deployment, name, summed);
             }
             Kind::ReplicaSet => {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn take(space: &mut Space, kind: Kind, object: &Object) {
-        space.take(kind, Change::Modified, object.name.clone(), object.first, Arc::clone(&object.value));
+        space.take(kind, Change::Modified, &object.name, object.first, Arc::clone(&object.value));
     }
 
     fn rest() -> [Vec<Object>; 3] {
@@ -268,7 +268,7 @@ mod tests {
             _ => {
                 let phase = if state % 5 == 4 { "Failed" } else { "Running" };
                 let mut value = json!({"metadata": metadata, "spec": {"nodeName": if state == 7 { "" } else { "n" }},
-                    "status": {"phase": phase, "conditions": [{"type": "Ready", "status": if state % 2 == 0 { "True" } else { "False" }}]}});
+                    "status": {"phase": phase, "conditions": [{"type": "Ready", "status": if state.is_multiple_of(2) { "True" } else { "False" }}]}});
                 value["metadata"]["ownerReferences"] =
                     owners("ReplicaSet", format!("ReplicaSet-{}-{}", number % 3, state % 2));
                 value
@@ -294,12 +294,12 @@ mod tests {
                 match state(kind, number, now) {
                     Some(value) => {
                         let value = Arc::new(value);
-                        kept.take(kind, Change::Modified, name.clone(), rv, Arc::clone(&value));
+                        kept.take(kind, Change::Modified, &name, rv, Arc::clone(&value));
                         let first = there.get(&(kind, name.clone())).map_or(rv, |(first, _)| *first);
                         there.insert((kind, name), (first, value));
                     }
                     None => {
-                        kept.take(kind, Change::Deleted, name.clone(), rv, Arc::default());
+                        kept.take(kind, Change::Deleted, &name, rv, Arc::default());
                         there.remove(&(kind, name));
                     }
                 }
@@ -308,7 +308,7 @@ mod tests {
                 }
                 let mut new = Space::default();
                 for ((kind, name), (first, value)) in &there {
-                    new.take(*kind, Change::Added, name.clone(), *first, Arc::clone(value));
+                    new.take(*kind, Change::Added, name, *first, Arc::clone(value));
                 }
                 proptest::prop_assert_eq!(kept.unmet(question), new.unmet(question));
                 let names = |space: &Space, most| -> Vec<_> {

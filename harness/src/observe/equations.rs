@@ -106,7 +106,7 @@ pub(super) fn kubelet_lags(pod: &Object) -> Option<String> {
 }
 
 /// A Deployment has summed its ReplicaSets up.
-pub(super) fn deployment<'a>(deployment: &Object, sets: impl Iterator<Item = &'a Object> + Clone) -> Option<String> {
+pub(super) fn deployment<'a>(deployment: &Object, sets: &(impl Iterator<Item = &'a Object> + Clone)) -> Option<String> {
     if deployment.deleting() {
         return None;
     }

@@ -71,19 +71,19 @@ impl Space {
     }
 
     /// Take a version in.
-    pub(super) fn take(&mut self, kind: Kind, change: Change, name: String, rv: u64, value: Arc<Value>) {
+    pub(super) fn take(&mut self, kind: Kind, change: Change, name: &str, rv: u64, value: Arc<Value>) {
         self.activity += u64::from(kind != Kind::Event);
         let all = self.objects.entry(kind).or_default();
         let before = if change == Change::Deleted {
-            all.remove(&name)
+            all.remove(name)
         } else {
-            let first = all.get(&name).map_or(rv, |known| known.first);
-            all.insert(name.clone(), Object { name: name.clone(), first, value })
+            let first = all.get(name).map_or(rv, |known| known.first);
+            all.insert(name.to_owned(), Object { name: name.to_owned(), first, value })
         };
         match kind {
-            Kind::Deployment => self.deployment_changed(&name, before.as_ref()),
-            Kind::ReplicaSet => self.set_changed(&name, before.as_ref()),
-            Kind::Pod => self.pod_changed(&name),
+            Kind::Deployment => self.deployment_changed(name, before.as_ref()),
+            Kind::ReplicaSet => self.set_changed(name, before.as_ref()),
+            Kind::Pod => self.pod_changed(name),
             Kind::Event | Kind::StatefulSet | Kind::DaemonSet => {}
         }
     }

@@ -266,7 +266,7 @@ impl World {
                 let (name, object) = (name.clone(), Arc::clone(&value));
                 journal.push(Version { kind: kind.to_string(), name, change, rv, by: Writer::Other, at, object });
             }
-            space.take(kind, change, name, rv, value);
+            space.take(kind, change, &name, rv, value);
         }
         advance(&mut inner, kind, rv);
         drop(inner);
