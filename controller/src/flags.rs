@@ -153,6 +153,7 @@ impl Flags {
             format: self.logging_format,
             filter: self.log_filter(),
             settings: self.settings()?,
+            migrate_from: None,
             election: self.election(identity)?,
         })
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
+use rollout_controller::restart::Source;
 use rollout_controller::{Address, Election, Settings};
 
 use crate::serving_flags::Secure;
@@ -23,6 +24,8 @@ pub(crate) struct Launch {
     /// Which logs to write, unless the environment says.
     pub(crate) filter: &'static str,
     pub(crate) settings: Settings,
+    /// From whom to take over: said, and nothing is run.
+    pub(crate) migrate_from: Option<Source>,
     pub(crate) election: Option<Election>,
 }
 

@@ -116,6 +116,19 @@ pub async fn run_with(
     run_controllers(controllers, reports, std::future::ready(()), shutdown).await
 }
 
+/// Says what it means to take over from another config-restart controller: who is restarted from now on and for what, what has no
+/// equivalent, and whether anything restarts for it. Nothing is written.
+///
+/// # Errors
+/// [`RunError::Migration`] if something could not be read.
+pub async fn migrate(
+    client: Client,
+    settings: Settings,
+    from: restart::Source,
+) -> Result<restart::Migration, RunError> {
+    runtime::migrate(client, &settings, from).await
+}
+
 /// Takes a first look at an API server: whether it answers, and serves what this controller needs.
 ///
 /// # Errors

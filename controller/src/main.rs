@@ -20,7 +20,7 @@ use clap::Parser;
 use flags::Flags;
 use launch::{Launch, LoggingFormat};
 use rollout_controller::connect::{self, Bounds, Protocol, ProxyRules};
-use rollout_controller::{Endpoint, Metrics, Process, Tls, serve};
+use rollout_controller::{Endpoint, Metrics, Process, Tls, migrate, serve};
 use serving_flags::Secure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 async fn start(launch: Launch) -> anyhow::Result<()> {
-    let Launch { kubeconfig, metrics: at, probes, secure, mut settings, election, .. } = launch;
+    let Launch { kubeconfig, metrics: at, probes, secure, mut settings, migrate_from, election, .. } = launch;
     settings.resync_period = settings.resync_period.map(stretched);
     let shutdown = shutdown_signal()?;
     let proxies = ProxyRules::read(|name| std::env::var(name).ok());
@@ -74,6 +74,12 @@ async fn start(launch: Launch) -> anyhow::Result<()> {
     let server = config.cluster_url.to_string();
     let metrics = Metrics::new(config.cluster_url.authority().map_or("", |authority| authority.as_str()));
     let client = connect::client(&config, &metrics)?;
+    if let Some(from) = migrate_from {
+        let migration = migrate(client, settings, from).await?;
+        print!("{migration}");
+        anyhow::ensure!(migration.restarts.is_empty(), "taking over would restart workloads");
+        return Ok(());
+    }
     let lease = Some(connect::client_within(&config, Protocol::Http1, Bounds::default(), &metrics)?);
     let mut endpoints = Endpoint::open(at, probes).await?;
     if let Some(Secure(folder)) = secure {

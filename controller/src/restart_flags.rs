@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{ArgAction, ValueEnum};
+use rollout_controller::restart::Source;
 use rollout_controller::{
     Address, Budget, ControllerName, Election, Profile, RateLimit, ReloaderSettings, RestartSettings, SecretChecksums,
     Settings, Window,
@@ -63,6 +64,10 @@ pub(crate) struct RestartFlags {
     /// Write no workload, and report what would be restarted
     #[arg(long)]
     dry_run: bool,
+    /// Say what it means to take over from this controller, and end: who is restarted for what, what has no equivalent, and
+    /// whether anything restarts for it; with --dry-run
+    #[arg(long, value_enum, value_name = "CONTROLLER", requires = "dry_run")]
+    migrate_from: Option<From>,
     /// Kubeconfig file [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -120,6 +125,14 @@ enum Choices {
     Reloader,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// xing's kubernetes-deployment-restart-controller
+    Xing,
+    /// Stakater's Reloader
+    Reloader,
+}
+
 impl RestartFlags {
     /// How the process is to run; `environment` is what IGNORED_ERRORS says, if it is set.
     pub(crate) fn launch(
@@ -151,6 +164,10 @@ impl RestartFlags {
                 _ => "debug",
             },
             settings,
+            migrate_from: self.migrate_from.map(|from| match from {
+                From::Xing => Source::Xing,
+                From::Reloader => Source::Reloader,
+            }),
             election: self.election(identity)?,
         })
     }
@@ -212,8 +229,8 @@ impl RestartFlags {
     /// What Reloader's flags say; to another profile they would say nothing, and whoever gives them expects something.
     fn reloader(&self) -> anyhow::Result<ReloaderSettings> {
         let Some(settings) = self.reloader.read()? else { return Ok(ReloaderSettings::default()) };
-        if self.restart_profile != Choices::Reloader {
-            bail!("flags of Reloader are for --restart-profile=reloader");
+        if self.restart_profile != Choices::Reloader && self.migrate_from != Some(From::Reloader) {
+            bail!("flags of Reloader are for --restart-profile=reloader, or beside --migrate-from=reloader");
         }
         if self.namespace.is_some() && settings.namespace_selector.is_some() {
             bail!("--namespace names the one namespace; leave out --namespace-selector");
@@ -309,6 +326,15 @@ mod tests {
         let program = Program::try_parse_from([&["rollout-controller"], arguments].concat()).unwrap();
         let error = program.flags.launch(|| "me".to_owned(), None).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+
+    /// What is read is read for somebody: nothing is written, and that must be said.
+    #[test]
+    fn taking_over_is_shown_and_not_done() {
+        let arguments = ["rollout-controller", "--migrate-from=reloader"];
+        assert!(Program::try_parse_from(arguments).unwrap_err().to_string().contains("--dry-run"));
+        let shown = launch(&["--migrate-from=reloader", "--dry-run", "--auto-reload-all"], None);
+        assert_eq!((shown.migrate_from, shown.settings.restart.reloader.all), (Some(Source::Reloader), true));
     }
 
     #[test]

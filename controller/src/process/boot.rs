@@ -43,7 +43,7 @@ pub(super) async fn reach(api: &ApiServer) -> Result<(), RunError> {
 fn may_pass(error: &RunError) -> bool {
     match error {
         RunError::Unreachable { .. } | RunError::Refused { .. } => true,
-        RunError::NotServed | RunError::Restart(_) | RunError::Task(_) => false,
+        RunError::NotServed | RunError::Restart(_) | RunError::Migration(_) | RunError::Task(_) => false,
     }
 }
 

@@ -19,8 +19,8 @@
 //! of `cases/config-restart` carry them, too.
 //!
 //! What was seen of configs and workloads comes in, each with its moment; `Work` goes out, and
-//! through `apply` requests and events. Borders: only `apply` talks to the API server, and nothing
-//! in here knows a watch, a task, or another controller. Values of ConfigMaps and Secrets end in
+//! through `apply` requests and events. Borders: only `apply` and `reloader/apply` talk to the API
+//! server, and nothing in here knows a watch, a task, or another controller. Values of ConfigMaps and Secrets end in
 //! `config.rs`, where they are hashed on arrival; a Secret's hash stays in memory, and only what
 //! `keyed.rs` makes of it with a key is written.
 
@@ -37,6 +37,7 @@ mod explain;
 mod keyed;
 mod memory;
 mod metrics;
+mod migrate;
 mod plan;
 mod references;
 pub mod reloader;
@@ -56,6 +57,8 @@ pub(crate) use apply::{ApplyError, Tools, apply};
 pub(crate) use config::{Config, Described};
 pub use decide::plan;
 pub(crate) use metrics::Counts;
+pub use migrate::{Adopted, Migration, Source};
+pub(crate) use migrate::{Cluster, migration};
 pub use plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write};
 pub use references::{ConfigKind, ConfigName, References, Use, references};
 pub use window::Moment;

@@ -27,6 +27,9 @@ pub enum RunError {
     /// A write of xing's profile failed, which ends it.
     #[error("Controller terminated: ConfigAgent encountered a fatal error: {0}")]
     Restart(String),
+    /// What taking over is decided on could not be read.
+    #[error("cannot read what is to be taken over: {0}")]
+    Migration(String),
     /// A task ended that must not end.
     #[error("a task of the controller ended: {0}; this is a bug")]
     Task(String),

@@ -9,6 +9,7 @@ mod informers;
 mod objects;
 mod process;
 mod program;
+mod reloader;
 mod replica_sets;
 mod requests;
 mod restart_program;

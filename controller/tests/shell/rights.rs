@@ -10,6 +10,9 @@ const ROLES: [&str; 2] =
 /// What the component `deploy/replicaset` adds.
 const REPLICA_SET_ROLE: &str = include_str!("../../deploy/replicaset/cluster-role.yaml");
 
+/// What the component `deploy/config-restart/reloader` adds.
+const RELOADER_ROLE: &str = include_str!("../../deploy/config-restart/reloader/cluster-role.yaml");
+
 /// What the components `metrics-auth` add, to either controller.
 const METRICS_ROLES: [&str; 2] = [
     include_str!("../../deploy/metrics-auth/cluster-role.yaml"),
@@ -51,6 +54,13 @@ impl Rights {
     /// Those of the config-restart controller.
     pub(crate) fn of_restarts() -> Self {
         Self::given_by(&RESTART_ROLES)
+    }
+
+    /// Those of the config-restart controller in profile `reloader`.
+    pub(crate) fn of_reloader() -> Self {
+        let mut rights = Self::of_restarts();
+        rights.0.extend(Self::given_by(&[RELOADER_ROLE]).0);
+        rights
     }
 
     /// Those that securing the metrics takes, whichever controller's they are.

@@ -1,0 +1,199 @@
+//! Profile `reloader` against a server in this process: the requests that no timeline shows, and what it means to take over.
+
+use std::time::Duration;
+
+use rollout_controller::restart::Source;
+use rollout_controller::{
+    ChecksumKeys, Clock, ControllerName, Profile, ReloaderSettings, RestartSettings, SecretChecksums, Settings,
+    migrate, run,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::objects::{object, pod_spec};
+use crate::restarts::{config, mounts, secret, workload};
+use crate::rights::Rights;
+use crate::server::Server;
+use crate::{events, pass};
+
+const AUTO: &str = "reloader.stakater.com/auto";
+
+fn settings(profile: Profile, flags: &[&str]) -> Settings {
+    let keys = ChecksumKeys::new(b"the key of these tests, long enough", None).unwrap();
+    let secrets = match profile {
+        Profile::Safe => SecretChecksums::Keyed(keys),
+        Profile::Xing | Profile::Reloader => SecretChecksums::Unkeyed,
+    };
+    let reloader = ReloaderSettings::from_flags(flags.iter().copied()).unwrap();
+    let restart = RestartSettings { profile, secrets, reloader, ..RestartSettings::default() };
+    let clock = Clock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    Settings { clock, controllers: [ControllerName::ConfigRestart].into(), restart, ..Settings::default() }
+}
+
+async fn start(server: &Server, flags: &[&str]) -> JoinHandle<()> {
+    let (client, settings) = (server.client(), settings(Profile::Reloader, flags));
+    let task = tokio::spawn(async move { run(client, settings, std::future::pending()).await.unwrap() });
+    pass(Duration::from_millis(100)).await;
+    task
+}
+
+fn pods() -> Value {
+    let mut spec = pod_spec(&json!({"envFrom": [{"configMapRef": {"name": "c"}}]}));
+    spec["restartPolicy"] = "Never".into();
+    spec
+}
+
+fn job() -> Value {
+    let mut job = object("batch/v1", "Job", "load");
+    job["metadata"]["annotations"] = json!({AUTO: "true"});
+    let labels = json!({"controller-uid": "load", "batch.kubernetes.io/controller-uid": "load", "job-name": "load"});
+    job["spec"] = json!({
+        "parallelism": 1, "completions": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": false,
+        "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "load"}},
+        "template": {"metadata": {"labels": labels}, "spec": pods()},
+    });
+    job
+}
+
+fn cron_job() -> Value {
+    let mut cron_job = object("batch/v1", "CronJob", "backup");
+    cron_job["metadata"]["annotations"] = json!({AUTO: "true"});
+    cron_job["spec"] = json!({
+        "schedule": "0 4 * * *", "concurrencyPolicy": "Allow", "suspend": false,
+        "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1,
+        "jobTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"metadata": {}, "spec": pods()}}},
+    });
+    cron_job
+}
+
+fn variable(job: &Value) -> &Value {
+    &job["spec"]["template"]["spec"]["containers"][0]["env"]
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_cron_job_a_job_is_made_and_a_job_is_made_again() {
+    let server = Server::granting(Rights::of_reloader());
+    server.put(config("c", "red"));
+    server.put(job());
+    server.put(cron_job());
+    let _task = start(&server, &[]).await;
+    assert_eq!(server.verbs(), [""; 0], "what is there at the start is no change");
+    server.put(config("c", "blue"));
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.verbs(), ["POST jobs", "DELETE jobs/load", "POST jobs"]);
+    let jobs = server.all("jobs");
+    assert_eq!(jobs.len(), 2);
+    for job in &jobs {
+        assert_eq!(variable(job)[0]["name"], "STAKATER_C_CONFIGMAP", "{job}");
+        assert_eq!(variable(job)[0]["value"].as_str().unwrap().len(), 40);
+    }
+    let made = jobs.iter().find(|job| job["metadata"]["name"] != "load").unwrap();
+    assert_eq!(made["metadata"]["ownerReferences"][0]["name"], "backup");
+    assert_ne!(server.get("jobs/load")["metadata"]["uid"], "load");
+    assert_eq!(events(&server).len(), 2, "{:?}", events(&server));
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_that_are_ignored_are_neither_watched_nor_restarted() {
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "red"));
+    server.put(job());
+    let _task = start(&server, &["--ignored-workload-types=jobs,cronjobs"]).await;
+    server.put(config("c", "blue"));
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.verbs(), [""; 0]);
+    assert!(!server.reads().iter().any(|read| read.contains("jobs")), "{:?}", server.reads());
+}
+
+/// A cluster of Reloader's: what its own manifests' annotations look like.
+fn cluster() -> Server {
+    let server = Server::granting(Rights::of_reloader());
+    server.put(config("c", "red"));
+    server.put(config("other", "red"));
+    server.put(secret("MQ=="));
+    let annotated = |mut workload: Value, annotations: Value| {
+        workload["metadata"]["annotations"] = annotations;
+        workload
+    };
+    server.put(annotated(mounts("auto"), json!({AUTO: "true"})));
+    server.put(annotated(mounts("named"), json!({"secret.reloader.stakater.com/reload": "s, other"})));
+    let list = json!({"configmap.reloader.stakater.com/reload": "other,c", "deployment.reloader.stakater.com/pause-period": "1m"});
+    server.put(annotated(workload("list", "c"), list));
+    server.put(annotated(workload("silent", "c"), json!({})));
+    server.put(cron_job());
+    server
+}
+
+async fn report(server: &Server, settings: Settings, from: Source) -> String {
+    let migration = migrate(server.client(), settings, from).await.unwrap();
+    assert_eq!(server.verbs(), [""; 0], "nothing is written");
+    migration.to_string()
+}
+
+/// The Secret is a volume that no container mounts, and to Reloader that is no use of it.
+#[tokio::test(start_paused = true)]
+async fn from_reloader_to_profile_safe() {
+    let said = report(&cluster(), settings(Profile::Safe, &[]), Source::Reloader).await;
+    let expected = "\
+From Reloader to profile safe: 4 workloads.
+
+deployment/default/auto
+  restarted for   configmap/c
+  annotate        com.xing.deployment-restart=enabled
+  annotate        com.xing.deployment-restart.ignore=secret/s
+
+deployment/default/list
+  restarted for   configmap/c
+  annotate        com.xing.deployment-restart=enabled
+  no equivalent   configmap/other is named, and the pods do not use it
+  no equivalent   a pause period: changes are gathered before the restart instead, for 5 s
+
+deployment/default/named
+  restarted for   secret/s
+  annotate        com.xing.deployment-restart=enabled
+  annotate        com.xing.deployment-restart.ignore=configmap/c
+
+cronjob/default/backup
+  restarted for   nothing
+  no equivalent   a CronJob is not restarted
+
+Taking over restarts nothing: with these annotations the controller would change no pod template.
+";
+    assert_eq!(said, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_reloader_to_its_own_profile() {
+    let said = report(&cluster(), settings(Profile::Reloader, &[]), Source::Reloader).await;
+    assert!(said.starts_with("From Reloader to profile reloader: 4 workloads."), "{said}");
+    assert!(said.contains("cronjob/default/backup\n  restarted for   configmap/c\n"), "{said}");
+    assert!(!said.contains("annotate") && said.contains("Taking over restarts nothing"), "{said}");
+    let flags = ["--reload-on-create=true", "--sync-after-restart=true"];
+    let said = report(&cluster(), settings(Profile::Reloader, &flags), Source::Reloader).await;
+    assert!(said.contains("Taking over restarts 4 workloads:"), "its start counts as a change of everything: {said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_xing() {
+    let server = Server::granting(Rights::of_restarts());
+    server.put(config("c", "red"));
+    server.put(workload("web", "c"));
+    let mut missed = workload("missed", "c");
+    missed["metadata"]["annotations"]["com.xing.deployment-restart.applied-config-checksums"] =
+        r#"{"configmap/default/c":"0000000000000000"}"#.into();
+    server.put(missed);
+    let said = report(&server, settings(Profile::Safe, &[]), Source::Xing).await;
+    assert!(said.starts_with("From xing's controller to profile safe: 2 workloads."), "{said}");
+    assert!(
+        said.contains("Taking over restarts 1 workload:\n  deployment/default/missed for configmap/default/c"),
+        "{said}"
+    );
+}
+
+/// Rights that are missing leave something out, and that is reported.
+#[tokio::test(start_paused = true)]
+async fn what_may_not_be_listed_is_named() {
+    let server = Server::granting(Rights::of_restarts());
+    let said = report(&server, settings(Profile::Safe, &[]), Source::Reloader).await;
+    assert!(said.contains("Not read: cronjobs, which may not be listed"), "{said}");
+}
