@@ -13,6 +13,7 @@ mod balance;
 pub mod catch_up;
 mod equations;
 pub mod namespace;
+mod object;
 mod pace;
 mod pods;
 pub mod probe;
@@ -26,10 +27,11 @@ mod world;
 
 pub use balance::Question;
 pub use equations::REAL_GATE;
+pub use object::{Kind, Object};
 pub use pods::PodState;
 pub use probe::Probe;
 pub use watch::{Watches, open};
-pub use world::{Kind, Object, World};
+pub use world::World;
 
 /// What goes wrong while watching. All of it is the test environment's.
 #[derive(Debug, thiserror::Error)]

@@ -1,11 +1,11 @@
 //! The world as the watches have delivered it, and the journals of the namespaces that a case runs in.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::balance::Question;
+use super::object::{Kind, Object};
 use super::pods::PodState;
 use super::space::Space;
 use crate::clock::Instant;
@@ -16,85 +16,6 @@ use serde_json::Value;
 
 use crate::clock;
 use crate::recording::{Change, Trouble, Version, Writer};
-
-/// The kinds that are watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// apps/v1 Deployment.
-    Deployment,
-    /// apps/v1 ReplicaSet.
-    ReplicaSet,
-    /// v1 Pod.
-    Pod,
-    /// v1 Event.
-    Event,
-    /// apps/v1 StatefulSet.
-    StatefulSet,
-    /// apps/v1 DaemonSet.
-    DaemonSet,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Deployment, Self::ReplicaSet, Self::Pod, Self::Event, Self::StatefulSet, Self::DaemonSet];
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
-/// The latest state of one object.
-#[derive(Debug, Clone)]
-pub struct Object {
-    /// Its name.
-    pub name: String,
-    /// The resourceVersion at which it was first seen: the order of appearance.
-    pub first: u64,
-    /// The whole object.
-    pub value: Arc<Value>,
-}
-
-impl Object {
-    /// The value at a JSON pointer, as an integer; 0 where there is none.
-    pub fn int(&self, pointer: &str) -> i64 {
-        self.value.at(pointer).and_then(Value::as_i64).unwrap_or(0)
-    }
-
-    /// The value at a JSON pointer, as text; empty where there is none.
-    pub fn text(&self, pointer: &str) -> &str {
-        self.value.at(pointer).and_then(Value::as_str).unwrap_or("")
-    }
-
-    /// Whether `metadata.deletionTimestamp` is set.
-    pub fn deleting(&self) -> bool {
-        self.value.at("/metadata/deletionTimestamp").is_some()
-    }
-
-    /// The UID of the controller that owns it, if any.
-    pub fn owner(&self) -> Option<&str> {
-        let references = self.value.at("/metadata/ownerReferences")?.as_array()?;
-        references.iter().find(|r| r["controller"] == true)?["uid"].as_str()
-    }
-
-    /// A pod that a ReplicaSet counts: not deleting, not Failed, not Succeeded.
-    pub fn alive(&self) -> bool {
-        !self.deleting() && !matches!(self.text("/status/phase"), "Failed" | "Succeeded")
-    }
-
-    /// Whether the pod's Ready condition is True.
-    pub fn ready(&self) -> bool {
-        self.condition("Ready")
-    }
-
-    /// Whether a condition of the object's status is True.
-    pub fn condition(&self, kind: &str) -> bool {
-        let conditions = self.value.at("/status/conditions").and_then(Value::as_array);
-        conditions.into_iter().flatten().any(|c| c["type"] == kind && c["status"] == "True")
-    }
-}
 
 /// See the module.
 #[derive(Debug)]
