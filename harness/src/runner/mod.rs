@@ -15,6 +15,7 @@ mod ledger;
 mod middle;
 mod play;
 mod player;
+mod rest;
 mod revive;
 mod session;
 mod simulated;

@@ -6,14 +6,13 @@ use tokio::task::JoinSet;
 
 use super::Session;
 use super::ledger::Ledger;
-use super::middle::{self, Interception};
-use crate::case::model::{Bindings, Case, Count, Operation, Pods, Share, Step};
+use super::middle::Interception;
+use crate::case::model::{Case, Count, Operation, Pods, Share, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
 use crate::driver::{DriveError, Driver, PodOperation, Stillness, label, next_pods};
 use crate::observe::namespace::remove_namespace;
-use crate::observe::settle::{Half, Rest, Scene, settle};
-use crate::observe::{Kind, Object, still};
+use crate::observe::{Kind, Object};
 use crate::recording::{Blame, End, Entry, Impossible, Recording, Settling, StepMark, Trouble};
 use crate::secret;
 use crate::timeline::StepId;
@@ -29,7 +28,7 @@ pub(super) struct Play<'a> {
     pub(super) case: &'a Case,
     pub(super) namespace: String,
     pub(super) driver: Driver,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     began: u64,
     pub(super) entries: Vec<Entry>,
     /// What the step has laid for the subject.
@@ -264,64 +263,6 @@ impl<'a> Play<'a> {
         self.entries.push(Entry::Settled(Settling { unsettled: rest.unsettled, rounds: rest.rounds, took, at }));
         self.session.steps.settled(self.case, StepId { index, part });
         if stopped { Err(Stopped) } else { Ok(()) }
-    }
-
-    /// Settle; whoever walks into a interception meanwhile is attended to, and settling begins anew.
-    async fn rest(&mut self) -> Result<Rest, Stopped> {
-        let half = if self.session.is_off() { Half::Off } else { Half::Whole };
-        loop {
-            let mut interception = self.interception.take();
-            let found = self.with_scene(half, async |scene, play| {
-                tokio::select! {
-                    biased;
-                    met = middle::met(interception.as_mut()) => Err(met),
-                    rest = play.at_rest(&scene) => Ok(rest),
-                }
-            });
-            let found = found.await;
-            self.interception = interception;
-            match found {
-                Ok(rest) => return Ok(rest),
-                Err(met) => self.spring(met).await?,
-            }
-        }
-    }
-
-    async fn at_rest(&self, scene: &Scene<'_>) -> Rest {
-        let world = &self.session.environment.world;
-        match &self.session.probe {
-            Some(probe) => settle(world, probe, scene, &self.written).await,
-            None => still::settle(world, scene, &self.written).await,
-        }
-    }
-
-    /// Wait until the subject has done what it can with an old view.
-    pub(super) async fn blind(&mut self, step: &Step) -> Result<(), Stopped> {
-        let rest = self.with_scene(Half::Blind, async |scene, play| play.at_rest(&scene).await);
-        match rest.await.unsettled {
-            Some(trouble) => self.stop(trouble.blame, format!("line {}, with a kind held: {}", step.line, trouble.why)),
-            None => Ok(()),
-        }
-    }
-
-    /// Do something with what settling looks at.
-    pub(super) async fn with_scene<T>(&self, subject: Half, work: impl AsyncFnOnce(Scene<'_>, &Self) -> T) -> T {
-        let session = self.session;
-        let kept = || if subject == Half::Blind { 0 } else { session.kept(&self.namespace) };
-        let scene = Scene {
-            namespace: &self.namespace,
-            terminations: self.case.terminations,
-            unbound: self.case.bindings == Bindings::Held,
-            under_test: session.environment.under_test(),
-            subject,
-            exited: &|| session.broken(),
-            writes: &|| self.ledger.writes(),
-            under_way: &|| self.ledger.under_way(),
-            kept: &kept,
-            retries_later: &|| subject == Half::Whole && self.ledger.retries_later(),
-            budget: session.budget,
-        };
-        work(scene, self).await
     }
 
     /// Whether the operation went as the case says that it must.

@@ -8,7 +8,7 @@ use super::model::{Action, Decision, Field, Step};
 /// As many sub-steps as make a run; fewer are shown one by one.
 const FEWEST: usize = 4;
 
-/// Steps in a row: a run of at least [`FEWEST`] like sub-steps, or a single step.
+/// Steps in a row: a run of at least `FEWEST` like sub-steps, or a single step.
 pub fn runs(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
     steps.chunk_by(alike).flat_map(|chunk| {
         let size = if chunk.len() < FEWEST { 1 } else { chunk.len() };
