@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::equations;
-use super::pods::{Owner, Pods};
+use super::object::Owner;
+use super::pods::Pods;
 use super::sets::Sets;
 use super::{Kind, Object};
 use crate::case::model::Terminations;

@@ -11,7 +11,7 @@
 use serde_json::Value;
 
 use super::Object;
-use super::pods::Owner;
+use super::object::Owner;
 use crate::case::model::Terminations;
 use crate::pointer::At;
 

@@ -1,5 +1,6 @@
-//! One object as the watches have delivered it last.
+//! One object as the watches have delivered it last, and what is counted of an owner's pods.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -84,4 +85,19 @@ impl Object {
         let conditions = self.value.at("/status/conditions").and_then(Value::as_array);
         conditions.into_iter().flatten().any(|c| c["type"] == kind && c["status"] == "True")
     }
+}
+
+/// Who owns pods.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// Pods that refer to it.
+    pub(super) pods: BTreeSet<String>,
+    /// How many of them it controls.
+    pub(super) controlled: usize,
+    /// How many of those that it selects are alive.
+    pub(super) alive: usize,
+    /// How many of these are ready.
+    pub(super) ready: usize,
+    /// How many that it selects are being deleted, and not at their end.
+    pub(super) terminating: usize,
 }

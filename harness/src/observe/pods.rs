@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Object;
 use super::equations::{kubelet_lags, selects};
+use super::object::{Object, Owner};
 use crate::pointer::At;
 
 /// What a pod is in between steps, as far as a step may change it. One that has failed or succeeded is in none of them.
@@ -68,21 +68,6 @@ struct Facts {
     rank: Option<u64>,
     /// Whether that selects it.
     selected: bool,
-}
-
-/// Who owns pods.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Owner {
-    /// Pods that refer to it.
-    pub(super) pods: BTreeSet<String>,
-    /// How many of them it controls.
-    pub(super) controlled: usize,
-    /// How many of those that it selects are alive.
-    pub(super) alive: usize,
-    /// How many of these are ready.
-    pub(super) ready: usize,
-    /// How many that it selects are being deleted, and not at their end.
-    pub(super) terminating: usize,
 }
 
 impl Facts {
