@@ -70,7 +70,7 @@ pub(super) fn object_of(ask: &Ask<'_>, kind: &str) -> Outcome<Value> {
 /// The refusal of a body that says no type.
 pub(super) fn unrecognized(call: &Call, kind: &str, why: &str) -> Problem {
     const SHOWN: usize = 30;
-    let body = call.written.as_ref().unwrap_or(&call.body);
+    let body = call.as_sent();
     let more = if body.len() > SHOWN { " ..." } else { "" };
     let first = &body[..body.len().min(SHOWN)];
     let shown = match body.first() {

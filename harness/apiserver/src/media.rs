@@ -169,7 +169,7 @@ impl Form {
         let kind = kinds.all().find(|kind| {
             kind.api_version() == said("apiVersion") && (kind.kind == said("kind") || kind.list_kind() == said("kind"))
         });
-        if let Some(refusal) = self.refusal(&value, kind.is_some_and(|kind| kind.custom.is_some())) {
+        if let Some(refusal) = self.refusal(&value, kind, about) {
             return Err(refusal);
         }
         let mut value = self.of_value(&value, kind, true, now).into_owned();
@@ -208,7 +208,9 @@ impl Form {
     }
 
     /// Why a list or an object cannot be put into this form, if so.
-    fn refusal(self, value: &Value, custom: bool) -> Option<Problem> {
+    fn refusal(self, value: &Value, kind: Option<&Kind>, about: Option<&Kind>) -> Option<Problem> {
+        let is_custom = |kind: Option<&Kind>| kind.is_some_and(|kind| kind.custom.is_some());
+        let custom = is_custom(kind);
         let list = value["items"].is_array();
         let (asked, is) = match self.part {
             Part::Metadata(_) if list => (PARTIAL.to_owned(), "a list"),
@@ -222,8 +224,13 @@ impl Form {
         let group = value["apiVersion"].as_str().unwrap_or_default().split_once('/').map_or("core", |(group, _)| group);
         // Upstream holds the Events of both groups in one type.
         let package = if group == EVENTS { "core" } else { group.split('.').next().unwrap_or_default() };
-        let kind = value["kind"].as_str().unwrap_or_default();
-        let (package, kind) = if custom { ("unstructured", "UnstructuredList") } else { (package, kind) };
+        let name = value["kind"].as_str().unwrap_or_default();
+        let (package, kind) = match (custom, kind) {
+            (true, _) => ("unstructured", "UnstructuredList"),
+            // The scale of a custom resource is held in the type that clients use.
+            (false, None) if is_custom(about) => ("v1", name),
+            (false, _) => (package, name),
+        };
         let why = format!("you requested {asked}, but the requested object is {is} (*{package}.{kind})");
         Some(Problem::not_acceptable(why))
     }

@@ -40,12 +40,13 @@ impl Server {
         let body = object_of(ask, kind)?;
         let said = |name: &str| body[name].as_str().unwrap_or_default();
         if said("kind").is_empty() {
-            let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(&ask.call.body));
-            // Without field validation upstream's decoder takes the path's kind, and then misses it.
+            let missing = |text: &[u8]| format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(text));
+            // Without field validation upstream's decoder takes the path's kind, and then misses it;
+            // by then the text is one value of JSON, whatever was around it.
             return Err(match (Validation::of(ask.call), said("apiVersion")) {
-                (Validation::Ignore, "") => unfit(&version, kind, kind, &why),
-                (Validation::Ignore, said) => unfit(said, kind, kind, &why),
-                _ => body::unrecognized(ask.call, kind, &why),
+                (Validation::Ignore, "") => unfit(&version, kind, kind, &missing(ask.call.body.trim_ascii())),
+                (Validation::Ignore, said) => unfit(said, kind, kind, &missing(ask.call.body.trim_ascii())),
+                _ => body::unrecognized(ask.call, kind, &missing(ask.call.as_sent())),
             });
         }
         let wrong = |why: String| unfit(said("apiVersion"), said("kind"), kind, &why);

@@ -309,6 +309,11 @@ impl Call {
         self.content_type.split(';').next().unwrap_or_default().trim()
     }
 
+    /// The body as the client sent it, where messages quote it.
+    pub(super) fn as_sent(&self) -> &Bytes {
+        self.written.as_ref().unwrap_or(&self.body)
+    }
+
     /// Whether the body is protobuf.
     pub(super) fn is_protobuf(&self) -> bool {
         self.form() == super::protobuf::MEDIA_TYPE

@@ -206,3 +206,52 @@ async fn a_server_can_start_with_definitions_and_their_objects() {
     let (code, _) = ask(&server, Method::GET, &format!("{WIDGETS}/a"), "", &Value::Null).await;
     assert_eq!(code, StatusCode::OK);
 }
+
+/// As kube-apiserver v1.36.3 says it: the text as it was sent, unless fields are not validated.
+#[rstest]
+#[case::yaml(
+    "",
+    "application/yaml",
+    "{}\n",
+    "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{}\n' ({}\n)"
+)]
+#[case::json(
+    "",
+    "application/json",
+    "{ }\n",
+    "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{ }\n' ({ }\n)"
+)]
+#[case::not_validated(
+    "?fieldValidation=Ignore",
+    "application/json",
+    " { }\n",
+    "Widget in version \"v1\" cannot be handled as a Widget: Object 'Kind' is missing in '{ }'"
+)]
+#[tokio::test(start_paused = true)]
+async fn a_body_without_a_kind_is_quoted(
+    #[case] query: &str,
+    #[case] form: &str,
+    #[case] body: &'static str,
+    #[case] message: &str,
+) {
+    let server = defined().await;
+    let request = Request::post(format!("{WIDGETS}{query}")).header("content-type", form);
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let status: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(status["message"], message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scale_of_a_custom_resource_is_no_list() {
+    let server = defined().await;
+    post(&server, WIDGETS, &widget(&json!({"size": 1}))).await;
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let request = Request::get(format!("{WIDGETS}/a/scale")).header("accept", accept);
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::default()).expect("a request")).await;
+    assert_eq!(answer.status(), StatusCode::NOT_ACCEPTABLE);
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let status: Value = serde_json::from_slice(&bytes).unwrap();
+    let message = "you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)";
+    assert_eq!(status["message"], message);
+}
