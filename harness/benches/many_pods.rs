@@ -9,8 +9,10 @@
 //! LOCKSTEP_CONTROLLER=target/release/rollout-controller cargo bench --package lockstep --bench many_pods
 //! ```
 
+mod process;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
@@ -19,6 +21,7 @@ use lockstep::clock;
 use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
 use lockstep::observe::namespace::make_namespace;
 use lockstep::supervise::{self, Spec, Supervisor};
+use process::{Usage, controller, usage};
 use serde_json::json;
 
 const NAMESPACE: &str = "many";
@@ -26,8 +29,6 @@ const NAMESPACE: &str = "many";
 const PODS: i32 = 5000;
 /// Longer than either takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(280);
-/// A tick of the clock that the kernel counts processor time by, as every Linux shows it.
-const TICKS_A_SECOND: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     supervise::main_if_asked();
@@ -49,19 +50,6 @@ fn both() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = common.to_vec();
     arguments.push("--controllers=replicaset".to_owned());
     runtime.block_on(one("ours", &controller()?, arguments, pods))
-}
-
-/// The controller that is named, else the one that was built beside this test.
-fn controller() -> Result<PathBuf, Box<dyn std::error::Error>> {
-    if let Some(path) = std::env::var_os("LOCKSTEP_CONTROLLER") {
-        // Tests run in their package's folder, and the path was typed elsewhere.
-        return Ok(std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path))?);
-    }
-    let path = std::env::current_exe()?.ancestors().nth(2).unwrap_or(Path::new(".")).join("rollout-controller");
-    match path.is_file() {
-        true => Ok(path),
-        false => Err(format!("{} is not there; cargo build --package rollout-controller", path.display()).into()),
-    }
 }
 
 async fn one(
@@ -117,13 +105,6 @@ struct Stretch {
     usage: Usage,
 }
 
-/// Of a process so far: MiB of memory, at most and now, and seconds of processor time.
-struct Usage {
-    peak: u64,
-    now: u64,
-    cpu: f64,
-}
-
 async fn measure(cluster: &Cluster, process: i32, pods: i32) -> Result<Measured, Box<dyn std::error::Error>> {
     let client = cluster.access().admin_client().await?;
     make_namespace(&client, NAMESPACE, None).await?;
@@ -164,19 +145,4 @@ async fn reached(sets: &Api<ReplicaSet>, name: &str, replicas: i32) -> Result<()
         }
         clock::pause(Duration::from_millis(50)).await;
     }
-}
-
-/// What the kernel says of a process.
-fn usage(process: i32) -> Result<Usage, Box<dyn std::error::Error>> {
-    let of = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}"));
-    let (status, stat) = (of("status")?, of("stat")?);
-    let memory = |key: &str| {
-        let line = status.lines().find(|line| line.starts_with(key));
-        let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-        kib.map(|kib| kib / 1024).ok_or_else(|| format!("the kernel says no {key} of {process}"))
-    };
-    // After the program's name, which may hold anything: user and system time are the 12th and 13th.
-    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = fields.get(11..13).unwrap_or_default().iter().map(|ticks| ticks.parse::<f64>().unwrap_or_default());
-    Ok(Usage { peak: memory("VmHWM:")?, now: memory("VmRSS:")?, cpu: ticks.sum::<f64>() / TICKS_A_SECOND })
 }
