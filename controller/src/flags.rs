@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn follows_whom_it_is_told_to() {
+    fn compatibility_and_hash_follow_their_flags() {
         let settings = flags(&["--compatibility=fixed", "--pod-template-hash=v1.33.13"]).settings().unwrap();
         assert_eq!(settings.compatibility, Compatibility::Fixed);
         assert_eq!(settings.hash.to_string(), "1.33");

@@ -24,7 +24,7 @@ pub(crate) struct Launch {
     /// Which logs to write, unless the environment says.
     pub(crate) filter: &'static str,
     pub(crate) settings: Settings,
-    /// From whom to take over: said, and nothing is run.
+    /// Report what a migration from this controller would change, and exit without running.
     pub(crate) migrate_from: Option<Source>,
     pub(crate) election: Option<Election>,
 }

@@ -58,7 +58,7 @@ pub struct Endpoint {
     tls: Option<Tls>,
 }
 
-/// What the pages show, and to whom.
+/// What the pages show, and who may see it.
 #[derive(Clone)]
 pub(super) struct Sources {
     pub(super) metrics: Metrics,

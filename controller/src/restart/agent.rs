@@ -228,7 +228,7 @@ impl Agent {
         }
     }
 
-    /// What is to be done now. Each write must be told of to [`Agent::finished`].
+    /// What is to be done now. The outcome of each write must go to [`Agent::finished`].
     pub(crate) fn take(&mut self, at: Moment, now: Timestamp) -> Vec<Work> {
         match &mut self.mind {
             Mind::Xing(changes) => {

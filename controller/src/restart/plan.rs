@@ -37,7 +37,7 @@ pub struct Linked {
     pub seen: Option<(Moment, Moment)>,
     /// Keys that these have changed, as far as they were watched.
     pub keys: BTreeSet<String>,
-    /// Whether the workload's pods have been replaced since, by whomever.
+    /// Whether anything has replaced the workload's pods since.
     pub rolled_out: bool,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! An informer is a list and the watch after it, of one kind. That one fails must be noticed although all looks well from outside:
 //! a cache that stands still makes no errors. So a failure is logged at once, and then the more seldom the longer it goes on; each
-//! informer shows in the metrics when it last listed and when its watch last showed something; and whoever asks whether this
-//! process is ready is told of an informer that has been failing for a minute.
+//! informer shows in the metrics when it last listed and when its watch last showed something; and the
+//! readiness probe fails for an informer that has been failing for a minute.
 //!
 //! Borders: what is to be done about a failure is the reflector's to say. In here moments are arguments.
 

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [`Controllers`] runs a list of objects that implement `Controller` (`controller.rs`), and knows
-//! nothing else of them: whom they look after, what they need in the cache that they share, what
+//! nothing else of them: which objects they look after, what they need in the cache that they share, what
 //! they watch besides. Only `chosen.rs` names them all. A controller whose work is a queue of keys
 //! is a `Keyed` (`queued.rs`), which says what wakes it and how it looks at one object; its queue
 //! hands a key to one worker and never to two. The controllers share the watches and the cache, and

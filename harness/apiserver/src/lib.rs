@@ -69,7 +69,7 @@
 //!               │          ├ openapi, reviews: what describes kinds, and rights
 //!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
 //!                          ├ write, remove, evict, parts, watch, select, dry
-//!                          ├ store, owned: objects, who owns whom, and the log of all changes
+//!                          ├ store, owned: objects, their owners, and the log of all changes
 //!                          └ controllers: garbage, namespaces, accounts, quotas
 //! ```
 //!

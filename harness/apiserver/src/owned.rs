@@ -1,4 +1,4 @@
-//! Who owns whom: an index of the store, kept with every change.
+//! Objects by owner: an index of the store, kept with every change.
 //!
 //! The garbage collector asks it what there is to do. Without it that would be a look at every
 //! object after each deletion, so that a rollout cost the square of its pods.

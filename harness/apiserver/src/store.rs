@@ -165,7 +165,7 @@ impl Store {
             .map(|(_, object)| object)
     }
 
-    /// Who owns whom.
+    /// Objects by owner.
     pub(super) fn owned(&self) -> &Owned {
         &self.owned
     }

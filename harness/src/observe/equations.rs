@@ -74,7 +74,7 @@ pub(super) fn kept(object: &Object, kind: &str, has_dependents: bool) -> Option<
     due.then(|| format!("{kind}/{} is still kept by the garbage collector's finalizer", object.name))
 }
 
-/// What is owned by nobody but objects of a kind that are no longer there is being deleted.
+/// An object whose only owners were of this kind, and do not exist any more, is being deleted.
 pub(super) fn left_behind(
     object: &Object,
     kind: &str,

@@ -205,7 +205,7 @@ pub(super) fn discrepancy(world: &World, scene: &Scene<'_>) -> Option<Trouble> {
     }
 }
 
-/// In the middle of a step: wait until the test environment's controllers has come to rest and the subject's has been told of all that is
+/// In the middle of a step: wait until the test environment's controllers has settled and the subject has received all that is
 /// `written`. A flip that travels through the subject follows what it was sent before; the second proves that the first's
 /// echo has arrived too. A subject that does one thing at a time, and is kept from it, cannot answer, and need not.
 pub async fn arrive(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[(Kind, u64)]) -> Option<Trouble> {

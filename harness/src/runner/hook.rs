@@ -1,4 +1,4 @@
-//! Who is told of each step that has settled, while a case is played.
+//! What is called after each step that has settled, while a case is played.
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ pub struct SessionOptions {
     pub bypass_interceptor: bool,
     /// Whether a process finds what a pod does: the variables and files of a service account.
     pub in_cluster: bool,
-    /// Who is told of each step that has settled.
+    /// Called after each step that has settled.
     pub steps: StepHook,
     /// Where every request of the subject's is kept, with its body.
     pub sent: Option<SentLog>,
@@ -221,7 +221,7 @@ impl<'a> Session<'a> {
         self.subject().is_none()
     }
 
-    /// Why its restarts are not those that a case is about, or not beside whom it says, if they are not.
+    /// Why its restarts, or the controllers beside it, are not those of the case, if they are not.
     pub(super) fn decides_otherwise(&self, case: &Case) -> Option<String> {
         let Environment { cluster, cluster_controllers, .. } = self.environment;
         let is_ours = cluster.in_virtual_time().is_some() && !cluster_controllers.are_upstream();

@@ -35,7 +35,7 @@ pub struct Simulation {
     pub programs: Pool,
     /// Ends a play in the middle: virtual time waits for nobody.
     pub interrupt: Interrupt,
-    /// Who is told of each step that has settled.
+    /// Called after each step that has settled.
     pub steps: StepHook,
     /// Where every request of the subject's is kept, with its body.
     pub sent: Option<SentLog>,

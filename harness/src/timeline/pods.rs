@@ -102,7 +102,7 @@ pub(super) fn is_move(before: Option<&Value>, version: &Version, world: &World<'
     moved(before, version, world).is_some_and(|(_, set)| set.is_some())
 }
 
-/// What was done and to whose pod; nobody's is told of only when it is deleted, which no ReplicaSet controller should do.
+/// What was done and to whose pod. A pod without an owner counts only when it is deleted, which no ReplicaSet controller should do.
 fn moved<'a>(before: Option<&Value>, version: &Version, world: &World<'a>) -> Option<(Move, Option<&'a Value>)> {
     if version.kind != POD || version.by == Writer::Driver {
         return None;

@@ -199,7 +199,7 @@ impl Judgement {
         blessed.map(|blessed| blessed.outcome(self.nearest.map_or(1, |nearest| nearest.number)))
     }
 
-    /// The finding that decided the verdict: the first against whom it speaks.
+    /// The finding that decided the verdict: the first that speaks against the party that the verdict blames.
     #[must_use]
     pub fn decisive(&self) -> Option<&Finding> {
         let blame = if self.verdict == Verdict::NonConformant { Blame::Subject } else { Blame::Environment };

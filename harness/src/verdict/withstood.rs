@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(found == Withstood::Yes, stands, "{found:?}");
     }
 
-    /// A controller that makes the same again and again is told of in a line that can be read.
+    /// A controller that makes the same again and again gets a line that can be read.
     #[test]
     fn what_it_made_besides_is_counted() {
         let twins = (2..=9).map(|n| owned_set(&web(5), &n.to_string(), &format!("app:{n}"), 0));

@@ -137,7 +137,7 @@ fn a_refusal(#[case] deadline: Option<i32>, #[case] condition: bool) {
     assert_eq!(written, condition.then_some(message));
 }
 
-/// The status that tells of a new ReplicaSet met a newer Deployment: its own numbers stay, and it is told of the same, unless it wants
+/// The status write after a new ReplicaSet met a newer Deployment: its own numbers stay, and the same is written again, unless it wants
 /// another template by now.
 #[rstest]
 #[case::scaled_meanwhile(World::new(5), true)]

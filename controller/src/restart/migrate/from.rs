@@ -1,6 +1,6 @@
-//! From whom.
+//! The controllers that can be migrated from.
 
-/// The controller that is taken over from.
+/// A controller whose workloads are taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// xing's kubernetes-deployment-restart-controller.

@@ -22,9 +22,9 @@ pub struct Adopted {
 /// What it means to take over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// From whom.
+    /// The controller that looks after the workloads now.
     pub from: Source,
-    /// To which profile.
+    /// The profile that will.
     pub to: Profile,
     /// The workloads.
     pub adopted: Vec<Adopted>,

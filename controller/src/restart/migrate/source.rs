@@ -1,4 +1,4 @@
-//! Whom the other controller looks after, and for which configs; what of that this one has.
+//! The workloads that the other controller looks after, the configs that restart them, and what this controller has of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::super::references::ConfigName;
 use super::super::reloader::{Change, Observed, Plan, plan};
-use super::super::workload::{Workload, WorkloadKind};
+use super::super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::cluster::Cluster;
 use super::from::Source;
 use super::report::Adopted;
@@ -28,7 +28,7 @@ pub(super) fn adopted(
             let workload = Arc::new(workload);
             let restarted = restarted(&workload, cluster, &settings.reloader, now)?;
             Some(match settings.profile {
-                Profile::Reloader => unchanged(&workload, &restarted),
+                Profile::Reloader => as_annotated(&workload.name, &restarted, Vec::new()),
                 Profile::Safe | Profile::Xing => of_reloader(&workload, &restarted, settings),
             })
         }
@@ -41,17 +41,12 @@ fn of_xing(workload: &Workload, settings: &RestartSettings) -> Adopted {
     lacks.extend(workload.problem.as_ref().map(|problem| format!("its checksums cannot be read: {problem}")));
     let (configs, unread) = followed(workload.references.keys().cloned().collect(), settings);
     lacks.extend(unread);
-    Adopted { workload: workload.name.to_string(), configs: text(&configs), annotations: BTreeMap::new(), lacks }
+    as_annotated(&workload.name, &configs, lacks)
 }
 
-/// Profile `reloader` does the same by the same annotations.
-fn unchanged(workload: &Workload, configs: &BTreeSet<ConfigName>) -> Adopted {
-    Adopted {
-        workload: workload.name.to_string(),
-        configs: text(configs),
-        annotations: BTreeMap::new(),
-        lacks: Vec::new(),
-    }
+/// A workload that is restarted by the annotations that it has.
+fn as_annotated(name: &WorkloadName, configs: &BTreeSet<ConfigName>, lacks: Vec<String>) -> Adopted {
+    Adopted { workload: name.to_string(), configs: text(configs), annotations: BTreeMap::new(), lacks }
 }
 
 /// The configs that restart a workload by Reloader's annotations; `None`: it says nothing to Reloader.
@@ -95,11 +90,10 @@ fn restarted(
 
 /// What profile `safe` needs so that the same configs restart the workload.
 fn of_reloader(workload: &Workload, restarted: &BTreeSet<ConfigName>, settings: &RestartSettings) -> Adopted {
-    let name = workload.name.to_string();
     let (mut lacks, mut annotations) = (Vec::new(), BTreeMap::new());
     if matches!(workload.name.kind, WorkloadKind::CronJob | WorkloadKind::Job) {
         lacks.push(format!("a {} is not restarted", workload.name.kind.as_str()));
-        return Adopted { workload: name, configs: BTreeSet::new(), annotations, lacks };
+        return as_annotated(&workload.name, &BTreeSet::new(), lacks);
     }
     let used: BTreeSet<ConfigName> = workload.references.keys().cloned().collect();
     lacks.extend(
@@ -120,7 +114,7 @@ fn of_reloader(workload: &Workload, restarted: &BTreeSet<ConfigName>, settings: 
             annotations.insert(names::IGNORE.to_owned(), ignored.join(","));
         }
     }
-    Adopted { workload: name, configs: text(&configs), annotations, lacks }
+    Adopted { annotations, ..as_annotated(&workload.name, &configs, lacks) }
 }
 
 /// Those that are followed, and what is to be said of the others.

@@ -4,7 +4,7 @@
 //!  a config's checksum changes ─► Changes (one after the other) ─► plan, for each workload of the namespace ─► Order ─► apply
 //! ```
 //!
-//! Edge-triggered, as that controller is: a change that nobody watches is lost, each change is a restart of its own, and nothing is
+//! Edge-triggered, as that controller is: a change while it does not run is lost, each change is a restart of its own, and nothing is
 //! gathered. What restarts a workload is decided by its annotations at that moment (`annotations`), in which container the trigger
 //! goes by what uses the config (`target`), what is written by the strategy (`strategy`), and a Deployment may be paused with it
 //! (`pause`). A change is carried out for one workload after the other; where one of them fails the rest waits, and the whole change is

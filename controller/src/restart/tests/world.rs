@@ -64,7 +64,7 @@ impl World {
         Duration::from_millis(self.at)
     }
 
-    /// Nothing happens but what is planned for: it is only told of.
+    /// Nothing is written; what is planned is reported.
     pub(super) fn dry() -> Self {
         Self::with(RestartSettings { dry_run: true, secrets: keyed(ONE, None), ..RestartSettings::default() })
     }

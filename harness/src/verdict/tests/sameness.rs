@@ -59,7 +59,7 @@ fn disagreement_names_both(#[case] sizes: Vec<Vec<i32>>, #[case] expected: &str)
     assert_eq!(agree(&timelines).unwrap_err().to_string(), expected);
 }
 
-/// The same rollout, told of in these words.
+/// The same rollout, with these messages.
 fn told(messages: &[&str]) -> Recording {
     let tell =
         |film: Film, (number, message): (usize, &&str)| film.other(&event(&format!("e{number}"), "web", message, 1));
