@@ -20,7 +20,7 @@ mod typed;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(super) use conflict::{Conflict, told};
 use entries::{Id, Managed};
@@ -167,7 +167,7 @@ impl Writer {
         }
         if managed.is_empty() && live["metadata"]["uid"].is_string() {
             let before = Self { manager: BEFORE_APPLY.to_owned(), ..self.clone() };
-            managed = before.updated(&Value::Object(serde_json::Map::new()), &live, managed);
+            managed = before.updated(&Value::Object(Map::new()), &live, managed);
         }
         managed.keep_group(&self.api_version);
         let (id, atom) = (self.id("Apply"), self.atom());
@@ -257,24 +257,40 @@ fn prune(atom: Atom<'_>, merged: &Value, managed: &Managed, last: &Set) -> Value
 /// Two objects that differ in the times of managers alone are one. Upstream:
 /// `IgnoreManagedFieldsTimestampsTransformer`.
 pub(super) fn same_but_for_times(one: &Value, other: &Value) -> bool {
-    let untimed = |object: &Value| {
-        let mut object = object.clone();
-        for entry in object["metadata"]["managedFields"].as_array_mut().into_iter().flatten() {
-            entry.as_object_mut().and_then(|entry| entry.remove("time"));
-        }
-        object
-    };
-    untimed(one) == untimed(other)
+    same_but_for("metadata", one, other, |one, other| {
+        same_but_for("managedFields", one, other, |one, other| match (one.as_array(), other.as_array()) {
+            (Some(one), Some(other)) => {
+                let untimed = |(one, other)| same_but_for("time", one, other, |_, _| true);
+                one.len() == other.len() && one.iter().zip(other).all(untimed)
+            }
+            _ => one == other,
+        })
+    })
+}
+
+/// Whether two objects are one, where another rule says whether their fields of this name are.
+fn same_but_for(name: &str, one: &Value, other: &Value, is_same: impl Fn(&Value, &Value) -> bool) -> bool {
+    let (Some(left), Some(right)) = (one.as_object(), other.as_object()) else { return one == other };
+    let rest = |fields: &Map<String, Value>| fields.keys().filter(|key| *key != name).count();
+    let equal = |(key, value): (&String, &Value)| key == name || right.get(key) == Some(value);
+    rest(left) == rest(right) && left.iter().all(equal) && is_same(&one[name], &other[name])
 }
 
 fn is_empty(entry: &Value) -> bool {
-    entry.as_object().is_some_and(serde_json::Map::is_empty)
+    entry.as_object().is_some_and(Map::is_empty)
 }
 
 fn without_managers(object: &Value) -> Value {
-    let mut object = object.clone();
-    object["metadata"].as_object_mut().and_then(|meta| meta.remove("managedFields"));
-    object
+    let Some(fields) = object.as_object() else { return object.clone() };
+    let own = |meta: &Map<String, Value>| {
+        let fields = meta.iter().filter(|(name, _)| *name != "managedFields");
+        fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>()
+    };
+    let copy = |(name, value): (&String, &Value)| match value.as_object() {
+        Some(meta) if name == "metadata" => (name.clone(), own(meta).into()),
+        _ => (name.clone(), value.clone()),
+    };
+    Value::Object(fields.iter().map(copy).collect())
 }
 
 #[cfg(test)]

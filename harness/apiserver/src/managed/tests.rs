@@ -4,7 +4,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Refused, Writer, told};
+use super::{Refused, Writer, same_but_for_times, told, without_managers};
 use crate::api::{TYPES, decode};
 use crate::managed::Atom;
 
@@ -65,4 +65,19 @@ fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")
         assert_eq!(untimed(&managers), untimed(&step["expected"]["managedFields"]), "step {at}");
         assert_eq!(normal(place, &seen), normal(place, &step["expected"]["live"]), "step {at}");
     }
+}
+
+#[rstest]
+#[case::times_alone(json!({"time": "2026-01-01T00:00:01Z", "manager": "a"}), true)]
+#[case::a_manager(json!({"time": "2026-01-01T00:00:00Z", "manager": "b"}), false)]
+#[case::a_field_more(json!({"manager": "a", "subresource": "status"}), false)]
+fn times_of_managers_make_no_other_object(#[case] entry: Value, #[case] same: bool) {
+    let object = |entry: Value| json!({"metadata": {"name": "x", "managedFields": [entry]}, "spec": {"replicas": 1}});
+    let one = object(json!({"time": "2026-01-01T00:00:00Z", "manager": "a"}));
+    let other = object(entry);
+    assert_eq!(same_but_for_times(&one, &other), same);
+    let mut scaled = one.clone();
+    scaled["spec"]["replicas"] = 2.into();
+    assert!(!same_but_for_times(&one, &scaled));
+    assert_eq!(without_managers(&one), json!({"metadata": {"name": "x"}, "spec": {"replicas": 1}}));
 }

@@ -203,6 +203,10 @@ impl<'a> Atom<'a> {
     }
 
     fn walk(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
+        // Most of an object is not written: what is equal as a whole differs in no part.
+        if old.is_some() && old == new {
+            return;
+        }
         let this = self.settled(&[old, new]);
         let leaf = match this {
             Self::Leaf | Self::Free => true,
@@ -229,34 +233,29 @@ impl<'a> Atom<'a> {
     }
 
     fn walk_fields(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
-        let of = |value: Option<&'_ Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
-        let (old, new) = (of(old), of(new));
-        let added = new.keys().filter(|name| !old.contains_key(*name));
-        for name in old.keys().chain(added) {
+        let (old, new) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
+        let added = new.into_iter().flat_map(Map::keys).filter(|name| old.is_none_or(|old| !old.contains_key(*name)));
+        for name in old.into_iter().flat_map(Map::keys).chain(added) {
             let element = Element::Field(name.clone());
             let behind = self.behind(&element);
             path.push(element);
-            behind.walk(old.get(name), new.get(name), path, out);
+            behind.walk(old.and_then(|old| old.get(name)), new.and_then(|new| new.get(name)), path, out);
             path.pop();
         }
     }
 
     fn walk_items(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
-        let of = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-        let (old, new) = (of(old), of(new));
-        let (old, new) = (self.elements(&old), self.elements(&new));
+        let [old, new] = [old, new].map(|value| value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice));
+        let (old, new) = (self.elements(old), self.elements(new));
         let added = new.iter().filter(|(element, _)| old.iter().all(|(one, _)| one != element));
         for element in old.iter().chain(added).map(|(element, _)| element) {
-            let of = |all: &[(Element, Vec<&Value>)]| {
+            let [left, right] = [&old, &new].map(|all| {
                 let found = all.iter().find(|(one, _)| one == element);
-                found
-                    .map(|(_, items)| items.iter().map(|item| (*item).clone()).collect::<Vec<Value>>())
-                    .unwrap_or_default()
-            };
-            let (left, right) = (of(&old), of(&new));
+                found.map_or(&[][..], |(_, items)| items.as_slice())
+            });
             let behind = self.behind(element);
             path.push(element.clone());
-            match (left.as_slice(), right.as_slice()) {
+            match (left, right) {
                 ([_, _, ..], [_, _, ..]) => {
                     if left != right {
                         out.modified.insert(path);
@@ -274,7 +273,7 @@ impl<'a> Atom<'a> {
                     }
                     out.added.insert(path);
                 }
-                (left, right) => behind.walk(left.first(), right.first(), path, out),
+                (left, right) => behind.walk(left.first().copied(), right.first().copied(), path, out),
             }
             path.pop();
         }
