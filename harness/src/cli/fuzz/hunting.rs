@@ -9,16 +9,18 @@ use crate::run::Events;
 use crate::search::{Answer, Look, Played, Repeats, Shrinking, differ, repeats};
 use crate::subject::Spec;
 
-/// With these seeds a difference is played again.
-const SEEDS: [u64; 6] = [0, 1, 2, 3, 4, 5];
+/// With these seeds a difference is played again, with 0 it was played already. The later ones follow only where the
+/// first do not show that it is chance: most of what is chance shows with few.
+const SEEDS: [&[u64]; 2] = [&[1, 2], &[3, 4, 5]];
 /// With these a smaller program is.
-const FEW: [u64; 3] = [1, 2, 3];
+const FEW: [&[u64]; 2] = [&[1], &[2, 3]];
 /// On another cluster, where a seed means nothing, it is played so often.
-const AGAIN: [u64; 2] = [0, 0];
+const AGAIN: [&[u64]; 1] = [&[0, 0]];
 
 /// Play a program with other seeds on both sides: is it the controller, or chance?
 pub(in crate::cli) async fn repeated(stage: &impl Stage, played: &Played) -> Result<Repeats, CliError> {
-    with_seeds(stage, played, &SEEDS).await
+    let once = played.sides.iter().map(|side| side.iter().cloned().collect());
+    with_seeds(stage, played, once.collect(), &SEEDS).await
 }
 
 /// Whether the controllers differ on another cluster as well, each time that they are played there.
@@ -28,22 +30,46 @@ pub(super) async fn confirmed(place: &Place, on: SiteName, played: &Played, spec
     place.check(std::slice::from_ref(&played.case), specs)?;
     let setup = place.setup(Events::default());
     let stage = OnSetup { setup: &setup, specs, is_over: &|| false };
-    let repeats = with_seeds(&stage, played, &AGAIN).await;
+    let repeats = with_seeds(&stage, played, none(played), &AGAIN).await;
     setup.close_programs().await;
     repeats.map(|repeats| repeats.plays > 0 && !repeats.is_chance())
 }
 
-async fn with_seeds(stage: &impl Stage, played: &Played, seeds: &[u64]) -> Result<Repeats, CliError> {
-    let plays = stage.play(played.program.about, std::slice::from_ref(&played.case), seeds).await?;
-    let mut sides = plays.into_iter().map(|side| side.into_iter().flatten().flatten().collect::<Vec<Recording>>());
-    Ok(match (sides.next(), sides.next()) {
-        (Some(others), Some(subjects)) => repeats(&played.case, &others, &subjects),
-        (Some(subjects), None) => {
+/// Play with each group of seeds on both sides, until it is known to be chance. `sides` are plays that count already.
+async fn with_seeds(
+    stage: &impl Stage,
+    played: &Played,
+    mut sides: Vec<Vec<Recording>>,
+    groups: &[&[u64]],
+) -> Result<Repeats, CliError> {
+    let mut known = compared(played, &sides);
+    for seeds in groups {
+        let plays = stage.play(played.program.about, std::slice::from_ref(&played.case), seeds).await?;
+        for (all, more) in sides.iter_mut().zip(plays) {
+            all.extend(more.into_iter().flatten().flatten());
+        }
+        known = compared(played, &sides);
+        if known.is_chance() {
+            break;
+        }
+    }
+    Ok(known)
+}
+
+/// No plays yet.
+fn none(played: &Played) -> Vec<Vec<Recording>> {
+    vec![Vec::new(); played.sides.len()]
+}
+
+fn compared(played: &Played, sides: &[Vec<Recording>]) -> Repeats {
+    match sides {
+        [others, subjects] => repeats(&played.case, others, subjects),
+        [subjects] => {
             let breaks = |subject: &&Recording| matches!(differ(&played.case, None, subject), Answer::Differs(_));
             Repeats { plays: subjects.len(), differs: subjects.iter().filter(breaks).count(), outcomes: 1 }
         }
-        (None, _) => Repeats { plays: 0, differs: 0, outcomes: 0 },
-    })
+        _ => Repeats { plays: 0, differs: 0, outcomes: 0 },
+    }
 }
 
 /// The smallest program that still differs by the same cause, and not by chance.
@@ -68,10 +94,69 @@ pub(in crate::cli) async fn shrunk(stage: &impl Stage, look: Look) -> Result<Loo
 async fn first_same(stage: &impl Stage, shrinking: &Shrinking, played: Vec<Played>) -> Result<Option<Look>, CliError> {
     for played in played {
         if let Some(differing) = shrinking.is_same(&played)
-            && !with_seeds(stage, &played, &FEW).await?.is_chance()
+            && !with_seeds(stage, &played, none(&played), &FEW).await?.is_chance()
         {
             return Ok(Some(Look { played, differing }));
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::super::stage::Plays;
+    use super::*;
+    use crate::case::Case;
+    use crate::search::{About, Areas, generate};
+    use crate::timeline::fixture::{self, Film};
+    use crate::verdict::fixture::case_of;
+
+    /// Somebody whose sides always do the same, and who notes the seeds.
+    struct Always {
+        sides: [Recording; 2],
+        seeds: RefCell<Vec<u64>>,
+    }
+
+    impl Stage for Always {
+        async fn play(&self, _: About, _: &[Arc<Case>], seeds: &[u64]) -> Result<Plays, CliError> {
+            self.seeds.borrow_mut().extend(seeds);
+            let side = |recording: &Recording| vec![seeds.iter().map(|_| Some(recording.clone())).collect()];
+            Ok(self.sides.iter().map(side).collect())
+        }
+
+        fn lanes(&self) -> usize {
+            1
+        }
+
+        fn goes_on(&self) -> bool {
+            true
+        }
+    }
+
+    /// A scale to 12, after which the ReplicaSet goes on to this size.
+    fn scaled_to(size: i32) -> Recording {
+        let web = fixture::with(&fixture::deployment("web", 10, "app:1"), &fixture::revision(1));
+        let set = fixture::with(&fixture::owned_set(&web, "1", "app:1", 10), &json!({"status": fixture::ready(10)}));
+        let scaled = fixture::scaled(&set, 12);
+        let film = Film::rolled_out(10).user(1, "scale 12").driver(&fixture::scaled(&web, 12)).other(&scaled).settled();
+        film.node(2, 1, "ready 1").other(&fixture::scaled(&scaled, size)).settled().end()
+    }
+
+    #[tokio::test]
+    async fn what_two_seeds_show_to_be_chance_is_not_played_with_more() {
+        let program = generate(About::Deployment, &Areas::only(&[]), &mut kube_apiserver_sim::Chance::new(1));
+        let case = case_of(&scaled_to(11));
+        for (size, is_chance, seeds) in [(11, true, vec![1, 2]), (13, false, vec![1, 2, 3, 4, 5])] {
+            let stage = Always { sides: [scaled_to(11), scaled_to(size)], seeds: RefCell::default() };
+            let sides = stage.sides.iter().cloned().map(Some).collect();
+            let played = Played { program: program.clone(), case: Arc::clone(&case), sides };
+            assert_eq!(repeated(&stage, &played).await.unwrap().is_chance(), is_chance);
+            assert_eq!(stage.seeds.into_inner(), seeds);
+        }
+    }
 }
