@@ -207,11 +207,16 @@ impl Server {
         if !is_served && kind.custom.is_some() && route.verb == Verb::Get {
             return Err(Problem::not_found(kind, &route.name));
         }
+        let named = !route.name.is_empty();
+        let of_all = route.namespace.is_empty() && kind.namespaced;
+        // Upstream: `UpdateResource` asks for the name before the form of the answer.
+        if kind.custom.is_some() && !named && !of_all && matches!(route.verb, Verb::Update | Verb::Patch) {
+            return Err(Problem::bad_request("name must be provided".to_owned()));
+        }
         Form::check(call, offered(&call.path))?;
         if !is_served {
             return Err(Problem::no_path());
         }
-        let of_all = route.namespace.is_empty() && kind.namespaced;
         if of_all && !matches!(route.verb, Verb::List | Verb::Watch) {
             return Err(Problem::method_not_allowed());
         }
@@ -219,15 +224,11 @@ impl Server {
         // A deletion has the option in its body.
         self.dry =
             matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch) && !options::dry_run(call).is_empty();
-        let named = !route.name.is_empty();
         if route.verb == Verb::Patch && named && !PATCHES.contains(&call.form()) && kind.custom.is_none() {
             return Err(Problem::no_patch_form());
         }
         if !kind.has_protobuf() && call.is_protobuf() && matches!(sub, "" | "status") && route.verb != Verb::Delete {
             return Err(Problem::unsupported(format!("a {} in protobuf", kind.kind)));
-        }
-        if kind.custom.is_some() && !named && matches!(route.verb, Verb::Update | Verb::Patch) {
-            return Err(Problem::bad_request("name must be provided".to_owned()));
         }
         match (route.verb, sub) {
             (Verb::Create, "") if named && kind.custom.is_none() => Err(Problem::method_not_allowed()),

@@ -255,3 +255,12 @@ async fn the_scale_of_a_custom_resource_is_no_list() {
     let message = "you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)";
     assert_eq!(status["message"], message);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_asked_for_before_the_form_of_the_answer() {
+    let server = defined().await;
+    let body = widget(&json!({"size": 1})).to_string();
+    let request = Request::put(WIDGETS).header("content-type", "application/json").header("accept", "text/html");
+    let answer = server.handle(request.body(Full::<bytes::Bytes>::from(body)).expect("a request")).await;
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+}
