@@ -72,9 +72,15 @@ fn compared(played: &Played, sides: &[Vec<Recording>]) -> Repeats {
     }
 }
 
-/// The smallest program that still differs by the same cause, and not by chance.
-pub(in crate::cli) async fn shrunk(stage: &impl Stage, look: Look) -> Result<Look, CliError> {
+/// The smallest program that still differs by the same cause, and not by chance; where it could not be made any smaller because of an
+/// error or an interrupt, that as well.
+pub(in crate::cli) async fn shrunk(stage: &impl Stage, look: Look) -> (Look, Result<(), CliError>) {
     let mut shrinking = Shrinking::of(look);
+    let ended = shrink(stage, &mut shrinking).await;
+    (shrinking.smallest(), ended)
+}
+
+async fn shrink(stage: &impl Stage, shrinking: &mut Shrinking) -> Result<(), CliError> {
     while stage.goes_on() {
         let candidates = shrinking.next(stage.lanes().max(2));
         let Some(first) = candidates.first() else { break };
@@ -84,11 +90,11 @@ pub(in crate::cli) async fn shrunk(stage: &impl Stage, look: Look) -> Result<Loo
         if let Some(first) = other.first() {
             played.extend(stage.once(first.about, other).await?);
         }
-        if let Some(smaller) = first_same(stage, &shrinking, played).await? {
+        if let Some(smaller) = first_same(stage, shrinking, played).await? {
             shrinking.take(smaller);
         }
     }
-    Ok(shrinking.smallest())
+    Ok(())
 }
 
 async fn first_same(stage: &impl Stage, shrinking: &Shrinking, played: Vec<Played>) -> Result<Option<Look>, CliError> {
@@ -112,6 +118,7 @@ mod tests {
     use super::super::stage::Plays;
     use super::*;
     use crate::case::Case;
+    use crate::outcome::Cause;
     use crate::search::{About, Areas, generate};
     use crate::timeline::fixture::{self, Film};
     use crate::verdict::fixture::case_of;
@@ -158,5 +165,34 @@ mod tests {
             assert_eq!(repeated(&stage, &played).await.unwrap().is_chance(), is_chance);
             assert_eq!(stage.seeds.into_inner(), seeds);
         }
+    }
+
+    /// Somebody who is interrupted.
+    struct Interrupted;
+
+    impl Stage for Interrupted {
+        async fn play(&self, _: About, _: &[Arc<Case>], _: &[u64]) -> Result<Plays, CliError> {
+            Err(CliError::Interrupted(Cause::Terminate))
+        }
+
+        fn lanes(&self) -> usize {
+            1
+        }
+
+        fn goes_on(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_leaves_what_was_the_smallest_so_far() {
+        let program = generate(About::Deployment, &Areas::only(&[]), &mut kube_apiserver_sim::Chance::new(1));
+        let sides = vec![Some(scaled_to(11)), Some(scaled_to(13))];
+        let played = Played { program, case: case_of(&scaled_to(11)), sides };
+        let Answer::Differs(differing) = played.answer() else { panic!("they differ") };
+        let text = played.program.text("");
+        let (small, ended) = shrunk(&Interrupted, Look { played, differing: *differing }).await;
+        assert_eq!(small.played.program.text(""), text);
+        assert!(matches!(ended, Err(CliError::Interrupted(_))));
     }
 }

@@ -151,31 +151,49 @@ impl Search<'_> {
     /// A difference of a cause that was not seen before: is it chance, how small does it get; write it down.
     async fn differs(&mut self, look: Look) -> Result<(), CliError> {
         let cause = look.cause();
-        if repeated(&self.stage, &look.played).await?.is_chance() {
+        let other = self.specs[0].to_string();
+        let repeats = repeated(&self.stage, &look.played).await?;
+        if repeats.is_chance() {
             self.hunt.found(cause, None);
             return Ok(());
         }
         note!("program {}: {cause}; making it smaller", self.hunt.played());
-        let small = shrunk(&self.stage, look).await?;
+        let (small, ended) = shrunk(&self.stage, look).await;
         if self.hunt.shrunk(cause, &small.cause()) {
-            return Ok(());
+            return ended;
         }
-        let repeats = repeated(&self.stage, &small.played).await?;
-        let words = said(repeats, &self.specs[0].to_string());
-        let writer = Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out };
-        let (seed, shard) = (self.arguments.place.seed, self.shard());
-        let made_by = format!("seed {seed}, shard {shard}, program {}; {words}", self.hunt.played());
-        let path = writer.write(&small, &made_by)?;
-        let judgement = &small.differing.judgement;
-        say!("{}", report::failure(judgement, &writer.again(&path), super::reporter::colour()));
-        say!("  {words}");
+        let again = match ended {
+            Ok(()) => repeated(&self.stage, &small.played).await,
+            Err(error) => Err(error),
+        };
+        let words = match &again {
+            Ok(repeats) => said(*repeats, &other),
+            // What is known must not be lost, even if it is not as small as it could be.
+            Err(_) => {
+                format!("{}; then the search was interrupted, and it may not be the smallest", said(repeats, &other))
+            }
+        };
+        let path = self.write(&small, &words)?;
+        self.hunt.found(small.cause(), Some(path));
+        again?;
         if let Some(site) = self.arguments.confirm {
             let differs = confirmed(&self.arguments.place, site, &small.played, self.specs).await?;
             say!("  on {site}: {}", if differs { "the controllers differ too" } else { "no difference" });
         }
         say!("");
-        self.hunt.found(small.cause(), Some(path));
         Ok(())
+    }
+
+    /// Write a difference as a case and show it.
+    fn write(&self, small: &Look, words: &str) -> Result<PathBuf, CliError> {
+        let writer = Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out };
+        let (seed, shard) = (self.arguments.place.seed, self.shard());
+        let made_by = format!("seed {seed}, shard {shard}, program {}; {words}", self.hunt.played());
+        let path = writer.write(small, &made_by)?;
+        let judgement = &small.differing.judgement;
+        say!("{}", report::failure(judgement, &writer.again(&path), super::reporter::colour()));
+        say!("  {words}");
+        Ok(path)
     }
 
     fn progress(&self) {

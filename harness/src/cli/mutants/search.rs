@@ -95,7 +95,8 @@ async fn round(
                 continue;
             }
             let (program, after) = (before + at + 1, since.elapsed());
-            let small = shrunk(&stage, Look { played, differing }).await?;
+            let (small, ended) = shrunk(&stage, Look { played, differing }).await;
+            ended?;
             let (steps, cause) = (small.played.program.size(), small.differing.cause);
             note!("{:32} found by program {program}: {steps} steps, {cause}", mutant.name);
             *found = Some(Found { program, steps, cause, after });
