@@ -89,7 +89,7 @@ impl Areas {
                 && (it.min_ready == 0 || has(Area::Time) || has(Area::Replicaset))
         });
         given
-            && (program.deployments.len() < 2 || has(Area::Several))
+            && (program.deployments.len() < 2 || program.about == About::ReplicaSet || has(Area::Several))
             && (!program.long_names || has(Area::Template))
             && (!program.lingering || has(Area::Recreate) || has(Area::Replicaset))
             && program.steps.iter().all(|step| self.allow(step))

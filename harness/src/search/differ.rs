@@ -1,12 +1,13 @@
 //! Whether two controllers differ on a program, and by which decision first.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::given::LONG;
 use crate::case::Case;
 use crate::outcome::Verdict;
 use crate::recording::Recording;
-use crate::timeline::{Invariant, State};
+use crate::timeline::{Invariant, Line, State};
 use crate::verdict::{Finding, Judgement, What, judge, judge_live};
 
 /// What two recordings of a program come to.
@@ -25,6 +26,8 @@ pub enum Answer {
 pub struct Differing {
     /// The first lines that differ, without numbers and names.
     pub cause: String,
+    /// Where both chose among pods: the named ones that only the subject has deleted, and those that only the other has.
+    pub deleted: [BTreeSet<String>; 2],
     /// The subject, judged by the other recording.
     pub judgement: Judgement,
 }
@@ -44,7 +47,8 @@ pub fn differ(case: &Arc<Case>, other: Option<&Recording>, subject: &Recording) 
             if let Some(why) = other.and_then(|other| open_question(&judge(case, other, None), finding)) {
                 return Answer::Unknown(why);
             }
-            Answer::Differs(Box::new(Differing { cause: cause(finding), judgement }))
+            let (cause, deleted) = (cause(finding), deleted(finding));
+            Answer::Differs(Box::new(Differing { cause, deleted, judgement }))
         }
         (_, Some(finding)) if is_impossible(finding) || stopped_alike(finding) => Answer::Equal,
         (_, Some(finding)) => Answer::Unknown(match &finding.what {
@@ -147,6 +151,21 @@ fn cause(finding: &Finding) -> String {
     }
 }
 
+/// The named pods that only the subject, and that only the other, has deleted.
+fn deleted(finding: &Finding) -> [BTreeSet<String>; 2] {
+    let What::Divergence(difference) = &finding.what else { return Default::default() };
+    let (subject, other) = (of_line(difference.actual_line()), of_line(difference.expected_line()));
+    [&subject - &other, &other - &subject]
+}
+
+/// The named pods that a line says were deleted: `a,b` of `a,b,+1`.
+fn of_line(line: Option<&Line>) -> BTreeSet<String> {
+    let Some(Line::Decision(decision)) = line else { return BTreeSet::new() };
+    let deleted = decision.details.iter().filter(|field| field.key == "deleted");
+    let pods = deleted.flat_map(|field| field.value.split(','));
+    pods.filter(|pod| pod.starts_with(|letter: char| letter.is_ascii_alphabetic())).map(ToOwned::to_owned).collect()
+}
+
 /// The fields of a status that differ.
 fn of_status(actual: &State, expected: &State) -> Vec<String> {
     let value = |state: &State, key: &str| state.fields.iter().find(|it| it.key == key).map(|it| it.value.clone());
@@ -167,16 +186,18 @@ fn words(line: &str) -> String {
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     // Which pods: their names say nothing.
     let which = |word: &str| word.strip_prefix("deleted=").map_or_else(|| word.to_owned(), |_| "deleted".to_owned());
-    let rest: Vec<String> = rest.split(' ').map(which).collect();
+    let words: Vec<String> = rest.split(' ').map(which).collect();
     let mut out = String::new();
-    for letter in rest.join(" ").trim_start().chars() {
+    for letter in words.join(" ").trim_start().chars() {
         match letter {
             '0'..='9' if out.ends_with('N') => {}
             '0'..='9' => out.push('N'),
             letter => out.push(letter),
         }
     }
-    format!("{} {out}", object(name)).trim_end().to_owned()
+    // Only a ReplicaSet has pods, whatever its name.
+    let object = if rest.starts_with("pods ") { "ReplicaSet" } else { object(name) };
+    format!("{object} {out}").trim_end().to_owned()
 }
 
 /// A ReplicaSet whatever its number, a Deployment whatever its name.
@@ -192,6 +213,7 @@ fn object(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::Timeline;
 
     #[test]
     fn numbers_do_not_tell_causes_apart() {
@@ -199,6 +221,14 @@ mod tests {
         assert_eq!(words("rs1 10 -> 8"), "ReplicaSet N -> N");
         assert_ne!(words("rs1 10 -> 8"), words("rs1 created 8"));
         assert_eq!(words("rs1 pods  deleted=a,b,+1"), words("rs2 pods  deleted=c"));
+        assert_eq!(words("web pods  deleted=a"), "ReplicaSet pods  deleted");
         assert_eq!(words("= rs1 3/3 ready=3"), words("= rs2 1/1 ready=0 available=0"));
+    }
+    #[test]
+    fn pods_are_those_that_have_a_name() {
+        let timeline = Timeline::parse("step 1  scale 2\n        rs1 pods  deleted=a,c,+1\nevents  none\n").unwrap();
+        let line = Line::Decision(timeline.steps[0].decisions[0].clone());
+        assert_eq!(of_line(Some(&line)), BTreeSet::from(["a".to_owned(), "c".to_owned()]));
+        assert_eq!(of_line(None), BTreeSet::new());
     }
 }

@@ -22,6 +22,11 @@ const KINDS: [&str; 3] = ["deployments", "replicasets", "pods"];
 pub(super) const TIMES: [u32; 3] = [5, 45, 700];
 /// The only minReadySeconds besides 0.
 const MIN_READY: u32 = 30;
+/// The numbers of two traits of pods: how often they were restarted, and since when they are ready.
+const RESTARTS: usize = 4;
+const AGE: usize = 5;
+/// Since when pods are ready that are all ready: times that upstream does not take for alike.
+const AGES: [&str; 4] = ["{since: -20h}", "{since: -2h}", "{since: -10m}", "{since: -10s}"];
 /// Deadlines: sooner and later than the second of the times.
 const DEADLINES: [u32; 2] = [35, 90];
 
@@ -37,17 +42,35 @@ pub fn generate(about: About, areas: &Areas, chance: &mut Chance) -> Program {
 
 /// A program, valid or not: whether there is a pod for a step depends on all steps before it.
 fn drawn(about: About, areas: &Areas, chance: &mut Chance) -> Program {
-    let several = about == About::Deployment && one_in(chance, 8);
+    let several = match about {
+        About::Deployment => one_in(chance, 8),
+        About::ReplicaSet => one_in(chance, 3),
+        About::Both => false,
+    };
     let deployments: Vec<_> = (0..=usize::from(several)).map(|_| deployment(chance)).collect();
-    let (unbound, lingering) = (about != About::Deployment && one_in(chance, 3), one_in(chance, 8));
+    let lingering = one_in(chance, 8);
+    let family = about == About::ReplicaSet && one_in(chance, 2);
+    // On which nodes pods are matters only among those of one owner.
+    let unbound = match about {
+        About::Deployment => false,
+        About::ReplicaSet if !family => one_in(chance, 3),
+        About::ReplicaSet | About::Both => !one_in(chance, 3),
+    };
     let long_names = about != About::ReplicaSet && one_in(chance, 40);
-    let mut program = Program { about, unbound, lingering, long_names, deployments, steps: Vec::new() };
+    let mut program = Program { about, unbound, lingering, family, long_names, deployments, steps: Vec::new() };
     if about != About::Deployment && !one_in(chance, 3) {
         // Pods with names are what a ReplicaSet controller chooses among.
-        program.deployments[0].replicas = 2 + number(chance, 3);
-        let pods = program.deployments[0].replicas;
-        let named = named(&program, pods, chance);
-        program.steps.push(named.into());
+        for (at, set) in (0..program.deployments.len()).zip(1..) {
+            let pods = if at == 0 { 2 + number(chance, 3) } else { 1 + number(chance, 2) };
+            program.deployments[at].replicas = pods;
+            let named = named(&program, set, pods, chance);
+            program.steps.push(named.into());
+        }
+        // All else would change the pods before some of them go.
+        if !one_in(chance, 3) {
+            let rest = 1 + chance.below(u64::from(program.deployments[0].replicas) - 1);
+            program.steps.push(Op::Write(0, Write::Scale(u32::try_from(rest).unwrap_or(1))).into());
+        }
     }
     let length = 2 + chance.below(LONGEST - 1);
     for _ in 0..length {
@@ -133,7 +156,9 @@ fn op_on_pods(program: &Program, chance: &mut Chance) -> Op {
         },
         13..16 => {
             let pods = 1 + number(chance, 3);
-            named(program, pods, chance)
+            let is_only = program.about == About::ReplicaSet && program.deployments.len() == 1;
+            let set = if is_only || !one_in(chance, 3) { 1 } else { 2 };
+            named(program, set, pods, chance)
         }
         16..19 => {
             let to = match chance.below(3) {
@@ -152,12 +177,15 @@ fn op_on_pods(program: &Program, chance: &mut Chance) -> Op {
 }
 
 /// Names and traits for pods of one ReplicaSet.
-fn named(program: &Program, pods: u32, chance: &mut Chance) -> Op {
-    let set = if program.about == About::ReplicaSet || !one_in(chance, 3) { 1 } else { 2 };
+fn named(program: &Program, set: u32, pods: u32, chance: &mut Chance) -> Op {
     // Ties between pods are broken by what the server makes up: so a program varies one trait or two, and
     // the others are the same for all.
-    let by_node = program.unbound && one_in(chance, 2);
-    let varied = [if by_node { 0 } else { index(chance, 5) }, index(chance, 5)];
+    // Where they vary by node, how many there are on each only shows against a trait that counts for less.
+    let by_node = program.unbound && !one_in(chance, 3);
+    let varied = match by_node {
+        true => [0, [AGE, AGE, RESTARTS, index(chance, 5)][index(chance, 4)]],
+        false => [index(chance, 5), index(chance, 5)],
+    };
     let same = traits(program.unbound, [0, 1, 2, 3, 4], chance);
     let all = (0..pods).map(|_| {
         let own = traits(program.unbound, varied, chance);
@@ -177,13 +205,14 @@ fn traits(unbound: bool, which: impl IntoIterator<Item = usize>, chance: &mut Ch
     let mut traits = Traits::default();
     for trait_of in which {
         match trait_of {
-            0 if unbound => traits.node = Some(if one_in(chance, 6) { 0 } else { 1 + number(chance, 1) }),
+            0 if unbound => traits.node = Some(if one_in(chance, 12) { 0 } else { 1 + u32::from(one_in(chance, 2)) }),
             1 => traits.phase = one_in(chance, 3).then(|| ["Pending", "Unknown"][index(chance, 2)]),
             2 => {
                 const READY: [&str; 6] =
                     ["true", "false", "{since: -2h}", "{since: -1m}", "{since: -10s}", "{since: unknown}"];
                 traits.ready = Some(READY[index(chance, READY.len())]);
             }
+            AGE => traits.ready = Some(AGES[index(chance, AGES.len())]),
             3 => traits.cost = one_in(chance, 2).then(|| [-5, 3, 10][index(chance, 3)]),
             _ => traits.restarts = one_in(chance, 2).then(|| number(chance, 4)),
         }
@@ -304,6 +333,7 @@ pub(super) fn index(chance: &mut Chance, length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Area;
     use super::*;
 
     #[test]
@@ -324,5 +354,29 @@ mod tests {
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn pods_are_crowded_on_nodes_and_some_of_them_go() {
+        let (areas, mut chance) = (Areas::only(&[Area::Replicaset]), Chance::new(24));
+        let programs: Vec<Program> = (0..400).map(|_| generate(About::ReplicaSet, &areas, &mut chance)).collect();
+        let crowded =
+            programs.iter().filter(|program| program.unbound && program.family && is_crowded(program)).count();
+        assert!(crowded >= 6, "{crowded} of 400");
+    }
+
+    /// Whether pods that are named on nodes of unequal crowds, and differ in what counts for less, are scaled down at once.
+    fn is_crowded(program: &Program) -> bool {
+        let named: Vec<&Vec<Traits>> = program
+            .steps
+            .iter()
+            .map_while(|step| if let Op::Name(_, pods) = &step.op { Some(pods) } else { None })
+            .collect();
+        let goes = matches!(program.steps.get(named.len()).map(|step| &step.op), Some(Op::Write(0, Write::Scale(_))));
+        let Some(own) = named.first() else { return false };
+        let on = |node: u32| named.iter().flat_map(|pods| pods.iter()).filter(|pod| pod.node == Some(node)).count();
+        let own_on = |node: u32| own.iter().filter(|pod| pod.node == Some(node)).count();
+        let apart = own.iter().any(|pod| pod.ready != own[0].ready || pod.restarts != own[0].restarts);
+        goes && apart && own_on(1) > 0 && own_on(2) > 0 && on(1) != on(2)
     }
 }

@@ -72,7 +72,8 @@ pub struct Look {
 }
 
 impl Look {
-    /// What tells causes apart: the first lines that differ, and where they are about pods, in what those differ.
+    /// What tells causes apart: the first lines that differ, and where each has deleted another pod, in what the two
+    /// pods differ.
     #[must_use]
     pub fn cause(&self) -> String {
         cause(&self.differing, &self.played.program)
@@ -98,11 +99,14 @@ fn name(cause: &str) -> String {
 }
 
 fn cause(differing: &Differing, program: &Program) -> String {
-    let varied = program.varied();
-    if varied.is_empty() || !differing.cause.contains(" pods ") {
-        return differing.cause.clone();
-    }
-    format!("{}, by {}", differing.cause, varied.join(" and "))
+    let apart = apart(differing, program);
+    if apart.is_empty() { differing.cause.clone() } else { format!("{}, by {}", differing.cause, apart.join(" and ")) }
+}
+
+/// In which traits the first pod that only one has deleted differs from the first that only the other has.
+fn apart(differing: &Differing, program: &Program) -> Vec<&'static str> {
+    let [one, two] = differing.deleted.each_ref().map(|pods| pods.first().map(String::as_str));
+    program.apart(one, two)
 }
 
 impl Played {
@@ -241,12 +245,16 @@ impl Shrinking {
         next.into_iter().rev().collect()
     }
 
-    /// Whether a program that was played differs by the same cause; if it holds with other seeds as
-    /// well, it is to be [taken](Self::take).
+    /// Whether a program that was played differs by the same cause, between pods by some of the same traits; if it
+    /// holds with other seeds as well, it is to be [taken](Self::take).
     #[must_use]
     pub fn is_same(&self, played: &Played) -> Option<Differing> {
         match played.answer() {
-            Answer::Differs(differing) if differing.cause == self.smallest.differing.cause => Some(*differing),
+            Answer::Differs(differing) => {
+                let Look { played: Played { program, .. }, differing: known } = &self.smallest;
+                let (some, all) = (apart(&differing, &played.program), apart(known, program));
+                (differing.cause == known.cause && is_part(&some, &all)).then_some(*differing)
+            }
             _ => None,
         }
     }
@@ -262,6 +270,11 @@ impl Shrinking {
     pub fn smallest(self) -> Look {
         self.smallest
     }
+}
+
+/// Whether these are some of those traits: by none, two pods that differ in one are another cause.
+fn is_part(some: &[&str], all: &[&str]) -> bool {
+    some.is_empty() == all.is_empty() && some.iter().all(|one| all.contains(one))
 }
 
 fn in_turn(program: &Program) -> Vec<Program> {
@@ -285,6 +298,12 @@ mod tests {
     #[test]
     fn a_file_is_named_by_its_cause() {
         assert_eq!(name("ReplicaSet N -> N instead of nothing"), "replicaset-n-n-instead-of-nothing");
+    }
+
+    #[test]
+    fn fewer_traits_are_the_same_cause_and_others_are_not() {
+        assert!(is_part(&["deletionCost"], &["deletionCost", "restarts"]) && is_part(&[], &[]));
+        assert!(!is_part(&["node"], &["deletionCost", "restarts"]) && !is_part(&[], &["node"]));
     }
 
     #[test]

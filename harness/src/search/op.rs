@@ -135,12 +135,6 @@ impl Op {
         }
     }
 
-    /// The traits of the pods that it names.
-    pub(super) fn named(&self) -> Vec<&Traits> {
-        let parts = self.parts().into_iter();
-        parts.flat_map(|op| if let Self::Name(_, pods) = op { pods.as_slice() } else { &[] }).collect()
-    }
-
     /// The Deployment that it is about, where it is about one.
     pub(super) fn deployment(&mut self) -> Option<&mut usize> {
         match self {
@@ -317,6 +311,25 @@ impl Field {
 }
 
 impl Traits {
+    /// In which of them two pods differ. To be bound or not is another trait than the node, as is to be ready or not
+    /// than the time since when.
+    pub(super) fn apart(&self, other: &Self) -> Vec<&'static str> {
+        let bound = |pod: &Self| pod.node.filter(|node| *node > 0);
+        let is_ready = |pod: &Self| pod.ready != Some("false");
+        let (same_bound, same_ready) =
+            (bound(self).is_some() == bound(other).is_some(), is_ready(self) == is_ready(other));
+        let all = [
+            ("binding", !same_bound),
+            ("node", same_bound && bound(self) != bound(other)),
+            ("phase", self.phase != other.phase),
+            ("ready", !same_ready),
+            ("deletionCost", self.cost != other.cost),
+            ("readySince", same_ready && self.ready != other.ready),
+            ("restarts", self.restarts != other.restarts),
+        ];
+        all.into_iter().filter(|(_, differ)| *differ).map(|(name, _)| name).collect()
+    }
+
     fn text(&self) -> String {
         let node = self.node.map(|node| match node {
             0 => "node: null".to_owned(),
@@ -355,6 +368,6 @@ fn stray(about: About, matches: bool, replicas: u32) -> String {
 }
 
 /// The name of the nth named pod.
-fn letter(pod: u32) -> char {
+pub(super) fn letter(pod: u32) -> char {
     char::from(b'a' + u8::try_from(pod % 26).unwrap_or(0))
 }

@@ -1,9 +1,10 @@
 //! A case as the search writes it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::given::{About, Deployment, name};
-use super::op::{Op, Traits, Words, Write};
+use super::op::{Op, ToPod, Traits, Words, Write, letter};
 use super::trouble::Trouble;
 use crate::case::{Case, parse};
 
@@ -16,6 +17,8 @@ pub struct Program {
     pub unbound: bool,
     /// Whether pods that are deleted stay until the case ends them: `terminations: held`.
     pub lingering: bool,
+    /// Whether the ReplicaSets of a program without Deployments have an owner in common: pods are siblings only then.
+    pub family: bool,
     /// Whether the names of Deployments leave no room for the hash in those of their ReplicaSets.
     pub long_names: bool,
     /// `web`, and `api` where there are two. Of a ReplicaSet only replicas and minReadySeconds count.
@@ -56,9 +59,16 @@ impl Program {
             text += "terminations: held\n";
         }
         text += "given:\n";
+        let is_family = self.family && self.about == About::ReplicaSet;
+        if is_family {
+            text += "  - apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: family}}\n";
+        }
+        let owner = if is_family { ", owner: configmap/family" } else { "" };
         for (at, deployment) in self.deployments.iter().enumerate() {
             let created = match self.about {
-                About::ReplicaSet => format!("replicaset: {{name: {}, {}}}", name(at, false), deployment.of_set()),
+                About::ReplicaSet => {
+                    format!("replicaset: {{name: {}, {}{owner}}}", name(at, false), deployment.of_set())
+                }
                 About::Deployment | About::Both => deployment.creation(at, self.long_names),
             };
             text += &format!("  - {created}\n");
@@ -135,19 +145,28 @@ impl Program {
         self.steps.iter().map(number).collect()
     }
 
-    /// In which traits the named pods differ, as a case calls them.
+    /// In which traits two pods differ, as a case calls them; one without a name has none.
     #[must_use]
-    pub fn varied(&self) -> Vec<&'static str> {
-        let named: Vec<&Traits> = self.steps.iter().flat_map(Step::ops).flat_map(Op::named).collect();
-        let pairs = || named.iter().zip(named.iter().skip(1));
-        let all = [
-            ("node", pairs().any(|(one, two)| one.node != two.node)),
-            ("phase", pairs().any(|(one, two)| one.phase != two.phase)),
-            ("ready", pairs().any(|(one, two)| one.ready != two.ready)),
-            ("deletionCost", pairs().any(|(one, two)| one.cost != two.cost)),
-            ("restarts", pairs().any(|(one, two)| one.restarts != two.restarts)),
-        ];
-        all.into_iter().filter(|(_, differ)| *differ).map(|(name, _)| name).collect()
+    pub fn apart(&self, one: Option<&str>, two: Option<&str>) -> Vec<&'static str> {
+        let all = self.named();
+        let of = |name: Option<&str>| name.and_then(|name| all.get(name)).cloned().unwrap_or_default();
+        of(one).apart(&of(two))
+    }
+
+    /// The named pods and their traits, as they are in the end.
+    fn named(&self) -> BTreeMap<String, Traits> {
+        let mut all: Vec<Traits> = Vec::new();
+        for op in self.steps.iter().flat_map(Step::ops).flat_map(Op::parts) {
+            match op {
+                Op::Name(_, pods) => all.extend(pods.iter().cloned()),
+                Op::Pod(pod, ToPod::Cost(cost)) => {
+                    let pod = usize::try_from(*pod).ok().and_then(|pod| all.get_mut(pod));
+                    pod.into_iter().for_each(|pod| pod.cost = Some(*cost));
+                }
+                _ => {}
+            }
+        }
+        (0..).map(|pod| letter(pod).to_string()).zip(all).collect()
     }
 
     /// How many operations it has.
@@ -161,5 +180,35 @@ impl Step {
     /// Its operation, and that in the middle of it.
     pub(super) fn ops(&self) -> impl Iterator<Item = &Op> {
         std::iter::once(&self.op).chain(self.trouble.as_ref().and_then(Trouble::op))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::{Areas, generate};
+
+    fn of_sets(steps: Vec<Op>) -> Program {
+        let mut chance = kube_apiserver_sim::Chance::new(1);
+        let drawn = generate(About::ReplicaSet, &Areas::only(&[]), &mut chance);
+        Program { unbound: true, family: true, steps: steps.into_iter().map(Step::from).collect(), ..drawn }
+    }
+
+    #[test]
+    fn the_traits_tell_two_pods_apart_as_they_are_in_the_end() {
+        let on = |node: u32, ready: &'static str| Traits { node: Some(node), ready: Some(ready), ..Traits::default() };
+        let named = Op::Name(1, vec![on(1, "{since: -2h}"), on(2, "{since: -10s}"), on(0, "false")]);
+        let program = of_sets(vec![named, Op::Pod(0, ToPod::Cost(5))]);
+        assert_eq!(program.apart(Some("a"), Some("b")), ["node", "deletionCost", "readySince"]);
+        assert_eq!(program.apart(Some("b"), Some("c")), ["binding", "ready"]);
+        assert_eq!(program.apart(Some("c"), None), ["ready"]);
+        assert!(program.apart(Some("a"), Some("a")).is_empty());
+    }
+
+    #[test]
+    fn siblings_have_an_owner() {
+        let program = of_sets(vec![Op::Write(0, Write::Scale(1))]);
+        assert!(program.text("x").contains(", owner: configmap/family}"), "{}", program.text("x"));
+        assert!(program.case().is_some());
     }
 }

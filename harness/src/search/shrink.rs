@@ -43,6 +43,9 @@ pub fn smaller(program: &Program) -> Vec<Program> {
     if program.long_names {
         all.push(Program { long_names: false, ..program.clone() });
     }
+    if program.family {
+        all.push(Program { family: false, ..program.clone() });
+    }
     if program.lingering {
         all.push(Program { lingering: false, ..program.clone() });
     }
@@ -61,23 +64,30 @@ pub fn smaller(program: &Program) -> Vec<Program> {
 fn without(program: &Program, dropped: usize) -> Option<Program> {
     let mut program = program.clone();
     program.deployments.remove(dropped);
+    // The nth ReplicaSet is only then the nth of the program.
+    let sets = program.about == About::ReplicaSet;
     for step in &mut program.steps {
-        renumber(&mut step.op, dropped)?;
+        renumber(&mut step.op, dropped, sets)?;
         if let Some(trouble) = &step.trouble
             && let Some(op) = trouble.op()
         {
             let mut op = op.clone();
-            renumber(&mut op, dropped)?;
+            renumber(&mut op, dropped, sets)?;
             step.trouble = Some(trouble.with(op));
         }
     }
     Some(program)
 }
 
-fn renumber(op: &mut Op, dropped: usize) -> Option<()> {
+fn renumber(op: &mut Op, dropped: usize, sets: bool) -> Option<()> {
     match op {
-        Op::Together(one, two) => renumber(one, dropped).and(renumber(two, dropped)),
-        Op::Away(op) => renumber(op, dropped),
+        Op::Together(one, two) => renumber(one, dropped, sets).and(renumber(two, dropped, sets)),
+        Op::Away(op) => renumber(op, dropped, sets),
+        Op::Name(set, _) if sets => {
+            let is_dropped = usize::try_from(*set).is_ok_and(|set| set == dropped + 1);
+            *set = 1;
+            (!is_dropped).then_some(())
+        }
         op => match op.deployment() {
             Some(at) if *at == dropped => None,
             Some(at) => {
@@ -231,5 +241,17 @@ mod tests {
             assert!(rounds < 500, "{program:?}");
         }
         assert!(program.size() <= 2, "{program:?}");
+    }
+
+    #[test]
+    fn a_replica_set_less_leaves_the_names_of_the_others_pods() {
+        let mut chance = Chance::new(11);
+        let mut program = std::iter::repeat_with(|| generate(About::ReplicaSet, &Areas::only(&[]), &mut chance))
+            .find(|program| program.deployments.len() == 2)
+            .unwrap();
+        program.steps = vec![Op::Name(2, vec![Traits::default()]).into()];
+        let names = |program: Option<Program>| program.map(|program| program.steps);
+        assert_eq!(names(without(&program, 0)), Some(vec![Op::Name(1, vec![Traits::default()]).into()]));
+        assert_eq!(names(without(&program, 1)), None);
     }
 }
