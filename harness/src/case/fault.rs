@@ -1,7 +1,8 @@
 //! What goes wrong while the subject reacts to a step: `fault`.
 //!
 //! `fault: {write: 3, of: replicasets, side: after, action: crash}`; `fault: {watch: replicasets, action: {lag: 1s}}`. Writes
-//! and events are counted from the beginning of the step, writes only where they succeed.
+//! and events are counted from the beginning of the step, writes only where they succeed. A list has two things of different
+//! streams that are both `overtaken`.
 
 use std::time::Duration;
 
@@ -75,7 +76,12 @@ pub(super) fn schema() -> Value {
         schema
     };
     let one = |field: Field| object(&[field], false);
+    let late = any_of([at_write(&["after"], one(OVERTAKEN)), in_watch(&[watch, action, event], one(OVERTAKEN))]);
     any_of([
+        told(
+            json!({"type": "array", "items": late, "minItems": 2, "maxItems": 2}),
+            "Two of different streams come after others.",
+        ),
         told(
             at_write(&["before", "after"], words(&["crash", "cut"])),
             "At the nth successful write, on either side of the server's acting.",
@@ -94,8 +100,23 @@ pub(super) fn schema() -> Value {
 }
 
 impl Reader<'_> {
-    /// The fault of a step.
+    /// The fault of a step, or the two things that are late in it.
     pub(super) fn fault(&mut self, key: &Node, node: &Node) -> Option<Fault> {
+        let Kind::List(items) = &node.kind else { return self.one_fault(key, node) };
+        let [one, two] = items.as_slice() else {
+            self.report.add(node, "a list of faults has two", "write one as a mapping");
+            return None;
+        };
+        let (one, two) = (self.one_fault(key, one)?, self.one_fault(key, two)?);
+        if !one.is_late() || !two.is_late() || one.is_in_stream_of(&two) {
+            let what = "only `overtaken` things of two streams can be together";
+            self.report.add(node, "two faults in one step", what);
+            return None;
+        }
+        Some(Fault { and: Some(Box::new(two)), ..one })
+    }
+
+    fn one_fault(&mut self, key: &Node, node: &Node) -> Option<Fault> {
         let fields = Fields::of(node, "`fault`", &names(&FIELDS), self.report)?;
         let action = fields.get("action").or_else(|| {
             if fields.lacks("action") {
@@ -124,7 +145,7 @@ impl Reader<'_> {
                 let (resource, subresource) = of.map(|of| of.split_once('/').unwrap_or((of, "")))?;
                 let (resource, subresource) = (resource.to_owned(), subresource.to_owned());
                 let nth = u32::try_from(nth?).ok()?;
-                Some(Fault { point: FaultPoint::Write { nth, resource, subresource, after }, action })
+                Some(Fault { point: FaultPoint::Write { nth, resource, subresource, after }, action, and: None })
             }
             (None, Some((_, watch))) => {
                 self.strays(&fields, &["of", "side"], "a `watch`");
@@ -147,7 +168,7 @@ impl Reader<'_> {
                     self.report.add(key, format!("a list that is {old} events old"), why);
                     return None;
                 }
-                Some(Fault { point: FaultPoint::Watch { resource: resource?.to_owned(), event }, action })
+                Some(Fault { point: FaultPoint::Watch { resource: resource?.to_owned(), event }, action, and: None })
             }
             (Some(_), Some((at, _))) => {
                 self.report.add(at, "`fault` with `write` and `watch`", "choose one");

@@ -61,6 +61,25 @@ pub struct Fault {
     pub point: FaultPoint,
     /// What.
     pub action: FaultAction,
+    /// What is late besides, in another stream, where both are overtaken.
+    pub and: Option<Box<Fault>>,
+}
+
+impl Fault {
+    /// Whether it comes after others.
+    pub(super) fn is_late(&self) -> bool {
+        matches!(self.action, FaultAction::Overtaken(_))
+    }
+
+    /// Whether both are in one watch, or at writes of one kind.
+    pub(super) fn is_in_stream_of(&self, other: &Self) -> bool {
+        self.point.stream() == other.point.stream()
+    }
+
+    /// Itself, and what is late besides.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |fault| fault.and.as_deref())
+    }
 }
 
 /// Where a fault falls, counted from the beginning of its step.
@@ -84,6 +103,17 @@ pub enum FaultPoint {
         /// At the nth event of the case, from 1; where the action is about one.
         event: u32,
     },
+}
+
+impl FaultPoint {
+    /// Where what comes late stands in line: the watch of a kind, or the answers to writes.
+    #[must_use]
+    pub fn stream(&self) -> String {
+        match self {
+            Self::Watch { resource, .. } => resource.clone(),
+            Self::Write { resource, subresource, .. } => format!("answers to {resource}/{subresource}"),
+        }
+    }
 }
 
 /// What goes wrong.

@@ -33,7 +33,7 @@ const BATCH: usize = 64;
 /// Play a case in every order in which its events can reach the controller.
 ///
 /// An event of a watch, with all behind it, or the answer to a write, comes after so many others: each
-/// event, by each number of others, at --late steps of the case. Says how many orders and outcomes
+/// event, by each number of others, at --late places of the case. Says how many orders and outcomes
 /// there are, and writes the shortest order of each outcome as a case.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     /// Explore this controller too, and say which outcomes it does not have.
     #[arg(help_heading = "Subject", long, value_name = "SUBJECT")]
     against: Option<String>,
-    /// At how many steps of a case something may be late.
+    /// At how many places of a case something may be late; two of them may be in one step, in different streams.
     #[arg(help_heading = "Search", long, value_name = "N", default_value_t = 1)]
     late: usize,
     /// Play at most this many orders of a case.

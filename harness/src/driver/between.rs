@@ -22,7 +22,8 @@ pub fn fault(fault: &Fault) -> String {
         FaultPoint::Write { after: true, .. } => ", after it",
         FaultPoint::Watch { .. } => "",
     };
-    format!("{}{side}: {action}", point(&fault.point))
+    let besides = fault.and.as_deref().map_or_else(String::new, |and| format!("; {}", self::fault(and)));
+    format!("{}{side}: {action}{besides}", point(&fault.point))
 }
 
 /// What it means for the subject.

@@ -13,7 +13,7 @@ pub struct Orders {
     /// The steps at which something may be late, from 0, and their lines.
     steps: Vec<(usize, usize)>,
     streams: Vec<Stream>,
-    /// At how many steps something may be late.
+    /// At how many places something may be late, of which two may be in one step.
     most: usize,
     next: VecDeque<Vec<Late>>,
     /// What was played, by what really overtook what.
@@ -32,7 +32,7 @@ pub struct Seen {
 }
 
 impl Orders {
-    /// Of a case: what these controllers learn of its steps, late at so many of them at most. `settled` are the
+    /// Of a case: what these controllers learn of its steps, late at so many places at most. `settled` are the
     /// states in which the steps settle when nothing is late.
     #[must_use]
     pub fn of(case: &Case, controllers: &Controllers, most: usize, settled: &[u64]) -> Self {
@@ -68,6 +68,20 @@ impl Orders {
         }
     }
 
+    /// Go on from these in the step of the last: the first of each stream behind its own, so that two streams are late
+    /// there. In which state the step settled says nothing of its middle, so it is done for each order.
+    fn begin_within(&mut self, before: &[Late]) {
+        let Some(last) = before.last() else { return };
+        let is_second = before.iter().filter(|late| late.step == last.step).count() > 1;
+        if before.len() >= self.most || is_second {
+            return;
+        }
+        for stream in self.streams.iter().filter(|stream| **stream > last.stream) {
+            let late = Late { stream: stream.clone(), nth: 1, others: None, ..last.clone() };
+            self.next.push_back([before, &[late]].concat());
+        }
+    }
+
     /// The orders that are played next, so many at most.
     pub fn take(&mut self, most: usize) -> Vec<Vec<Late>> {
         self.next.drain(..most.min(self.next.len())).collect()
@@ -76,10 +90,12 @@ impl Orders {
     /// What came of one; returns the order as it came about, if it is one of its own.
     pub fn seen(&mut self, order: &[Late], seen: Seen) -> Option<Vec<Late>> {
         let ((last, before), by) = (order.split_last()?, seen.overtaken);
+        let is_second = before.last().is_some_and(|one| one.step == last.step);
         if last.others.is_none() {
             let later = Late { nth: last.nth + 1, ..last.clone() };
             self.next.push_back([before, &[later]].concat());
-            let fewer = (1..by).map(|others| Late { others: Some(others), ..last.clone() });
+            let most = if is_second { by.min(2) } else { by };
+            let fewer = (1..most).map(|others| Late { others: Some(others), ..last.clone() });
             self.next.extend(fewer.map(|late| [before, &[late]].concat()));
         }
         if by == 0 {
@@ -89,6 +105,9 @@ impl Orders {
         let real = [before, &[Late { others: Some(by), ..last.clone() }]].concat();
         if !self.orders.insert(real.clone()) {
             return None;
+        }
+        if last.others.is_none_or(|others| others == 1) {
+            self.begin_within(&real);
         }
         if let Some(state) = seen.settled
             && self.states.entry(last.step).or_default().insert(state)
@@ -120,7 +139,7 @@ mod tests {
         "description: x\ngiven:\n  - deployment: {name: web, image: x}\nsteps:\n  - scale: 3\n  - scale: 4\n";
 
     /// All orders of a world in which each stream brings one thing, which others overtake.
-    fn played(most: usize, state: impl Fn(&[Late]) -> u64) -> (usize, usize) {
+    fn played(most: usize, mut state: impl FnMut(&[Late]) -> u64) -> (usize, usize) {
         let case = parse("a/b.yaml", "a/b", CASE).unwrap();
         let mut orders = Orders::of(&case, &Controllers::default(), most, &[]);
         let mut plays = 0;
@@ -147,6 +166,25 @@ mod tests {
         let (plays, orders) = played(1, |_| 0);
         assert_eq!(orders, 3 * 6 * 3 + 1);
         assert_eq!(plays, 3 * 6 * 4, "and the second event of each never came");
+    }
+
+    #[test]
+    fn two_streams_are_late_in_one_step() {
+        // Six streams, the one thing of each late by one or by all three: fifteen pairs, four ways each, in three steps.
+        let within = |order: &[Late]| order.windows(2).any(|pair| pair[0].step == pair[1].step);
+        let mut pairs = BTreeSet::new();
+        played(2, |order| {
+            if within(order) {
+                assert!(order[0].stream < order[1].stream, "{order:?}");
+                pairs.insert(order.to_vec());
+            }
+            0
+        });
+        assert_eq!(pairs.len(), 3 * 15 * 4);
+        played(1, |order| {
+            assert!(!within(order), "{order:?}");
+            0
+        });
     }
 
     #[test]

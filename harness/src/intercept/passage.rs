@@ -148,7 +148,7 @@ impl Passage {
             },
             Act::Overtaken(others) => {
                 order.tell(&route, Some(status));
-                self.control.overtaken(&route.namespace, others).await;
+                self.control.overtaken(&route, others).await;
                 Ok(answer)
             }
             act => {

@@ -3,7 +3,8 @@
 //!
 //! A interception is armed before the step and taken back after the step's last. While the namespace settles the interception is listened
 //! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A interception that nothing
-//! walks into leaves the step impossible: the verdict is whoever's who could have known.
+//! walks into leaves the step impossible: the verdict is whoever's who could have known. Two things may be late in one
+//! step, each of another stream: either is one of the others that overtake the other.
 
 use std::time::Duration;
 
@@ -33,14 +34,26 @@ pub(super) enum Interception<'a> {
     /// A fault at a write.
     Write { armed: Armed, fault: &'a Fault },
     /// A fault in a watch, for as long as the step takes.
-    Watch { _armed: ArmedWatch, fault: &'a Fault },
+    Watch { _armed: ArmedWatch },
+    /// Something that is late, or two things: how many come first is known when the step is over.
+    Late { _armed: Vec<Laid>, fault: &'a Fault },
+}
+
+/// Where something is late.
+#[derive(Debug)]
+#[expect(dead_code, reason = "each is in force for as long as it is kept")]
+pub(super) enum Laid {
+    Watch(ArmedWatch),
+    Write(Armed),
 }
 
 /// A request that walked into a interception; none ever does into one that is not about requests.
 pub(super) async fn met(interception: Option<&mut Interception<'_>>) -> Met {
     match interception {
         Some(Interception::Decision { armed, .. } | Interception::Write { armed, .. }) => armed.met().await,
-        Some(Interception::Held { .. } | Interception::Watch { .. }) | None => std::future::pending().await,
+        Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Late { .. }) | None => {
+            std::future::pending().await
+        }
     }
 }
 
@@ -63,29 +76,29 @@ impl<'a> Play<'a> {
     /// After a step's last step: take back what was laid. What nobody walked into is told.
     pub(super) fn clear(&mut self) -> Result<(), Stopped> {
         let overtaken = self.session.interceptor.control().take_overtaken(&self.namespace);
-        if let Some(others) = overtaken
-            && let Some(Interception::Watch { fault, .. } | Interception::Write { fault, .. }) = &self.interception
-        {
-            self.note(format!("{}: overtaken by {others}", between::point(&fault.point)));
-        }
         let why = match self.interception.take() {
-            Some(Interception::Watch { fault, .. })
-                if matches!(fault.action, FaultAction::Overtaken(_)) && overtaken.is_none() =>
-            {
-                let why = format!("the namespace settled, and there never was {}", between::point(&fault.point));
-                Impossible { why, never_came: true }
+            Some(Interception::Late { fault, .. }) => {
+                let mut never = None;
+                for late in fault.all() {
+                    let point = between::point(&late.point);
+                    match (overtaken.get(&late.point.stream()), &late.point) {
+                        (Some(others), _) => self.note(format!("{point}: overtaken by {others}")),
+                        (None, FaultPoint::Watch { .. }) => never = never.or(Some(format!("there never was {point}"))),
+                        (None, _) => never = never.or(Some(format!("the subject never made {point}"))),
+                    }
+                }
+                let Some(never) = never else { return Ok(()) };
+                Impossible { why: format!("the namespace settled, and {never}"), never_came: true }
             }
             Some(Interception::Decision { decided, .. }) => {
                 let why = format!("the namespace settled, and the subject never requested `{}`", decided.text);
                 Impossible { why, never_came: false }
             }
-            Some(Interception::Write { fault, .. }) if overtaken.is_none() => {
+            Some(Interception::Write { fault, .. }) => {
                 let why = format!("the namespace settled, and the subject never made {}", between::point(&fault.point));
                 Impossible { why, never_came: true }
             }
-            Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Write { .. }) | None => {
-                return Ok(());
-            }
+            Some(Interception::Held { .. } | Interception::Watch { .. }) | None => return Ok(()),
         };
         self.gather();
         self.entries.push(Entry::Impossible(why));
@@ -151,10 +164,6 @@ impl<'a> Play<'a> {
             }
             Some(Interception::Write { fault, .. }) => {
                 let fault = *fault;
-                // How many come first is known when the step is over; they are counted until then.
-                if matches!(fault.action, FaultAction::Overtaken(_)) {
-                    return Ok(());
-                }
                 self.note_effect(between::fault(fault), between::effect(fault.action));
                 if fault.action == FaultAction::Crash {
                     self.session.kill().await;
@@ -163,7 +172,9 @@ impl<'a> Play<'a> {
                 }
                 self.interception = None;
             }
-            Some(Interception::Held { .. } | Interception::Watch { .. }) | None => met.pass(),
+            Some(Interception::Held { .. } | Interception::Watch { .. } | Interception::Late { .. }) | None => {
+                met.pass();
+            }
         }
         Ok(())
     }
@@ -320,16 +331,31 @@ fn arm<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
         }));
     }
     let Some(fault) = &step.fault else { return Ok(None) };
+    if fault.all().any(|fault| matches!(fault.action, FaultAction::Overtaken(_))) {
+        let lay = |late: &Fault| -> Result<Option<Laid>, Opaque> {
+            let FaultAction::Overtaken(others) = late.action else { return Ok(None) };
+            Ok(Some(match &late.point {
+                FaultPoint::Watch { resource, event } => {
+                    Laid::Watch(watch(resource, *event, WatchAct::Overtaken(others))?)
+                }
+                FaultPoint::Write { nth, resource, subresource, .. } => {
+                    let (on, act) = (pattern(resource, &[subresource], &[]), Act::Overtaken(others));
+                    Laid::Write(control.arm(Command { on, nth: *nth, once: true, act }))
+                }
+            }))
+        };
+        let laid = fault.all().map(lay).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Some(Interception::Late { _armed: laid.into_iter().flatten().collect(), fault }));
+    }
     Ok(Some(match &fault.point {
         FaultPoint::Watch { resource, event } => {
             let act = match fault.action {
                 FaultAction::Lag(time) => WatchAct::Lag(time),
                 FaultAction::Repeat => WatchAct::Repeat,
                 FaultAction::Old(events) => WatchAct::Old(events),
-                FaultAction::Overtaken(others) => WatchAct::Overtaken(others),
                 _ => WatchAct::Expire,
             };
-            Interception::Watch { _armed: watch(resource, *event, act)?, fault }
+            Interception::Watch { _armed: watch(resource, *event, act)? }
         }
         FaultPoint::Write { nth, resource, subresource, after } => {
             let side = if *after { Side::After } else { Side::Before };
@@ -337,7 +363,6 @@ fn arm<'a>(control: &Control, namespace: &str, step: &'a Step) -> Result<Option<
                 FaultAction::Crash => Act::Hold(side),
                 FaultAction::Cut => Act::Cut(side),
                 FaultAction::Delay(time) => Act::Delay(time),
-                FaultAction::Overtaken(others) => Act::Overtaken(others),
                 FaultAction::Refuse(code) => Act::Refuse(Refusal::of_code(code).unwrap_or(Refusal::Internal)),
                 _ => Act::Drop,
             };

@@ -169,3 +169,30 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
     }));
     played.map_err(EnvironmentError::Interrupted)?
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::parse;
+    use crate::controllers::Controller;
+
+    #[test]
+    fn two_streams_are_late_in_one_step() {
+        let text = "description: x\ngiven:\n  - deployment: {name: web, replicas: 2, image: \"app:1\"}\n  - ready: {pods: all}\n\
+                    steps:\n  - set: {image: \"app:2\"}\n    fault: [{watch: replicasets, event: 1, action: {overtaken: 1}}, \
+                    {watch: pods, event: 1, action: {overtaken: 2}}]\n";
+        let case = parse("a/b.yaml", "a/b", text).unwrap_or_else(|error| panic!("{error}"));
+        let under_test: Controllers = [Controller::Deployment].into_iter().collect();
+        let simulation = Simulation::new(under_test, Duration::from_secs(20));
+        let recording = simulated(&case, &Spec::Ours, &simulation).unwrap();
+        let met = recording.entries.iter().filter_map(|entry| match entry {
+            Entry::Met(met) => Some(met.what.rsplit_once(' ').unwrap()),
+            _ => None,
+        });
+        let met: Vec<(&str, u32)> = met.map(|(what, others)| (what, others.parse().unwrap())).collect();
+        let said: Vec<&str> = met.iter().map(|(what, _)| *what).collect();
+        assert_eq!(said, ["event 1 of replicasets: overtaken by", "event 1 of pods: overtaken by"]);
+        assert!(met[0].1 >= 1 && met[1].1 >= 2, "{met:?}");
+        assert!(recording.end.is_some_and(|end| end.completed));
+    }
+}

@@ -52,8 +52,8 @@ struct State {
     cut_short: BTreeMap<String, u64>,
     /// What has reached the subject, counted while something is to be overtaken.
     reached: Reached,
-    /// By namespace: how many have overtaken what was to be overtaken.
-    overtaken: BTreeMap<String, u32>,
+    /// By namespace and stream: how many have overtaken what was to be overtaken.
+    overtaken: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
 #[derive(Debug)]
@@ -158,7 +158,8 @@ impl Control {
     }
 
     /// An answer waits until so many others have reached the subject, or nothing more does.
-    pub(super) async fn overtaken(&self, namespace: &str, others: u32) {
+    pub(super) async fn overtaken(&self, route: &Route, others: u32) {
+        let namespace = route.namespace.as_str();
         let _late = self.late(namespace);
         let mut changes = self.0.changed.listen();
         let waiting = self.state().reached.wait(namespace, others, clock::instant());
@@ -166,7 +167,9 @@ impl Control {
             let (due, others) = self.state().reached.due(namespace, &waiting);
             let now = clock::instant();
             if due <= now {
-                self.state().overtaken.insert(namespace.to_owned(), others);
+                let mut state = self.state();
+                state.was_overtaken(namespace, answers(route), others);
+                self.reached(&mut state, namespace);
                 return;
             }
             tokio::select! {
@@ -176,9 +179,10 @@ impl Control {
         }
     }
 
-    /// How many have overtaken what was to be overtaken, if that has come.
-    pub fn take_overtaken(&self, namespace: &str) -> Option<u32> {
-        self.state().overtaken.remove(namespace)
+    /// How many have overtaken what was to be overtaken, by the stream of what has come: the plural of a watch's kind, or
+    /// `answers to replicasets/` and so on.
+    pub fn take_overtaken(&self, namespace: &str) -> BTreeMap<String, u32> {
+        self.state().overtaken.remove(namespace).unwrap_or_default()
     }
 
     /// A request of a namespace is late until the guard is dropped.
@@ -291,6 +295,11 @@ impl Control {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The stream of the answers to such writes.
+fn answers(route: &Route) -> String {
+    format!("answers to {}/{}", route.resource, route.subresource)
 }
 
 fn forget(kept: &mut BTreeMap<String, u64>, namespace: &str) {

@@ -113,9 +113,11 @@ impl Control {
             match due {
                 Some(due) if due <= now => {
                     if let Some(others) = overtaken {
-                        state.overtaken.insert(first.namespace.clone(), others);
+                        state.was_overtaken(&first.namespace, resource.to_owned(), others);
                         state.wait_no_more(resource, &first.namespace);
                     }
+                    // Something else may be late as well, and this comes before it.
+                    self.reached(&mut state, &first.namespace);
                 }
                 wait => {
                     next = wait;
@@ -148,6 +150,11 @@ impl Control {
 }
 
 impl State {
+    /// What was to be overtaken has been by so many.
+    pub(super) fn was_overtaken(&mut self, namespace: &str, stream: String, others: u32) {
+        self.overtaken.entry(namespace.to_owned()).or_default().insert(stream, others);
+    }
+
     /// The event that was to be overtaken has been: it goes out, and so do those behind it.
     fn wait_no_more(&mut self, resource: &str, namespace: &str) {
         let of = |command: &WatchCommand| command.resource == resource && command.namespace == namespace;
