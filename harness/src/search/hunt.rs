@@ -239,10 +239,12 @@ impl Shrinking {
 
     /// So many programs, at most, that are to be played now; none when it is as small as it gets.
     pub fn next(&mut self, most: usize) -> Vec<Program> {
-        let most = most.min(SHRINKING.saturating_sub(self.spent)).min(self.candidates.len());
-        let next = self.candidates.split_off(self.candidates.len() - most);
+        let most = most.min(SHRINKING.saturating_sub(self.spent));
+        let candidates = std::iter::from_fn(|| self.candidates.pop());
+        // Most are never looked at, as one before them is taken.
+        let next: Vec<Program> = candidates.filter(|program| program.case().is_some()).take(most).collect();
         self.spent += next.len();
-        next.into_iter().rev().collect()
+        next
     }
 
     /// Whether a program that was played differs by the same cause, between pods by some of the same traits; if it
