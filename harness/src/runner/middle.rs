@@ -3,14 +3,12 @@
 //!
 //! A interception is armed before the step and taken back after the step's last. While the namespace settles the interception is listened
 //! to as well; when it closes, the world moves (`during`) or something breaks (`fault`), and settling begins anew. A interception that nothing
-//! walks into leaves the step impossible: the verdict is whoever's who could have known. Two things may be late in one
-//! step, each of another stream: either is one of the others that overtake the other.
+//! walks into leaves the step impossible: the verdict is whoever's who could have known. Two streams can be late in one step.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Session;
 use super::play::{Play, Stopped};
 use crate::case::model::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment, Step};
 use crate::clock;
@@ -23,6 +21,8 @@ use crate::observe::settle::{Half, arrive};
 use crate::observe::still;
 use crate::pointer::At;
 use crate::recording::{Blame, Effect, Entry, Impossible, Meeting};
+
+const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
 
 /// What a step has laid.
 #[derive(Debug)]
@@ -269,12 +269,17 @@ impl<'a> Play<'a> {
         let Some(wanted) = decided.set else {
             let DecidedWhat::Revision(revision) = decided.what else { return Ok(false) };
             let text = revision.to_string();
-            let of = |object: &Value| revision_of(object).is_some_and(|found| found == text);
+            let of = |object: &Value| object.at(REVISION).and_then(Value::as_str) == Some(text.as_str());
             return Ok(met.route.name == decided.deployment && of(&body) && !now.as_ref().is_some_and(of));
         };
         let sets = appeared(&self.entries, &decided.deployment);
         let number = |name: &str| (1..).zip(&sets).find(|(_, set)| *set == name).map(|(number, _)| number);
-        let replicas = |object: &Value| object.at("/spec/replicas").and_then(Value::as_i64).map_or(1, narrow);
+        let replicas = |object: &Value| {
+            object
+                .at("/spec/replicas")
+                .and_then(Value::as_i64)
+                .map_or(1, |number| i32::try_from(number).unwrap_or(i32::MAX))
+        };
         Ok(match decided.what {
             DecidedWhat::Created(count) => {
                 creates
@@ -392,19 +397,4 @@ fn owner(object: &Value) -> Option<&str> {
     let references = object.at("/metadata/ownerReferences")?.as_array()?;
     let owner = references.iter().find(|owner| owner["controller"] == true)?;
     owner["name"].as_str().filter(|_| owner["kind"] == "Deployment")
-}
-
-fn revision_of(object: &Value) -> Option<&str> {
-    object.at("/metadata/annotations/deployment.kubernetes.io~1revision")?.as_str()
-}
-
-fn narrow(number: i64) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
-}
-
-impl Session<'_> {
-    /// Events of a namespace that the interceptor keeps from the subject.
-    pub(super) fn kept(&self, namespace: &str) -> u64 {
-        self.interceptor.control().kept(namespace)
-    }
 }

@@ -1,7 +1,7 @@
 //! The wait for rest after an operation: what settling looks at, and what comes between.
 
-use super::middle;
 use super::play::{Play, Stopped};
+use super::{Session, middle};
 use crate::case::model::{Bindings, Step};
 use crate::observe::settle::{Half, Rest, Scene, settle};
 use crate::observe::still;
@@ -63,5 +63,12 @@ impl Play<'_> {
             budget: session.budget,
         };
         work(scene, self).await
+    }
+}
+
+impl Session<'_> {
+    /// Events of a namespace that the interceptor keeps from the subject.
+    fn kept(&self, namespace: &str) -> u64 {
+        self.interceptor.control().kept(namespace)
     }
 }
