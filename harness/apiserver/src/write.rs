@@ -233,7 +233,7 @@ impl Server {
         }
         new["metadata"]["resourceVersion"] = old.version.to_string().into();
         new["metadata"]["generation"] = before["metadata"]["generation"].clone();
-        let given = new.clone();
+        let given = (kind.built_in() == "EndpointSlice").then(|| new.clone());
         if kind.built_in() == "EndpointSlice" {
             rules::empty_lists(&mut new);
         }
@@ -299,7 +299,7 @@ impl Server {
         if old.deleting() && !kept && grace == 0 && kind.built_in() != "Namespace" {
             self.discard(&old.key());
             // What is not written is answered as it came.
-            for name in ["endpoints", "ports"].into_iter().filter(|_| kind.built_in() == "EndpointSlice") {
+            for (given, name) in given.iter().flat_map(|given| ["endpoints", "ports"].map(|name| (given, name))) {
                 new[name] = given[name].clone();
             }
             return Ok(Object::new(kind, new, old.version));

@@ -115,7 +115,7 @@ impl Managed {
     /// Adds to a manager's set.
     pub(super) fn add(&mut self, id: Id, set: &Set, time: Option<&str>) {
         let entry = self.entries.entry(id).or_default();
-        entry.set = entry.set.union(set);
+        entry.set.add(set);
         if let Some(time) = time {
             entry.time = Some(time.to_owned());
         }
@@ -132,8 +132,8 @@ impl Managed {
     }
 
     /// Changes each set, and drops managers that have nothing left.
-    pub(super) fn retain(&mut self, change: impl Fn(&Set) -> Set) {
-        self.entries.values_mut().for_each(|entry| entry.set = change(&entry.set));
+    pub(super) fn retain(&mut self, change: impl Fn(&mut Set)) {
+        self.entries.values_mut().for_each(|entry| change(&mut entry.set));
         self.entries.retain(|_, entry| !entry.set.is_empty());
     }
 

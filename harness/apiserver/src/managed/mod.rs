@@ -19,6 +19,7 @@ mod scale;
 mod typed;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
@@ -70,6 +71,9 @@ const NOBODYS: [&[&str]; 12] = [
     &["metadata", "resourceVersion"],
 ];
 
+/// The same as a set.
+static OF_NOBODY: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&NOBODYS));
+
 impl Writer {
     fn id(&self, operation: &str) -> Id {
         let manager = if self.manager.is_empty() { "unknown" } else { &self.manager };
@@ -113,14 +117,16 @@ impl Writer {
 
     fn updated(&self, live: &Value, new: &Value, mut managed: Managed) -> Managed {
         managed.keep_group(&self.api_version);
-        let (live, new) = (without_managers(live), without_managers(new));
-        let compared = self.atom().compare(&live, &new);
+        let compared = self.atom().compare(live, new);
         let reset = Set::of_fields(self.reset);
         // For the others what is reset does not count.
         let taken = compared.modified.union(&compared.added).recursive_difference(&reset);
         let removed = compared.removed.recursive_difference(&reset);
-        managed.retain(|set| set.difference(&set.intersection(&taken)).difference(&removed));
-        let set = taken.difference(&Set::of_fields(&NOBODYS));
+        managed.retain(|set| {
+            set.take(&taken);
+            set.take(&removed);
+        });
+        let set = taken.difference(&OF_NOBODY);
         if !set.is_empty() {
             managed.add(self.id("Update"), &set, self.time.as_deref());
         }
@@ -189,9 +195,12 @@ impl Writer {
             let conflicts = conflicts.values().flat_map(|(id, set)| Conflict::all(id, set));
             return Err(Refused::Conflicts(conflicts.collect()));
         }
-        let own = managed.set(&id).cloned().unwrap_or_default().difference(&Set::of_fields(&NOBODYS));
+        let own = managed.set(&id).cloned().unwrap_or_default().difference(&OF_NOBODY);
         managed.remove(&id);
-        managed.retain(|set| set.difference(&set.intersection(&taken)).difference(&removed));
+        managed.retain(|set| {
+            set.take(&taken);
+            set.take(&removed);
+        });
         if !own.is_empty() {
             managed.put(id.clone(), own);
             if let Some(time) = self.time.as_deref().filter(|_| new != live) {
@@ -224,8 +233,8 @@ pub(super) fn take_out(root: Atom<'static>, before: &Value, after: &mut Value) {
     let Some(mut managed) = Managed::read(&before["metadata"]["managedFields"]).filter(|all| !all.is_empty()) else {
         return;
     };
-    let removed = root.compare(&without_managers(before), &without_managers(after)).removed;
-    managed.retain(|set| set.difference(&removed));
+    let removed = root.compare(before, after).removed;
+    managed.retain(|set| set.take(&removed));
     match (managed.to_json(), after["metadata"].as_object_mut()) {
         (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
         (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),

@@ -147,12 +147,34 @@ impl Set {
 
     pub(super) fn union(&self, other: &Self) -> Self {
         let mut all = self.clone();
-        for (element, node) in &other.nodes {
-            let into = all.nodes.entry(element.clone()).or_default();
-            into.member |= node.member;
-            into.below = into.below.union(&node.below);
-        }
+        all.add(other);
         all
+    }
+
+    /// Adds the paths of the other.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (element, node) in &other.nodes {
+            match self.nodes.get_mut(element) {
+                Some(into) => {
+                    into.member |= node.member;
+                    into.below.add(&node.below);
+                }
+                None => drop(self.nodes.insert(element.clone(), node.clone())),
+            }
+        }
+    }
+
+    /// Takes the paths of the other away. What it costs follows the other, which is what a write
+    /// changed; a set is as large as its object.
+    pub(super) fn take(&mut self, other: &Self) {
+        for (element, without) in &other.nodes {
+            let Some(node) = self.nodes.get_mut(element) else { continue };
+            node.member &= !without.member;
+            node.below.take(&without.below);
+            if !node.member && node.below.is_empty() {
+                self.nodes.remove(element);
+            }
+        }
     }
 
     pub(super) fn intersection(&self, other: &Self) -> Self {
@@ -267,6 +289,12 @@ mod tests {
         assert_eq!(one.difference(&two).to_json(), json!({"f:a": {"f:b": {}}, "f:c": {}}));
         assert_eq!(one.recursive_difference(&two).to_json(), json!({"f:c": {}}));
         assert!(one.difference(&one).is_empty());
+        for (one, two) in [(&one, &two), (&two, &one), (&one, &one)] {
+            let (mut added, mut taken) = (one.clone(), one.clone());
+            added.add(two);
+            taken.take(two);
+            assert_eq!((added, taken), (one.union(two), one.difference(two)));
+        }
     }
 
     #[test]

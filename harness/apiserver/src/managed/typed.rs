@@ -195,7 +195,7 @@ impl<'a> Atom<'a> {
         all
     }
 
-    /// What differs between an old value and a new one.
+    /// What differs between an old object and a new one, their managers aside.
     pub(super) fn compare(self, old: &Value, new: &Value) -> Comparison {
         let mut comparison = Comparison::default();
         self.walk(Some(old), Some(new), &mut Vec::new(), &mut comparison);
@@ -236,6 +236,9 @@ impl<'a> Atom<'a> {
         let (old, new) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
         let added = new.into_iter().flat_map(Map::keys).filter(|name| old.is_none_or(|old| !old.contains_key(*name)));
         for name in old.into_iter().flat_map(Map::keys).chain(added) {
+            if name == "managedFields" && is_metadata(path) {
+                continue;
+            }
             let element = Element::Field(name.clone());
             let behind = self.behind(&element);
             path.push(element);
@@ -326,6 +329,11 @@ impl<'a> Atom<'a> {
             _ => below.clone(),
         })
     }
+}
+
+/// Whether a path is that of an object's metadata.
+fn is_metadata(path: &[Element]) -> bool {
+    matches!(path, [Element::Field(name)] if name == "metadata")
 }
 
 /// Whether two values are one; numbers by their value.
