@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::change::{Change, Changed};
 use super::key::Key;
+use super::labels::LabelSets;
 use super::resource::Resource;
 use super::templates::Templates;
 use crate::model::{Deployment, Pod, ReplicaSet};
@@ -26,6 +27,8 @@ pub(crate) struct Cache {
     pods_by_owner: BTreeMap<(String, String), BTreeMap<String, Arc<Pod>>>,
     /// Templates of all these, each text once.
     templates: Templates,
+    /// Labels of all these pods, each set once.
+    labels: LabelSets,
     /// How far each watch has come.
     versions: BTreeMap<Resource, String>,
 }
@@ -126,6 +129,7 @@ impl Cache {
                 Changed::ReplicaSet { key, before, now }
             }
             Change::Pod(key, now) => {
+                let now = now.map(|pod| self.labels.join(pod));
                 let before = self.put_pod(&key, now.clone());
                 Changed::Pod { key, before, now }
             }
@@ -184,6 +188,9 @@ impl Cache {
             Some(pod) => self.pods.insert(key.clone(), pod),
             None => self.pods.remove(key),
         };
+        if let Some(before) = &before {
+            self.labels.leave(before);
+        }
         if let Some(owner) = before.as_deref().map(owner)
             && new_owner.as_ref() != Some(&owner)
             && let Some(pods) = self.pods_by_owner.get_mut(&owner)

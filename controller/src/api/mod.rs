@@ -20,6 +20,7 @@ mod correlate;
 mod error;
 mod events;
 mod key;
+mod labels;
 mod resource;
 mod server;
 mod templates;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
@@ -36,8 +37,8 @@ pub struct Pod {
 pub struct PodTraits {
     /// UID.
     pub uid: String,
-    /// Labels.
-    pub labels: BTreeMap<String, String>,
+    /// Labels. Pods in the cache that have the same ones share them.
+    pub labels: Arc<BTreeMap<String, String>>,
     /// Whether deletion was asked for.
     pub deleting: bool,
     /// When the server made it.
@@ -62,18 +63,7 @@ pub struct PodTraits {
 pub struct TraitedPod(pub Pod);
 
 /// What a pod without traits answers with.
-static NO_TRAITS: PodTraits = PodTraits {
-    uid: String::new(),
-    labels: BTreeMap::new(),
-    deleting: false,
-    created: None,
-    deletion_cost: 0,
-    node: String::new(),
-    ready: false,
-    ready_since: None,
-    restarts: 0,
-    sidecar_restarts: 0,
-};
+static NO_TRAITS: LazyLock<PodTraits> = LazyLock::new(PodTraits::default);
 
 impl Pod {
     /// Whether it has ended, well or badly, and so runs no more.
@@ -257,7 +247,7 @@ impl From<TraitedWire> for TraitedPod {
         };
         let traits = PodTraits {
             uid: metadata.uid,
-            labels: metadata.labels,
+            labels: Arc::new(metadata.labels),
             deleting: metadata.deletion_timestamp.is_some(),
             created: metadata.creation_timestamp,
             deletion_cost: metadata.cost,
@@ -339,7 +329,7 @@ mod tests {
         let at = |text: &str| Some(text.parse().unwrap());
         let traits = PodTraits {
             uid: "u".to_owned(),
-            labels: [("app".to_owned(), "web".to_owned())].into(),
+            labels: Arc::new([("app".to_owned(), "web".to_owned())].into()),
             deleting: true,
             created: at("2026-01-01T00:00:00Z"),
             deletion_cost: 12,

@@ -9,18 +9,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Claim;
+use super::alike::Alike;
 use crate::model::{ModelError, Pod, ReplicaSet};
 
 /// Changes of ownership, and the pods that count as replicas after them.
 pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, Vec<Arc<Pod>>), ModelError> {
     // A selector without meaning ends the sync even where there is nothing to select from.
     rs.selects(&BTreeMap::new())?;
-    let (mut claims, mut active) = (Vec::new(), Vec::new());
+    let (mut claims, mut active, alike) = (Vec::new(), Vec::new(), Alike::default());
     let counts = |pod: &Pod| !pod.has_ended() && !pod.traits().deleting;
     for pod in pods.iter().filter(|pod| counts(pod)) {
         let traits = pod.traits();
         let place = || (pod.name.clone(), traits.uid.clone());
-        let matches = rs.selects(&traits.labels)?;
+        let matches = alike.ask(pod, || rs.selects(&traits.labels))?;
         match &pod.controller {
             Some(owner) if owner.uid != rs.meta.uid => {}
             Some(_) if matches => active.push(pod.clone()),
@@ -43,6 +44,7 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
 /// Its own pods that match and are on their way out.
 pub(super) fn terminating(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> usize {
     let own = |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.uid == rs.meta.uid);
-    let matches = |pod: &Pod| rs.selects(&pod.traits().labels).unwrap_or(false);
+    let alike = Alike::default();
+    let matches = |pod: &Pod| alike.ask(pod, || rs.selects(&pod.traits().labels)).unwrap_or(false);
     pods.iter().filter(|pod| pod.is_terminating() && own(pod) && matches(pod)).count()
 }

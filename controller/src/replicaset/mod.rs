@@ -14,6 +14,7 @@
 //! through `apply` requests and events. Borders: only `apply` talks to the API server and reads a
 //! clock; nothing in here knows a queue, a watch, or another controller.
 
+mod alike;
 mod apply;
 mod availability;
 mod body;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::alike::Alike;
 use super::{availability, conditions};
 use crate::model::{Pod, ReplicaSet, ReplicaSetStatus};
 
@@ -23,10 +24,11 @@ pub(super) fn status(
 ) -> ReplicaSetStatus {
     let count = |counts: &dyn Fn(&Pod) -> bool| number(active.iter().filter(|pod| counts(pod)).count());
     let seconds = rs.spec.min_ready_seconds;
+    let alike = Alike::default();
     let labels = if active.is_empty() { None } else { rs.template().labels() };
     ReplicaSetStatus {
         replicas: number(active.len()),
-        fully_labeled_replicas: count(&|pod| is_fully_labeled(pod, labels.as_ref())),
+        fully_labeled_replicas: count(&|pod| alike.holds(pod, || is_fully_labeled(pod, labels.as_ref()))),
         ready_replicas: count(&|pod| pod.traits().ready),
         available_replicas: count(&|pod| availability::is_available(pod, seconds, now)),
         terminating_replicas: terminating.map(number),

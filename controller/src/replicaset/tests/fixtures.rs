@@ -31,7 +31,7 @@ pub(super) fn pod(name: &str) -> Made {
         uid: "rs".to_owned(),
         controller: true,
     };
-    let labels = [("app".to_owned(), "web".to_owned())].into();
+    let labels = Arc::new([("app".to_owned(), "web".to_owned())].into());
     let traits = PodTraits { uid: name.to_owned(), labels, ..PodTraits::default() };
     Made(Pod {
         namespace: "ns".to_owned(),
@@ -64,7 +64,7 @@ impl Made {
 
     pub(super) fn label(self, key: &str, value: &str) -> Self {
         self.with(|traits| {
-            traits.labels.insert(key.to_owned(), value.to_owned());
+            Arc::make_mut(&mut traits.labels).insert(key.to_owned(), value.to_owned());
         })
     }
 
