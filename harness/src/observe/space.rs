@@ -73,6 +73,10 @@ impl Space {
     /// Take a version in.
     pub(super) fn take(&mut self, kind: Kind, change: Change, name: &str, rv: u64, value: Arc<Value>) {
         self.activity += u64::from(kind != Kind::Event);
+        // The journal has a case's Events, and nothing asks for them before it is read.
+        if kind == Kind::Event && self.journal.is_some() {
+            return;
+        }
         let all = self.objects.entry(kind).or_default();
         let before = if change == Change::Deleted {
             all.remove(name)
