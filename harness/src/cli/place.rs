@@ -16,6 +16,7 @@ use crate::case::{Case, RestartProfile};
 use crate::cluster::{self, SiteName};
 use crate::controllers::Controllers;
 use crate::run::{Events, Setup, Source};
+use crate::runner::MOST_SUB_STEPS;
 use crate::subject::{ClusterControllers, Reference, ServiceAccount, Spec, SubjectError};
 use crate::supervise::{self, Interrupt};
 use crate::workload::Workload;
@@ -29,6 +30,9 @@ pub(super) struct Place {
     /// How long a step may take to settle before it fails.
     #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
     budget: Duration,
+    /// How many sub-steps a step with `all` or `every` may have before it fails.
+    #[arg(help_heading = "Playing", long, default_value_t = MOST_SUB_STEPS, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    most_sub_steps: u32,
     /// Who runs the pods: the case alone, or a kubelet [default: as each case says].
     ///
     /// `real` needs kind; the case then holds a readiness gate.
@@ -272,6 +276,7 @@ impl Place {
         Setup {
             source: Source::Standing,
             budget: self.budget,
+            most_sub_steps: self.most_sub_steps,
             pods,
             profile: self.profile,
             in_cluster: self.in_cluster,

@@ -13,7 +13,9 @@ use crate::cluster::{self, Cluster, Plan, SiteName, Standing, shared};
 use crate::controllers::Controllers;
 use crate::intercept::SentLog;
 use crate::outcome::Cause;
-use crate::runner::{Environment, EnvironmentError, Player, Session, SessionOptions, Simulation, StepHook};
+use crate::runner::{
+    Environment, EnvironmentError, MOST_SUB_STEPS, Player, Session, SessionOptions, Simulation, StepHook,
+};
 use crate::subject::virtual_time::Pool;
 use crate::subject::{ClusterControllers, Spec};
 use crate::supervise::Interrupt;
@@ -28,6 +30,8 @@ pub struct Setup {
     pub source: Source,
     /// How long one settling may take.
     pub budget: Duration,
+    /// How many sub-steps a step with `all` or `every` may have.
+    pub most_sub_steps: u32,
     /// Who runs the pods; `None`: as each case says.
     pub pods: Option<PodKind>,
     /// How subjects that cannot be told decide restarts.
@@ -93,6 +97,7 @@ impl Setup {
             plan,
             source: Source::Boot,
             budget: Duration::from_secs(20),
+            most_sub_steps: MOST_SUB_STEPS,
             pods: None,
             profile: None,
             in_cluster: false,
@@ -237,6 +242,7 @@ impl Setup {
         let profile = profile.or_else(|| Some(spec.reference()?.profile())).unwrap_or_default();
         let options = SessionOptions {
             budget: self.budget,
+            most_sub_steps: self.most_sub_steps,
             pods: self.pods,
             restart: RestartOptions { profile, ..RestartOptions::default() },
             in_cluster: self.in_cluster && matches!(spec, Spec::Command(_)),
@@ -255,8 +261,8 @@ impl Setup {
         let simulation = Simulation::new(under_test.clone(), self.budget);
         let (programs, interrupt, steps) = (self.programs.clone(), self.interrupt.clone(), self.steps());
         let cluster_controllers = self.cluster_controllers.clone();
-        let (seed, plays, sent) = (self.seed, self.plays, self.sent.clone());
-        Simulation { seed, plays, sent, cluster_controllers, programs, interrupt, steps, ..simulation }
+        let (seed, plays, sent, most_sub_steps) = (self.seed, self.plays, self.sent.clone(), self.most_sub_steps);
+        Simulation { seed, plays, most_sub_steps, sent, cluster_controllers, programs, interrupt, steps, ..simulation }
     }
 
     /// Tells of each step that has settled. Where that cannot be written, something else will say so.

@@ -13,6 +13,7 @@ mod header;
 mod hook;
 mod ledger;
 mod middle;
+mod options;
 mod play;
 mod player;
 mod rest;
@@ -22,6 +23,7 @@ mod simulated;
 
 pub use environment::{Environment, EnvironmentError};
 pub use hook::StepHook;
+pub use options::{MOST_SUB_STEPS, SessionOptions};
 pub use player::{Player, Sessions, Turn};
-pub use session::{Session, SessionOptions};
+pub use session::Session;
 pub use simulated::{Simulation, simulated, simulated_with_output};

@@ -19,8 +19,6 @@ use crate::timeline::StepId;
 
 /// How the names of cases' namespaces begin.
 pub(super) const CASES: &str = "ls-";
-/// How many pods `all` may come to before it is taken for endless.
-const ENDLESS: u32 = 100_000;
 
 /// One case being played.
 pub(super) struct Play<'a> {
@@ -155,7 +153,7 @@ impl<'a> Play<'a> {
             if pods.count != Count::All {
                 return self.operation(step, 0, part, &step.operation).await;
             }
-            for _ in 0..ENDLESS {
+            for _ in 0..self.session.most_sub_steps {
                 if self.next(operation, pods, 1).is_empty() {
                     return Ok(());
                 }
@@ -164,7 +162,7 @@ impl<'a> Play<'a> {
                     return Ok(());
                 }
             }
-            return self.stop(Blame::Subject, format!("new pods keep coming after {ENDLESS} rounds"));
+            return self.endless();
         }
         self.step(step, 0).await
     }
@@ -177,10 +175,11 @@ impl<'a> Play<'a> {
             return self.batches(step, index, (operation, pods, share)).await;
         }
         // One pod a step: only then is the next decision the only one possible.
+        let most = self.session.most_sub_steps;
         let limit = match pods.count {
-            Count::All if operation.repeats() => ENDLESS,
+            Count::All if operation.repeats() => most,
             // A pod that fails is replaced by one that could fail too: those that are there now.
-            Count::All => u32::try_from(self.next(operation, pods, usize::MAX).len()).unwrap_or(ENDLESS),
+            Count::All => u32::try_from(self.next(operation, pods, usize::MAX).len()).unwrap_or(most),
             Count::Exactly(number) => number,
         };
         for part in 1..=limit {
@@ -191,7 +190,7 @@ impl<'a> Play<'a> {
             self.operation(step, index, number, &step.operation.part(part)).await?;
         }
         if pods.count == Count::All && operation.repeats() && !self.next(operation, pods, 1).is_empty() {
-            return self.stop(Blame::Subject, format!("new pods keep coming: {ENDLESS} were moved, and some are left"));
+            return self.endless();
         }
         Ok(())
     }
@@ -207,7 +206,7 @@ impl<'a> Play<'a> {
         let chosen = deployments.iter().filter(|one| pods.deployment.as_ref().is_none_or(|name| one.name == *name));
         let wanted: i64 = chosen.map(|one| one.int("/spec/replicas")).sum();
         let most = usize::try_from(share.of(u64::try_from(wanted).unwrap_or(0))).unwrap_or(usize::MAX);
-        for part in 1..=ENDLESS {
+        for part in 1..=self.session.most_sub_steps {
             let found = self.next(operation, pods, most).len();
             if found == 0 {
                 return Ok(());
@@ -215,7 +214,14 @@ impl<'a> Play<'a> {
             let batch = step.operation.batch(u32::try_from(found).unwrap_or(u32::MAX));
             self.operation(step, index, part, &batch).await?;
         }
-        self.stop(Blame::Subject, format!("new pods keep coming after {ENDLESS} rounds"))
+        self.endless()
+    }
+
+    /// New pods come for as long as there is a step for them, or the case is a longer one than was reckoned with.
+    fn endless(&mut self) -> Result<(), Stopped> {
+        let most = self.session.most_sub_steps;
+        let why = format!("new pods keep coming: pods are left after {most} sub-steps (--most-sub-steps)");
+        self.stop(Blame::Subject, why)
     }
 
     /// One step: mark it, make it, settle, and write down what came of it.

@@ -4,52 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::StepHook;
 use super::definitions::Definitions;
 use super::ledger::{self, Refused};
+use super::options::SessionOptions;
 use super::revive::{Ends, Starting};
-use super::{Environment, EnvironmentError};
+use super::{Environment, EnvironmentError, StepHook};
 use crate::case::RestartOptions;
 use crate::case::model::{Beside, Case, PodKind};
 use crate::clock;
 use crate::cluster::{Guard, installation, kubeconfig};
 use crate::controllers::Controller;
 use crate::driver::Stillness;
-use crate::intercept::{Interceptor, SentLog};
+use crate::intercept::Interceptor;
 use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
 use crate::observe::{ObserveError, Probe};
 use crate::recording::{Identity, Trouble};
 use crate::subject::{
     ClusterControllers, HEAD_START, Inside, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError,
 };
-
-/// How long to be patient.
-#[derive(Debug, Clone)]
-pub struct SessionOptions {
-    /// For one settling: a step that takes longer is somebody's failure.
-    pub budget: Duration,
-    /// Who runs the pods; `None`: as each case says.
-    pub pods: Option<PodKind>,
-    /// How a config-restart controller is to run until a case says otherwise.
-    pub restart: RestartOptions,
-    /// Whether the subject goes straight to the server, to measure what its interceptor costs; no run of it is conformant.
-    pub bypass_interceptor: bool,
-    /// Whether a process finds what a pod does: the variables and files of a service account.
-    pub in_cluster: bool,
-    /// Called after each step that has settled.
-    pub steps: StepHook,
-    /// Where every request of the subject's is kept, with its body.
-    pub sent: Option<SentLog>,
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        let restart = RestartOptions::default();
-        let (bypass_interceptor, in_cluster, steps) = (false, false, StepHook::default());
-        let budget = Duration::from_secs(20);
-        Self { budget, pods: None, restart, bypass_interceptor, in_cluster, steps, sent: None }
-    }
-}
 
 /// A subject, behind its own interceptor, on a test environment that has proved itself. It brings just what the test environment's cluster leaves out.
 pub struct Session<'a> {
@@ -62,6 +34,7 @@ pub struct Session<'a> {
     /// `None` in virtual time, where nothing needs to be proved.
     pub(super) probe: Option<Probe>,
     pub(super) budget: Duration,
+    pub(super) most_sub_steps: u32,
     pub(super) pods: Option<PodKind>,
     restart: Mutex<RestartOptions>,
     /// The custom resources that its cases brought.
@@ -166,7 +139,8 @@ impl<'a> Session<'a> {
     fn begun(environment: &'a Environment, spec: &Spec, options: &SessionOptions, begun: Begun) -> Self {
         let Begun { interceptor, subject, probe, half, alone, beyond } = begun;
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
-        let (budget, pods, restart) = (options.budget, options.pods, Mutex::new(options.restart.clone()));
+        let (budget, most_sub_steps) = (options.budget, options.most_sub_steps);
+        let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
         Session {
             environment,
             interceptor,
@@ -175,6 +149,7 @@ impl<'a> Session<'a> {
             subject,
             probe,
             budget,
+            most_sub_steps,
             pods,
             restart,
             definitions: Definitions::default(),
@@ -295,6 +270,7 @@ impl<'a> Session<'a> {
             (self.restart().clone(), self.bypass_interceptor, self.in_cluster);
         SessionOptions {
             budget: self.budget,
+            most_sub_steps: self.most_sub_steps,
             pods: self.pods,
             restart,
             bypass_interceptor,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Environment, EnvironmentError, Session, SessionOptions, StepHook};
+use super::{Environment, EnvironmentError, MOST_SUB_STEPS, Session, SessionOptions, StepHook};
 use crate::case::Case;
 use crate::clock;
 use crate::cluster::Cluster;
@@ -27,6 +27,8 @@ pub struct Simulation {
     pub under_test: Controllers,
     /// How long one settling may take, in virtual time.
     pub budget: Duration,
+    /// How many sub-steps a step with `all` or `every` may have.
+    pub most_sub_steps: u32,
     /// How often it is played, to see whether every request and answer is the same; 1: nothing is compared.
     pub plays: u32,
     /// Whose the controllers are that the subject does not bring.
@@ -47,7 +49,18 @@ impl Simulation {
     pub fn new(under_test: Controllers, budget: Duration) -> Self {
         let (interrupt, steps) = (Interrupt::default(), StepHook::default());
         let (cluster_controllers, programs) = (ClusterControllers::default(), Pool::default());
-        Self { seed: 0, under_test, budget, plays: 1, cluster_controllers, programs, interrupt, steps, sent: None }
+        Self {
+            seed: 0,
+            under_test,
+            budget,
+            most_sub_steps: MOST_SUB_STEPS,
+            plays: 1,
+            cluster_controllers,
+            programs,
+            interrupt,
+            steps,
+            sent: None,
+        }
     }
 }
 
@@ -150,6 +163,7 @@ fn played(case: &Case, spec: &Spec, simulation: &Simulation) -> Result<Simulated
         let environment = environment.with_cluster_controllers(simulation.cluster_controllers.clone());
         let options = SessionOptions {
             budget: simulation.budget,
+            most_sub_steps: simulation.most_sub_steps,
             restart: case.restart.clone(),
             steps: simulation.steps.clone(),
             sent: simulation.sent.clone(),
