@@ -36,6 +36,8 @@ pub mod restart {
     /// On a config, `true`: it restarts nothing. On a workload: those that do not restart it, `configmap/NAME` or `secret/NAME`, comma
     /// separated.
     pub const IGNORE: &str = "com.xing.deployment-restart.ignore";
+    /// On a workload: keys that alone restart it, `configmap/NAME/KEY` or `secret/NAME/KEY`, comma separated.
+    pub const KEYS: &str = "com.xing.deployment-restart.keys";
 
     /// Begins the name of a variable by which Reloader restarts a container.
     pub const VARIABLE: &str = "STAKATER_";
@@ -62,6 +64,8 @@ pub mod restart {
     pub const FAILED: &str = "ConfigRestartFailed";
     /// Event reason: the checksums cannot be read.
     pub const UNREADABLE: &str = "ConfigChecksumsUnreadable";
+    /// Event reason: an annotation of the user's cannot be read.
+    pub const ANNOTATION_UNREADABLE: &str = "ConfigRestartAnnotationUnreadable";
     /// Event reason: they would be, were this no dry run.
     pub const WOULD_RESTART: &str = "ConfigWouldRestart";
 }

@@ -75,6 +75,8 @@ pub(crate) enum Action {
     Throttled(Duration),
     /// Say what is wrong with its annotation.
     Unreadable(String),
+    /// Say what is wrong with annotations that users set.
+    BadAnnotations(BTreeMap<&'static str, String>),
     /// Say of which Secrets the checksums were made with a key that is not here.
     UnknownKey(BTreeSet<String>),
 }
@@ -187,10 +189,10 @@ impl Agent {
         }
     }
 
-    /// A workload came or changed, or (`None`) went. Returns what is to be said of its annotation, once for each time that it is seen
-    /// so.
-    pub(crate) fn workload(&mut self, name: &WorkloadName, now: Option<Workload>, at: Moment) -> Option<Work> {
-        let before = self.view.put_workload(name, now)?;
+    /// A workload came or changed, or (`None`) went. Returns what is to be said of its annotations, once for each time that they are
+    /// seen so.
+    pub(crate) fn workload(&mut self, name: &WorkloadName, now: Option<Workload>, at: Moment) -> Vec<Work> {
+        let Some(before) = self.view.put_workload(name, now) else { return Vec::new() };
         let after = self.view.workload(name).cloned();
         match &mut self.mind {
             Mind::Xing(changes) => changes.workload(&self.view, name, at),
@@ -203,13 +205,13 @@ impl Agent {
                 }
                 None => drop(minds.remove(name)),
             },
-            Mind::Reloader(_) => return None,
+            Mind::Reloader(_) => return Vec::new(),
         }
-        let workload = after.filter(|workload| workload.enabled)?;
-        let action = wrong(&workload)?;
-        let is_new = before.is_none_or(|before| wrong(&before).as_ref() != Some(&action));
+        let Some(workload) = after.filter(|workload| workload.enabled) else { return Vec::new() };
+        let known = before.filter(|before| before.enabled).map(|before| wrong(&before)).unwrap_or_default();
+        let fresh = wrong(&workload).into_iter().filter(|action| !known.contains(action));
         let observed = Observed { workload, configs: BTreeMap::new(), at };
-        is_new.then_some(Work { observed, action })
+        fresh.map(|action| Work { observed: observed.clone(), action }).collect()
     }
 
     /// Every workload is to be looked at again; in xing's profile none is, as there.
@@ -336,10 +338,12 @@ impl Agent {
     }
 }
 
-/// What is to be said of a workload's annotation.
-fn wrong(workload: &Workload) -> Option<Action> {
+/// What is to be said of a workload's annotations.
+fn wrong(workload: &Workload) -> Vec<Action> {
     let unknown = || (!workload.unknown_key.is_empty()).then(|| Action::UnknownKey(workload.unknown_key.clone()));
-    workload.problem.clone().map(Action::Unreadable).or_else(unknown)
+    let checksums = workload.problem.clone().map(Action::Unreadable).or_else(unknown);
+    let of_users = (!workload.unreadable.is_empty()).then(|| Action::BadAnnotations(workload.unreadable.clone()));
+    checksums.into_iter().chain(of_users).collect()
 }
 
 impl Minded {

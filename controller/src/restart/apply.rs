@@ -49,6 +49,12 @@ pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Op
             tracing::warn!(workload = %workload.name, problem, "An annotation cannot be read.");
             warn(&explain::unreadable(problem));
         }
+        Action::BadAnnotations(problems) => {
+            for (annotation, problem) in problems {
+                tracing::warn!(workload = %workload.name, annotation, problem, "An annotation cannot be read.");
+                warn(&explain::bad_annotation(annotation, problem));
+            }
+        }
         Action::UnknownKey(secrets) => {
             let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
             let names = secrets.join(", ");

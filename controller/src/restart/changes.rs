@@ -114,7 +114,7 @@ impl Changes {
             let used = references.get(config).cloned().unwrap_or_default();
             let change = self.queue.get(&Subject::Config(config.clone()));
             Linked {
-                present: view.present(config, &used),
+                present: view.present(config, &used, None),
                 used,
                 baseline: None,
                 changes: change.map_or(0, |(_, count)| *count),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::plan::{Cause, Restart};
 use super::references::{ConfigKind, ConfigName};
+use super::selection::parts;
 use super::workload::Held;
 use crate::model::names::restart as names;
 use crate::model::{Event, EventKind};
@@ -68,6 +69,12 @@ pub(super) fn unreadable(problem: &str) -> Event {
     Event { kind: EventKind::Warning, reason: names::UNREADABLE, message }
 }
 
+/// An annotation that a user has set makes no sense.
+pub(super) fn bad_annotation(annotation: &str, problem: &str) -> Event {
+    let message = format!("Annotation {annotation} has no effect, so every key that is used restarts: {problem}");
+    Event { kind: EventKind::Warning, reason: names::ANNOTATION_UNREADABLE, message }
+}
+
 /// Checksums of these Secrets, as annotations name them, were made with a key that is not here.
 pub(super) fn unknown_key(secrets: &[&str]) -> Event {
     let mut names: Vec<&str> = secrets.iter().take(CONFIGS).copied().collect();
@@ -112,7 +119,7 @@ fn cause(cause: &Cause) -> String {
         ConfigKind::Secret => String::new(),
         ConfigKind::ConfigMap => {
             let before = before.as_deref().filter(|before| !before.is_empty()).unwrap_or("unknown");
-            format!("; {before} -> {after}")
+            format!("; {} -> {}", parts(before).1, parts(after).1)
         }
     };
     format!("{} {} changed ({keys}{checksums})", config.kind.title(), config.name)

@@ -20,6 +20,7 @@
 //! `config-restart/secret-changed-and-adopted-from-unkeyed`, `config-restart/secret-key-unknown`.
 
 use super::references::{ConfigKind, ConfigName};
+use super::selection;
 use super::state::ABSENT;
 use super::workload::Workload;
 use crate::settings::{ChecksumKey, ChecksumKeys};
@@ -58,7 +59,8 @@ impl ChecksumKeys {
         for (text, checksum) in &mut workload.applied {
             match (self.made(text, checksum), named(text)) {
                 (Made::Unkeyed, Some(name)) => {
-                    *checksum = self.checksum(&name, checksum);
+                    let (keys, plain) = selection::parts(checksum);
+                    *checksum = format!("{keys}{}", self.checksum(&name, plain));
                     workload.rekeyed = true;
                 }
                 (Made::Foreign, _) => drop(workload.unknown_key.insert(text.clone())),
@@ -72,7 +74,7 @@ impl ChecksumKeys {
         if checksum == ABSENT || !is_secret(of) {
             return Made::Known;
         }
-        let Some(rest) = checksum.strip_prefix(SCHEME) else { return Made::Unkeyed };
+        let Some(rest) = selection::parts(checksum).1.strip_prefix(SCHEME) else { return Made::Unkeyed };
         let id = rest.split(':').next().unwrap_or_default();
         let keys = [Some(&self.current), self.previous.as_ref()];
         if keys.into_iter().flatten().any(|key| key.id == id) { Made::Known } else { Made::Foreign }

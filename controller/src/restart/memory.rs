@@ -13,6 +13,7 @@ use super::config::Config;
 use super::plan::{Baseline, Linked, Observed, Present};
 use super::references::{ConfigName, Use};
 use super::safe::{Verdict, judge};
+use super::selection;
 use super::state::Applied;
 use super::view::{View, number};
 use super::window::Moment;
@@ -111,7 +112,7 @@ impl Memory {
     pub(super) fn weigh(&mut self, view: &View, workload: &Arc<Workload>, at: Moment) {
         let believed = self.believed(workload);
         for (name, link) in &mut self.links {
-            let linked = link.linked(view, name, self.rolled);
+            let linked = link.linked(view, &believed, name, self.rolled);
             match judge(believed.known(&name.to_string()), &linked) {
                 Verdict::Changed(..) => {
                     link.seen.get_or_insert((at, at));
@@ -138,8 +139,10 @@ impl Memory {
 
     /// All that the rules look at.
     pub(super) fn observe(&self, view: &View, workload: &Arc<Workload>, at: Moment) -> Observed {
-        let configs = self.links.iter().map(|(name, link)| (name.clone(), link.linked(view, name, self.rolled)));
-        Observed { workload: self.believed(workload), configs: configs.collect(), at }
+        let workload = self.believed(workload);
+        let linked = |link: &Link, name| link.linked(view, &workload, name, self.rolled);
+        let configs = self.links.iter().map(|(name, link)| (name.clone(), linked(link, name))).collect();
+        Observed { workload, configs, at }
     }
 
     /// Configs with changes that are not acted upon yet.
@@ -149,11 +152,14 @@ impl Memory {
 }
 
 impl Link {
-    fn linked(&self, view: &View, name: &ConfigName, rolled: Option<u64>) -> Linked {
+    fn linked(&self, view: &View, workload: &Workload, name: &ConfigName, rolled: Option<u64>) -> Linked {
         let known = view.config(name);
+        let template = workload.references.get(name);
+        let applied = workload.known(&name.to_string()).zip(template);
+        let made_of = applied.map(|(checksum, template)| selection::made_of(checksum, template));
         Linked {
             used: self.used.clone(),
-            present: view.present(name, &self.used),
+            present: view.present(name, &self.used, made_of.as_ref()),
             baseline: self.baseline.clone(),
             changes: self.changes,
             seen: self.seen,

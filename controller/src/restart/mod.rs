@@ -42,6 +42,7 @@ mod plan;
 mod references;
 pub mod reloader;
 mod safe;
+mod selection;
 mod settings;
 mod state;
 #[cfg(test)]
@@ -61,6 +62,7 @@ pub use migrate::{Adopted, Migration, Source};
 pub(crate) use migrate::{Cluster, migration};
 pub use plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write};
 pub use references::{ConfigKind, ConfigName, References, Use, references};
+pub use selection::Selection;
 pub use window::Moment;
 pub use workload::{Held, Workload, WorkloadKind, WorkloadName};
 

@@ -54,8 +54,9 @@ pub enum Present {
         used: String,
         /// xing's checksum, of all its data.
         whole: String,
-        /// Both, as the previous key made them.
-        by_previous_key: Vec<String>,
+        /// Other checksums of the same data: as the previous key made them, and of the keys that were selected when the
+        /// workload's checksum was written.
+        equivalent: Vec<String>,
     },
 }
 

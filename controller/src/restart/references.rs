@@ -58,6 +58,8 @@ pub struct Use {
     pub whole: bool,
     /// These keys of it; nothing more than that only where not all of it is used.
     pub keys: BTreeSet<String>,
+    /// Whether the workload's annotation selects these keys.
+    pub selected: bool,
     /// Whether pods wait until it is there: at least one reference is not optional.
     pub required: bool,
     /// Whether xing's controller finds one of the references.

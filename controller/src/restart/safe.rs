@@ -35,10 +35,10 @@ pub(super) fn judge(applied: Option<&String>, linked: &Linked) -> Verdict {
         // Its kind was not listed yet, or may not be: what is remembered stays (scenario 34).
         Present::Unknown => Verdict::Fine,
         Present::Missing => missing(applied, linked),
-        Present::There { used, whole, by_previous_key } => match applied {
+        Present::There { used, whole, equivalent } => match applied {
             Some(before) if before == used => Verdict::Fine,
-            // The key was rotated, and the Secret is the same.
-            Some(before) if by_previous_key.contains(before) => Verdict::Record(used.clone()),
+            // The key was rotated, or other keys are selected, and the data is the same.
+            Some(before) if equivalent.contains(before) => Verdict::Record(used.clone()),
             // Remembered by xing's controller, which has no checksum for a part or for binary data.
             Some(before) if before == whole => Verdict::Record(used.clone()),
             _ if linked.rolled_out => Verdict::Record(used.clone()),

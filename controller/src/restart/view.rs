@@ -1,6 +1,7 @@
 //! What the watches have shown: configs as checksums, workloads as facts, and who uses what.
 //!
-//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`, `config-restart/secret-keyed`.
+//! Cases: `config-restart/s07-safe-daemon-set`, `config-restart/s08-xing-init-env-from`, `config-restart/secret-keyed`,
+//! `config-restart/keys-selected`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::config::Config;
 use super::references::{ConfigKind, ConfigName, Use};
 use super::reloader::Facts;
 use super::workload::{Workload, WorkloadKind, WorkloadName};
-use super::{plan, safe};
+use super::{plan, safe, selection};
 use crate::settings::{Profile, RestartSettings, SecretChecksums};
 
 /// Everything that is known.
@@ -160,6 +161,10 @@ impl View {
                 if self.profile != Profile::Reloader {
                     workload.reloader = Facts::default();
                 }
+                if self.profile != Profile::Safe {
+                    workload.keys.clear();
+                    workload.unreadable.clear();
+                }
                 if let SecretChecksums::Keyed(keys) = &self.secrets {
                     keys.read(&mut workload);
                 }
@@ -186,7 +191,11 @@ impl View {
             let is_followed = name.kind == ConfigKind::ConfigMap || self.secrets != SecretChecksums::None;
             is_followed && (!xing || used.known_to_xing)
         };
-        workload.references.iter().filter(counts).map(|(name, used)| (name.clone(), used.clone())).collect()
+        let narrowed = |(name, used): (&ConfigName, &Use)| {
+            let selected = workload.keys.get(&format!("{}/{}", name.kind.as_str(), name.name));
+            (name.clone(), selection::narrowed(used, selected))
+        };
+        workload.references.iter().filter(counts).map(narrowed).collect()
     }
 
     /// Whether a config is to restart a workload at all.
@@ -195,13 +204,13 @@ impl View {
             && safe::is_ignored(workload, name, self.configs.get(name).is_some_and(|known| known.config.ignored))
     }
 
-    /// What is known of a config, to one that uses it so.
-    pub(super) fn present(&self, name: &ConfigName, used: &Use) -> plan::Present {
+    /// What is known of a config, to one that uses it so, and whose checksum of it was made of that.
+    pub(super) fn present(&self, name: &ConfigName, used: &Use, made_of: Option<&Use>) -> plan::Present {
         match self.configs.get(name) {
             Some(Known { config: Config { digest, .. }, .. }) => plan::Present::There {
                 used: self.used(name, digest, used),
                 whole: self.checksum(name, digest.whole()),
-                by_previous_key: self.by_previous_key(name, digest, used),
+                equivalent: self.equivalent(name, digest, used, made_of),
             },
             None if self.listed.contains(&name.kind) => plan::Present::Missing,
             None => plan::Present::Unknown,
@@ -210,7 +219,7 @@ impl View {
 
     /// The checksum to write of what a workload uses of a config.
     pub(super) fn used(&self, name: &ConfigName, digest: &Digest, used: &Use) -> String {
-        self.checksum(name, &digest.used(used))
+        selection::written(used, self.checksum(name, &digest.used(used)))
     }
 
     /// The checksum to write of a config that has this plain one.
@@ -221,13 +230,16 @@ impl View {
         }
     }
 
-    fn by_previous_key(&self, name: &ConfigName, digest: &Digest, used: &Use) -> Vec<String> {
-        match &self.secrets {
-            SecretChecksums::Keyed(keys) if name.kind == ConfigKind::Secret => {
-                let plain = [digest.used(used), digest.whole().to_owned()];
-                plain.iter().filter_map(|plain| keys.previous(name, plain)).collect()
-            }
-            _ => Vec::new(),
+    /// Checksums that say the same of this data: made of what the workload's was made of, and by the previous key.
+    fn equivalent(&self, name: &ConfigName, digest: &Digest, used: &Use, made_of: Option<&Use>) -> Vec<String> {
+        let mut all: Vec<String> = made_of.iter().map(|made_of| self.used(name, digest, made_of)).collect();
+        if let SecretChecksums::Keyed(keys) = &self.secrets
+            && name.kind == ConfigKind::Secret
+        {
+            let of = |used| keys.previous(name, &digest.used(used)).map(|checksum| selection::written(used, checksum));
+            all.extend([Some(used), made_of].into_iter().flatten().filter_map(of));
+            all.extend(keys.previous(name, digest.whole()));
         }
+        all
     }
 }

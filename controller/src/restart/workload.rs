@@ -2,7 +2,7 @@
 //!
 //! Cases: `config-restart/s03-opt-in-true@safe`, `config-restart/paused-template-and-config`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::evidence;
 use super::references::{References, references};
 use super::reloader::Facts;
+use super::selection::{self, Selection};
 use super::state::{Applied, read_applied, read_restarts};
 use crate::model::names::restart as names;
 use crate::model::{Meta, ModelError, canonical};
@@ -105,6 +106,10 @@ pub struct Workload {
     pub references: References,
     /// Configs that do not restart it, as its annotation names them: `configmap/settings`.
     pub ignores: BTreeSet<String>,
+    /// Keys that restart it, where its annotation selects them.
+    pub keys: Selection,
+    /// Annotations of users that make no sense, and what is wrong with each.
+    pub unreadable: BTreeMap<&'static str, String>,
     /// A checksum of its whole template.
     pub template: String,
     /// Why a new template would replace no pods yet.
@@ -131,6 +136,11 @@ impl Workload {
         };
         let (applied, problem) = read_applied(annotation(names::CHECKSUMS));
         let ignores = annotation(names::IGNORE).unwrap_or_default().split(',').map(|name| name.trim().to_owned());
+        let mut unreadable = BTreeMap::new();
+        let keys = selection::read(annotation(names::KEYS)).unwrap_or_else(|problem| {
+            unreadable.insert(names::KEYS, problem);
+            Selection::new()
+        });
         Ok(Self {
             enabled: annotation(names::ENABLED) == Some("enabled"),
             applied,
@@ -141,6 +151,8 @@ impl Workload {
             trigger: template["metadata"]["annotations"][names::TRIGGER].as_str().map(str::to_owned),
             references: references(template, &meta.namespace),
             ignores: ignores.filter(|name| !name.is_empty()).collect(),
+            keys,
+            unreadable,
             template: super::checksum::text(&canonical(template).to_string()),
             held: held(kind, raw),
             written: evidence::template_written(&raw["metadata"]),
@@ -149,6 +161,7 @@ impl Workload {
             meta,
         })
     }
+
     /// What its pods are known to have of a config: a checksum of an unknown key does not tell.
     pub(super) fn known(&self, config: &str) -> Option<&String> {
         self.applied.get(config).filter(|_| !self.unknown_key.contains(config))

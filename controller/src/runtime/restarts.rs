@@ -291,12 +291,12 @@ impl Sink<Seen> for Restarts {
         let work = match change {
             Seen::Config(name, now) => {
                 self.agent().config(&name, now, at);
-                None
+                Vec::new()
             }
             Seen::Workload(name, now) => self.agent().workload(&name, now.map(|now| *now), at),
             Seen::Namespace(name, labels) => {
                 self.agent().namespace(&name, labels.as_ref());
-                None
+                Vec::new()
             }
         };
         lock(&self.said).extend(work);

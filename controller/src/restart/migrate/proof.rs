@@ -71,7 +71,7 @@ pub(super) fn restarts(
                     }
                     agent.finished(&work.observed, Outcome::Made, at);
                 }
-                Action::Throttled(_) | Action::Unreadable(_) | Action::UnknownKey(_) => {}
+                Action::Throttled(_) | Action::Unreadable(_) | Action::BadAnnotations(_) | Action::UnknownKey(_) => {}
             }
         }
     }

@@ -14,8 +14,8 @@ use super::world::{C, WEB, World, deployment, env_from};
 use crate::model::names::restart as names;
 
 fn there() -> Present {
-    let by_previous_key = vec!["rotated".to_owned()];
-    Present::There { used: "new".to_owned(), whole: "whole".to_owned(), by_previous_key }
+    let equivalent = vec!["rotated".to_owned()];
+    Present::There { used: "new".to_owned(), whole: "whole".to_owned(), equivalent }
 }
 
 fn record(checksum: &str) -> Verdict {

@@ -5,5 +5,6 @@ mod both;
 mod keyed;
 mod memory;
 mod safe;
+mod selection;
 mod world;
 mod xing;

@@ -188,9 +188,12 @@ impl World {
         }
         if let Some(name) = workload {
             let now = object.map(|object| Workload::read(name.kind, &object).unwrap());
-            if let Some(work) = self.agent.workload(&name, now, at) {
-                let is_unknown = matches!(work.action, Action::UnknownKey(_));
-                self.told.push(if is_unknown { "unknown key" } else { "unreadable" });
+            for work in self.agent.workload(&name, now, at) {
+                self.told.push(match work.action {
+                    Action::UnknownKey(_) => "unknown key",
+                    Action::BadAnnotations(_) => "bad annotation",
+                    _ => "unreadable",
+                });
             }
         }
     }
