@@ -70,9 +70,6 @@ impl Server {
     /// Whether a change since the last collection concerns owners or dependents. Most do not, and
     /// looking at all objects after each would be most of a simulation's work.
     fn owners_changed(&self) -> bool {
-        if !self.store.remembers(self.collected) {
-            return true;
-        }
         self.store.since(self.collected).iter().any(|change| match (&change.before, &change.after) {
             (_, None) => true,
             (None, Some(after)) => {

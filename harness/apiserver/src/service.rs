@@ -110,8 +110,7 @@ impl ApiServer {
     }
 
     /// Forgets the history up to a resourceVersion, as a real server does after some minutes:
-    /// watches and lists from there are refused with 410. Open watches go on. By itself the server
-    /// forgets what is more than some thousand changes old.
+    /// watches and lists from there are refused with 410. Open watches go on.
     pub fn forget(&self, version: u64) {
         self.server().store.forget(version);
     }

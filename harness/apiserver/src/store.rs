@@ -2,10 +2,6 @@
 //!
 //! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
 //! last change. A watch is a position in the log.
-//!
-//! The log keeps the last [`HISTORY`] changes: each holds an object as it was before, so that a
-//! log without end would be most of a long run's memory. What is older is forgotten, as by etcd's
-//! compaction.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,10 +13,6 @@ use serde_json::Value;
 use super::events;
 use super::kinds::{Kind, Place};
 use super::owned::Owned;
-
-/// How many changes the log keeps at least. A real server's watch cache keeps a hundred of a kind
-/// when little happens.
-pub(super) const HISTORY: usize = 4_096;
 
 /// An object at one version.
 #[derive(Debug)]
@@ -62,8 +54,6 @@ pub(super) struct Store {
     version: u64,
     /// Watches cannot start before this version.
     forgotten: u64,
-    /// The log has the changes after this version.
-    dropped: u64,
 }
 
 impl Key {
@@ -158,24 +148,6 @@ impl Store {
         self.forgotten = self.forgotten.max(version.min(self.version));
     }
 
-    /// Whether the log still has all changes after a version.
-    pub(super) fn remembers(&self, version: u64) -> bool {
-        version >= self.dropped
-    }
-
-    /// Adds a change. A quarter more than is kept gathers first, so that dropping costs each
-    /// change little.
-    fn log(&mut self, change: Change) {
-        self.log.push(change);
-        if self.log.len() < HISTORY + HISTORY / 4 {
-            return;
-        }
-        let old = self.log.len() - HISTORY;
-        self.dropped = self.log[old - 1].version;
-        self.log.drain(..old);
-        self.forget(self.dropped);
-    }
-
     pub(super) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
         self.objects.get(key)
     }
@@ -252,7 +224,7 @@ impl Store {
         let after = Object::new(kind, body, self.version);
         self.owned.change(&key, before.as_deref(), Some(&after));
         self.objects.insert(key.clone(), Arc::clone(&after));
-        self.log(Change { key, before, after: Some(Arc::clone(&after)), last: None, version: self.version });
+        self.log.push(Change { key, before, after: Some(Arc::clone(&after)), last: None, version: self.version });
         after
     }
 
@@ -262,7 +234,7 @@ impl Store {
         self.owned.change(key, Some(&before), None);
         self.version += 1;
         let last = Object::new(before.kind, before.body.clone(), self.version);
-        self.log(Change {
+        self.log.push(Change {
             key: key.clone(),
             before: Some(before),
             after: None,
@@ -272,7 +244,7 @@ impl Store {
         Some(last)
     }
 
-    /// The changes after a version, in order, as far as the log has them.
+    /// The changes after a version, in order.
     pub(super) fn since(&self, version: u64) -> &[Change] {
         let first = self.log.partition_point(|change| change.version <= version);
         &self.log[first..]
@@ -325,21 +297,5 @@ mod tests {
         assert_eq!(store.since(2).len(), 2);
         store.forget(9);
         assert_eq!(store.forgotten(), 4, "no more than there was");
-    }
-
-    #[test]
-    fn the_log_keeps_what_is_new() {
-        let mut store = Store::default();
-        for number in 0..2 * HISTORY {
-            let (key, body) = pod("a", &number.to_string());
-            store.put(&KINDS[2], key, body);
-            let kept = store.since(0).len();
-            assert!(kept == number + 1 || (HISTORY..HISTORY + HISTORY / 4).contains(&kept), "{kept}");
-        }
-        let (all, dropped) = (store.version(), store.forgotten());
-        assert_eq!(usize::try_from(all - dropped).unwrap(), store.since(0).len());
-        assert!(store.remembers(dropped) && !store.remembers(dropped - 1));
-        let before = store.list_at(&KINDS[2], "ns", dropped)[0].version;
-        assert_eq!(before, dropped, "the log leads back to there");
     }
 }

@@ -65,7 +65,10 @@ impl Server {
                 order.first.push(order.bookmark(true));
             }
         } else if order.version < self.store.forgotten() {
-            order.first = vec![order.expire(self.store.forgotten())];
+            let message = format!("too old resource version: {} ({})", order.version, self.store.forgotten());
+            let status = Problem::expired(message).status();
+            order.first.push(line(&json!({"type": "ERROR", "object": status})));
+            order.gone = true;
         }
         Ok(Answer::Watch(order))
     }
@@ -75,9 +78,6 @@ impl Server {
     pub(super) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Bytes> {
         if order.gone {
             return Vec::new();
-        }
-        if !self.store.remembers(order.version) {
-            return vec![order.expire(self.store.forgotten())];
         }
         let until = until.min(self.store.version());
         let changes = self.store.since(order.version).iter().take_while(|change| change.version <= until);
@@ -106,13 +106,6 @@ impl Order {
             (None, Some(last)) if was => Some(event("DELETED", &last.at(self.kind))),
             _ => None,
         }
-    }
-
-    /// Ends it with 410: the changes after its version are forgotten.
-    fn expire(&mut self, forgotten: u64) -> Bytes {
-        self.gone = true;
-        let message = format!("too old resource version: {} ({forgotten})", self.version);
-        line(&json!({"type": "ERROR", "object": Problem::expired(message).status()}))
     }
 
     /// A bookmark: the version that it got to.
