@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use crate::model::Pod;
 
+/// Labels, as pods in the cache share them.
+type Labels = Arc<BTreeMap<String, String>>;
+
 /// The last answer, and the labels that it is about.
 #[derive(Default)]
-pub(super) struct Alike(RefCell<Option<(Arc<BTreeMap<String, String>>, bool)>>);
+pub(super) struct Alike(RefCell<Option<(Labels, bool)>>);
 
 impl Alike {
     /// The answer for a pod: that for the pod before where both share their labels.
