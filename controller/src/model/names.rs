@@ -36,6 +36,10 @@ pub mod restart {
     /// On a config, `true`: it restarts nothing. On a workload: those that do not restart it, `configmap/NAME` or `secret/NAME`, comma
     /// separated.
     pub const IGNORE: &str = "com.xing.deployment-restart.ignore";
+    /// On a workload or on a namespace: when workloads may be restarted, `Mon-Fri 22:00-04:00 Europe/Berlin`.
+    pub const WINDOW: &str = "com.xing.deployment-restart.window";
+    /// On a workload: the restart that waits for its window.
+    pub const PENDING: &str = "com.xing.deployment-restart.pending";
     /// On a workload: keys that alone restart it, `configmap/NAME/KEY` or `secret/NAME/KEY`, comma separated.
     pub const KEYS: &str = "com.xing.deployment-restart.keys";
 
@@ -60,6 +64,8 @@ pub mod restart {
     pub const DEFERRED: &str = "ConfigRestartDeferred";
     /// Event reason: they are not yet, because the budget is spent.
     pub const THROTTLED: &str = "ConfigRestartThrottled";
+    /// Event reason: they are not yet, because the restart window is closed.
+    pub const WAITS: &str = "ConfigRestartPending";
     /// Event reason: a write failed.
     pub const FAILED: &str = "ConfigRestartFailed";
     /// Event reason: the checksums cannot be read.

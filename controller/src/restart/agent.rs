@@ -13,13 +13,17 @@ use jiff::Timestamp;
 use super::changes::Changes;
 use super::config::Config;
 use super::decide::plan;
-use super::memory::Memory;
-use super::plan::{Observed, Plan, Wait, Write};
+use super::memory::{Memory, Pretended};
+use super::numbers::Numbers;
+use super::plan::{Observed, Plan, Shut, Wait, Write};
 use super::references::{ConfigKind, ConfigName};
 use super::reloader::{self, Order};
+use super::schedule::Schedule;
 use super::view::View;
 use super::window::Moment;
 use super::workload::{Workload, WorkloadName};
+use crate::model::Meta;
+use crate::model::names::restart as names;
 use crate::settings::{Profile, RestartSettings};
 
 /// First wait after a write that failed, and the longest; in between twice as long each time.
@@ -53,6 +57,7 @@ struct Minded {
     failures: u32,
     is_throttled: bool,
     is_deferred: bool,
+    is_pending: bool,
 }
 
 /// What is to be done about one workload.
@@ -73,6 +78,8 @@ pub(crate) enum Action {
     Reload(Order),
     /// Say that its budget is spent for so long.
     Throttled(Duration),
+    /// Say that its restart window is closed.
+    Shut(Shut),
     /// Say what is wrong with its annotation.
     Unreadable(String),
     /// Say what is wrong with annotations that users set.
@@ -92,27 +99,6 @@ pub(crate) enum Outcome {
     Pretended(Write),
     /// Refused or lost; not before so long.
     Failed(Option<Duration>),
-}
-
-/// Numbers for the metrics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Numbers {
-    /// Versions of objects seen.
-    pub(crate) versions: u64,
-    /// Configs, there or only referred to.
-    pub(crate) configs: usize,
-    /// Workloads that have opted in.
-    pub(crate) workloads: usize,
-    /// Changes that were processed.
-    pub(crate) processed: u64,
-    /// Changes that wait.
-    pub(crate) waiting: usize,
-    /// Workloads whose last write failed.
-    pub(crate) stuck: usize,
-    /// Workloads whose budget is spent.
-    pub(crate) throttled: usize,
-    /// Workloads with a new template that replaces no pods yet.
-    pub(crate) deferred: usize,
 }
 
 impl Agent {
@@ -160,10 +146,20 @@ impl Agent {
         }
     }
 
-    /// A namespace came or changed, with these labels, or (`None`) went.
-    pub(crate) fn namespace(&mut self, name: &str, labels: Option<&BTreeMap<String, String>>) {
-        if let (Mind::Reloader(changes), Some(selector)) = (&mut self.mind, self.settings.reloader.namespace_labels()) {
-            changes.namespace(name, labels.is_some_and(|labels| selector.matches(labels).unwrap_or_default()));
+    /// A namespace came or changed, with this metadata, or (`None`) went.
+    pub(crate) fn namespace(&mut self, name: &str, now: Option<&Meta>, at: Moment) {
+        match (&mut self.mind, self.settings.reloader.namespace_labels()) {
+            (Mind::Reloader(changes), Some(selector)) => {
+                changes.namespace(name, now.is_some_and(|now| selector.matches(&now.labels).unwrap_or_default()));
+            }
+            (Mind::Safe(minds), _) => {
+                let schedule = now.and_then(|now| now.annotations.get(names::WINDOW)).map(|text| Schedule::read(text));
+                if self.view.put_schedule(name, schedule) {
+                    let within = minds.iter_mut().filter(|(workload, _)| workload.namespace == name);
+                    within.for_each(|(_, minded)| minded.wake(at));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -210,7 +206,7 @@ impl Agent {
         let Some(workload) = after.filter(|workload| workload.enabled) else { return Vec::new() };
         let known = before.filter(|before| before.enabled).map(|before| wrong(&before)).unwrap_or_default();
         let fresh = wrong(&workload).into_iter().filter(|action| !known.contains(action));
-        let observed = Observed { workload, configs: BTreeMap::new(), at };
+        let observed = Observed { workload, configs: BTreeMap::new(), schedule: None, at };
         fresh.map(|action| Work { observed: observed.clone(), action }).collect()
     }
 
@@ -254,7 +250,7 @@ impl Agent {
                 let orders = changes.take(&self.view, &self.settings.reloader, at, now);
                 self.processed += (before - changes.waiting()) as u64;
                 let work = |(workload, order)| {
-                    let observed = Observed { workload, configs: BTreeMap::new(), at };
+                    let observed = Observed { workload, configs: BTreeMap::new(), schedule: None, at };
                     Work { observed, action: Action::Reload(order) }
                 };
                 orders.into_iter().map(work).collect()
@@ -304,7 +300,8 @@ impl Agent {
                 }
                 Outcome::Pretended(write) => {
                     let real = self.view.workload(name).map(|workload| workload.applied.clone()).unwrap_or_default();
-                    minded.memory.pretended = Some((real, write.applied.clone()));
+                    let pending = write.note.after(observed.workload.pending.as_ref());
+                    minded.memory.pretended = Some(Pretended { real, applied: write.applied.clone(), pending });
                     if let Some(workload) = self.view.workload(name) {
                         minded.memory.weigh(&self.view, workload, at);
                     }
@@ -332,6 +329,7 @@ impl Agent {
                 stuck: minds.values().filter(|minded| minded.failures > 0).count(),
                 throttled: minds.values().filter(|minded| minded.is_throttled).count(),
                 deferred: minds.values().filter(|minded| minded.is_deferred).count(),
+                pending: minds.values().filter(|minded| minded.is_pending).count(),
                 ..numbers
             },
         }
@@ -356,11 +354,23 @@ impl Minded {
 
     fn decided(&mut self, observed: Observed, decided: Plan, at: Moment) -> Vec<Work> {
         let Plan { write, wait } = decided;
-        let (mut works, was_throttled) = (Vec::new(), self.is_throttled);
-        self.is_throttled = false;
+        let (mut works, was_throttled, was_pending) = (Vec::new(), self.is_throttled, self.is_pending);
+        (self.is_throttled, self.is_pending) = (false, false);
         self.due = match wait {
             None => None,
-            Some(Wait::Window(due)) => Some(due),
+            Some(Wait::Window(due)) => {
+                self.is_pending = was_pending;
+                Some(due)
+            }
+            Some(Wait::Shut(shut)) => {
+                self.is_pending = true;
+                let due = shut.wait.map(|wait| at.saturating_add(wait));
+                // One that was shown before this controller began was said then.
+                if !was_pending && observed.workload.pending.is_none() {
+                    works.push(Work { observed: observed.clone(), action: Action::Shut(shut) });
+                }
+                due
+            }
             Some(Wait::Budget(wait)) => {
                 self.is_throttled = true;
                 if !was_throttled {

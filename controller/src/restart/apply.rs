@@ -45,6 +45,7 @@ pub(crate) async fn apply(tools: Tools<'_>, work: &Work) -> (Option<Outcome>, Op
     };
     match &work.action {
         Action::Throttled(wait) => warn(&explain::throttled(*wait)),
+        Action::Shut(shut) => warn(&explain::shut(shut)),
         Action::Unreadable(problem) => {
             tracing::warn!(workload = %workload.name, problem, "An annotation cannot be read.");
             warn(&explain::unreadable(problem));

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use super::plan::{Cause, Restart};
+use super::plan::{Cause, Restart, Shut};
 use super::references::{ConfigKind, ConfigName};
+use super::schedule::Closed;
 use super::selection::parts;
 use super::workload::Held;
 use crate::model::names::restart as names;
@@ -63,6 +64,20 @@ pub(super) fn throttled(wait: Duration) -> Event {
     Event { kind: EventKind::Warning, reason: names::THROTTLED, message }
 }
 
+/// The restart window is closed.
+pub(super) fn shut(shut: &Shut) -> Event {
+    let why = causes(&shut.causes);
+    let (kind, message) = match &shut.closed {
+        Closed::Until(until) => {
+            (EventKind::Normal, format!("Restart pending until {until}, when the restart window opens: {why}"))
+        }
+        Closed::Never(problem) => {
+            (EventKind::Warning, format!("Restart pending until {} can be read ({problem}): {why}", names::WINDOW))
+        }
+    };
+    Event { kind, reason: names::WAITS, message }
+}
+
 /// The annotation makes no sense.
 pub(super) fn unreadable(problem: &str) -> Event {
     let message = format!("Annotation {} is ignored, and written anew without a restart: {problem}", names::CHECKSUMS);
@@ -71,7 +86,11 @@ pub(super) fn unreadable(problem: &str) -> Event {
 
 /// An annotation that a user has set makes no sense.
 pub(super) fn bad_annotation(annotation: &str, problem: &str) -> Event {
-    let message = format!("Annotation {annotation} has no effect, so every key that is used restarts: {problem}");
+    let effect = match annotation {
+        names::WINDOW => "cannot be read, so changed configs do not restart this workload until it can",
+        _ => "has no effect, so every key that is used restarts this workload",
+    };
+    let message = format!("Annotation {annotation} {effect}: {problem}");
     Event { kind: EventKind::Warning, reason: names::ANNOTATION_UNREADABLE, message }
 }
 

@@ -29,8 +29,16 @@ pub(super) struct Memory {
     /// Its template changed while it was paused.
     rolls_later: bool,
     links: BTreeMap<ConfigName, Link>,
-    /// In a dry run: what the annotation says, and what it would say.
-    pub(super) pretended: Option<(Applied, Applied)>,
+    /// In a dry run: what was not written.
+    pub(super) pretended: Option<Pretended>,
+}
+
+/// What is believed to be written, as long as the checksums that were there are.
+#[derive(Debug)]
+pub(super) struct Pretended {
+    pub(super) real: Applied,
+    pub(super) applied: Applied,
+    pub(super) pending: Option<String>,
 }
 
 #[derive(Debug)]
@@ -128,9 +136,10 @@ impl Memory {
     /// The workload as its annotation says, or in a dry run would say.
     fn believed(&self, workload: &Arc<Workload>) -> Arc<Workload> {
         let mut workload = workload.clone();
-        if let Some((_, pretended)) = self.pretended.as_ref().filter(|(before, _)| *before == workload.applied) {
+        if let Some(pretended) = self.pretended.as_ref().filter(|pretended| pretended.real == workload.applied) {
             let believed = Arc::make_mut(&mut workload);
-            believed.applied.clone_from(pretended);
+            believed.applied.clone_from(&pretended.applied);
+            believed.pending.clone_from(&pretended.pending);
             believed.rekeyed = false;
             believed.unknown_key.clear();
         }
@@ -142,7 +151,8 @@ impl Memory {
         let workload = self.believed(workload);
         let linked = |link: &Link, name| link.linked(view, &workload, name, self.rolled);
         let configs = self.links.iter().map(|(name, link)| (name.clone(), linked(link, name))).collect();
-        Observed { workload, configs, at }
+        let schedule = view.schedule(&workload).cloned();
+        Observed { workload, configs, schedule, at }
     }
 
     /// Configs with changes that are not acted upon yet.

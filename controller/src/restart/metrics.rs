@@ -1,4 +1,4 @@
-//! Metrics of restarts: xing's seven under their names and with their meaning, and five more.
+//! Metrics of restarts: xing's seven under their names and with their meaning, and six more.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use super::agent::{Action, Numbers, Outcome, Work};
+use super::agent::{Action, Outcome, Work};
+use super::numbers::Numbers;
 use super::reloader::Order;
 use crate::settings::{Profile, RestartSettings};
 
@@ -77,6 +78,11 @@ impl Counts {
                 "rollout_controller_config_restart_deferred",
                 "Workloads whose restart waits for others.",
                 numbers.deferred,
+            ),
+            (
+                "rollout_controller_config_restart_pending",
+                "Workloads whose restart waits for its window.",
+                numbers.pending,
             ),
             ("rollout_controller_config_restart_forbidden_kinds", "Kinds that may not be listed.", refused),
         ];

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::pending::Note;
 use super::references::{ConfigName, Use};
+use super::schedule::{Closed, Schedule};
 use super::state::Applied;
 use super::window::Moment;
 use super::workload::{Held, Workload};
@@ -18,6 +20,8 @@ pub struct Observed {
     pub workload: Arc<Workload>,
     /// The configs.
     pub configs: BTreeMap<ConfigName, Linked>,
+    /// When it may be restarted; `None`: always.
+    pub schedule: Option<Schedule>,
     /// When this was observed.
     pub at: Moment,
 }
@@ -87,6 +91,8 @@ pub struct Write {
     pub applied: Applied,
     /// Whether to replace the pods.
     pub restart: Option<Restart>,
+    /// What becomes of the annotation that shows a restart which waits for its window.
+    pub note: Note,
 }
 
 /// A restart.
@@ -124,4 +130,17 @@ pub enum Wait {
     Window(Moment),
     /// The budget is spent for so long.
     Budget(Duration),
+    /// Its restart window is closed.
+    Shut(Shut),
+}
+
+/// A restart that waits for its window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shut {
+    /// Until when, or why for good.
+    pub closed: Closed,
+    /// For how long; `None`: until something changes.
+    pub wait: Option<Duration>,
+    /// Why there is to be one.
+    pub causes: Vec<Cause>,
 }

@@ -7,12 +7,17 @@
 //! it has recorded the undo comes back to what looks like a change that it missed (scenario 49).
 //!
 //! Cases: `config-restart/s02-adopted@safe`, `config-restart/s19-two-configs@safe`, `config-restart/s25-safe-config-then-spec`,
-//! `config-restart/s28-safe-updated-at-once`, `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`.
+//! `config-restart/s28-safe-updated-at-once`, `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`,
+//! `config-restart/window-opens-later`.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Wait, Write};
+use super::pending::{self, Note};
+use super::plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Shut, Wait, Write};
 use super::references::{ConfigKind, ConfigName};
+use super::schedule::Closed;
 use super::state::{ABSENT, Applied};
 use super::trigger::derived;
 use super::workload::Workload;
@@ -107,21 +112,39 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
             }
         }
     }
-    let record = |applied: Applied, wait: Option<Wait>| {
-        let write = (records || (purges && wait.is_none())).then_some(Write { applied, restart: None });
-        Plan { write, wait }
+    let note = |after: Option<String>| Note::changing(workload.pending.as_ref(), after);
+    let record = |applied: Applied, wait: Option<Wait>, note: Note| {
+        let writes = records || (purges && wait.is_none()) || note != Note::Keep;
+        Plan { write: writes.then_some(Write { applied, restart: None, note }), wait }
     };
     let (Some(first), Some(last)) =
         (seen.iter().map(|((first, _), _)| *first).min(), seen.iter().map(|((_, last), _)| *last).max())
     else {
-        return record(recorded, waits);
+        // What is pending may be about a config that is not known yet.
+        let is_known = observed.configs.values().all(|linked| linked.present != Present::Unknown);
+        let note = if is_known { note(None) } else { Note::Keep };
+        return record(recorded, waits, note);
     };
     let due = settings.window.sliding(first, last);
     if due > observed.at {
-        return record(recorded, Some(Wait::Window(due)));
+        return record(recorded, Some(Wait::Window(due)), Note::Keep);
+    }
+    if let Some(closed) = observed.schedule.as_ref().and_then(|schedule| schedule.closed(now)) {
+        let mut noted = recorded;
+        // It waits for hours, and what is known now may not be found again then: it differs from what the pods have.
+        for cause in causes.iter().filter(|cause| cause.before.is_none()) {
+            noted.insert(cause.config.to_string(), String::new());
+        }
+        let configs = causes.iter().map(|cause| cause.config.to_string()).collect();
+        let note = note(Some(pending::shown(workload.pending.as_ref(), configs, &closed, now)));
+        let wait = match &closed {
+            Closed::Until(until) => Duration::try_from(until.duration_since(now)).ok(),
+            Closed::Never(_) => None,
+        };
+        return record(noted, Some(Wait::Shut(Shut { closed, wait, causes })), note);
     }
     if let Some(wait) = settings.budget.wait(&workload.restarts, now) {
-        return record(recorded, Some(Wait::Budget(wait)));
+        return record(recorded, Some(Wait::Budget(wait)), note(None));
     }
     let mut applied = recorded;
     applied.extend(causes.iter().map(|cause| (cause.config.to_string(), cause.after.clone())));
@@ -132,7 +155,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
         held: workload.held,
         causes,
     };
-    Plan { write: Some(Write { applied, restart: Some(restart) }), wait: None }
+    Plan { write: Some(Write { applied, restart: Some(restart), note: note(None) }), wait: None }
 }
 
 fn earlier(wait: Option<&Wait>, due: super::window::Moment) -> Wait {

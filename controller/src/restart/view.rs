@@ -10,6 +10,7 @@ use super::checksum::Digest;
 use super::config::Config;
 use super::references::{ConfigKind, ConfigName, Use};
 use super::reloader::Facts;
+use super::schedule::Schedule;
 use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::{plan, safe, selection};
 use crate::settings::{Profile, RestartSettings, SecretChecksums};
@@ -24,6 +25,8 @@ pub(super) struct View {
     workloads: BTreeMap<WorkloadName, Arc<Workload>>,
     /// Who uses it; there or not.
     users: BTreeMap<ConfigName, BTreeSet<WorkloadName>>,
+    /// Restart windows of namespaces that have any.
+    schedules: BTreeMap<String, Schedule>,
     /// Versions that were seen, each once.
     pub(super) versions: u64,
 }
@@ -61,6 +64,7 @@ impl View {
             listed: BTreeSet::new(),
             workloads: BTreeMap::new(),
             users: BTreeMap::new(),
+            schedules: BTreeMap::new(),
             versions: 0,
         }
     }
@@ -164,6 +168,7 @@ impl View {
                 if self.profile != Profile::Safe {
                     workload.keys.clear();
                     workload.unreadable.clear();
+                    workload.schedule = None;
                 }
                 if let SecretChecksums::Keyed(keys) = &self.secrets {
                     keys.read(&mut workload);
@@ -179,6 +184,23 @@ impl View {
             }
         }
         Some(before)
+    }
+
+    /// Takes in what a watch showed of a namespace's restart windows; whether they have changed.
+    pub(super) fn put_schedule(&mut self, namespace: &str, now: Option<Schedule>) -> bool {
+        if self.schedules.get(namespace) == now.as_ref() {
+            return false;
+        }
+        match now {
+            Some(now) => drop(self.schedules.insert(namespace.to_owned(), now)),
+            None => drop(self.schedules.remove(namespace)),
+        }
+        true
+    }
+
+    /// When a workload may be restarted: by its own annotation, or else by its namespace's.
+    pub(super) fn schedule<'a>(&'a self, workload: &'a Workload) -> Option<&'a Schedule> {
+        workload.schedule.as_ref().or_else(|| self.schedules.get(&workload.name.namespace))
     }
 
     /// What a workload refers to, as far as the profile knows of it.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::evidence;
 use super::references::{References, references};
 use super::reloader::Facts;
+use super::schedule::Schedule;
 use super::selection::{self, Selection};
 use super::state::{Applied, read_applied, read_restarts};
 use crate::model::names::restart as names;
@@ -108,6 +109,10 @@ pub struct Workload {
     pub ignores: BTreeSet<String>,
     /// Keys that restart it, where its annotation selects them.
     pub keys: Selection,
+    /// When it may be restarted, where its annotation says.
+    pub schedule: Option<Schedule>,
+    /// What its annotation shows of a restart that waits for its window.
+    pub pending: Option<String>,
     /// Annotations of users that make no sense, and what is wrong with each.
     pub unreadable: BTreeMap<&'static str, String>,
     /// A checksum of its whole template.
@@ -141,6 +146,9 @@ impl Workload {
             unreadable.insert(names::KEYS, problem);
             Selection::new()
         });
+        let schedule = annotation(names::WINDOW).map(Schedule::read);
+        let problem_of_schedule = schedule.as_ref().and_then(Schedule::problem).map(str::to_owned);
+        unreadable.extend(problem_of_schedule.map(|problem| (names::WINDOW, problem)));
         Ok(Self {
             enabled: annotation(names::ENABLED) == Some("enabled"),
             applied,
@@ -152,6 +160,8 @@ impl Workload {
             references: references(template, &meta.namespace),
             ignores: ignores.filter(|name| !name.is_empty()).collect(),
             keys,
+            schedule,
+            pending: annotation(names::PENDING).map(str::to_owned),
             unreadable,
             template: super::checksum::text(&canonical(template).to_string()),
             held: held(kind, raw),

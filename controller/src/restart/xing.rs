@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 
+use super::pending::Note;
 use super::plan::{Cause, Linked, Observed, Plan, Present, Restart, Write};
 use super::references::ConfigName;
 use super::trigger::stamp;
@@ -31,7 +32,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let merged = causes.iter().map(|cause| observed.configs[&cause.config].changes.max(1)).sum();
     let restart =
         (!causes.is_empty()).then(|| Restart { trigger: stamp(now), causes, merged, restarts: None, held: None });
-    Plan { write: Some(Write { applied, restart }), wait: None }
+    Plan { write: Some(Write { applied, restart, note: Note::Keep }), wait: None }
 }
 
 /// The two rules: what was applied and differs restarts; what was never applied does if it was seen to change meanwhile.

@@ -52,8 +52,8 @@ async fn configs<W: Wire<Change = Seen>>(api: &ApiServer, cluster: &mut Cluster)
     for found in all::<W>(api, W::RESOURCE, &mut cluster.unread).await? {
         match found.read() {
             Ok(Seen::Config(name, Some(config))) => drop(cluster.configs.insert(name, config)),
-            Ok(Seen::Namespace(name, labels)) => {
-                cluster.namespaces.insert(name, labels.unwrap_or_default());
+            Ok(Seen::Namespace(name, now)) => {
+                cluster.namespaces.insert(name, now.map(|now| now.labels).unwrap_or_default());
             }
             Ok(_) => {}
             Err(error) => cluster.unread.push(error.to_string()),

@@ -1,7 +1,5 @@
 //! What restarts watch, as it comes over the wire: of configs checksums are kept, of workloads facts.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -14,8 +12,8 @@ use crate::restart::{Config, ConfigKind, ConfigName, Described, Workload, Worklo
 pub(super) enum Seen {
     Config(ConfigName, Option<Config>),
     Workload(WorkloadName, Option<Box<Workload>>),
-    /// A namespace and its labels.
-    Namespace(String, Option<BTreeMap<String, String>>),
+    /// A namespace and its metadata.
+    Namespace(String, Option<Meta>),
 }
 
 macro_rules! config {
@@ -102,7 +100,7 @@ impl Wire for Namespace {
     }
 
     fn read(self) -> Result<Seen, ModelError> {
-        Ok(Seen::Namespace(self.metadata.name, Some(self.metadata.labels)))
+        Ok(Seen::Namespace(self.metadata.name.clone(), Some(self.metadata)))
     }
 
     fn gone(key: Key) -> Seen {

@@ -35,6 +35,7 @@ const COMPONENT: &str = "config-restart-controller";
 pub(super) struct Restarts {
     api: ApiServer,
     settings: RestartSettings,
+    is_of_all_namespaces: bool,
     clock: Clock,
     began: Instant,
     informers: Informers,
@@ -74,6 +75,7 @@ impl Restarts {
         let restarts = Arc::new(Self {
             api,
             settings: settings.restart.clone(),
+            is_of_all_namespaces: settings.namespace.is_none(),
             clock: settings.clock,
             began: clock::instant(),
             informers: Informers::new(name, settings.clock, metrics),
@@ -104,9 +106,19 @@ impl Restarts {
             (Resource::DaemonSets, *profile != Profile::Xing),
             (Resource::CronJobs, is_reloader && !reloader.ignores_cron_jobs),
             (Resource::Jobs, is_reloader && !reloader.ignores_jobs),
-            (Resource::Namespaces, is_reloader && reloader.namespace_labels().is_some()),
+            (Resource::Namespaces, self.follows_namespaces()),
         ];
         all.into_iter().filter(|(_, is_watched)| *is_watched).map(|(resource, _)| resource).collect()
+    }
+
+    /// Whether namespaces are watched: for their restart windows, unless this controller looks after one namespace and so has
+    /// no right to list them, or for Reloader's selector.
+    fn follows_namespaces(&self) -> bool {
+        match self.settings.profile {
+            Profile::Safe => self.is_of_all_namespaces,
+            Profile::Xing => false,
+            Profile::Reloader => self.settings.reloader.namespace_labels().is_some(),
+        }
     }
 
     /// A watch of one kind. One that may not be listed holds nothing up; were it to be listed
@@ -294,8 +306,8 @@ impl Sink<Seen> for Restarts {
                 Vec::new()
             }
             Seen::Workload(name, now) => self.agent().workload(&name, now.map(|now| *now), at),
-            Seen::Namespace(name, labels) => {
-                self.agent().namespace(&name, labels.as_ref());
+            Seen::Namespace(name, now) => {
+                self.agent().namespace(&name, now.as_ref(), at);
                 Vec::new()
             }
         };
@@ -319,10 +331,11 @@ impl Sink<Seen> for Restarts {
     fn cannot_list(&self, resource: Resource, error: &RequestError) {
         if error.is_forbidden() && lock(&self.refused).insert(resource) {
             let what = resource.plural();
-            tracing::error!(
-                resource = what,
-                "May not be listed; workloads that use them are left as they are, others are not."
-            );
+            let effect = match resource {
+                Resource::Namespaces => "restart windows of namespaces have no effect, those of workloads have",
+                _ => "workloads that use them are left as they are, others are not",
+            };
+            tracing::error!(resource = what, "May not be listed; {effect}.");
             self.informers.of(resource).waive();
             self.waive(resource);
         }

@@ -34,9 +34,10 @@ const USED_BY_REPLICA_SETS: [(&str, &str, &str, &str); 5] = [
 ];
 
 /// What the config-restart controller asks for (scenario 75).
-const USED_BY_RESTARTS: [(&str, &str, &str, &str); 8] = [
+const USED_BY_RESTARTS: [(&str, &str, &str, &str); 9] = [
     ("", "configmaps", "list watch", ""),
     ("", "secrets", "list watch", ""),
+    ("", "namespaces", "list watch", ""),
     ("apps", "deployments", "list watch patch", ""),
     ("apps", "statefulsets", "list watch patch", ""),
     ("apps", "daemonsets", "list watch patch", ""),

@@ -19,6 +19,7 @@ use crate::{events, pass};
 
 const ENABLED: &str = "com.xing.deployment-restart";
 const CHECKSUMS: &str = "com.xing.deployment-restart.applied-config-checksums";
+const WINDOW: &str = "com.xing.deployment-restart.window";
 
 pub(crate) fn config(name: &str, value: &str) -> Value {
     let mut config = object("v1", "ConfigMap", name);
@@ -228,6 +229,29 @@ fn triggers(server: &Server, workload: &str) -> Vec<Value> {
         .map(|(_, body)| body["spec"]["template"]["metadata"]["annotations"].clone())
         .filter(Value::is_object)
         .collect()
+}
+
+/// The window of a namespace, as the controller is installed, and without the right to look at namespaces. It is Thursday.
+#[tokio::test(start_paused = true)]
+async fn a_namespace_has_a_restart_window() {
+    for may_list in [true, false] {
+        let mut rights = Rights::of_restarts();
+        rights.0.retain(|(_, resource, ..)| may_list || resource != "namespaces");
+        let server = Server::granting(rights);
+        let metadata = json!({"name": "default", "uid": "default", "annotations": {WINDOW: "Mon 00:00-00:01 UTC"}});
+        server.put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}));
+        server.put(config("c", "1"));
+        server.put(workload("web", "c"));
+        let (_task, metrics) = start(&server, profile(Profile::Safe)).await;
+        server.put(config("c", "2"));
+        pass(Duration::from_secs(10)).await;
+        assert_eq!(triggers(&server, "deployments/web").len(), usize::from(!may_list));
+        let pending = format!("rollout_controller_config_restart_pending {}", usize::from(may_list));
+        assert!(metrics.text().contains(&pending), "{}", metrics.text());
+        let said = events(&server);
+        let is_said = said.iter().any(|event| event.starts_with("ConfigRestartPending"));
+        assert_eq!(is_said, may_list, "{said:?}");
+    }
 }
 
 /// Scenario 58: whoever takes over in the middle of the grace period misses nothing, and restarts once.

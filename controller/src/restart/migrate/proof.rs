@@ -71,6 +71,11 @@ pub(super) fn restarts(
                     }
                     agent.finished(&work.observed, Outcome::Made, at);
                 }
+                // It restarts when its window opens.
+                Action::Shut(shut) => {
+                    let causes: Vec<String> = shut.causes.iter().map(|cause| cause.config.to_string()).collect();
+                    restarts.insert(name, causes.join(", "));
+                }
                 Action::Throttled(_) | Action::Unreadable(_) | Action::BadAnnotations(_) | Action::UnknownKey(_) => {}
             }
         }

@@ -5,6 +5,7 @@ mod both;
 mod keyed;
 mod memory;
 mod safe;
+mod schedule;
 mod selection;
 mod world;
 mod xing;

@@ -17,6 +17,7 @@ use super::super::{
     Agent, Budget, ChecksumKeys, ConfigKind, ConfigName, Profile, RestartSettings, SecretChecksums, WorkloadKind,
     WorkloadName,
 };
+use crate::model::Meta;
 use crate::model::names::restart as names;
 
 pub(super) struct World {
@@ -143,6 +144,14 @@ impl World {
         self.run();
     }
 
+    /// An object of the version that it says, which is seen only now.
+    pub(super) fn object_as_it_was(&mut self, at: u64, path: &str, object: Value) {
+        self.pass(at);
+        self.objects.insert(path.to_owned(), object);
+        self.show(path);
+        self.run();
+    }
+
     fn put(&mut self, path: &str, object: Value) {
         self.keep(path, object);
         self.run();
@@ -172,6 +181,10 @@ impl World {
 
     fn show_as(&mut self, path: &str, object: Option<Value>, at: Duration) {
         let (kind, name) = path.split_once('/').unwrap();
+        if kind == "namespace" {
+            let meta = object.map(|object| Meta::read(&object, "Namespace").unwrap());
+            return self.agent.namespace(name, meta.as_ref(), at);
+        }
         let (namespace, name) = ("ns".to_owned(), name.to_owned());
         let config = |kind| ConfigName { kind, namespace: namespace.clone(), name: name.clone() };
         let workload = |kind| WorkloadName { kind, namespace: namespace.clone(), name: name.clone() };
@@ -230,9 +243,16 @@ impl World {
 
     fn carry_out(&mut self, works: Vec<super::super::Work>) {
         for work in works {
-            let Action::Write(write) = work.action else {
-                self.told.push("throttled");
-                continue;
+            let write = match work.action {
+                Action::Write(write) => write,
+                Action::Shut(_) => {
+                    self.told.push("pending");
+                    continue;
+                }
+                _ => {
+                    self.told.push("throttled");
+                    continue;
+                }
             };
             let name = &work.observed.workload.name;
             let path = name.to_string().replace("/ns/", "/");

