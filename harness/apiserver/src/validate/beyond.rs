@@ -12,7 +12,9 @@ use crate::kinds::Kind;
 pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String> {
     let ingress = &new["status"]["loadBalancer"]["ingress"];
     match kind.built_in() {
-        "Service" if !ingress.is_null() => Some("the status of a load balancer".to_owned()),
+        "Service" if !ingress.is_null() && new["spec"]["type"] == "LoadBalancer" => {
+            Some("the status of a load balancer".to_owned())
+        }
         "Ingress" => {
             // Upstream accepts some addresses that are written in another way, and warns of them.
             let plain = |ip: &str| ip.parse::<IpAddr>().is_ok_and(|parsed| parsed.to_string() == ip);

@@ -175,6 +175,7 @@ pub(super) fn status(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             errors.extend(policy::counts(&new["status"], &["currentReplicas", "desiredReplicas"]));
         }
         "Node" => errors.extend(core::node_update(new, old)),
+        "Service" => errors.extend(network::service_status(new)),
         "Ingress" => errors.extend(ingress::status(&new["status"]["loadBalancer"])),
         "Namespace" => errors.extend(core::namespace_status(new)),
         "ResourceQuota" => {

@@ -45,6 +45,15 @@ pub(super) fn warnings(spec: &Value) -> Vec<String> {
     all.into_iter().filter(|(holds, _)| *holds).map(|(_, warning)| warning.to_owned()).collect()
 }
 
+/// A load balancer's addresses in the status of a Service that has none. Upstream:
+/// `ValidateLoadBalancerStatus`.
+pub(super) fn service_status(service: &Value) -> Option<FieldError> {
+    let ingress = service["status"]["loadBalancer"]["ingress"].as_array()?;
+    let is_wrong = service["spec"]["type"] != "LoadBalancer" && !ingress.is_empty();
+    let why = "may only be used when `spec.type` is 'LoadBalancer'";
+    is_wrong.then(|| FieldError::forbidden("status.loadBalancer.ingress", why))
+}
+
 /// What of a Service cannot change: the cluster IP that it has. Upstream:
 /// `validateUpgradeDowngradeClusterIPs`.
 pub(super) fn service_update(new: &Value, old: &Value) -> Option<FieldError> {
