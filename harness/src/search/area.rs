@@ -101,7 +101,7 @@ fn of(op: &Op) -> Option<Area> {
     Some(match op {
         Op::Write(_, write) => match write {
             Write::Scale(_) | Write::Image(_) => return None,
-            Write::Env(_) | Write::Restart | Write::Annotate(_) | Write::Field(_) => Area::Template,
+            Write::Env(_) | Write::Label(_) | Write::Restart | Write::Annotate(_) | Write::Field(_) => Area::Template,
             Write::Undo(_) | Write::RollBack(_) => Area::Undo,
             Write::Pause | Write::Resume => Area::Pause,
             Write::Strategy(Strategy::Recreate) => Area::Recreate,

@@ -208,8 +208,15 @@ fn traits(unbound: bool, which: impl IntoIterator<Item = usize>, chance: &mut Ch
             0 if unbound => traits.node = Some(if one_in(chance, 12) { 0 } else { 1 + u32::from(one_in(chance, 2)) }),
             1 => traits.phase = one_in(chance, 3).then(|| ["Pending", "Unknown"][index(chance, 2)]),
             2 => {
-                const READY: [&str; 6] =
-                    ["true", "false", "{since: -2h}", "{since: -1m}", "{since: -10s}", "{since: unknown}"];
+                const READY: [&str; 7] = [
+                    "true",
+                    "false",
+                    "{since: -2h}",
+                    "{since: -1m}",
+                    "{since: -10s}",
+                    "{since: +1h}",
+                    "{since: unknown}",
+                ];
                 traits.ready = Some(READY[index(chance, READY.len())]);
             }
             AGE => traits.ready = Some(AGES[index(chance, AGES.len())]),
@@ -224,10 +231,14 @@ fn traits(unbound: bool, which: impl IntoIterator<Item = usize>, chance: &mut Ch
 pub(super) fn write(program: &Program, chance: &mut Chance) -> Op {
     let at = index(chance, program.deployments.len());
     if program.about == About::ReplicaSet {
-        let to = if one_in(chance, 6) { Write::MinReady(min_ready(chance)) } else { Write::Scale(number(chance, 10)) };
+        let to = match chance.below(12) {
+            0 | 1 => Write::MinReady(min_ready(chance)),
+            2 => Write::Label(1 + number(chance, 2)),
+            _ => Write::Scale(number(chance, 10)),
+        };
         return Op::Write(at, to);
     }
-    let write = match chance.below(33) {
+    let write = match chance.below(34) {
         0..10 => Write::Image(1 + number(chance, 4)),
         10..17 => Write::Scale(number(chance, 12)),
         17 => Write::Restart,
@@ -241,6 +252,7 @@ pub(super) fn write(program: &Program, chance: &mut Chance) -> Op {
         29 => Write::Deadline(DEADLINES[index(chance, DEADLINES.len())]),
         30 => Write::Env(1 + number(chance, 2)),
         31 => Write::Field([Field::Deadline, Field::Spread, Field::Probe][index(chance, 3)]),
+        32 => Write::Label(1 + number(chance, 2)),
         _ => Write::Annotate(number(chance, 3)),
     };
     Op::Write(at, write)

@@ -49,6 +49,8 @@ pub enum Write {
     Image(u32),
     /// An environment variable of this value.
     Env(u32),
+    /// A label of the template, of this value, which no selector asks for.
+    Label(u32),
     /// A rollout of the same template.
     Restart,
     /// The template of this revision; of the one before, if it is 0.
@@ -154,7 +156,7 @@ impl Op {
         match self {
             Self::Write(_, write) => match write {
                 Write::Scale(number) | Write::History(number) => vec![(number, 0)],
-                Write::Image(number) | Write::Env(number) => vec![(number, 1)],
+                Write::Image(number) | Write::Env(number) | Write::Label(number) => vec![(number, 1)],
                 _ => Vec::new(),
             },
             Self::Set(_, ToSet::Scale(number)) | Self::Stray(_, number) | Self::Quota(number) => vec![(number, 0)],
@@ -279,6 +281,7 @@ impl<'a> Words<'a> {
             Write::Scale(replicas) => format!("scale: {{{named}replicas: {replicas}}}"),
             Write::Image(image) => format!("set: {{{named}image: \"app:{image}\"}}"),
             Write::Env(value) => format!("set: {{{named}env: {{LEVEL: \"{value}\"}}}}"),
+            Write::Label(value) => patch(labelled(*value)),
             Write::Restart => format!("restart: {of}"),
             Write::Undo(0) => format!("undo: {of}"),
             Write::Undo(revision) => format!("undo: {{{named}toRevision: {revision}}}"),
@@ -343,6 +346,11 @@ impl Traits {
     }
 }
 
+/// The patch of a label that pods get besides those that are selected.
+fn labelled(value: u32) -> String {
+    format!("spec: {{template: {{metadata: {{labels: {{tier: \"{value}\"}}}}}}}}")
+}
+
 /// What a user writes into a ReplicaSet; nothing else of a Deployment's is there.
 fn of_set(of: &str, write: &Write) -> String {
     match write {
@@ -350,6 +358,7 @@ fn of_set(of: &str, write: &Write) -> String {
             format!("patch: {{target: replicaset/{of}, patch: {{spec: {{minReadySeconds: {seconds}}}}}}}")
         }
         Write::Scale(replicas) => format!("scale: {{replicaset: {of}, replicas: {replicas}}}"),
+        Write::Label(value) => format!("patch: {{target: replicaset/{of}, patch: {{{}}}}}", labelled(*value)),
         _ => format!("patch: {{target: replicaset/{of}, patch: {{metadata: {{annotations: {{team: blue}}}}}}}}"),
     }
 }
