@@ -41,7 +41,8 @@ fn of_each(deployments: &BTreeMap<String, Value>) -> BTreeMap<String, Allowed> {
     deployments.iter().map(|(name, deployment)| (name.clone(), of(deployment))).collect()
 }
 
-fn of(deployment: &Value) -> Allowed {
+/// What this Deployment's strategy allows.
+pub(super) fn of(deployment: &Value) -> Allowed {
     let spec = |pointer: &str| deployment.at(&format!("/spec/{pointer}"));
     let recreate = spec("strategy/type").and_then(Value::as_str) == Some("Recreate");
     let share = |field: &str| {

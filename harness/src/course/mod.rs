@@ -2,11 +2,13 @@
 //!
 //! A timeline says what was decided and how the world looked at rest. To tell it as a story, or to draw it, one also has to know how
 //! many pods there may be and how many must be available at each step: that is in the case, whose steps are followed here
-//! (`bounds`). And why something was decided is told where the numbers leave no doubt (`reason`), and nowhere else.
+//! (`bounds`); a recording says it frame by frame (`frames`). And why something was decided is told where the numbers leave no doubt
+//! (`reason`), and nowhere else.
 //!
 //! Pure; for people only: nothing that is judged is read from here.
 
 mod bounds;
+mod frames;
 mod reason;
 
 use std::collections::BTreeMap;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 
 pub use crate::timeline::Bounds;
 pub use bounds::{Allowed, allowed};
+pub use frames::{Asked, Frames, Moment, Passage, Status};
 pub use reason::reasons;
 
 use crate::case::Case;

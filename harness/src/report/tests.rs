@@ -307,6 +307,7 @@ fn nothing_in_a_recording_acts_where_it_is_shown() {
     let judgement = judge(&recording, Some(&blessed()));
     let side = |timeline| Side { title: "x", timeline };
     let none = Again::default();
+    let frames = crate::course::Frames::of(&recording);
     let shown = [
         failure(&judgement, &none, false),
         super::headline(&judgement),
@@ -317,7 +318,13 @@ fn nothing_in_a_recording_acts_where_it_is_shown() {
         github::annotated(&judgement, &none).unwrap(),
         super::page::page(
             "x",
-            &[super::page::Sheet { judgement: &judgement, expected: None, again: &none, took: None }],
+            &[super::page::Sheet {
+                judgement: &judgement,
+                expected: None,
+                again: &none,
+                took: None,
+                frames: Some(&frames),
+            }],
         ),
         junit(&[Played { judgement: &judgement, again: &none, took: Duration::ZERO }]),
     ];

@@ -119,7 +119,15 @@ impl<'a> Frame<'_, 'a> {
 
     /// What led to this frame, in a few words.
     pub(crate) fn how(&self) -> String {
-        let Some(version) = self.version else { return "once it had settled".to_owned() };
+        match self.event() {
+            Some(event) => format!("after {event}, version {} of this step", self.number),
+            None => "once it had settled".to_owned(),
+        }
+    }
+
+    /// What became of which object in its version, and what was decided: `ReplicaSet rs1 was written (rs1 5 -> 4)`.
+    pub(crate) fn event(&self) -> Option<String> {
+        let version = self.version?;
         let verb = match version.change {
             Change::Added => "was created",
             Change::Modified => "was written",
@@ -128,7 +136,7 @@ impl<'a> Frame<'_, 'a> {
         let whose = if version.by == Writer::Driver { " by the case" } else { "" };
         let name = self.name(&version.kind, &version.object);
         let decided = self.decision().map(|decision| format!(" ({decision})")).unwrap_or_default();
-        format!("after {} {name} {verb}{whose}{decided}, version {} of this step", version.kind, self.number)
+        Some(format!("{} {name} {verb}{whose}{decided}", version.kind))
     }
 
     fn name(&self, kind: &str, object: &Value) -> String {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::is_good;
+use crate::course::Frames;
 use crate::report::Again;
 use crate::report::page::Sheet;
 use crate::run::{Event, FileError, Subscriber};
@@ -17,11 +18,13 @@ pub(super) struct Kept {
     pub(super) expected: Option<Timeline>,
     pub(super) again: Again,
     pub(super) took: Option<Duration>,
+    pub(super) frames: Option<Frames>,
 }
 
 impl Kept {
     pub(super) fn sheet(&self) -> Sheet<'_> {
-        Sheet { judgement: &self.judgement, expected: self.expected.as_ref(), again: &self.again, took: self.took }
+        let Self { judgement, expected, again, took, frames } = self;
+        Sheet { judgement, expected: expected.as_ref(), again, took: *took, frames: frames.as_ref() }
     }
 
     pub(super) fn is_good(&self) -> bool {
@@ -32,6 +35,8 @@ impl Kept {
 /// Keeps what is not conformant, and the rest where somebody wants it.
 pub(super) struct Collected {
     keeps_good: bool,
+    /// Whether a page is made, which has the frames.
+    keeps_frames: bool,
     state: Mutex<State>,
 }
 
@@ -45,8 +50,8 @@ pub(super) struct State {
 }
 
 impl Collected {
-    pub(super) fn new(keeps_good: bool) -> Self {
-        Self { keeps_good, state: Mutex::default() }
+    pub(super) fn new(keeps_good: bool, keeps_frames: bool) -> Self {
+        Self { keeps_good, keeps_frames, state: Mutex::default() }
     }
 
     /// What there is so far.
@@ -62,6 +67,7 @@ impl Collected {
 impl Subscriber for Collected {
     fn on(&self, event: &Event<'_>) -> Result<(), FileError> {
         let Event::CaseJudged(judged) = event else { return Ok(()) };
+        let frames = self.keeps_frames.then(|| Frames::of(judged.recording));
         let mut state = self.state();
         state.played.insert(judged.judgement.definition.argument());
         if is_good(judged.judgement.outcome()) && !self.keeps_good {
@@ -73,6 +79,7 @@ impl Subscriber for Collected {
             expected: judged.expected.cloned(),
             again: judged.again.clone(),
             took: judged.took,
+            frames,
         }));
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::out::note;
 use super::is_good;
+use crate::course::Frames;
 use crate::private;
 use crate::recording::{RecordingError, part};
 use crate::report;
@@ -57,7 +58,8 @@ fn keep(folder: &Path, judged: &Judged<'_>) -> Result<PathBuf, FileError> {
         "repeat": again.repeat,
         "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     });
-    let sheet = Sheet { judgement, expected, again, took };
+    let frames = Frames::of(recording);
+    let sheet = Sheet { judgement, expected, again, took, frames: Some(&frames) };
     private_file(&folder.join("about.json"), &format!("{about:#}\n"))?;
     private_file(&folder.join("case.yaml"), &judgement.definition.source)?;
     private_file(&folder.join("happened.timeline"), &judgement.timeline.to_string())?;

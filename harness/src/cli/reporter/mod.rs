@@ -91,7 +91,7 @@ pub(super) enum Results {
 /// Everybody who reports on a run of judged plays.
 pub(super) fn reporters(reports: &Reports, title: &str, results: Results, shard: Option<ShardResults>) -> Events {
     let keeps_good = reports.html.is_some() || reports.junit.is_some();
-    let collected = Arc::new(Collected::new(keeps_good));
+    let collected = Arc::new(Collected::new(keeps_good, reports.html.is_some()));
     let mut all: Vec<Arc<dyn Subscriber>> = vec![collected.clone(), Arc::new(Progress::default()), Arc::new(Notes)];
     match results {
         Results::Human(style) => all.push(Arc::new(Human::new(style, Arc::clone(&collected)))),

@@ -1,14 +1,19 @@
 //! A page for a browser: what the subject did beside what was expected, as pictures and line by line.
 //!
-//! One file that needs nothing else: no network (its own policy forbids it), no script, no font. Light or dark as the reader's system is.
+//! One file that needs nothing else: no network (its own policy forbids it), no script but the slider's, which the policy knows by its
+//! digest, no font. Light or dark as the reader's system is.
 //! Everything that comes from a case, a subject or a cluster goes through `escape`.
 //!
 //! * `chart` draws a timeline: a lane for each Deployment with its bounds, one for each ReplicaSet with what is wanted and available.
+//! * `frames` is a slider through the frames of a recording.
+//! * `recorded` is the page of a recording that has no case.
 //! * `steps` is the same in lines, both sides beside each other.
 //! * `picture` is one of the pictures as a file of its own.
 
 mod chart;
+mod frames;
 mod picture;
+mod recorded;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -20,12 +25,13 @@ use super::conduct::conduct;
 use super::escape::escape;
 use super::failure::{brief, cluster, outcome, sentence};
 use crate::case::Case;
-use crate::course::Course;
+use crate::course::{Course, Frames};
 use crate::outcome::Outcome;
 use crate::timeline::{StepId, Timeline};
 use crate::verdict::{Blessing, Judgement, Place, What};
 
 pub use picture::picture;
+pub use recorded::recorded;
 
 /// One judged play on the page.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +44,8 @@ pub struct Sheet<'a> {
     pub again: &'a Again,
     /// How long it took, where that is known.
     pub took: Option<Duration>,
+    /// What was recorded, for a slider.
+    pub frames: Option<&'a Frames>,
 }
 
 /// With more cases than this the good ones are folded.
@@ -48,26 +56,37 @@ const BESIDE: usize = 13;
 /// The page.
 #[must_use]
 pub fn page(title: &str, sheets: &[Sheet<'_>]) -> String {
-    let mut out = format!(
+    let mut body =
+        format!("<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>\n", escape(title), counts(sheets));
+    if sheets.len() > 1 {
+        index(&mut body, sheets);
+    }
+    for (number, sheet) in sheets.iter().enumerate() {
+        section(&mut body, number, sheet, sheets.len() <= OPEN);
+    }
+    document(title, &(body + "</main>\n"), sheets.iter().any(|sheet| sheet.frames.is_some()))
+}
+
+/// A whole file with this body, and with the slider's script where there is a slider.
+fn document(title: &str, body: &str, slides: bool) -> String {
+    let (allowed, style, script) = if slides {
+        let script = format!("<script>{}</script>\n", frames::SCRIPT);
+        (format!("; script-src '{}'", frames::DIGEST), include_str!("frames.css"), script)
+    } else {
+        (String::new(), "", String::new())
+    };
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{}</title>\n<style>\n{}{}{}</style>\n</head>\n<body>\n{}",
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{allowed}\">\n\
+         <title>{}</title>\n<style>\n{}{}{}{style}</style>\n</head>\n<body>\n{}{body}{script}</body>\n</html>\n",
         escape(title),
         include_str!("colours.css"),
         include_str!("style.css"),
         include_str!("chart.css"),
         chart::patterns(),
-    );
-    let _ = writeln!(out, "<header class=\"top\"><h1>{}</h1><p>{}</p></header>\n<main>", escape(title), counts(sheets));
-    if sheets.len() > 1 {
-        index(&mut out, sheets);
-    }
-    for (number, sheet) in sheets.iter().enumerate() {
-        section(&mut out, number, sheet, sheets.len() <= OPEN);
-    }
-    out + "</main>\n</body>\n</html>\n"
+    )
 }
 
 /// How many of each outcome.
@@ -130,6 +149,9 @@ fn section(out: &mut String, number: usize, sheet: &Sheet<'_>, open: bool) {
     facts(out, sheet);
     let wrong = wrong_step(judgement);
     pictures(out, number, sheet, case, wrong);
+    if let Some(all) = sheet.frames {
+        frames::slider(out, all, wrong);
+    }
     steps::lines(out, number, sheet.expected, &judgement.timeline, wrong);
     source(out, judgement);
     out.push_str("</details></section>\n");

@@ -1,6 +1,7 @@
 //! The page as a browser gets it.
 
 use super::{Sheet, page};
+use crate::course::Frames;
 use crate::recording::Recording;
 use crate::report::Again;
 use crate::timeline::Timeline;
@@ -22,7 +23,8 @@ fn again(repeat: &str) -> Again {
 fn shown(recording: &Recording) -> String {
     let expected = Timeline::from_recording(&self::recording(12));
     let judgement = judge(recording, Some(&expected));
-    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again("lockstep run x"), took: None };
+    let again = again("lockstep run x");
+    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again, took: None, frames: None };
     page("a run", &[sheet])
 }
 
@@ -62,8 +64,28 @@ fn whatever_a_subject_or_a_case_says_is_text() {
         step.meetings.push(evil.to_owned());
     }
     let judgement = judge(&recording, Some(&expected));
-    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again(evil), took: None };
-    let page = page(evil, &[sheet, sheet]);
-    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains("<b>bold"), "{page}");
-    assert!(page.matches("&lt;script&gt;").count() > 10);
+    let again = again(evil);
+    let sheet = Sheet { judgement: &judgement, expected: Some(&expected), again: &again, took: None, frames: None };
+    let without = page(evil, &[sheet, sheet]);
+    assert!(!without.contains("<script") && !without.contains("<img") && !without.contains("<b>bold"), "{without}");
+    assert!(without.matches("&lt;script&gt;").count() > 10);
+
+    // A slider is our own script, once, and what it reads is text as well.
+    let film = Film::rolled_out(2).user(1, evil).other(&deployment(evil, 2, "app:1"));
+    let frames = Frames::of(&film.settled().end());
+    let sheet = Sheet { frames: Some(&frames), ..sheet };
+    for with in [page(evil, &[sheet, sheet]), super::recorded(evil, &[(evil, evil.to_owned())], &expected, &frames)] {
+        assert!(with.contains("<pre hidden>set\tweb/rs1") && !with.contains("<img"), "{with}");
+        assert_eq!(with.matches("<script").count(), 1, "{with}");
+        assert!(with.ends_with(&format!("<script>{}</script>\n</body>\n</html>\n", super::frames::SCRIPT)));
+        assert!(with.contains(&format!("script-src '{}'", super::frames::DIGEST)));
+    }
+}
+
+/// The script names nothing that a browser would fetch, and makes no HTML of what it reads.
+#[test]
+fn the_sliders_script_asks_nothing_of_the_network() {
+    for word in ["http", "fetch", "import", "src", "innerHTML", "eval", "Function", "document.write", "</"] {
+        assert!(!super::frames::SCRIPT.contains(word), "the script has `{word}`");
+    }
 }

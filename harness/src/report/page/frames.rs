@@ -1,0 +1,142 @@
+//! A case frame by frame: a slider, and the picture at the frame that it stands on.
+//!
+//! The frames are text in the page, a line each, and `frames.js` draws the one that is asked for. The page's policy allows that script by
+//! its digest and no other, and the script writes text and sizes only; so nothing that a recording says is ever run. Without scripts the
+//! rest of the page is as it is. Versions that change nothing in the picture are left out: `lockstep inspect` has them.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::escape;
+use crate::course::{Frames, Moment, Size, Stop, belongs};
+use crate::timeline::StepId;
+
+/// What draws the frames.
+pub(super) const SCRIPT: &str = include_str!("frames.js");
+/// The SHA-256 of the script, as a policy names it; a test compares it.
+pub(super) const DIGEST: &str = "sha256-Pkvs6nF+qGkB/ZVsBLv0AmxjhTq7+9BpkNqGtjucIEE=";
+
+/// The slider of one case. `wrong` is the step at which the subject first went wrong.
+pub(super) fn slider(out: &mut String, frames: &Frames, wrong: Option<StepId>) {
+    out.push_str(
+        "<figure class=\"frames\" hidden><figcaption><b>frame by frame</b> <span class=\"where\"></span></figcaption>\n\
+         <div class=\"track\" aria-hidden=\"true\"></div>\n\
+         <div class=\"go\"><button type=\"button\" title=\"to the end of the step before\">|◀</button>\
+         <button type=\"button\" title=\"one frame back\">◀</button>\
+         <input type=\"range\" min=\"0\" value=\"0\" aria-label=\"frame\">\
+         <button type=\"button\" title=\"one frame on\">▶</button>\
+         <button type=\"button\" title=\"to the end of the step\">▶|</button></div>\n\
+         <p class=\"what\"></p><div class=\"lanes\"></div><p class=\"said\"></p>\n<pre hidden>",
+    );
+    out.push_str(&escape(&lines(frames, wrong)));
+    out.push_str("</pre></figure>\n");
+}
+
+/// What the script reads: words apart by tabs. `lane` names a lane, `step` begins a step, `frame` is one; what is as before is left out.
+fn lines(frames: &Frames, wrong: Option<StepId>) -> String {
+    let lanes = frames.lanes();
+    let (sets, deployments) = (lanes.sets(), lanes.deployments());
+    let mut out = String::new();
+    for name in &sets {
+        let owner = deployments.iter().position(|deployment| belongs(name, deployment));
+        let _ = writeln!(out, "set\t{name}\t{}", owner.map_or_else(String::new, |at| at.to_string()));
+    }
+    for name in &deployments {
+        let _ = writeln!(out, "deployment\t{name}");
+    }
+    let mut last: Option<&Moment> = None;
+    for moment in &frames.moments {
+        let is_new =
+            |last: &Moment| !Arc::ptr_eq(&last.stop, &moment.stop) || !Arc::ptr_eq(&last.statuses, &moment.statuses);
+        if moment.version.is_some() && moment.decision.is_none() && !last.is_none_or(is_new) {
+            continue;
+        }
+        let passage = frames.passage(moment);
+        if last.is_none_or(|last| last.passage != moment.passage) {
+            let is_wrong = if wrong == Some(passage.id) { "wrong" } else { "" };
+            let label = if passage.id == StepId::GIVEN { "" } else { &passage.label };
+            let _ = writeln!(out, "step\t{}\t{label}\t{is_wrong}", passage.id);
+        }
+        let sizes = match last {
+            Some(last) if Arc::ptr_eq(&last.stop, &moment.stop) => String::new(),
+            _ => sizes(&moment.stop, &sets, &deployments),
+        };
+        let said = match last {
+            Some(last) if Arc::ptr_eq(&last.statuses, &moment.statuses) => String::new(),
+            _ => said(moment),
+        };
+        let version = moment.version.map_or_else(String::new, |version| version.to_string());
+        let decided = if moment.decision.is_some() { "decided" } else { "" };
+        let _ = writeln!(out, "frame\t{version}\t{}\t{decided}\t{}\t{sizes}\t{said}", moment.at, moment.what);
+        last = Some(moment);
+    }
+    out
+}
+
+/// `s0=10/8/8 d0=13/8`: the sizes by lane, and what is allowed.
+fn sizes(stop: &Stop, sets: &[&str], deployments: &[&str]) -> String {
+    let mut words = vec!["=".to_owned()];
+    for (lane, name) in sets.iter().enumerate() {
+        if let Some(Size { wanted, ready, available }) = stop.sets.get(*name) {
+            words.push(format!("s{lane}={wanted}/{ready}/{available}"));
+        }
+    }
+    for (lane, name) in deployments.iter().enumerate() {
+        if let Some(allowed) = stop.allowed.get(*name) {
+            let least = allowed.bounds.least.map_or_else(String::new, |least| least.to_string());
+            words.push(format!("d{lane}={}/{least}", allowed.bounds.most));
+        }
+    }
+    words.join(" ")
+}
+
+/// What the Deployments say of themselves.
+fn said(moment: &Moment) -> String {
+    let all = moment.statuses.iter().map(|status| {
+        let conditions: String = status.conditions.iter().map(|(condition, _)| format!(" · {condition}")).collect();
+        format!("{}: {}{conditions}", status.deployment, status.counts)
+    });
+    all.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::fixture::{Film, event};
+
+    /// Base64 of bytes whose number is not a multiple of three.
+    fn base64(bytes: &[u8]) -> String {
+        const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let group = |chunk: &[u8]| {
+            let bits = (0..3).fold(0_usize, |bits, at| bits << 8 | usize::from(chunk.get(at).copied().unwrap_or(0)));
+            let letters = (0..4).map(move |at| char::from(LETTERS[bits >> (18 - 6 * at) & 63]));
+            let known = chunk.len() + 1;
+            letters.enumerate().map(move |(at, letter)| if at < known { letter } else { '=' }).collect::<String>()
+        };
+        bytes.chunks(3).map(group).collect()
+    }
+
+    #[test]
+    fn the_policy_names_the_script_that_there_is() {
+        let digest = ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes());
+        assert_eq!(DIGEST, format!("sha256-{}", base64(digest.as_ref())));
+    }
+
+    #[test]
+    fn a_frame_says_only_what_is_new() {
+        let film = Film::rolled_out(2).user(1, "scale 3").foreign(&event("web.1", "web", "Scaled", 1)).settled();
+        let said = lines(&Frames::of(&film.end()), Some(StepId { index: 1, part: 0 }));
+        assert_eq!(
+            said,
+            "set\trs1\t0\ndeployment\tweb\nstep\tgiven\t\t\n\
+             frame\t1\t0\t\tDeployment web was written by the case\t= d0=3/2\tweb: 0 replicas, 0 updated, 0 ready, 0 available, generation 0 of 1\n\
+             frame\t2\t0\tdecided\tReplicaSet rs1 was written (rs1 created 2  revision=1)\t= s0=2/0/0 d0=3/2\t\n\
+             frame\t3\t0\tdecided\tDeployment web was written (web revision=1)\t\t\n\
+             frame\t4\t0\t\tReplicaSet rs1 was written\t= s0=2/2/2 d0=3/2\t\n\
+             frame\t5\t0\t\tDeployment web was written\t\tweb: 2 replicas, 2 updated, 2 ready, 2 available, generation 1 of 1 · Progressing=True(NewReplicaSetAvailable) · Available=True(MinimumReplicasAvailable)\n\
+             frame\t\t20\t\tsettled\t\t\n\
+             step\tstep 1\tscale 3\twrong\n\
+             frame\t\t20\t\tsettled\t\t\n"
+        );
+    }
+}
