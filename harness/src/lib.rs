@@ -52,6 +52,7 @@
 //! | [`course`], [`faults`], [`verdict`] | sizes and bounds; where a run can be disturbed; case, recording and golden timeline in, a judgement out |
 //! | [`search`] | random programs, what is new about them, and what makes them smaller |
 //! | [`golden`], [`report`] | timelines beside their cases; judgements in, text, HTML, JSON and XML out |
+//! | [`inspect`] | a recording, step by step: what a terminal shows of a frame, and a trace; reads no key |
 //! | [`campaign`] | the results of several runs in, those of one run out; not how a run is made |
 //! | [`supervise`] | child processes that end with this one; nothing of Kubernetes |
 //! | [`cluster`] | a plan in, a cluster out; not what runs on it |
@@ -77,6 +78,7 @@ pub mod explore;
 pub mod faults;
 mod fingerprint;
 pub mod golden;
+pub mod inspect;
 pub mod intercept;
 pub mod mutants;
 pub mod observe;

@@ -263,6 +263,44 @@ fn a_signal_ends_a_case_in_virtual_time(#[case] signal: Signal, #[case] code: i3
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// Without a terminal there is nothing to step through; a page and a trace need none.
+#[test]
+fn inspect_writes_files_and_shows_nothing_without_a_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let case = "cases/recreate/three.yaml";
+    assert_eq!(lockstep(&["run", case, "--recordings", &path("kept")], &[]).1, 0);
+    let recording = path("kept/recreate/three.ndjson");
+    let (said, code) = complaint(&["inspect", &recording]);
+    assert!(
+        said.contains("needs a terminal") && said.contains("--html FILE") && said.contains("--trace FILE"),
+        "{said}"
+    );
+    assert_eq!(code, 64);
+    let (page, trace) = (path("page.html"), path("trace.json"));
+    let (said, code) = lockstep(&["inspect", &recording, "--html", &page, "--trace", &trace], &[]);
+    assert_eq!((said, code), (format!("{trace}\n{page}\n"), 0));
+    let page = std::fs::read_to_string(page).expect("written");
+    assert!(
+        page.contains("recreate/three") && page.contains("<figure class=\"frames\"") && page.contains("badge good")
+    );
+    let trace = std::fs::read_to_string(trace).expect("written");
+    let trace: serde_json::Value = serde_json::from_str(&trace).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("a list");
+    let counters = events.iter().filter(|event| event["ph"] == "C" && event["name"] == "rs1");
+    let sizes: Vec<i64> = counters.filter_map(|event| event["args"]["pods"].as_i64()).collect();
+    assert_eq!(sizes, [3, 0], "as the case's golden timeline says");
+
+    // Where the case is not, the recording is shown all the same.
+    let moved =
+        std::fs::read_to_string(&recording).expect("readable").replace("cases/recreate/three.yaml", "gone.yaml");
+    std::fs::write(path("moved.ndjson"), moved).expect("writable");
+    let (said, code) = complaint(&["inspect", &path("moved.ndjson"), "--trace", &path("moved.json")]);
+    assert!(said.starts_with("gone.yaml is not there, so there is no golden timeline; --cases FOLDER"), "{said}");
+    assert_eq!(code, 0);
+    assert_eq!(complaint(&["inspect", &path("nothing.ndjson"), "--trace", &path("x.json")]).1, 64);
+}
+
 /// `lockstep list | head -1`: whoever reads has seen enough.
 #[rstest]
 #[case(&["explain", "cases"])]

@@ -73,7 +73,7 @@ const HARNESS: Crate = Crate {
         &["case"],
         &["course", "faults", "verdict"],
         &["explore", "golden", "report", "search"],
-        &["campaign"],
+        &["campaign", "inspect"],
         &["supervise"],
         &["cluster"],
         &["intercept"],

@@ -8,14 +8,12 @@ use walkdir::WalkDir;
 use super::again::Typed;
 use super::like::Like;
 use super::reporter::{Reports, Results, Style, reporters};
-use super::{CliError, run};
-use crate::case::{self, Case};
+use super::{CliError, recorded, run};
+use crate::case;
 use crate::clock;
 use crate::collection;
-use crate::golden::GoldenTimelines;
 use crate::outcome::Outcome;
 use crate::quote::quoted;
-use crate::recording::Recording;
 use crate::report::Again;
 use crate::run::{Event, Events, FileError, Judged};
 use crate::supervise::Interrupt;
@@ -69,21 +67,19 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
 impl Arguments {
     /// Judge one recording.
     fn judge(&self, typed: &Typed, events: &Events, path: &Path) -> Result<Outcome, CliError> {
-        let (mut recording, recorded) = read(path)?;
+        let mut recording = recorded::read(path)?;
+        let recorded = Arc::new(case::recorded(&recording.header).map_err(CliError::Case)?);
         if let (Some(workload), Some(recorded)) = (&self.workload, &mut recording.header.workload) {
             **recorded = workload.clone();
         }
-        let case = match &self.cases {
-            Some(folder) => beside(folder, &recording.header.case),
-            None => PathBuf::from(&recording.header.path),
-        };
+        let case = recorded::case_file(&recording.header, self.cases.as_deref());
         // Without its case a recording would quietly be judged by less than before.
         if !collection::is_file(&case) {
             let source =
                 std::io::Error::new(std::io::ErrorKind::NotFound, "the recording's case is not there; give --cases");
             return Err(FileError::File { path: case, source }.into());
         }
-        let golden = GoldenTimelines::of(&Case { path: case.display().to_string(), ..Case::clone(&recorded) })?;
+        let golden = recorded::golden(&recorded, &case)?;
         let golden = golden.applicable_to(&recording.header, self.like.like);
         let golden = golden.for_server(&recording.header.cluster.version);
         let judgement = verdict::judge(&recorded, &recording, golden);
@@ -127,21 +123,4 @@ fn found(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
         }
     }
     Ok(all)
-}
-
-/// The file of a case in another folder than it was recorded from.
-fn beside(folder: &Path, case: &str) -> PathBuf {
-    let (case, _) = case::split(case);
-    let files = case::EXTENSIONS.map(|extension| folder.join(format!("{case}.{extension}")));
-    let [yaml, _] = &files;
-    files.iter().find(|file| collection::is_file(file)).unwrap_or(yaml).clone()
-}
-
-/// Read a recording from a file, and its case from the recording.
-fn read(path: &Path) -> Result<(Recording, Arc<Case>), CliError> {
-    let file = std::fs::File::open(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
-    let recording = Recording::read(std::io::BufReader::new(file))
-        .map_err(|source| FileError::Recording { path: path.to_owned(), source })?;
-    let case = case::recorded(&recording.header).map_err(CliError::Case)?;
-    Ok((recording, Arc::new(case)))
 }

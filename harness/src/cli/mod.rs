@@ -18,6 +18,7 @@ mod explore;
 mod faults;
 mod fuzz;
 mod init;
+mod inspect;
 mod judge;
 mod like;
 mod lint;
@@ -30,6 +31,7 @@ mod place;
 mod places;
 mod preview;
 mod record;
+mod recorded;
 mod reporter;
 mod run;
 mod schema;
@@ -81,6 +83,11 @@ enum Command {
     Record(record::Arguments),
     /// Judge stored recordings again, without a cluster.
     Judge(judge::Arguments),
+    /// Step through a recording, forwards and backwards, in a terminal.
+    ///
+    /// Left and right go a step of the case, or without steps a decision; up and down one version. With
+    /// `--html` or `--trace` the recording is written to a file instead.
+    Inspect(inspect::Arguments),
     /// Record golden timelines from upstream.
     ///
     /// Each case is recorded five times on two boots of a control plane; the timelines are written
@@ -146,6 +153,7 @@ impl Cli {
             Command::Compare(arguments) => compare::execute(arguments, &self.typed).await,
             Command::Record(arguments) => record::execute(arguments).await,
             Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
+            Command::Inspect(arguments) => inspect::execute(&arguments, &self.typed),
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
             Command::Explore(arguments) => explore::execute(arguments, &self.typed).await,

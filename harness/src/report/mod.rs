@@ -46,6 +46,7 @@ pub use failure::{failure, headline, outcome};
 pub use faults::{FaultCounts, FaultsOfCase, FaultsSummary, faults, faults_json, faults_table, not_withstood};
 pub use json::{identity, json, json_of_play};
 pub use played::{Named, PlaySummary};
+pub(crate) use rows::{Row, rows};
 pub use side_by_side::{Side, side_by_side};
 pub use staircase::staircase;
 pub use story::{Said, story};

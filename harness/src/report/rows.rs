@@ -7,7 +7,7 @@ use crate::verdict::{Difference, Place};
 
 /// One row of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Row {
+pub(crate) enum Row {
     /// On both sides.
     Same(String),
     /// About the same object, but not the same.
@@ -19,7 +19,7 @@ pub(super) enum Row {
 }
 
 /// The rows of two lists. Changed lines about one object are paired.
-pub(super) fn rows(expected: &[Line], actual: &[Line]) -> Vec<Row> {
+pub(crate) fn rows(expected: &[Line], actual: &[Line]) -> Vec<Row> {
     let mut rows = Vec::new();
     for op in capture_diff_slices(Algorithm::Myers, expected, actual) {
         let (tag, old, new) = op.as_tag_tuple();

@@ -1,0 +1,87 @@
+//! A recording to look at: frame by frame in a terminal, or as a trace for a viewer of traces.
+//!
+//! Pure. [`Inspected`] is what is known of a recording; a place in it is the number of a frame, which a [`Move`] changes; a [`View`] is
+//! computed from both and from the size of the terminal, and writes itself into a buffer. Keys and the terminal itself are `cli`'s.
+//!
+//! * `moves` says which frame is the next one.
+//! * `view` says what there is to be seen, `panel` shows as much of it as fits.
+//! * [`trace()`] is the whole recording in Chrome's trace event format.
+
+mod moves;
+mod panel;
+mod trace;
+mod view;
+
+pub use moves::Move;
+pub use trace::trace;
+pub use view::View;
+
+use crate::course::{Course, Frames};
+use crate::plain::line;
+use crate::recording::Recording;
+use crate::report::headline;
+use crate::timeline::{StepId, Timeline};
+use crate::verdict::{Judgement, Place};
+
+/// What is known of a recording.
+#[derive(Debug, Clone)]
+pub struct Inspected {
+    /// The case, or the namespace where there is none.
+    pub title: String,
+    /// The subject and the cluster.
+    pub who: String,
+    /// The verdict in one line, or why there is none.
+    pub verdict: String,
+    /// The case file.
+    pub path: String,
+    /// The step at which the subject first went wrong.
+    pub wrong: Option<StepId>,
+    /// The frames.
+    pub frames: Frames,
+    /// What the subject did.
+    pub timeline: Timeline,
+    /// What was expected.
+    pub expected: Option<Timeline>,
+    /// A lane for each ReplicaSet.
+    lanes: Course,
+}
+
+impl Inspected {
+    /// A recording that was judged by this timeline, or by none.
+    #[must_use]
+    pub fn judged(recording: &Recording, judgement: &Judgement, expected: Option<&Timeline>) -> Self {
+        let wrong = judgement.decisive().and_then(|finding| match finding.place {
+            Place::Step(id) => Some(id),
+            Place::Events => None,
+        });
+        Self {
+            verdict: headline(judgement),
+            wrong,
+            expected: expected.cloned(),
+            ..Self::of(recording, judgement.timeline.clone())
+        }
+    }
+
+    /// A recording that cannot be judged: it has no case.
+    #[must_use]
+    pub fn unjudged(recording: &Recording) -> Self {
+        Self::of(recording, Timeline::from_recording(recording))
+    }
+
+    fn of(recording: &Recording, timeline: Timeline) -> Self {
+        let header = &recording.header;
+        let title = if header.case.is_empty() { &header.namespace } else { &header.case };
+        let frames = Frames::of(recording);
+        Self {
+            title: line(title).into_owned(),
+            who: line(&format!("{} on {}", header.subject, header.cluster.title())).into_owned(),
+            verdict: "not judged: the recording has no case".to_owned(),
+            path: line(&header.path).into_owned(),
+            wrong: None,
+            lanes: frames.lanes(),
+            frames,
+            timeline,
+            expected: None,
+        }
+    }
+}

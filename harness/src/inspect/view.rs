@@ -1,0 +1,275 @@
+//! What there is to be seen of one frame.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect, Size};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::Inspected;
+use super::panel::Panel;
+use crate::course::{Moment, Passage};
+use crate::report::{Row, rows, staircase};
+use crate::timeline::{Line as TimelineLine, Step, StepId};
+
+/// From so many columns on there are two columns of panels.
+const WIDE: u16 = 110;
+/// The colours of ReplicaSets, in turn.
+const COLOURS: [Color; 6] = [Color::Blue, Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::LightRed];
+/// How far the rest of a wrapped line is set in.
+const HANGING: usize = 6;
+const KEYS: &str = "←/→ step  ↑/↓ version  Home/End first/last  w first wrong step  q quit";
+
+/// One frame in a terminal of one size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    heading: Vec<Line<'static>>,
+    picture: Panel,
+    status: Panel,
+    decisions: Panel,
+    requests: Panel,
+    beside: Panel,
+    is_wide: bool,
+}
+
+impl View {
+    /// The view of a frame; the last one where the number is too great.
+    #[must_use]
+    pub fn of(inspected: &Inspected, at: usize, size: Size) -> Self {
+        let is_wide = size.width >= WIDE;
+        let frames = &inspected.frames;
+        let Some(moment) = frames.moments.get(at).or(frames.moments.last()) else {
+            return Self::empty(inspected, is_wide);
+        };
+        let passage = frames.passage(moment);
+        // The panel on the left, without its borders.
+        let column = usize::from(if is_wide { size.width * 3 / 5 } else { size.width }).saturating_sub(2);
+        Self {
+            heading: heading(inspected, moment, at),
+            picture: picture(inspected, moment),
+            status: status(moment, column),
+            decisions: decisions(inspected, moment, at),
+            requests: requests(passage, moment),
+            beside: beside(inspected, passage.id, column),
+            is_wide,
+        }
+    }
+
+    fn empty(inspected: &Inspected, is_wide: bool) -> Self {
+        let none = || Panel::new("", Vec::new());
+        let heading = vec![Line::from(inspected.title.clone()).bold(), Line::from("the recording shows no object")];
+        let (picture, status, decisions, requests, beside) = (none(), none(), none(), none(), none());
+        Self { heading, picture, status, decisions, requests, beside, is_wide }
+    }
+
+    fn draw_wide(&self, area: Rect, buffer: &mut Buffer) {
+        let [left, right] = Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(area);
+        let most = left.height / 2;
+        let [picture, status, beside] = Layout::vertical([
+            Constraint::Length(self.picture.height().min(most)),
+            Constraint::Length(self.status.height().min(most / 2 + 1)),
+            Constraint::Fill(1),
+        ])
+        .areas(left);
+        let [decisions, requests] = Layout::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(right);
+        self.picture.draw(picture, buffer);
+        self.status.draw(status, buffer);
+        self.beside.draw(beside, buffer);
+        self.decisions.draw(decisions, buffer);
+        self.requests.draw(requests, buffer);
+    }
+
+    /// One below the other; what does not fit at all goes, the requests first.
+    fn draw_narrow(&self, area: Rect, buffer: &mut Buffer) {
+        let rest = |panel: &Panel, least: u16| panel.height().min(least);
+        let mut heights = [
+            rest(&self.picture, area.height / 3 + 1),
+            rest(&self.decisions, 5),
+            rest(&self.status, 4),
+            rest(&self.beside, 6),
+            rest(&self.requests, 4),
+        ];
+        for at in [4, 2, 3] {
+            if heights.iter().sum::<u16>() > area.height {
+                heights[at] = 0;
+            }
+        }
+        // What is left goes to the one that has most to say.
+        let spare = area.height.saturating_sub(heights.iter().sum());
+        let grows = if heights[3] > 0 { 3 } else { 1 };
+        heights[grows] += spare;
+        let panels = [&self.picture, &self.decisions, &self.status, &self.beside, &self.requests];
+        let areas = Layout::vertical(heights.map(Constraint::Length)).areas::<5>(area);
+        for (panel, area) in panels.into_iter().zip(areas) {
+            panel.draw(area, buffer);
+        }
+    }
+}
+
+impl Widget for &View {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let heading = u16::try_from(self.heading.len()).unwrap_or(0);
+        let [top, body, keys] =
+            Layout::vertical([Constraint::Length(heading), Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+        for (line, row) in self.heading.iter().zip(top.rows()) {
+            line.render(row, buffer);
+        }
+        if self.is_wide {
+            self.draw_wide(body, buffer);
+        } else {
+            self.draw_narrow(body, buffer);
+        }
+        Line::from(KEYS).dark_gray().render(keys, buffer);
+    }
+}
+
+fn heading(inspected: &Inspected, moment: &Moment, at: usize) -> Vec<Line<'static>> {
+    let frames = &inspected.frames;
+    let passage = frames.passage(moment);
+    let versions = frames.within(moment.passage).filter(|(_, moment)| moment.version.is_some()).count();
+    let line = if passage.line == 0 { String::new() } else { format!("   {}:{}", inspected.path, passage.line) };
+    let wrong = if inspected.wrong == Some(passage.id) { "   ▼ first wrong step" } else { "" };
+    let (number, all) = (at.min(frames.moments.len() - 1) + 1, frames.moments.len());
+    let seconds = moment.at / 1_000;
+    let time = format!("{seconds}.{:03} s", moment.at % 1_000);
+    let place = match moment.version {
+        Some(version) => format!("frame {number} of {all} · {time} · version {version} of {versions}: "),
+        None => format!("frame {number} of {all} · {time} · "),
+    };
+    let what = Span::from(moment.what.clone());
+    let what = if moment.decision.is_some() { what.bold() } else { what };
+    let mut lines = vec![
+        Line::from(vec![
+            Span::from(inspected.title.clone()).bold(),
+            Span::from(format!("   {}", inspected.who)).dark_gray(),
+        ]),
+        Line::from(verdict(inspected)),
+        Line::from(vec![
+            Span::from(passage.id.to_string()).bold(),
+            Span::from(format!("  {}", passage.label)),
+            Span::from(line).dark_gray(),
+            Span::from(wrong).red(),
+        ]),
+        Line::from(vec![Span::from(place).dark_gray(), what]),
+    ];
+    // The parts of `given` would be many, and are in the case.
+    let remarks = passage.remarks.iter().filter(|_| passage.id != StepId::GIVEN);
+    lines.extend(remarks.map(|remark| Line::from(format!("  {remark}")).yellow()));
+    lines
+}
+
+fn verdict(inspected: &Inspected) -> Span<'static> {
+    let text = inspected.verdict.clone();
+    if inspected.wrong.is_some() { Span::from(text).red() } else { Span::from(text) }
+}
+
+fn picture(inspected: &Inspected, moment: &Moment) -> Panel {
+    let lines = staircase(&inspected.lanes, &moment.stop);
+    let sets = moment.stop.sets.len();
+    let coloured = lines
+        .into_iter()
+        .enumerate()
+        .map(|(at, line)| if at < sets { Line::from(line).fg(COLOURS[at % COLOURS.len()]) } else { Line::from(line) });
+    Panel::new("ReplicaSets", coloured.collect())
+}
+
+fn status(moment: &Moment, columns: usize) -> Panel {
+    let mut lines = Vec::new();
+    for status in moment.statuses.iter() {
+        lines.extend(wrapped(&format!("{}: {}", status.deployment, status.counts), columns, Style::new().bold()));
+        for (condition, message) in &status.conditions {
+            let text = if message.is_empty() { condition.clone() } else { format!("{condition}: {message}") };
+            lines.extend(wrapped(&format!("  {text}"), columns, Style::new()));
+        }
+    }
+    Panel::new("Deployments", lines)
+}
+
+/// The decisions of the step: those that were made, the one of this frame, and those to come.
+fn decisions(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
+    let made = inspected.frames.within(moment.passage);
+    let made: Vec<(usize, &str)> = made.filter_map(|(at, it)| Some((at, it.decision.as_deref()?))).collect();
+    let lines = made.iter().map(|(place, decision)| {
+        let text = |sign: &str| Line::from(format!("{sign} {decision}"));
+        match place.cmp(&at) {
+            std::cmp::Ordering::Less => text(" "),
+            std::cmp::Ordering::Equal => text("▶").bold(),
+            std::cmp::Ordering::Greater => text("·").dark_gray(),
+        }
+    });
+    let lines: Vec<_> = lines.collect();
+    let focus = made.iter().rposition(|(place, _)| *place <= at).unwrap_or(0);
+    if lines.is_empty() {
+        return Panel::new("decisions", vec![Line::from("nothing is decided in this step").dark_gray()]);
+    }
+    Panel { focus, ..Panel::new("decisions", lines) }
+}
+
+/// The requests of the step; those that are still to come are faint.
+fn requests(passage: &Passage, moment: &Moment) -> Panel {
+    let lines = passage.asked.iter().map(|asked| {
+        let text = Line::from(format!("{:>3} {}", asked.status, asked.what));
+        match asked.status {
+            _ if asked.at > moment.at => text.dark_gray(),
+            200..300 => text,
+            _ => text.red(),
+        }
+    });
+    let focus = passage.asked.iter().rposition(|asked| asked.at <= moment.at).unwrap_or(0);
+    Panel { focus, ..Panel::new("requests", lines.collect()) }
+}
+
+/// The step's timeline, as a diff to the golden one where there is one.
+fn beside(inspected: &Inspected, id: StepId, columns: usize) -> Panel {
+    let lines = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();
+    let actual = lines(inspected.timeline.step(id));
+    let Some(golden) = &inspected.expected else {
+        return Panel::new("timeline of the step", told(&actual, columns));
+    };
+    let expected = lines(golden.step(id));
+    if expected == actual {
+        return Panel::new("as the golden timeline says", told(&actual, columns));
+    }
+    let (good, bad) = (Style::new().green(), Style::new().red());
+    let mut all = Vec::new();
+    let mut focus = None;
+    for row in rows(&expected, &actual) {
+        if !matches!(row, Row::Same(_)) {
+            focus.get_or_insert(all.len());
+        }
+        match row {
+            Row::Same(line) => all.extend(wrapped(&format!("  {}", line.trim()), columns, Style::new())),
+            Row::Expected(line) => all.extend(wrapped(&format!("- {}", line.trim()), columns, good)),
+            Row::Actual(line) => all.extend(wrapped(&format!("+ {}", line.trim()), columns, bad)),
+            Row::Changed(old, new) => {
+                all.extend(wrapped(&format!("- {}", old.trim()), columns, good));
+                all.extend(wrapped(&format!("+ {}", new.trim()), columns, bad));
+            }
+        }
+    }
+    Panel { focus: focus.unwrap_or(0), ..Panel::new("- golden  + happened", all) }
+}
+
+fn told(lines: &[TimelineLine], columns: usize) -> Vec<Line<'static>> {
+    lines.iter().flat_map(|line| wrapped(line.to_string().trim(), columns, Style::new())).collect()
+}
+
+/// A line in so many columns, broken at blanks where there are any.
+fn wrapped(text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let mut rest: Vec<char> = text.chars().collect();
+    while rest.len() > columns && columns > 2 * HANGING {
+        let blank = rest[..=columns].iter().rposition(|letter| *letter == ' ').filter(|at| *at > columns / 2);
+        let head: String = rest.drain(..blank.unwrap_or(columns)).collect();
+        lines.push(Line::styled(head, style));
+        let skipped = rest.iter().take_while(|letter| **letter == ' ').count();
+        rest.splice(..skipped, std::iter::repeat_n(' ', HANGING));
+    }
+    lines.push(Line::styled(rest.into_iter().collect::<String>(), style));
+    lines
+}
+
+#[cfg(test)]
+pub(super) mod fixture;
+#[cfg(test)]
+mod tests;
