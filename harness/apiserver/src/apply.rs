@@ -24,7 +24,7 @@ impl Server {
         let (config, version) = (config(ask)?, kind.api_version());
         let live = match &old {
             Some(old) => old.body.clone(),
-            None => normal(kind, &json!({}))?,
+            None => normal(kind, json!({}))?,
         };
         check(&config, (&version, kind.kind), |config| typed(kind, config))?;
         let force = matches!(ask.call.param("force"), "true" | "1");
@@ -49,7 +49,7 @@ impl Server {
         let what = ("autoscaling/v1", "Scale");
         let place = TYPES.place(what.1).expect("scales are in the table");
         let config = config(ask)?;
-        check(&config, what, |config| decode(place, config))?;
+        check(&config, what, |config| decode(place, config.clone()))?;
         let force = matches!(ask.call.param("force"), "true" | "1");
         let of_object = writer(ask);
         let version = of_object.api_version.clone();
@@ -67,7 +67,7 @@ impl Server {
             );
             return Err(Problem::plain_internal(why));
         }
-        let decoded = decode(place, &scale).map_err(Problem::plain_internal)?;
+        let decoded = decode(place, scale).map_err(Problem::plain_internal)?;
         check_name(&decoded.value, &ask.route.name)?;
         Ok((decoded.value, managers))
     }

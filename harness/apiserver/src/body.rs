@@ -186,8 +186,7 @@ pub(super) fn told(ask: &Ask<'_>, form: As, read: &Value, unknown: bool) -> Outc
     if ask.call.is_protobuf() {
         return Ok(Vec::new());
     }
-    let repeats = syntax::repeats(&ask.call.body, read);
-    if !repeats && !unknown {
+    if !unknown && !syntax::repeats(&ask.call.body, read) {
         return Ok(Vec::new());
     }
     let told = api::strict(&ask.call.body, form);

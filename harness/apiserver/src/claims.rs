@@ -13,7 +13,13 @@ use super::write::normal;
 
 /// Writes down in a new object who changed which of its fields.
 pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
-    let mut typed = normal(ask.kind, new)?;
+    // A subresource's managers are the stored ones, whatever is sent.
+    if !ask.route.subresource.is_empty()
+        && let Some(meta) = new["metadata"].as_object_mut()
+    {
+        meta.remove("managedFields");
+    }
+    let mut typed = normal(ask.kind, new.clone())?;
     // What its version has of a field that is held as another.
     if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
         entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
@@ -41,7 +47,7 @@ fn root(kind: &Kind) -> Atom<'static> {
 
 /// The object after a controller of the server removed fields: no manager owns those any more.
 pub(super) fn taken_out(kind: &Kind, before: &Value, after: &Value) -> Value {
-    let mut after = normal(kind, after).unwrap_or_else(|_| after.clone());
+    let mut after = normal(kind, after.clone()).unwrap_or_else(|_| after.clone());
     managed::take_out(root(kind), before, &mut after);
     after
 }

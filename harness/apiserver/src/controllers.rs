@@ -14,7 +14,7 @@ use super::claims::taken_out;
 use super::kinds::{Kind, Kinds, built_in};
 use super::remove::{FOREGROUND, How, ORPHAN};
 use super::server::{Server, stamp};
-use super::store::{Key, Object};
+use super::store::{Change, Key, Object};
 use crate::pointer::At;
 
 impl Server {
@@ -42,6 +42,11 @@ impl Server {
 
     fn account(&mut self) -> bool {
         let (spaces, accounts) = (kind("namespaces"), kind("serviceaccounts"));
+        let concerned = |change: &Change| [spaces.place(), accounts.place()].contains(&change.key.kind);
+        if !self.store.since(self.accounted).iter().any(concerned) {
+            self.accounted = self.store.version();
+            return false;
+        }
         let lacks = |space: &&Arc<Object>| {
             !space.deleting() && self.store.get(&Key::new(accounts, space.meta("name"), "default")).is_none()
         };
@@ -51,6 +56,7 @@ impl Server {
             .find(lacks)
             .map(|space| (space.meta("name").to_owned(), space.body["metadata"]["creationTimestamp"].clone()))
         else {
+            self.accounted = self.store.version();
             return false;
         };
         let (name, created) = space;
@@ -70,11 +76,11 @@ impl Server {
     /// Whether a change since the last collection concerns owners or dependents. Most do not, and
     /// looking at all objects after each would be most of a simulation's work.
     fn owners_changed(&self) -> bool {
-        self.store.since(self.collected).iter().any(|change| match (&change.before, &change.after) {
+        self.store.since(self.collected).iter().any(|change| match (change.before(), change.after()) {
             (_, None) => true,
             (None, Some(after)) => {
                 after.deleting()
-                    || owners(&self.kinds, after).iter().any(|owner| !self.store.owned().has_uid(uid(owner)))
+                    || owners(&self.kinds, &after).iter().any(|owner| !self.store.owned().has_uid(uid(owner)))
             }
             (Some(before), Some(after)) => {
                 let references = "/metadata/ownerReferences";
@@ -103,7 +109,7 @@ impl Server {
                     if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
                         references.retain(|one| uid(one) != owner.meta("uid"));
                     }
-                    return self.write(dependent.kind, &taken_out(dependent.kind, &dependent.body, &body)).is_ok();
+                    return self.write(dependent.kind, taken_out(dependent.kind, &dependent.body, &body)).is_ok();
                 }
                 return self.release(owner, ORPHAN);
             }
@@ -151,7 +157,7 @@ impl Server {
             if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
                 references.retain(|one| !waiting.contains(&uid(one)) && !absent.contains(&uid(one)));
             }
-            return self.write(object.kind, &taken_out(object.kind, &object.body, &body)).is_ok();
+            return self.write(object.kind, taken_out(object.kind, &object.body, &body)).is_ok();
         }
         let own = |finalizer: &str| object.finalizers().any(|name| name == finalizer);
         let policy = match () {
@@ -175,7 +181,7 @@ impl Server {
         if let Some(names) = body["metadata"]["finalizers"].as_array_mut() {
             names.retain(|name| name != finalizer);
         }
-        self.write(object.kind, &taken_out(object.kind, &object.body, &body)).is_ok()
+        self.write(object.kind, taken_out(object.kind, &object.body, &body)).is_ok()
     }
 
     fn namespaces(&mut self, now: Timestamp) -> bool {
@@ -228,7 +234,7 @@ impl Server {
             if changed("hard") || changed("used") {
                 let mut body = quota.body.clone();
                 body["status"] = status;
-                return self.write(quota.kind, &body).is_ok();
+                return self.write(quota.kind, body).is_ok();
             }
         }
         false

@@ -133,7 +133,7 @@ impl Server {
                 "lastTransitionTime": ask.stamp(), "reason": "EvictionByEvictionAPI",
                 "message": "Eviction API: evicting"});
             set_condition(&mut body["status"], condition);
-            marked = Some(self.write(ask.kind, &body)?.version.to_string());
+            marked = Some(self.write(ask.kind, body)?.version.to_string());
         }
         let how = how?;
         // The version that is asked for is that before it was marked.

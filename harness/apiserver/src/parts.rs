@@ -40,7 +40,8 @@ impl Server {
                 let (patched, mut told) = body::patched(ask, &live_scale(&old))?;
                 let error = |why: String| body::patch_error(ask, &patched, &why);
                 let loose = ask.call.form().contains("strategic");
-                let decoded = if loose { decode_loosely(place, &patched) } else { decode(place, &patched) };
+                let decoded =
+                    if loose { decode_loosely(place, patched.clone()) } else { decode(place, patched.clone()) };
                 let decoded = decoded.map_err(error)?;
                 told.extend(body::unknown_fields(&decoded.unknown));
                 self.tell(ask, told, error)?;
@@ -139,7 +140,7 @@ impl Server {
             conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": ask.stamp()}));
         }
         bound["status"]["conditions"] = Value::Array(conditions);
-        self.write(ask.kind, &bound)?;
+        self.write(ask.kind, bound)?;
         let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(whole(StatusCode::CREATED, &done))
     }

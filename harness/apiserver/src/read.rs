@@ -83,6 +83,8 @@ impl Server {
         };
         let said = (body["apiVersion"].as_str().unwrap_or_default(), body["kind"].as_str().unwrap_or_default());
         let said = (if said.0.is_empty() { version } else { said.0 }, if said.1.is_empty() { name } else { said.1 });
+        let said = (said.0.to_owned(), said.1.to_owned());
+        let said = (said.0.as_str(), said.1.as_str());
         let unfit = |why: String| {
             if ask.kind.custom.is_some() {
                 return unregistered_scale();
@@ -104,13 +106,16 @@ impl Server {
         let name_of_type = if own { ask.kind.type_name() } else { name };
         let place = TYPES.place(name_of_type).expect("every kind is in the table");
         let mut told = body::told(ask, As::Type(place), &body, false)?;
-        let decoded = decode(place, &body).map_err(unfit)?;
+        let has_empty_rules = rules::has_empty_rules(ask.kind, &body);
+        let decoded = decode(place, body).map_err(unfit)?;
         if !decoded.unknown.is_empty() {
-            told = body::told(ask, As::Type(place), &body, true)?;
+            told = body::told(ask, As::Type(place), &Value::Null, true)?;
         }
         self.tell(ask, told, unfit)?;
         let mut value = decoded.value;
-        rules::keep_empty_rules(ask.kind, &body, &mut value);
+        if has_empty_rules {
+            value["spec"]["rules"] = json!([]);
+        }
         Ok(value)
     }
 

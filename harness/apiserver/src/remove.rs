@@ -126,7 +126,7 @@ impl Server {
             body["metadata"]["finalizers"] = json!(finalizers);
         }
         if graceful {
-            let written = self.write(kind, &body)?;
+            let written = self.write(kind, body.clone())?;
             if self.dry {
                 let gone = !held && body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
                 return Ok((gone, written));
@@ -136,7 +136,7 @@ impl Server {
             }
         } else if held {
             mark(&mut body, now);
-            return Ok((false, self.write(kind, &body)?));
+            return Ok((false, self.write(kind, body)?));
         } else if !was.is_empty() && how.version.is_some() {
             // Upstream checks the precondition again, on an object without a version.
             let why = format!(
@@ -152,7 +152,7 @@ impl Server {
     }
 
     /// Writes an object of the server's or a controller's.
-    pub(super) fn write(&mut self, kind: &'static Kind, body: &Value) -> Outcome<Arc<Object>> {
+    pub(super) fn write(&mut self, kind: &'static Kind, body: Value) -> Outcome<Arc<Object>> {
         let body = super::write::normal(kind, body)?;
         let text = |name: &str| body["metadata"][name].as_str().unwrap_or_default().to_owned();
         let key = super::store::Key::new(kind, &text("namespace"), &text("name"));
@@ -296,7 +296,7 @@ fn how(kinds: &Kinds, ask: &Ask<'_>) -> Outcome<How> {
             return Err(Problem::unsupported("delete options of another kind or version"));
         }
         let place = TYPES.place("DeleteOptions").expect("options are in the table");
-        body = decode(place, &given).map_err(Problem::bad_request)?.value;
+        body = decode(place, given).map_err(Problem::bad_request)?.value;
     } else {
         if let Some(grace) = options::number(ask.call, "gracePeriodSeconds")? {
             body["gracePeriodSeconds"] = grace.into();

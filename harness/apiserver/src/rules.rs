@@ -195,14 +195,19 @@ pub(super) fn empty_lists(body: &mut Value) {
 /// An Ingress's empty list of rules, which a read body does not have: it is not stored, but upstream's
 /// errors show it, and null where there was no list.
 pub(super) fn keep_empty_rules(kind: &Kind, given: &Value, read: &mut Value) {
-    if kind.built_in() == "Ingress" && given["spec"]["rules"].as_array().is_some_and(Vec::is_empty) {
+    if has_empty_rules(kind, given) {
         read["spec"]["rules"] = json!([]);
     }
 }
 
+/// Whether an Ingress has an empty list of rules.
+pub(super) fn has_empty_rules(kind: &Kind, body: &Value) -> bool {
+    kind.built_in() == "Ingress" && body["spec"]["rules"].as_array().is_some_and(Vec::is_empty)
+}
+
 /// Takes an Ingress's empty list of rules out; whether there was one.
 pub(super) fn take_empty_rules(kind: &Kind, body: &mut Value) -> bool {
-    let empty = kind.built_in() == "Ingress" && body["spec"]["rules"].as_array().is_some_and(Vec::is_empty);
+    let empty = has_empty_rules(kind, body);
     if empty {
         body["spec"].as_object_mut().and_then(|spec| spec.remove("rules"));
     }

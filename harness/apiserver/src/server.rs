@@ -12,7 +12,7 @@ use super::chance::Chance;
 use super::kinds::{Kind, Kinds};
 use super::media::{self, Form, Offered};
 use super::problem::{Outcome, Problem};
-use super::store::{Key, Object, Store};
+use super::store::{Key, Object, Store, written};
 use super::stored::Entry;
 use super::watch::Order;
 use super::{discovery, options, reviews, yaml};
@@ -54,6 +54,8 @@ pub(super) struct Server {
     pub(super) chance: Chance,
     /// The garbage collector has seen the changes up to this version.
     pub(super) collected: u64,
+    /// Namespaces had their service accounts at this version.
+    pub(super) accounted: u64,
     /// The requests that it does not support, each with the reason.
     pub(super) unsupported: Vec<String>,
     /// The warnings of the current request.
@@ -114,6 +116,7 @@ impl Server {
             store: Store::default(),
             chance: Chance::new(seed),
             collected: 0,
+            accounted: 0,
             unsupported: Vec::new(),
             warnings: Vec::new(),
             dry: false,
@@ -374,7 +377,7 @@ pub(super) fn stamp(time: Timestamp) -> Value {
 }
 
 pub(super) fn whole(code: StatusCode, body: &Value) -> Answer {
-    text(code, body.to_string().into_bytes())
+    text(code, written(body))
 }
 
 pub(super) fn text(code: StatusCode, body: Vec<u8>) -> Answer {

@@ -1,5 +1,8 @@
 //! The store: every object in order, and the log of all changes.
 //!
+//! Nearly all that reads the log reads its newest changes. The objects of older ones are kept as their text, which takes a tenth
+//! of the room; who still asks for one has it read anew.
+//!
 //! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
 //! last change. A watch is a position in the log.
 
@@ -37,12 +40,17 @@ pub(super) struct Key {
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) key: Key,
-    pub(super) before: Option<Arc<Object>>,
-    /// `None`: it was deleted.
-    pub(super) after: Option<Arc<Object>>,
-    /// Its last state, at the version of its deletion.
-    pub(super) last: Option<Arc<Object>>,
+    before: Option<Logged>,
+    after: Option<Logged>,
+    last: Option<Logged>,
     pub(super) version: u64,
+}
+
+/// An object in the log.
+#[derive(Debug)]
+enum Logged {
+    Whole(Arc<Object>),
+    Text { kind: &'static Kind, version: u64, text: Bytes },
 }
 
 /// All objects and changes.
@@ -51,9 +59,52 @@ pub(super) struct Store {
     objects: BTreeMap<Key, Arc<Object>>,
     owned: Owned,
     log: Vec<Change>,
+    /// The changes of the log before this one have texts.
+    packed: usize,
     version: u64,
     /// Watches cannot start before this version.
     forgotten: u64,
+}
+
+/// As many changes have whole objects: more than there are while any watch waits for its turn.
+const WHOLE: usize = 256;
+
+impl Logged {
+    fn object(&self) -> Arc<Object> {
+        match self {
+            Self::Whole(object) => Arc::clone(object),
+            Self::Text { kind, version, text } => {
+                let body = serde_json::from_slice(text).expect("what was written as JSON reads as JSON");
+                Arc::new(Object { kind, body, version: *version, text: OnceLock::from(text.clone()) })
+            }
+        }
+    }
+
+    fn pack(&mut self) {
+        if let Self::Whole(object) = self {
+            *self = Self::Text { kind: object.kind, version: object.version, text: object.bare().clone() };
+        }
+    }
+}
+
+impl Change {
+    pub(super) fn before(&self) -> Option<Arc<Object>> {
+        self.before.as_ref().map(Logged::object)
+    }
+
+    /// `None`: it was deleted.
+    pub(super) fn after(&self) -> Option<Arc<Object>> {
+        self.after.as_ref().map(Logged::object)
+    }
+
+    /// Its last state, at the version of its deletion.
+    pub(super) fn last(&self) -> Option<Arc<Object>> {
+        self.last.as_ref().map(Logged::object)
+    }
+
+    fn pack(&mut self) {
+        [&mut self.before, &mut self.after, &mut self.last].into_iter().flatten().for_each(Logged::pack);
+    }
 }
 
 impl Key {
@@ -89,7 +140,7 @@ impl Object {
 
     /// The body as JSON, without its type.
     pub(super) fn bare(&self) -> &Bytes {
-        self.text.get_or_init(|| Bytes::from(self.body.to_string()))
+        self.text.get_or_init(|| Bytes::from(written(&self.body)))
     }
 
     /// The body as JSON, with its type.
@@ -194,8 +245,8 @@ impl Store {
             if change.key.kind != place || !(namespace.is_empty() || change.key.namespace == namespace) {
                 continue;
             }
-            match &change.before {
-                Some(before) => objects.insert(change.key.clone(), Arc::clone(before)),
+            match change.before() {
+                Some(before) => objects.insert(change.key.clone(), before),
                 None => objects.remove(&change.key),
             };
         }
@@ -224,7 +275,8 @@ impl Store {
         let after = Object::new(kind, body, self.version);
         self.owned.change(&key, before.as_deref(), Some(&after));
         self.objects.insert(key.clone(), Arc::clone(&after));
-        self.log.push(Change { key, before, after: Some(Arc::clone(&after)), last: None, version: self.version });
+        let (before, logged) = (before.map(Logged::Whole), Some(Logged::Whole(Arc::clone(&after))));
+        self.note(Change { key, before, after: logged, last: None, version: self.version });
         after
     }
 
@@ -234,14 +286,17 @@ impl Store {
         self.owned.change(key, Some(&before), None);
         self.version += 1;
         let last = Object::new(before.kind, before.body.clone(), self.version);
-        self.log.push(Change {
-            key: key.clone(),
-            before: Some(before),
-            after: None,
-            last: Some(Arc::clone(&last)),
-            version: self.version,
-        });
+        let (before, logged) = (Some(Logged::Whole(before)), Some(Logged::Whole(Arc::clone(&last))));
+        self.note(Change { key: key.clone(), before, after: None, last: logged, version: self.version });
         Some(last)
+    }
+
+    fn note(&mut self, change: Change) {
+        self.log.push(change);
+        while self.packed + WHOLE < self.log.len() {
+            self.log[self.packed].pack();
+            self.packed += 1;
+        }
     }
 
     /// The changes after a version, in order.
@@ -249,6 +304,11 @@ impl Store {
         let first = self.log.partition_point(|change| change.version <= version);
         &self.log[first..]
     }
+}
+
+/// A value as JSON. Its `Display` writes the same, sign by sign through a formatter.
+pub(super) fn written(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
 }
 
 fn same(old: &Value, new: &Value) -> bool {
@@ -297,5 +357,24 @@ mod tests {
         assert_eq!(store.since(2).len(), 2);
         store.forget(9);
         assert_eq!(store.forgotten(), 4, "no more than there was");
+    }
+
+    #[test]
+    fn what_is_long_past_is_as_it_was() {
+        let mut store = Store::default();
+        let states: Vec<String> = (0..2 * WHOLE).map(|number| format!("state {number}")).collect();
+        for state in &states {
+            let (key, body) = pod("a", state);
+            store.put(&KINDS[2], key, body);
+        }
+        let phase = |object: Option<Arc<Object>>| object.map(|object| object.body["status"]["phase"].clone());
+        for (at, change) in store.since(0).iter().enumerate() {
+            assert_eq!(phase(change.after()), Some(states[at].as_str().into()));
+            assert_eq!(phase(change.before()), at.checked_sub(1).map(|at| states[at].as_str().into()));
+            let (after, version) = (change.after().unwrap(), change.version);
+            assert_eq!((after.version, after.meta("resourceVersion")), (version, version.to_string().as_str()));
+        }
+        assert!(matches!(store.log[0].after, Some(Logged::Text { .. })));
+        assert!(matches!(store.log[2 * WHOLE - 1].before, Some(Logged::Whole(_))));
     }
 }

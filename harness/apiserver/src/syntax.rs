@@ -171,14 +171,15 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<(), End> {
         self.at += 1;
         loop {
+            let is_plain = |byte: &&u8| !matches!(**byte, b'"' | b'\\' | 0..b' ');
+            self.at += self.text[self.at..].iter().take_while(is_plain).count();
             match self.peek()? {
                 b'"' => {
                     self.at += 1;
                     return Ok(());
                 }
                 b'\\' => self.escape()?,
-                byte if byte < b' ' => return Err(odd(byte, "in string literal")),
-                _ => self.at += 1,
+                byte => return Err(odd(byte, "in string literal")),
             }
         }
     }

@@ -10,7 +10,7 @@ use super::options;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
 use super::server::{Answer, Ask, Server};
-use super::store::{Change, Object};
+use super::store::{Change, Object, written};
 
 /// A watch: what it selects, and how far it got.
 #[derive(Debug)]
@@ -89,18 +89,19 @@ impl Server {
 
 impl Order {
     fn shows(&self, change: &Change) -> Option<Bytes> {
-        let Change { key, before, after, last, .. } = change;
+        let key = &change.key;
         if key.kind != self.kind.place() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
             return None;
         }
         let meant = |object: &Object| self.selector.matches(&object.body);
+        let before = change.before();
         let was = before.as_ref().is_some_and(|object| meant(object));
-        match (after, last) {
-            (Some(after), _) => match (was, meant(after)) {
+        match (change.after(), change.last()) {
+            (Some(after), _) => match (was, meant(&after)) {
                 (false, true) => Some(event("ADDED", &after.at(self.kind))),
                 (true, true) => Some(event("MODIFIED", &after.at(self.kind))),
                 // Upstream sends the old state, at the new version.
-                (true, false) => Some(gone(&before.as_ref()?.at(self.kind), after)),
+                (true, false) => Some(gone(&before?.at(self.kind), &after)),
                 (false, false) => None,
             },
             (None, Some(last)) if was => Some(event("DELETED", &last.at(self.kind))),
@@ -115,7 +116,7 @@ impl Order {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         // Otherwise an empty object of the kind.
-        let mut object = super::write::normal(self.kind, &json!({})).unwrap_or_default();
+        let mut object = super::write::normal(self.kind, json!({})).unwrap_or_default();
         object["kind"] = self.kind.kind.into();
         object["apiVersion"] = self.kind.api_version().into();
         object["metadata"] = meta;
@@ -146,7 +147,9 @@ fn event(what: &str, object: &Object) -> Bytes {
 }
 
 fn line(value: &serde_json::Value) -> Bytes {
-    format!("{value}\n").into()
+    let mut text = written(value);
+    text.push(b'\n');
+    text.into()
 }
 
 /// The status with which a watch begins.

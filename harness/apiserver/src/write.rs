@@ -26,7 +26,7 @@ impl Server {
         for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             body["metadata"].as_object_mut().and_then(|meta| meta.remove(own));
         }
-        let empty = normal(ask.kind, &json!({}))?;
+        let empty = normal(ask.kind, json!({}))?;
         note_manager(ask, &empty, &mut body)?;
         self.make(ask, body)
     }
@@ -107,7 +107,7 @@ impl Server {
             "EndpointSlice" => rules::empty_lists(&mut body),
             _ => {}
         }
-        let body = normal(kind, &body)?;
+        let body = normal(kind, body)?;
         let object = self.keep(kind, key, body);
         if self.dry {
             // It has no version but the one in the request.
@@ -141,7 +141,7 @@ impl Server {
                         admit::namespace_lives(self, ask.kind, &ask.route.namespace, &ask.route.name)?;
                     }
                     base_version(&new)?;
-                    let empty = normal(ask.kind, &json!({}))?;
+                    let empty = normal(ask.kind, json!({}))?;
                     note_manager(ask, &empty, &mut new)?;
                     if !self.dry {
                         new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
@@ -184,7 +184,7 @@ impl Server {
                 return Err(error(&unregistered(said.0, said.1)));
             }
         }
-        let decoded = if loose { api::decode_loosely(kind.of_table(), &patched) } else { typed(kind, &patched) };
+        let decoded = if loose { api::decode_loosely(kind.of_table(), patched.clone()) } else { typed(kind, &patched) };
         let decoded = decoded.map_err(|why| error(&why))?;
         told.extend(body::unknown_fields(&decoded.unknown));
         self.tell(ask, told, |why| error(&why))?;
@@ -254,7 +254,7 @@ impl Server {
                 meta[fixed] = was.clone();
             }
         }
-        let mut new = normal(kind, &new)?;
+        let mut new = normal(kind, new)?;
         if let Some(managers) = before["metadata"].get("managedFields")
             && managed::same_but_for_times(&new, before)
         {
@@ -361,9 +361,12 @@ pub(super) fn registry(kind: &Kind, key: &Key) -> String {
 }
 
 /// The body as it is stored, without empty fields.
-pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
-    let decoded =
-        typed(kind, body).map_err(|why| Problem::internal(&format!("the server's own object is wrong: {why}")))?;
+pub(super) fn normal(kind: &Kind, body: Value) -> Outcome<Value> {
+    let decoded = match kind.custom {
+        Some(custom) => custom.decode(&body),
+        None => decode(kind.of_table(), body),
+    };
+    let decoded = decoded.map_err(|why| Problem::internal(&format!("the server's own object is wrong: {why}")))?;
     Ok(untyped(decoded.value))
 }
 
@@ -374,6 +377,6 @@ pub(super) fn normal(kind: &Kind, body: &Value) -> Outcome<Value> {
 pub(super) fn typed(kind: &Kind, body: &Value) -> Result<Decoded, String> {
     match kind.custom {
         Some(custom) => custom.decode(body),
-        None => decode(kind.of_table(), body),
+        None => decode(kind.of_table(), body.clone()),
     }
 }

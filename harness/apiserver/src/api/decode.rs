@@ -1,10 +1,12 @@
 //! Reads a body as a type: keeps known fields of the right types, drops empty ones as Go's
 //! `omitempty` does, and collects the paths of unknown fields.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Field, Shape, TYPES, bare};
+use super::{Field, Shape, TYPES, Type, bare};
 use crate::syntax::base64_fault;
 
 /// An object as the server would write it.
@@ -19,21 +21,32 @@ pub(in super::super) struct Decoded {
 ///
 /// # Errors
 /// The decoder's message for a value of the wrong type.
-pub(in super::super) fn decode(place: usize, value: &Value) -> Result<Decoded, String> {
-    let mut reader = Reader { loose: false, path: Vec::new(), places: Vec::new(), unknown: Vec::new() };
-    let value = reader.object("", &TYPES.get(place).name, place, value)?;
-    Ok(Decoded { value: value.unwrap_or(Value::Object(Map::new())), unknown: reader.unknown })
+pub(in super::super) fn decode(place: usize, value: Value) -> Result<Decoded, String> {
+    read(place, value, false)
 }
 
 /// The same for the result of a strategic merge patch: other messages, and numbers overflow.
 ///
 /// # Errors
 /// The message for a value of the wrong type.
-pub(in super::super) fn decode_loosely(place: usize, value: &Value) -> Result<Decoded, String> {
-    let mut reader = Reader { loose: true, path: Vec::new(), places: Vec::new(), unknown: Vec::new() };
-    let value = reader.object("", &TYPES.get(place).name, place, value)?;
-    Ok(Decoded { value: value.unwrap_or(Value::Object(Map::new())), unknown: reader.unknown })
+pub(in super::super) fn decode_loosely(place: usize, value: Value) -> Result<Decoded, String> {
+    read(place, value, true)
 }
+
+fn read(place: usize, value: Value, loose: bool) -> Result<Decoded, String> {
+    let mut reader = Reader { loose, path: Vec::new(), places: Vec::new(), unknown: Vec::new() };
+    let value = reader.object("", &TYPES.get(place).name, place, value)?;
+    Ok(Decoded { value, unknown: reader.unknown })
+}
+
+/// Of each type, by its index, the fields that can be written although absent. They are few.
+static WRITTEN_WHEN_ABSENT: LazyLock<Vec<Vec<(&str, &Field)>>> = LazyLock::new(|| {
+    let of = |declared: &'static Type| {
+        let fields = declared.fields.iter().filter(|(_, field)| field.is_written_when_absent());
+        fields.map(|(name, field)| (name.as_str(), field)).collect()
+    };
+    TYPES.types.iter().map(of).collect()
+});
 
 impl Field {
     /// Whether it can be written although absent.
@@ -47,48 +60,52 @@ impl Field {
 
 struct Reader {
     loose: bool,
-    path: Vec<String>,
+    path: Vec<&'static str>,
     /// The list indices on the path: the number of steps before one, and the index.
     places: Vec<(usize, usize)>,
     unknown: Vec<String>,
 }
 
 impl Reader {
-    /// A struct.
-    fn object(&mut self, owner: &str, go: &str, place: usize, value: &Value) -> Result<Option<Value>, String> {
-        let empty = Map::new();
-        let given = match value {
-            Value::Null => &empty,
-            Value::Object(given) => given,
-            other if self.loose => return Err(format!("cannot restore struct from: {}", go_kind(other))),
-            other => return Err(wrong(other, &self.path.join("."), owner, go)),
+    /// A struct. What is kept stays where it is.
+    fn object(&mut self, owner: &str, go: &str, place: usize, value: Value) -> Result<Value, String> {
+        let mut fields = match value {
+            Value::Null => Map::new(),
+            Value::Object(fields) => fields,
+            other if self.loose => return Err(format!("cannot restore struct from: {}", go_kind(&other))),
+            other => return Err(wrong(&other, &self.path.join("."), owner, go)),
         };
         let declared = TYPES.get(place);
-        let mut written = Map::new();
-        for (name, value) in given {
-            if !declared.fields.contains_key(name) {
+        let mut left_out = Vec::new();
+        for (name, value) in &mut fields {
+            let Some((known, field)) = declared.fields.get_key_value(name) else {
                 let told = self.told(name);
                 self.unknown.push(told);
-            } else if !value.is_null() {
-                let field = &declared.fields[name];
-                self.path.push(name.clone());
-                let read = self.field(&declared.name, field, value)?;
+                left_out.push(name.clone());
+                continue;
+            };
+            let mut read = None;
+            if !value.is_null() {
+                self.path.push(known);
+                read = self.field(&declared.name, field, value.take())?;
                 self.path.pop();
-                if let Some(read) = read {
-                    written.insert(name.clone(), read);
-                }
+            }
+            match read {
+                Some(read) => *value = read,
+                None => left_out.push(name.clone()),
             }
         }
-        for (name, field) in &declared.fields {
-            // Few fields are written when absent; this check is the cheaper one.
-            if field.is_written_when_absent()
-                && !written.contains_key(name)
+        for name in left_out {
+            fields.remove(&name);
+        }
+        for (name, field) in &WRITTEN_WHEN_ABSENT[place] {
+            if !fields.contains_key(*name)
                 && let Some(zero) = self.absent(field)?
             {
-                written.insert(name.clone(), zero);
+                fields.insert((*name).to_owned(), zero);
             }
         }
-        Ok(Some(Value::Object(written)))
+        Ok(Value::Object(fields))
     }
 
     /// The path of a field, with list indices.
@@ -114,12 +131,12 @@ impl Reader {
             return Ok(Some(Value::Null));
         }
         if let Shape::Struct(place) = field.shape {
-            return self.object("", "", place, &Value::Null);
+            return self.object("", "", place, Value::Null).map(Some);
         }
         Ok((!field.omit_empty).then(|| zero(&field.shape)))
     }
 
-    fn field(&mut self, owner: &str, field: &Field, value: &Value) -> Result<Option<Value>, String> {
+    fn field(&mut self, owner: &str, field: &Field, value: Value) -> Result<Option<Value>, String> {
         let read = self.value(owner, &field.go, &field.shape, value)?;
         let empty = match &read {
             Value::Object(fields) if !matches!(field.shape, Shape::Struct(_)) => fields.is_empty(),
@@ -139,32 +156,37 @@ impl Reader {
         Ok((!left_out).then_some(read))
     }
 
-    fn value(&mut self, owner: &str, go: &str, shape: &Shape, value: &Value) -> Result<Value, String> {
-        let path = || self.path.join(".");
-        let fits = match (shape, value) {
-            (_, Value::Null) => return Ok(zero(shape)),
-            (Shape::Either(object), Value::Object(_)) => return self.value(owner, go, object, value),
-            (Shape::Struct(place), _) => return Ok(self.object(owner, go, *place, value)?.unwrap_or(Value::Null)),
-            (Shape::List(item), Value::Array(items)) => {
+    fn value(&mut self, owner: &str, go: &str, shape: &Shape, value: Value) -> Result<Value, String> {
+        match (shape, value) {
+            (_, Value::Null) => Ok(zero(shape)),
+            (Shape::Either(object), value @ Value::Object(_)) => self.value(owner, go, object, value),
+            (Shape::Struct(place), value) => self.object(owner, go, *place, value),
+            (Shape::List(item), Value::Array(mut items)) => {
                 let go = go.strip_prefix("[]").unwrap_or(go);
-                let mut read = Vec::with_capacity(items.len());
-                for (at, value) in items.iter().enumerate() {
+                for (at, value) in items.iter_mut().enumerate() {
                     self.places.push((self.path.len(), at));
-                    read.push(self.value(owner, go, item, value)?);
+                    *value = self.value(owner, go, item, value.take())?;
                     self.places.pop();
                 }
-                return Ok(Value::Array(read));
+                Ok(Value::Array(items))
             }
-            (Shape::Map(item), Value::Object(fields)) => {
+            (Shape::Map(item), Value::Object(mut fields)) => {
                 let go = go.strip_prefix("map:").unwrap_or(go);
-                let mut read = Map::new();
-                for (name, value) in fields {
-                    read.insert(name.clone(), self.value(owner, go, item, value)?);
+                for (_, value) in &mut fields {
+                    *value = self.value(owner, go, item, value.take())?;
                 }
-                return Ok(Value::Object(read));
+                Ok(Value::Object(fields))
             }
-            (Shape::Time, Value::String(text)) => return time(text, "%Y-%m-%dT%H:%M:%SZ"),
-            (Shape::MicroTime, Value::String(text)) => return time(text, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+            (Shape::Time, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%SZ"),
+            (Shape::MicroTime, Value::String(text)) => time(text, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+            (_, value) => self.plain(owner, go, shape, value),
+        }
+    }
+
+    /// What has no parts and no form of its own.
+    fn plain(&self, owner: &str, go: &str, shape: &Shape, value: Value) -> Result<Value, String> {
+        let path = || self.path.join(".");
+        let fits = match (shape, &value) {
             (Shape::Quantity, Value::Number(number)) => return quantity(&number.to_string()),
             (Shape::Quantity, Value::String(text)) => return quantity(text),
             (Shape::Bytes, Value::String(text)) => match base64_fault(text) {
@@ -194,7 +216,7 @@ impl Reader {
             _ => false,
         };
         if !fits && self.loose {
-            return match (shape, value) {
+            return match (shape, &value) {
                 (Shape::Map(_), other) => Err(format!("cannot restore map from {}", go_kind(other))),
                 (Shape::List(_) | Shape::Bytes, other) => Err(format!("cannot restore slice from {}", go_kind(other))),
                 (Shape::Int(least, _), Value::Number(number)) if number.is_i64() && *least == i64::from(i32::MIN) => {
@@ -214,7 +236,7 @@ impl Reader {
                 (_, other) => Err(wrong(other, &path(), owner, go)),
             };
         }
-        if fits { Ok(value.clone()) } else { Err(wrong(value, &path(), owner, &named(owner, &self.path, go))) }
+        if fits { Ok(value) } else { Err(wrong(&value, &path(), owner, &named(owner, &self.path, go))) }
     }
 }
 
@@ -230,14 +252,35 @@ fn zero(shape: &Shape) -> Value {
     }
 }
 
-fn time(text: &str, form: &str) -> Result<Value, String> {
+fn time(text: String, form: &str) -> Result<Value, String> {
     let micro = form.contains(".%6f");
+    if !micro && is_written_so(text.as_bytes()) {
+        return Ok(Value::String(text));
+    }
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     let time: Timestamp = text.parse().map_err(|_| {
         // Go names the part at which parsing stopped; only the year is covered.
         format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\"")
     })?;
     Ok(Value::String(time.strftime(form).to_string()))
+}
+
+/// Whether a time is as this server writes times, which is nearly always; of any other nothing is said.
+fn is_written_so(text: &[u8]) -> bool {
+    let number = |at: usize| match text[at..at + 2] {
+        [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => (tens - b'0') * 10 + ones - b'0',
+        _ => u8::MAX,
+    };
+    let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')];
+    text.len() == 20
+        && signs.iter().all(|(at, sign)| text[*at] == *sign)
+        && (19..=20).contains(&number(0))
+        && number(2) < 100
+        && (1..=12).contains(&number(5))
+        && (1..=28).contains(&number(8))
+        && number(11) < 24
+        && number(14) < 60
+        && number(17) < 60
 }
 
 /// A number with a suffix, as it is written. Upstream: `resource.ParseQuantity`.
@@ -254,13 +297,13 @@ fn quantity(text: &str) -> Result<Value, String> {
 }
 
 /// Go's name for a string type.
-fn named(owner: &str, path: &[String], go: &str) -> String {
+fn named(owner: &str, path: &[&str], go: &str) -> String {
     const NAMED: [(&str, &str, &str); 3] = [
         ("Secret", "type", "v1.SecretType"),
         ("DeploymentStrategy", "type", "v1.DeploymentStrategyType"),
         ("PodStatus", "phase", "v1.PodPhase"),
     ];
-    let field = path.last().map_or("", String::as_str);
+    let field = path.last().copied().unwrap_or_default();
     let found = NAMED.iter().find(|(of, name, _)| *of == owner && *name == field);
     found.map_or_else(|| go.to_owned(), |(_, _, name)| (*name).to_owned())
 }
@@ -314,7 +357,7 @@ mod tests {
     use super::*;
 
     fn read(kind: &str, value: &Value) -> Result<Decoded, String> {
-        decode(TYPES.place(kind).unwrap(), value)
+        decode(TYPES.place(kind).unwrap(), value.clone())
     }
 
     #[test]
@@ -324,6 +367,24 @@ mod tests {
         assert_eq!(status.value, json!({"replicas": 0, "terminatingReplicas": 0}));
         let container = read("Container", &json!({"name": "app"})).unwrap();
         assert_eq!(container.value, json!({"name": "app", "resources": {}}));
+    }
+
+    #[test]
+    fn a_time_that_is_as_it_is_written_stays_and_others_are_written_anew() {
+        for (given, written) in [
+            ("2026-01-28T23:59:59Z", Some("2026-01-28T23:59:59Z")),
+            ("2026-01-31T00:00:00Z", Some("2026-01-31T00:00:00Z")),
+            ("2026-01-28T23:59:59.5Z", Some("2026-01-28T23:59:59Z")),
+            ("2026-01-28T01:00:00+01:00", Some("2026-01-28T00:00:00Z")),
+            ("2026-02-30T00:00:00Z", None),
+            ("2026-13-01T00:00:00Z", None),
+            ("2026-01-01T24:00:00Z", None),
+            ("2026-01-01t00:00:0xZ", None),
+        ] {
+            let found = read("ObjectMeta", &json!({"creationTimestamp": given}));
+            let found = found.ok().map(|found| found.value["creationTimestamp"].clone());
+            assert_eq!(found.as_ref().map(|time| time.as_str().unwrap()), written, "{given}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) fn coerce(schema: &Schema, value: &Value) -> Result<Decoded, String> 
 fn metadata(meta: &Value) -> Result<Decoded, String> {
     let place = TYPES.place("ObjectMeta").expect("the table has ObjectMeta");
     let typed = |why: String| why.replace("Go value of type ObjectMeta", "Go value of type v1.ObjectMeta");
-    let mut decoded = decode(place, meta).map_err(typed)?;
+    let mut decoded = decode(place, meta.clone()).map_err(typed)?;
     if let Value::Object(fields) = &mut decoded.value
         && fields.get("creationTimestamp").is_some_and(Value::is_null)
     {

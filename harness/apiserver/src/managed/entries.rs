@@ -69,7 +69,11 @@ impl Managed {
 
     /// As `managedFields`, sorted as upstream sorts them; null for none.
     pub(super) fn to_json(&self) -> Value {
-        sorted(self.entries.iter().map(|(id, entry)| (id, entry.clone())).collect())
+        self.clone().into_json()
+    }
+
+    pub(super) fn into_json(self) -> Value {
+        sorted(self.entries.into_iter().collect())
     }
 
     /// The same after a write of a scale: an update that has these fields, and others, has them in
@@ -79,12 +83,12 @@ impl Managed {
         let mut entries = Vec::new();
         for (id, entry) in &self.entries {
             if id.operation != "Update" || entry.set.intersection(fields).is_empty() {
-                entries.push((id, entry.clone()));
+                entries.push((id.clone(), entry.clone()));
                 continue;
             }
             let rest = Entry { set: entry.set.difference(fields), time: entry.time.clone() };
-            entries.push((id, Entry { set: fields.clone(), time: None }));
-            entries.extend((!rest.set.is_empty()).then_some((id, rest)));
+            entries.push((id.clone(), Entry { set: fields.clone(), time: None }));
+            entries.extend((!rest.set.is_empty()).then(|| (id.clone(), rest)));
         }
         sorted(entries)
     }
@@ -141,6 +145,9 @@ impl Managed {
     /// `capUpdateManagers`.
     pub(super) fn cap(&mut self, most: usize, name: &str) {
         let updaters = || self.entries.iter().filter(|(id, _)| id.operation == "Update");
+        if updaters().count() <= most {
+            return;
+        }
         let mut oldest: Vec<(i64, Id)> =
             updaters().map(|(id, entry)| (entry.time.as_deref().map_or(0, seconds), id.clone())).collect();
         oldest.sort();
@@ -177,11 +184,9 @@ impl Managed {
 }
 
 /// The entries as JSON, sorted as upstream sorts them; null for none.
-fn sorted(mut entries: Vec<(&Id, Entry)>) -> Value {
+fn sorted(mut entries: Vec<(Id, Entry)>) -> Value {
     let when = |entry: &Entry| entry.time.as_deref().map_or(0, seconds);
-    entries.sort_by(|(one, this), (other, that)| {
-        one.operation.cmp(&other.operation).then(when(this).cmp(&when(that))).then(one.cmp(other))
-    });
+    entries.sort_by_cached_key(|(id, entry)| (id.operation.clone(), when(entry), id.clone()));
     let entries = entries.into_iter().map(|(id, entry)| {
         let mut json = json!({"manager": id.manager, "operation": id.operation, "apiVersion": id.api_version});
         if let Some(time) = &entry.time {

@@ -96,11 +96,12 @@ impl Writer {
         let reset =
             given.as_array().is_some_and(|all| all.is_empty() || matches!(all.as_slice(), [one] if is_empty(one)));
         let of_live = || Managed::read(&live["metadata"]["managedFields"]).unwrap_or_default();
-        let managed = match Managed::read(given) {
-            _ if !self.subresource.is_empty() => of_live(),
-            _ if reset => Managed::default(),
-            Some(managed) if !managed.is_empty() => managed,
-            _ => of_live(),
+        let managed = if !self.subresource.is_empty() {
+            of_live()
+        } else if reset {
+            Managed::default()
+        } else {
+            Managed::read(given).filter(|managed| !managed.is_empty()).unwrap_or_else(of_live)
         };
         // Nobody begins to manage an object that is there and has no managers.
         if managed.is_empty() && live["metadata"]["uid"].is_string() {
@@ -112,7 +113,7 @@ impl Writer {
             return managed.to_json();
         }
         let managed = self.updated(live, new, managed);
-        if self.subresource == "scale" { managed.to_json_apart(&replicas) } else { managed.to_json() }
+        if self.subresource == "scale" { managed.to_json_apart(&replicas) } else { managed.into_json() }
     }
 
     fn updated(&self, live: &Value, new: &Value, mut managed: Managed) -> Managed {

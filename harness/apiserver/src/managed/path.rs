@@ -84,7 +84,7 @@ impl Element {
     /// As a key of `FieldsV1`.
     fn key(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
+            Self::Field(name) => ["f:", name].concat(),
             Self::Key(fields) => {
                 let fields: BTreeMap<&str, &Value> =
                     fields.iter().map(|(name, value)| (name.as_str(), &value.0)).collect();

@@ -10,7 +10,7 @@ use crate::managed::Atom;
 
 /// As the server keeps it.
 fn normal(place: usize, object: &Value) -> Value {
-    let mut object = decode(place, object).unwrap().value;
+    let mut object = decode(place, object.clone()).unwrap().value;
     let fields = object.as_object_mut().unwrap();
     for name in ["kind", "apiVersion"] {
         fields.remove(name);

@@ -17,11 +17,12 @@ fn bytes(hex: &str) -> Vec<u8> {
 fn normal(object: &Value) -> Value {
     let kind = object["kind"].as_str().unwrap_or_default();
     let Some(item) = kind.strip_suffix("List") else {
-        return as_type(TYPES.place(kind).unwrap(), object).unwrap().value;
+        return as_type(TYPES.place(kind).unwrap(), object.clone()).unwrap().value;
     };
     let items = object["items"].as_array().unwrap();
-    let items: Vec<Value> = items.iter().map(|one| as_type(TYPES.place(item).unwrap(), one).unwrap().value).collect();
-    json!({"metadata": as_type(TYPES.place("ListMeta").unwrap(), &object["metadata"]).unwrap().value, "items": items})
+    let items: Vec<Value> =
+        items.iter().map(|one| as_type(TYPES.place(item).unwrap(), one.clone()).unwrap().value).collect();
+    json!({"metadata": as_type(TYPES.place("ListMeta").unwrap(), object["metadata"].clone()).unwrap().value, "items": items})
 }
 
 #[rstest]

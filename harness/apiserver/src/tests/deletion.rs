@@ -71,7 +71,7 @@ fn with_its_last_finalizer_an_object_goes_and_no_watch_sees_it_without() {
     world.step_controllers();
     let changes = world.server.store.since(before);
     assert_eq!(changes.len(), 1);
-    let last = changes[0].last.as_ref().unwrap();
+    let last = changes[0].last().unwrap();
     assert_eq!(last.body["metadata"]["finalizers"], json!(["foregroundDeletion"]));
 }
 
