@@ -13,15 +13,19 @@ pub(crate) trait At {
 
 impl At for Value {
     fn at(&self, pointer: &str) -> Option<&Value> {
-        if pointer.contains('~') {
-            return self.pointer(pointer);
+        let (mut value, mut rest) = (self, pointer);
+        while let Some(words) = rest.strip_prefix('/') {
+            // The words are short: a search that is made for long texts takes longer.
+            let end = words.bytes().position(|sign| matches!(sign, b'/' | b'~')).unwrap_or(words.len());
+            let (word, left) = words.split_at(end);
+            value = match value {
+                Self::Object(fields) if !left.starts_with('~') => fields.get(word)?,
+                Self::Object(_) | Self::Array(_) => return value.pointer(rest),
+                _ => return None,
+            };
+            rest = left;
         }
-        let Some(words) = pointer.strip_prefix('/') else { return pointer.is_empty().then_some(self) };
-        words.split('/').try_fold(self, |value, word| match value {
-            Self::Object(fields) => fields.get(word),
-            Self::Array(_) => value.pointer(&format!("/{word}")),
-            _ => None,
-        })
+        rest.is_empty().then_some(value)
     }
 }
 
@@ -35,8 +39,25 @@ mod tests {
     fn finds_what_serde_json_finds() {
         let value = json!({"a": {"b": [1, {"c": null}]}, "": 2, "x/y": 3});
         for pointer in [
-            "", "/", "/a", "/a/b", "/a/b/0", "/a/b/1/c", "/a/b/2", "/a/c", "/a/b/x", "a", "/a/b/0/c", "/a/b/+1",
-            "/a/b/01", "/x~1y",
+            "",
+            "/",
+            "/a",
+            "/a/b",
+            "/a/b/0",
+            "/a/b/1/c",
+            "/a/b/2",
+            "/a/c",
+            "/a/b/x",
+            "a",
+            "/a/b/0/c",
+            "/a/b/+1",
+            "/a/b/01",
+            "/x~1y",
+            "/a~",
+            "/a/~0",
+            "/a~0/b",
+            "~",
+            "/a/b/1/c~1",
         ] {
             assert_eq!(value.at(pointer), value.pointer(pointer), "{pointer}");
         }
