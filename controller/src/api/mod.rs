@@ -11,6 +11,7 @@
 //! is made again (only an event that was not delivered is sent again). The cache, the writes and
 //! the correlation are plain data structures; time comes in.
 
+mod bare;
 mod cache;
 mod change;
 mod consistency;
@@ -26,6 +27,7 @@ mod server;
 mod templates;
 mod throttle;
 
+pub(crate) use bare::Bare;
 pub(crate) use cache::Cache;
 pub(crate) use change::{Change, Changed};
 pub(crate) use consistency::Writes;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::bare::Bare;
 use super::error::RequestError;
 use super::resource::Resource;
 use super::throttle::Throttle;
@@ -198,7 +199,7 @@ impl ApiServer {
         if let (Some(throttle), Ok(request)) = (&self.throttle, &request) {
             throttle.turn(request.method().as_str()).await;
         }
-        self.send_at_once(what, request).await
+        self.send_at_once(what, request).await.map(|Bare(answer)| answer)
     }
 
     async fn send_at_once<T: DeserializeOwned>(&self, what: String, request: Built) -> Result<T, RequestError> {
@@ -224,5 +225,5 @@ fn what(verb: &str, resource: Resource, namespace: &str, name: &str) -> String {
 }
 
 fn bytes(body: &Value) -> Vec<u8> {
-    body.to_string().into_bytes()
+    serde_json::to_vec(body).expect("the keys of a JSON value are strings")
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::api::{Change, Key, Resource};
+use crate::api::{Bare, Change, Key, Resource};
 use crate::model::{Deployment, ModelError, Pod, ReplicaSet, TraitedPod};
 
 /// One kind of object, as it comes over the wire.
@@ -57,13 +57,9 @@ impl Kept for ReplicaSet {
 
 impl<'de, T: Kept> Deserialize<'de> for Raw<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let mut raw = Value::deserialize(from)?;
+        let Bare(raw) = Bare::deserialize(from)?;
         let text = |field| raw["metadata"][field].as_str().unwrap_or_default();
         let (key, version) = (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned());
-        // Nobody here uses the field managers, and the server keeps them where a write leaves them out.
-        if let Some(metadata) = raw.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
         Ok(Self { key, version, object: T::of(raw).map(Arc::new) })
     }
 }

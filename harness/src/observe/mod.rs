@@ -10,6 +10,7 @@
 //! journal says is not judged here: that is `timeline` and `verdict`, which read recordings only.
 
 mod balance;
+mod bare;
 pub mod catch_up;
 mod equations;
 pub mod namespace;

@@ -16,6 +16,7 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use super::bare::Bare;
 use super::{Kind, ObserveError, World};
 use crate::clock;
 use crate::pointer::At;
@@ -62,8 +63,8 @@ async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &
     loop {
         let began = from.clone();
         let request = Request::new(api.resource_url()).watch(&params, &from).expect("a time-out of 290 s is allowed");
-        // Objects stay as they came: a recording holds them whole.
-        let stream = match client.request_events::<Value>(request).await {
+        // Otherwise objects stay as they came: a recording holds them whole.
+        let stream = match client.request_events::<Bare>(request).await {
             Ok(stream) => stream,
             Err(kube::Error::Api(status)) if status.code == 410 => {
                 return world.lose(format!("the watch of {kind}s could not go on from {from}: {status}"));
@@ -76,7 +77,7 @@ async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &
         };
         let mut stream = stream.boxed();
         while let Ok(Some(event)) = stream.try_next().await {
-            let (change, object) = match event {
+            let (change, Bare(object)) = match event {
                 WatchEvent::Added(object) => (Change::Added, object),
                 WatchEvent::Modified(object) => (Change::Modified, object),
                 WatchEvent::Deleted(object) => (Change::Deleted, object),
