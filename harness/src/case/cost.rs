@@ -11,23 +11,40 @@ use super::model::{Case, Count};
 /// What a sub-step takes in an optimised build, as the bench `growth` measures it.
 const EACH: Duration = Duration::from_millis(5);
 
+/// As many pods settle in the time that one settling may take; more of them may take longer. On the simulated cluster one pod is bound
+/// to a node in 4 ms.
+const PODS: u64 = 1_000;
+
 /// What playing a case costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
+    /// The most pods that are wanted at one time.
+    pub pods: u64,
     /// How many sub-steps there are.
     pub steps: u64,
     /// How long they take.
     pub time: Duration,
 }
 
+impl Cost {
+    /// How long one settling may take, where it may take so long in a usual case: in proportion where more pods are wanted than
+    /// settle in that time.
+    #[must_use]
+    pub fn patience(&self, usual: Duration) -> Duration {
+        let times = self.pods.div_ceil(PODS).max(1);
+        usual.saturating_mul(u32::try_from(times).unwrap_or(u32::MAX))
+    }
+}
+
 /// The cost of a case.
 #[must_use]
 pub fn cost(case: &Case) -> Cost {
     let mut so_far = Pool::default();
-    let mut steps: u64 = 0;
+    let (mut steps, mut pods): (u64, u64) = (0, 0);
     for (step, given) in case.given.iter().map(|step| (step, true)).chain(case.steps.iter().map(|step| (step, false))) {
         so_far.step(step);
         let wanted = so_far.wanted();
+        pods = pods.max(wanted);
         steps = steps.saturating_add(match step.operation.moves().filter(|(_, pods)| !pods.atomic && !given) {
             None => 1,
             Some((_, pods)) => match (pods.every, pods.count) {
@@ -38,7 +55,7 @@ pub fn cost(case: &Case) -> Cost {
         });
     }
     let number = u32::try_from(steps).unwrap_or(u32::MAX);
-    Cost { steps, time: EACH.saturating_mul(number) }
+    Cost { pods, steps, time: EACH.saturating_mul(number) }
 }
 
 #[cfg(test)]
@@ -59,5 +76,16 @@ mod tests {
         let case = super::super::parse("a/b.yaml", "a/b", &text).unwrap();
         assert_eq!(cost(&case).steps, steps);
         assert_eq!(cost(&case).time, EACH * u32::try_from(steps).unwrap());
+    }
+
+    #[rstest]
+    #[case::usual(4, "  - scale: 1000", 20)]
+    #[case::scaled(4, "  - scale: 1001", 40)]
+    #[case::many(10_000, "  - scale: 2", 200)]
+    fn many_pods_may_take_longer_to_settle(#[case] replicas: u32, #[case] step: &str, #[case] seconds: u64) {
+        let given = format!("given:\n  - deployment: {{name: web, replicas: {replicas}, image: \"app:1\"}}\n");
+        let text = format!("description: x.\n{given}steps:\n{step}\n");
+        let case = super::super::parse("a/b.yaml", "a/b", &text).unwrap();
+        assert_eq!(cost(&case).patience(Duration::from_secs(20)), Duration::from_secs(seconds));
     }
 }

@@ -108,7 +108,7 @@ fn show(findings: &Findings) {
 
 /// Says so of a case that takes long.
 fn long(case: &Case) {
-    let Cost { steps, time } = case::cost(case);
+    let Cost { steps, time, .. } = case::cost(case);
     if time > LONG {
         say!(
             "{}: about {} s on the simulated cluster, for {steps} sub-steps; `ready: {{every: 10%}}` moves many pods at once\n",

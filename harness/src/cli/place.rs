@@ -27,7 +27,7 @@ use crate::workload::Workload;
 pub(super) struct Place {
     #[command(flatten)]
     pub(super) site: SiteArguments,
-    /// How long a step may take to settle before it fails.
+    /// How long a step may take to settle before it fails; in proportion longer where a case wants more than 1000 pods.
     #[arg(help_heading = "Playing", long, default_value = "20s", value_name = "TIME", value_parser = budget)]
     budget: Duration,
     /// How many sub-steps a step with `all` or `every` may have before it fails.

@@ -210,11 +210,11 @@ impl<'a> Play<'a> {
     async fn catch_up(&mut self) -> Result<(), Stopped> {
         let session = self.session;
         let (world, client) = (&session.environment.world, &session.environment.client);
-        match catch_up(world, client, &self.namespace, session.budget).await {
+        match catch_up(world, client, &self.namespace, self.patience).await {
             Ok(true) => Ok(()),
             Ok(false) => self.stop(
                 Blame::Environment,
-                format!("the test environment's watches are behind by more than {:?}", session.budget),
+                format!("the test environment's watches are behind by more than {:?}", self.patience),
             ),
             Err(error) => self.stop(Blame::Environment, format!("cannot list what the subject did: {error}")),
         }

@@ -1,12 +1,14 @@
 //! Playing a case: its steps one by one, each followed by a settling, all of it written down.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::Session;
 use super::ledger::Ledger;
 use super::middle::Interception;
+use crate::case::cost;
 use crate::case::model::{Case, Count, Operation, Pods, Share, Step};
 use crate::clock;
 use crate::driver::attend::{Charge, attend};
@@ -28,6 +30,8 @@ pub(super) struct Play<'a> {
     pub(super) driver: Driver,
     pub(super) ledger: Ledger,
     began: u64,
+    /// How long one settling may take.
+    pub(super) patience: Duration,
     pub(super) entries: Vec<Entry>,
     /// What the step has laid for the subject.
     pub(super) interception: Option<Interception<'a>>,
@@ -59,6 +63,7 @@ impl Session<'_> {
             driver,
             ledger,
             began,
+            patience: cost(case).patience(self.budget),
             entries: Vec::new(),
             interception: None,
             written: Vec::new(),

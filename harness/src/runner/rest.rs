@@ -60,7 +60,7 @@ impl Play<'_> {
             under_way: &|| self.ledger.under_way(),
             kept: &kept,
             retries_later: &|| subject == Half::Whole && self.ledger.retries_later(),
-            budget: session.budget,
+            budget: self.patience,
         };
         work(scene, self).await
     }
