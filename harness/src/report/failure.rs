@@ -282,8 +282,10 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
             format!("  record it from upstream again: {bless}"),
         ],
         _ => {
-            let mut out = vec![format!("  what {} did:", judgement.subject), String::new()];
-            let timeline = judgement.timeline.to_string();
+            let short = judgement.timeline.is_long();
+            let left_out = if short { " (what a step leaves as it was is left out)" } else { "" };
+            let mut out = vec![format!("  what {} did{left_out}:", judgement.subject), String::new()];
+            let timeline = judgement.timeline.in_short();
             // Its first line is for the file of a golden timeline.
             let lines = timeline.lines().filter(|line| !line.starts_with('#'));
             out.extend(lines.map(|line| format!("    {line}").trim_end().to_owned()));

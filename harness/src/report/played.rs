@@ -86,7 +86,7 @@ impl From<&Judgement> for PlaySummary {
             outcome: judgement.outcome(),
             headline: headline(judgement),
             causes: parts(judgement),
-            timeline: fingerprint(judgement.timeline.to_string().bytes()),
+            timeline: fingerprint(judgement.timeline.in_short().bytes()),
             seed: None,
             nearest: judgement.nearest.map(|nearest| Number { number: nearest.number }),
             upstream: Vec::new(),

@@ -61,11 +61,15 @@ impl Step {
     /// The lines under the heading: what came in the middle, decisions, breaches, then the checkpoint.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
+        self.lines_without_states().chain(self.checkpoint.iter().cloned().map(Line::State)).collect()
+    }
+
+    /// The same without the checkpoint.
+    pub(super) fn lines_without_states(&self) -> impl Iterator<Item = Line> {
         let meetings = self.meetings.iter().cloned().map(Line::Meeting);
         let decisions = self.decisions.iter().cloned().map(Line::Decision);
         let breaches = self.breaches.iter().cloned().map(Line::Breach);
-        let states = self.checkpoint.iter().cloned().map(Line::State);
-        meetings.chain(decisions).chain(breaches).chain(states).collect()
+        meetings.chain(decisions).chain(breaches)
     }
 }
 

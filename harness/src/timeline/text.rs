@@ -10,8 +10,11 @@
 //!       = web 13 updated=5 ready=8 …
 //! ```
 
+use std::collections::BTreeSet;
 use std::fmt::{Display, Formatter, Result};
+use std::sync::Arc;
 
+use super::line::Line;
 use super::model::{
     Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,
 };
@@ -37,6 +40,54 @@ impl Display for Timeline {
         }
         write!(f, "{}", self.events)
     }
+}
+
+/// As many lines of states a timeline has as can be read, or are cheap to go through.
+const STATES: usize = 10_000;
+
+impl Timeline {
+    /// As text; of one that has very many states only those that are not as they were after the step before, and a line for each object
+    /// that is gone. It says as much, and grows with what happened instead of with what there is.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        if !self.is_long() {
+            return self.to_string();
+        }
+        let mut text = String::new();
+        let mut before: &[Arc<State>] = &[];
+        for step in &self.steps {
+            text += &step.heading();
+            text.push('\n');
+            let lines = step.lines_without_states().chain(changed(before, &step.checkpoint));
+            for line in lines {
+                text += &line.indented();
+                text.push('\n');
+            }
+            before = &step.checkpoint;
+        }
+        text + &self.events.to_string()
+    }
+
+    /// Whether [`Timeline::in_short`] leaves something out.
+    #[must_use]
+    pub fn is_long(&self) -> bool {
+        self.steps.iter().map(|step| step.checkpoint.len()).sum::<usize>() > STATES
+    }
+}
+
+/// The states that are not as they were, and what is gone. What changed in a step stands close together, and what is the same at both
+/// ends is not looked at twice.
+fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
+    let is_same = |(was, is): &(&Arc<State>, &Arc<State>)| Arc::ptr_eq(was, is) || was == is;
+    let first = before.iter().zip(now).take_while(is_same).count();
+    let (before, now) = (&before[first..], &now[first..]);
+    let last = before.iter().rev().zip(now.iter().rev()).take_while(is_same).count();
+    let (before, now) = (&before[..before.len() - last], &now[..now.len() - last]);
+    let names = |states: &[Arc<State>]| states.iter().map(|state| state.object.clone()).collect::<BTreeSet<_>>();
+    let (there, same) = (names(now), before.iter().collect::<BTreeSet<_>>());
+    let gone = before.iter().filter(|state| !there.contains(&state.object));
+    let gone = gone.map(|state| Line::Meeting(format!("{} is gone", state.object)));
+    now.iter().filter(|state| !same.contains(state)).cloned().map(Line::State).chain(gone).collect()
 }
 
 impl Display for Provenance {

@@ -438,3 +438,26 @@ proptest! {
         prop_assert_eq!(ends(&joined), ends(&decisions));
     }
 }
+
+#[test]
+fn a_long_timeline_in_short_has_what_changed() {
+    let states = |web7: u32, last: u32| -> String {
+        (1..=last).map(|at| format!("      = web{at} {}\n", if at == 7 { web7 } else { 0 })).collect()
+    };
+    let text = |all: bool, last: u32| {
+        let rest = |web7, until| if all { states(web7, until) } else { format!("      = web7 {web7}\n") };
+        let gone = if all { String::new() } else { format!("      ~ web{last} is gone\n") };
+        format!(
+            "given   x\n{}step 1  y\n{}{gone}step 2  z\n{}events  none\n",
+            states(1, last),
+            rest(2, last - 1),
+            if all { states(2, last - 1) } else { String::new() }
+        )
+    };
+    let long = Timeline::parse(&text(true, 4_000)).unwrap();
+    assert!(long.is_long());
+    assert_eq!(long.in_short(), text(false, 4_000));
+    let usual = Timeline::parse(&text(true, 40)).unwrap();
+    assert!(!usual.is_long());
+    assert_eq!(usual.in_short(), text(true, 40));
+}
