@@ -52,7 +52,10 @@ pub fn report(
     settings: &Settings,
 ) -> Report {
     let rs = &observed.replica_set;
-    let terminating = settings.terminating_replicas.then(|| claim::terminating(rs, &observed.pods));
+    // No pod that counts is on its way out.
+    let others = active.len() < observed.pods.len();
+    let terminating =
+        settings.terminating_replicas.then(|| if others { claim::terminating(rs, &observed.pods) } else { 0 });
     let status = status::status(rs, active, terminating, failure, now);
     let is_new = status::is_new(rs, &status);
     Report { status, is_new }

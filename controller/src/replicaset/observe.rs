@@ -1,8 +1,13 @@
 //! Takes from the caches what one sync looks at: no request, no waiting.
 
+use std::collections::BTreeSet;
+
 use super::plan::Observed;
 use crate::api::{Cache, Key};
 use crate::model::Pod;
+
+/// A ReplicaSet of fewer pods asks for the pods on its own nodes alone, as no other node's count.
+const MANY: usize = 100;
 
 /// One ReplicaSet with its surroundings; `None` if the cache does not have it. `outstanding` is the UID of the one of this name whose
 /// expectations are not met.
@@ -19,11 +24,18 @@ pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Op
     let wanted = usize::try_from(replica_set.spec.replicas).unwrap_or(0);
     if may_manage
         && wanted > 0
+        && pods.len() > wanted
         && pods.iter().filter(|pod| pod.is_active()).count() > wanted
         && let Some(owner) = meta.controller()
     {
         siblings = cache.owned_by(namespace, &owner.uid);
-        neighbours = cache.pods_in(namespace).cloned().collect();
+        let all = cache.pods_in(namespace);
+        neighbours = if pods.len() < MANY {
+            let nodes: BTreeSet<&str> = pods.iter().map(|pod| pod.traits().node.as_str()).collect();
+            all.filter(|pod| nodes.contains(pod.traits().node.as_str())).cloned().collect()
+        } else {
+            all.cloned().collect()
+        };
     }
     Some(Observed { replica_set, pods, siblings, neighbours, may_manage })
 }

@@ -196,8 +196,8 @@ pub(super) fn min_ready_seconds(object: &Value) -> Option<Field> {
 /// The fields of the spec that differ: numbers and words by their value, the rest as `changed`.
 fn spec_changes(before: &Value, after: &Value, except: &[&str], prefix: &str) -> Vec<Field> {
     let empty = Map::new();
-    let spec = |object: &'_ Value| object.get("spec").and_then(Value::as_object).cloned();
-    let (old, new) = (spec(before).unwrap_or_else(|| empty.clone()), spec(after).unwrap_or(empty));
+    let spec = |object| Value::get(object, "spec").and_then(Value::as_object).unwrap_or(&empty);
+    let (old, new): (&Map<_, _>, &Map<_, _>) = (spec(before), spec(after));
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let changed = keys.into_iter().filter(|key| !except.contains(&key.as_str()) && old.get(*key) != new.get(*key));
     let field = |key: &String| {
