@@ -86,6 +86,19 @@ pub struct Status {
     pub conditions: Vec<(String, String)>,
 }
 
+impl Passage {
+    /// `step 2.1`, `given`; nothing for a recording without steps.
+    #[must_use]
+    pub fn title(&self) -> String {
+        if self.is_all() { String::new() } else { self.id.to_string() }
+    }
+
+    /// Whether it stands for a recording that has no case.
+    const fn is_all(&self) -> bool {
+        self.line == 0 && self.label.is_empty()
+    }
+}
+
 impl Frames {
     /// Of a whole recording.
     #[must_use]
@@ -319,7 +332,7 @@ mod tests {
         let film = Film::rolled_out(10).user(1, "scale 12").driver(&scaled(&web, 12)).other(&scaled(&set, 12));
         let frames = Frames::of(&film.settled().end());
         assert_eq!(frames.passages.len(), 2);
-        assert_eq!(frames.passages[1].label, "scale 12");
+        assert_eq!((frames.passages[1].title().as_str(), frames.passages[1].label.as_str()), ("step 1", "scale 12"));
         let last: Vec<&Moment> = frames.within(1).map(|(_, moment)| moment).collect();
         let told: Vec<(&str, i64, i64)> = last
             .iter()
@@ -344,6 +357,6 @@ mod tests {
         let set = owned_set(&web, "1", "app:1", 2);
         let frames = Frames::of(&Film::new().foreign(&web).foreign(&set).foreign(&scaled(&set, 1)).cut());
         assert_eq!((frames.passages.len(), frames.ends()), (1, vec![0, 1, 2]));
-        assert_eq!(frames.lanes().sets(), ["rs1"]);
+        assert_eq!((frames.passages[0].title().as_str(), frames.lanes().sets()), ("", vec!["rs1"]));
     }
 }

@@ -76,11 +76,13 @@ const show = (figure) => {
   const totals = film.deployments.map((name) => lane(name, ['total', 'available', 'least', 'most']));
   const slider = find('input');
   slider.max = film.frames.length - 1;
-  const segments = film.steps.map((step, at) => {
-    const next = at + 1 < film.steps.length ? film.steps[at + 1].first : film.frames.length;
+  film.steps.forEach((step, at) => {
+    step.last = (at + 1 < film.steps.length ? film.steps[at + 1].first : film.frames.length) - 1;
+  });
+  // More steps than this are too narrow to be seen.
+  const segments = (film.steps.length > 200 ? [] : film.steps).map((step) => {
     const segment = make(find('.track'), 'span', step.wrong ? 'wrong' : '');
-    segment.style.flexGrow = next - step.first;
-    step.last = next - 1;
+    segment.style.flexGrow = step.last - step.first + 1;
     return segment;
   });
   const draw = () => {
@@ -88,7 +90,7 @@ const show = (figure) => {
     const { step, version, at: time, decided, what, sizes, said } = film.frames[at];
     const { id, label, wrong } = film.steps[step];
     find('.where').textContent =
-      `${`${id}  ${label}`.trim()}${wrong ? '  (first wrong step)' : ''} · ${version ? `version ${version}` : 'settled'} · ` +
+      `${`${id}  ${label}`.trim()}${wrong ? '  (first wrong step)' : ''}${id ? ' · ' : ''}${version ? `version ${version}` : 'settled'} · ` +
       `${(time / 1000).toFixed(3)} s · frame ${at + 1} of ${film.frames.length}`;
     find('.what').textContent = what;
     find('.what').className = decided ? 'what decided' : 'what';

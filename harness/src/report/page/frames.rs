@@ -14,7 +14,7 @@ use crate::timeline::StepId;
 /// What draws the frames.
 pub(super) const SCRIPT: &str = include_str!("frames.js");
 /// The SHA-256 of the script, as a policy names it; a test compares it.
-pub(super) const DIGEST: &str = "sha256-Pkvs6nF+qGkB/ZVsBLv0AmxjhTq7+9BpkNqGtjucIEE=";
+pub(super) const DIGEST: &str = "sha256-rhxpIR6cMRHYIwdHU5GrLmi2jOjpDH7adkUEcWIuv6I=";
 
 /// The slider of one case. `wrong` is the step at which the subject first went wrong.
 pub(super) fn slider(out: &mut String, frames: &Frames, wrong: Option<StepId>) {
@@ -55,7 +55,7 @@ fn lines(frames: &Frames, wrong: Option<StepId>) -> String {
         if last.is_none_or(|last| last.passage != moment.passage) {
             let is_wrong = if wrong == Some(passage.id) { "wrong" } else { "" };
             let label = if passage.id == StepId::GIVEN { "" } else { &passage.label };
-            let _ = writeln!(out, "step\t{}\t{label}\t{is_wrong}", passage.id);
+            let _ = writeln!(out, "step\t{}\t{label}\t{is_wrong}", passage.title());
         }
         let sizes = match last {
             Some(last) if Arc::ptr_eq(&last.stop, &moment.stop) => String::new(),
