@@ -62,9 +62,10 @@ fn steps(inspected: &Inspected, times: &Times) -> Vec<Value> {
         let time = |place: Option<&usize>, otherwise: u64| place.map_or(otherwise * 1_000, |at| times.0[*at]);
         let from = (passage.from * 1_000).min(time(places.first(), passage.from)).max(end);
         end = time(places.last(), passage.to).max(from);
-        let name = format!("{} {}", passage.id, passage.label);
+        let name = format!("{} {}", passage.title(), passage.label);
+        let name = if name.trim().is_empty() { "the whole recording" } else { name.trim() };
         events.push(json!({
-            "ph": "X", "name": name.trim(), "cat": "step", "pid": PROCESS, "tid": STEPS, "ts": from, "dur": end - from,
+            "ph": "X", "name": name, "cat": "step", "pid": PROCESS, "tid": STEPS, "ts": from, "dur": end - from,
             "args": {"line": passage.line, "remarks": passage.remarks, "wrong": inspected.wrong == Some(passage.id)},
         }));
     }

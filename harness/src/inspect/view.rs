@@ -46,7 +46,7 @@ impl View {
         let column = usize::from(if is_wide { size.width * 3 / 5 } else { size.width }).saturating_sub(2);
         Self {
             heading: heading(inspected, moment, at),
-            picture: picture(inspected, moment),
+            picture: picture(inspected, moment, column),
             status: status(moment, column),
             decisions: decisions(inspected, moment, at),
             requests: requests(passage, moment),
@@ -145,7 +145,7 @@ fn heading(inspected: &Inspected, moment: &Moment, at: usize) -> Vec<Line<'stati
         ]),
         Line::from(verdict(inspected)),
         Line::from(vec![
-            Span::from(passage.id.to_string()).bold(),
+            Span::from(passage.title()).bold(),
             Span::from(format!("  {}", passage.label)),
             Span::from(line).dark_gray(),
             Span::from(wrong).red(),
@@ -163,14 +163,14 @@ fn verdict(inspected: &Inspected) -> Span<'static> {
     if inspected.wrong.is_some() { Span::from(text).red() } else { Span::from(text) }
 }
 
-fn picture(inspected: &Inspected, moment: &Moment) -> Panel {
-    let lines = staircase(&inspected.lanes, &moment.stop);
+/// What does not fit beside a bar goes below it.
+fn picture(inspected: &Inspected, moment: &Moment, columns: usize) -> Panel {
     let sets = moment.stop.sets.len();
-    let coloured = lines
-        .into_iter()
-        .enumerate()
-        .map(|(at, line)| if at < sets { Line::from(line).fg(COLOURS[at % COLOURS.len()]) } else { Line::from(line) });
-    Panel::new("ReplicaSets", coloured.collect())
+    let lines = staircase(&inspected.lanes, &moment.stop).into_iter().enumerate().flat_map(|(at, line)| {
+        let style = if at < sets { Style::new().fg(COLOURS[at % COLOURS.len()]) } else { Style::new() };
+        wrapped(&line, columns, style)
+    });
+    Panel::new("ReplicaSets", lines.collect())
 }
 
 fn status(moment: &Moment, columns: usize) -> Panel {
