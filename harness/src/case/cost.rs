@@ -1,5 +1,5 @@
-//! How long a case takes on the simulated cluster, roughly: its sub-steps are counted, each of which takes about the same time,
-//! however many objects there are.
+//! How long a case takes on the simulated cluster, roughly: its sub-steps are counted, each of which takes about the same time, and
+//! some more for each pod that there is, as the ReplicaSet controller looks at all of its pods.
 //!
 //! Counted is what the case itself says: `ready: {pods: all}` moves as many pods as are wanted. Pure.
 
@@ -8,8 +8,10 @@ use std::time::Duration;
 use super::counts::Pool;
 use super::model::{Case, Count};
 
-/// What a sub-step takes in an optimised build, as the bench `growth` measures it.
-const EACH: Duration = Duration::from_millis(5);
+/// What a sub-step takes in an optimised build, as `scripts/performance` measures it.
+const EACH: Duration = Duration::from_millis(4);
+/// What it takes besides for each pod that is wanted.
+const A_POD: Duration = Duration::from_nanos(1_600);
 
 /// As many pods settle in the time that one settling may take; more of them may take longer. On the simulated cluster one pod is bound
 /// to a node in 4 ms.
@@ -55,7 +57,8 @@ pub fn cost(case: &Case) -> Cost {
         });
     }
     let number = u32::try_from(steps).unwrap_or(u32::MAX);
-    Cost { pods, steps, time: EACH.saturating_mul(number) }
+    let each = EACH.saturating_add(A_POD.saturating_mul(u32::try_from(pods).unwrap_or(u32::MAX)));
+    Cost { pods, steps, time: each.saturating_mul(number) }
 }
 
 #[cfg(test)]
@@ -75,7 +78,7 @@ mod tests {
         let text = format!("description: x.\n{given}steps:\n  - set: {{image: \"app:2\"}}\n  - {step}\n");
         let case = super::super::parse("a/b.yaml", "a/b", &text).unwrap();
         assert_eq!(cost(&case).steps, steps);
-        assert_eq!(cost(&case).time, EACH * u32::try_from(steps).unwrap());
+        assert_eq!(cost(&case).time, (EACH + A_POD * 400) * u32::try_from(steps).unwrap());
     }
 
     #[rstest]
