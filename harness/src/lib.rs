@@ -50,6 +50,7 @@
 //! | [`rules`], [`versions`] | CEL over frames; what other versions of upstream write differently |
 //! | [`case`] | a YAML file in, a validated case out, or findings with their places; no cluster |
 //! | [`course`], [`faults`], [`verdict`] | sizes and bounds; where a run can be disturbed; case, recording and golden timeline in, a judgement out |
+//! | [`infer`] | a recording of what happened in, a case of it out; no cluster |
 //! | [`search`] | random programs, what is new about them, and what makes them smaller |
 //! | [`golden`], [`report`] | timelines beside their cases; judgements in, text, HTML, JSON and XML out |
 //! | [`inspect`] | a recording, step by step: what a terminal shows of a frame, and a trace; reads no key |
@@ -57,6 +58,7 @@
 //! | [`supervise`] | child processes that end with this one; nothing of Kubernetes |
 //! | [`cluster`] | a plan in, a cluster out; not what runs on it |
 //! | [`intercept`] | the proxy between subject and API server; not what a case is about |
+//! | [`capture`] | a Deployment of a live cluster in, a recording out; writes nothing there |
 //! | [`observe`], [`subject`] | watches and whether the namespace has settled; a controller, started and ended |
 //! | [`driver`] | steps in, requests out, as users, nodes and kubelets make them |
 //! | [`runner`] | one case on one session: a recording; never a verdict |
@@ -64,6 +66,7 @@
 //! | [`trials`], [`cli`] | what a test runner or a person asked for; decides no verdict |
 
 pub mod campaign;
+pub mod capture;
 pub mod case;
 pub mod cli;
 pub mod clock;
@@ -78,6 +81,7 @@ pub mod explore;
 pub mod faults;
 mod fingerprint;
 pub mod golden;
+pub mod infer;
 pub mod inspect;
 pub mod intercept;
 pub mod mutants;

@@ -1,9 +1,11 @@
 //! What keeps a command from its work, and what that means for the exit code.
 
 use crate::campaign::{MergeError, ResultsError};
+use crate::capture::CaptureError;
 use crate::case::CaseError;
 use crate::cluster::{ClusterError, kind::KindError};
 use crate::golden::GoldenError;
+use crate::infer::InferError;
 use crate::outcome::{Cause, Outcome};
 use crate::run::{FileError, RunError};
 use crate::runner::EnvironmentError;
@@ -54,6 +56,12 @@ pub enum CliError {
     /// Results do not belong together.
     #[error(transparent)]
     Merge(#[from] MergeError),
+    /// Nothing could be recorded of a live cluster.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// No case can be inferred from a recording.
+    #[error(transparent)]
+    Infer(#[from] InferError),
     /// A recording or another file could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -90,6 +98,7 @@ impl CliError {
             )) => Outcome::BadInput,
             Self::Environment(_)
             | Self::Lost(_)
+            | Self::Capture(CaptureError::Unreachable(_))
             | Self::Subject(
                 SubjectError::Binaries(_)
                 | SubjectError::Spawn(_)
@@ -104,6 +113,7 @@ impl CliError {
             Self::Interrupted(cause) => Outcome::Interrupted(*cause),
             Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
+            Self::Capture(_) | Self::Infer(_) => Outcome::BadInput,
             Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => Outcome::BadInput,
         }
     }

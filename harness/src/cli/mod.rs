@@ -6,6 +6,7 @@
 
 mod again;
 mod bless;
+mod capture;
 mod choice;
 mod cluster;
 mod compare;
@@ -17,6 +18,7 @@ mod explain;
 mod explore;
 mod faults;
 mod fuzz;
+mod infer;
 mod init;
 mod inspect;
 mod judge;
@@ -32,6 +34,7 @@ mod places;
 mod preview;
 mod record;
 mod recorded;
+mod replay;
 mod reporter;
 mod run;
 mod schema;
@@ -88,6 +91,12 @@ enum Command {
     /// Left and right go a step of the case, or without steps a decision; up and down one version. With
     /// `--html` or `--trace` the recording is written to a file instead.
     Inspect(inspect::Arguments),
+    /// Record a Deployment of a live cluster while something happens to it; reads only.
+    Capture(capture::Arguments),
+    /// Infer a case from a recording: what users and nodes did becomes its steps.
+    Case(infer::Arguments),
+    /// Play what happened in a recording on upstream, and compare what the recorded cluster did.
+    Replay(replay::Arguments),
     /// Record golden timelines from upstream.
     ///
     /// Each case is recorded five times on two boots of a control plane; the timelines are written
@@ -154,6 +163,9 @@ impl Cli {
             Command::Record(arguments) => record::execute(arguments).await,
             Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
             Command::Inspect(arguments) => inspect::execute(&arguments, &self.typed),
+            Command::Capture(arguments) => capture::execute(arguments).await,
+            Command::Case(arguments) => infer::execute(&arguments),
+            Command::Replay(arguments) => replay::execute(arguments, &self.typed).await,
             Command::Bless(arguments) => bless::execute(arguments).await,
             Command::Faults(arguments) => faults::execute(arguments, &self.typed).await,
             Command::Explore(arguments) => explore::execute(arguments, &self.typed).await,

@@ -96,4 +96,6 @@ pub enum SubjectKind {
     Command,
     /// A controller that runs as pods of the cluster.
     Deployment,
+    /// Whoever looks after Deployments on the live cluster that was captured.
+    Cluster,
 }

@@ -1,0 +1,194 @@
+//! Recording a Deployment of a live cluster while something happens to it.
+//!
+//! Lists and watches, and never writes: it works beside a production controller. Four watches (the Deployment, ReplicaSets and pods by its
+//! selector, Events) go on through closed connections and restarts of the API server at the version they had reached. Where a server
+//! no longer has that version, the objects are listed again, and the recording says that it has a gap. Secrets are never read.
+//!
+//! * `follow` is one watch; `journal` gathers what they bring, and is pure; `anonymous` takes names and values out.
+//! * What comes of it is an ordinary recording without steps: the objects that were there, a [`Settling`](crate::recording::Settling),
+//!   then every version in the order of resourceVersions. `infer` makes steps of it.
+//!
+//! The border: nothing here knows what a rollout should look like, but for when one is complete, so that it can stop.
+
+mod anonymous;
+mod follow;
+mod journal;
+
+use std::path::Path;
+use std::time::Duration;
+
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+pub use anonymous::anonymous;
+
+use self::follow::{Stream, missing_rights};
+use self::journal::Journal;
+use crate::clock;
+use crate::cluster::own::{OwnError, files, read};
+use crate::pointer::At;
+use crate::recording::{FORMAT, Header, Identity, Recording, SubjectKind};
+use crate::supervise::Interrupt;
+
+/// What is to be recorded.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// The Deployment's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub deployment: String,
+    /// For how long; `None`: until a rollout is complete.
+    pub length: Option<Duration>,
+    /// What the cluster is called on the command line: its context.
+    pub cluster: String,
+}
+
+/// Why nothing could be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The kubeconfig is of no use.
+    #[error(transparent)]
+    Kubeconfig(#[from] OwnError),
+    /// The client could not be made.
+    #[error("no client for the cluster: {0}")]
+    Client(String),
+    /// The server does not answer.
+    #[error("the cluster does not answer: {0}")]
+    Unreachable(String),
+    /// This user may not read what is needed.
+    #[error(
+        "this user may not read {0}; it needs get, list and watch of deployments and replicasets (apps), and of pods and events"
+    )]
+    Rights(String),
+    /// There is no such Deployment.
+    #[error("there is no deployment {name} in namespace {namespace}")]
+    NoDeployment {
+        /// Its name.
+        name: String,
+        /// Where.
+        namespace: String,
+    },
+    /// It has a selector that cannot be written as a label selector.
+    #[error("the selector of deployment {0} is empty; it cannot be captured")]
+    Selector(String),
+}
+
+/// A client for a context of the user's kubeconfig (the current one if none is named) and that context's name and namespace.
+///
+/// # Errors
+/// There is no kubeconfig, or none with this context.
+pub async fn connect(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Client, String, String), CaptureError> {
+    let variable = std::env::var_os("KUBECONFIG");
+    let home = std::env::home_dir();
+    let config: Kubeconfig = read(&files(kubeconfig, variable.as_deref(), home.as_deref())?)?;
+    let name = context.map(str::to_owned).or_else(|| config.current_context.clone()).unwrap_or_default();
+    let options = KubeConfigOptions { context: Some(name.clone()), ..KubeConfigOptions::default() };
+    let client = |error: &dyn std::fmt::Display| CaptureError::Client(error.to_string());
+    let mut config = kube::Config::from_custom_kubeconfig(config, &options).await.map_err(|error| client(&error))?;
+    config.default_retry = false;
+    config.read_timeout = None;
+    let namespace = config.default_namespace.clone();
+    Ok((Client::try_from(config).map_err(|error| client(&error))?, name, namespace))
+}
+
+/// Record until the wish is fulfilled, or until interrupted: then what there is.
+///
+/// # Errors
+/// See [`CaptureError`]; once the first lists are there, troubles stand in the recording.
+pub async fn capture(client: &Client, wish: &Wish, interrupt: &Interrupt) -> Result<Recording, CaptureError> {
+    let unreachable = |error: kube::Error| CaptureError::Unreachable(error.to_string());
+    let version = client.apiserver_version().await.map_err(unreachable)?.git_version;
+    let selector = selector(client, wish).await?;
+    let began = clock::instant();
+    let started = clock::rfc3339();
+    let (sender, mut seen) = mpsc::channel(1024);
+    let mut watches = JoinSet::new();
+    for stream in Stream::all(client, wish, &selector) {
+        watches.spawn(stream.follow(sender.clone()));
+    }
+    let mut journal = Journal::new(&wish.deployment);
+    let stop = async {
+        match wish.length {
+            Some(length) => clock::sleep(length).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut stop = std::pin::pin!(stop);
+    let mut raised = std::pin::pin!(interrupt.raised());
+    loop {
+        // Once complete, the last status and Events are still on their way.
+        let rest = async {
+            if wish.length.is_none() && journal.is_complete() {
+                clock::sleep(REST).await
+            } else {
+                std::future::pending().await
+            }
+        };
+        tokio::select! {
+            Some(news) = seen.recv() => journal.take(news, clock::millis_since(began)),
+            () = rest => break,
+            () = &mut stop => break,
+            _ = &mut raised => break,
+        }
+    }
+    watches.shutdown().await;
+    let header = Header {
+        format: FORMAT,
+        case: format!("captured/{}", wish.deployment),
+        path: String::new(),
+        source: String::new(),
+        judged: Default::default(),
+        under_test: [].into_iter().collect(),
+        namespace: wish.namespace.clone(),
+        subject: journal.controller(&wish.cluster, &version),
+        kind: SubjectKind::Cluster,
+        cluster: Identity::new(&wish.cluster, "kube-apiserver", version),
+        cluster_controllers: None,
+        workload: None,
+        real_pods: true,
+        seed: None,
+        started,
+    };
+    Ok(journal.finish(header, clock::millis_since(began)))
+}
+
+/// For how long nothing must happen after a rollout is complete.
+const REST: Duration = Duration::from_secs(5);
+
+/// The Deployment's selector in the words of a list, after a look at the rights.
+async fn selector(client: &Client, wish: &Wish) -> Result<String, CaptureError> {
+    let missing = missing_rights(client, &wish.namespace).await.map_err(CaptureError::Unreachable)?;
+    if !missing.is_empty() {
+        return Err(CaptureError::Rights(format!("{} in namespace {}", missing.join(", "), wish.namespace)));
+    }
+    let deployment = follow::deployment(client, wish).await.map_err(CaptureError::Unreachable)?;
+    let Some(deployment) = deployment else {
+        return Err(CaptureError::NoDeployment { name: wish.deployment.clone(), namespace: wish.namespace.clone() });
+    };
+    let labels = deployment.at("/spec/selector/matchLabels").and_then(Value::as_object);
+    let equal = labels.into_iter().flatten().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
+    let expressions = deployment.at("/spec/selector/matchExpressions").and_then(Value::as_array);
+    let words: Vec<String> = equal.chain(expressions.into_iter().flatten().filter_map(expression)).collect();
+    if words.is_empty() { Err(CaptureError::Selector(wish.deployment.clone())) } else { Ok(words.join(",")) }
+}
+
+/// `tier in (a,b)`: an expression of a selector, as lists take it.
+fn expression(expression: &Value) -> Option<String> {
+    let key = expression.at("/key")?.as_str()?;
+    let values = expression.at("/values").and_then(Value::as_array);
+    let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
+    let values = values.join(",");
+    match expression.at("/operator")?.as_str()? {
+        "In" => Some(format!("{key} in ({values})")),
+        "NotIn" => Some(format!("{key} notin ({values})")),
+        "Exists" => Some(key.to_owned()),
+        "DoesNotExist" => Some(format!("!{key}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! `lockstep capture`: a Deployment of a live cluster, recorded while something happens to it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::out::note;
+use super::{CliError, places};
+use crate::capture::{Wish, anonymous, capture, connect};
+use crate::outcome::Outcome;
+use crate::private;
+use crate::recording::{Entry, RecordingError};
+use crate::run::FileError;
+use crate::supervise::Interrupt;
+
+/// Record a Deployment of a live cluster, its ReplicaSets, pods and Events. Reads only.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// What to record: deployment/NAME.
+    #[arg(value_name = "deployment/NAME", value_parser = deployment)]
+    target: String,
+    /// The recording.
+    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// Replace names, images, labels, annotations and variables by numbers, the same in the whole file.
+    #[arg(help_heading = "Output", long)]
+    anonymise: bool,
+    /// For how long, such as 30m [default: until a rollout is complete]. Ctrl-C ends it in any case.
+    #[arg(long = "for", value_name = "TIME", value_parser = length)]
+    length: Option<Duration>,
+    /// The context of the kubeconfig [default: the current one].
+    #[arg(help_heading = "Cluster", long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// The kubeconfig [default: $KUBECONFIG, else ~/.kube/config].
+    #[arg(help_heading = "Cluster", long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The namespace [default: the context's].
+    #[arg(help_heading = "Cluster", short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+fn deployment(text: &str) -> Result<String, String> {
+    let name =
+        ["deployment/", "deployments/", "deploy/", "deployment.apps/"].iter().find_map(|kind| text.strip_prefix(kind));
+    let name = name.filter(|name| !name.is_empty() && !name.contains('/'));
+    name.map(str::to_owned).ok_or_else(|| "write deployment/NAME".to_owned())
+}
+
+fn length(text: &str) -> Result<Duration, String> {
+    let time: jiff::SignedDuration = text.parse().map_err(|_| "write a length of time, such as 30m".to_owned())?;
+    Duration::try_from(time).map_err(|_| "it must not be negative".to_owned())
+}
+
+pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+    places::file("--out", Some(&arguments.out))?;
+    let (client, context, default) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
+    let wish = Wish {
+        namespace: arguments.namespace.unwrap_or(default),
+        deployment: arguments.target,
+        length: arguments.length,
+        cluster: context,
+    };
+    let until = if wish.length.is_none() { "until a rollout is complete" } else { "for as long as was asked" };
+    note!(
+        "recording deployment {} in namespace {} of {}, {until}; Ctrl-C ends it",
+        wish.deployment,
+        wish.namespace,
+        wish.cluster
+    );
+    let mut recording = capture(&client, &wish, &Interrupt::of_process()).await?;
+    if arguments.anonymise {
+        recording = anonymous(&recording);
+    }
+    let path = &arguments.out;
+    let written = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(path)?)) };
+    written().map_err(|source| FileError::Recording { path: path.clone(), source })?;
+    let versions = recording.entries.iter().filter(|entry| matches!(entry, Entry::Object(_))).count();
+    let gaps = recording.entries.iter().filter(|entry| matches!(entry, Entry::Trouble(_))).count();
+    note!(
+        "wrote {} with {versions} versions of objects and {gaps} gaps; `lockstep replay {}` goes on",
+        path.display(),
+        path.display()
+    );
+    Ok(if gaps > 0 { Outcome::Inconclusive } else { Outcome::Conformant })
+}

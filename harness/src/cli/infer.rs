@@ -1,0 +1,58 @@
+//! `lockstep case`: what users and nodes did in a recording, as a case.
+
+use std::path::{Path, PathBuf};
+
+use super::out::{self, note};
+use super::{CliError, places};
+use crate::infer::{Inferred, infer};
+use crate::outcome::Outcome;
+use crate::recording::Recording;
+use crate::run::FileError;
+
+/// Infer a case from a recording: what users and nodes did becomes its steps.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// A recording, from `capture`, `import`, `record` or `run --recordings`.
+    recording: PathBuf,
+    /// Write the case to this file [default: standard output].
+    #[arg(help_heading = "Output", short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
+    places::file("--out", arguments.out.as_deref())?;
+    let inferred = inferred(&arguments.recording)?;
+    match &arguments.out {
+        None => out::result(format_args!("{}", inferred.case.source)),
+        Some(path) => {
+            keep(path, &inferred)?;
+            note!("wrote {}; `lockstep replay {}` plays it", path.display(), arguments.recording.display());
+        }
+    }
+    Ok(Outcome::Conformant)
+}
+
+/// The case of a recording in a file. It is called as the file is.
+pub(super) fn inferred(path: &Path) -> Result<Inferred, CliError> {
+    let file = std::fs::File::open(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
+    let recording = Recording::read(std::io::BufReader::new(file))
+        .map_err(|source| FileError::Recording { path: path.to_owned(), source })?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let letters =
+        stem.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    let name: String = letters.collect();
+    let name = name.trim_matches('-');
+    let name = if name.is_empty() { "rollout" } else { name };
+    Ok(infer(&recording, &format!("captured/{name}"))?)
+}
+
+/// Write the case to a file.
+pub(super) fn keep(path: &Path, inferred: &Inferred) -> Result<(), CliError> {
+    let written = || {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(path, &inferred.case.source)
+    };
+    Ok(written().map_err(|source| FileError::File { path: path.to_owned(), source })?)
+}

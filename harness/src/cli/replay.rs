@@ -1,0 +1,105 @@
+//! `lockstep replay`: what happened in a recording, played on upstream, beside what the recorded cluster did.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::again::Typed;
+use super::infer::{inferred, keep};
+use super::out::note;
+use super::place::Place;
+use super::preview::played;
+use super::reporter::{Reports, Results, Style, reporters};
+use super::{CliError, places};
+use crate::clock;
+use crate::cluster::SiteName;
+use crate::infer::staged;
+use crate::outcome::Outcome;
+use crate::quote::quoted;
+use crate::recording::SubjectKind;
+use crate::report::Again;
+use crate::run::{Event, Judged};
+use crate::subject::Spec;
+use crate::supervise::Interrupt;
+use crate::verdict;
+use crate::versions::Minor;
+
+/// Infer a case from a recording, play it on upstream, and compare what the recorded cluster did.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// A recording, from `capture`, `import`, `record` or `run --recordings`.
+    recording: PathBuf,
+    #[command(flatten)]
+    place: Place,
+    /// The controller that plays the case [default: upstream of the version of the recorded cluster].
+    #[arg(help_heading = "Subject", long)]
+    subject: Option<String>,
+    /// Keep the case in this file.
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    reports: Reports,
+}
+
+pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<Outcome, CliError> {
+    arguments.reports.check()?;
+    places::file("--out", arguments.out.as_deref())?;
+    let since = clock::instant();
+    let inferred = inferred(&arguments.recording)?;
+    if let Some(path) = &arguments.out {
+        keep(path, &inferred)?;
+    }
+    let case = &inferred.case;
+    let spec: Spec = match &arguments.subject {
+        Some(text) => text.parse()?,
+        None => upstream_of(&inferred.recording.header.cluster.version).parse()?,
+    };
+    if let Some(error) = spec.not_built() {
+        note!("`--subject ours` needs nothing to be built, and decides as upstream v1.36 does");
+        return Err(error.into());
+    }
+    arguments.place.site = arguments.place.site.or(SiteName::Sim);
+    let place = &arguments.place;
+    place.check(std::slice::from_ref(case), std::slice::from_ref(&spec))?;
+    let events =
+        reporters(&arguments.reports, "lockstep replay", Results::Human(Style::Compare { timelines: true }), None);
+    let (_, expected) =
+        played(place, &spec, vec![Arc::clone(case)]).await?.pop().expect("what is played is recorded, or an error");
+    let mut live = inferred.recording;
+    if live.header.kind != SubjectKind::Cluster {
+        live.header.subject.name = format!("recorded: {}", live.header.subject.name);
+    }
+    let expected = staged(&expected);
+    let first = verdict::judge(case, &expected, None);
+    let second = verdict::judge_live(case, &live, &expected);
+    let titles = [expected.header.subject.to_string(), live.header.subject.name.clone()];
+    events
+        .emit(&Event::CaseCompared { titles: titles.each_ref().map(String::as_str), judgements: [&first, &second] })?;
+    let repeat =
+        format!("{} {}{}", typed.beginning(), quoted(&arguments.recording.display().to_string()), typed.flags(&[]));
+    events.emit(&Event::CaseJudged(&Judged {
+        judgement: &second,
+        expected: Some(&first.timeline),
+        golden: None,
+        recording: &live,
+        again: &Again { program: typed.program.clone(), repeat },
+        took: None,
+        output: None,
+        item: 0,
+        seed: None,
+        brief: false,
+    }))?;
+    let outcomes = [second.outcome()];
+    let cause = Interrupt::of_process().cause();
+    events.emit(&Event::RunEnded { outcomes: &outcomes, left: None, cause, took: since.elapsed() })?;
+    Ok(Outcome::of(outcomes))
+}
+
+/// Upstream's controller of the server's version, where that is one of upstream's: `v1.33.4+k3s1` is v1.33.4.
+fn upstream_of(version: &str) -> String {
+    let plain = version.split(['+', '-']).next().unwrap_or_default();
+    let has_patch = plain.split('.').count() == 3;
+    match Minor::of(plain).filter(|_| has_patch) {
+        Some(_) => format!("upstream:{plain}"),
+        None => "upstream".to_owned(),
+    }
+}

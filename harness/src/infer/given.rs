@@ -1,0 +1,78 @@
+//! What was there at the beginning, as the `given` of a case: each known template, the oldest revision first, rolled out one after the
+//! other.
+
+use serde_json::Value;
+
+use super::live::{self, Live, int, ready_since, text, uid};
+use super::revisions::Revisions;
+use super::template::Shape;
+use super::written::{Written, creation};
+use crate::pointer::At;
+
+/// How the case begins.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    /// Its steps.
+    pub(super) steps: Vec<Written>,
+    /// How the cluster's numbers become the case's.
+    pub(super) revisions: Revisions,
+}
+
+impl Given {
+    /// For what is there.
+    pub(super) fn of(live: &Live<'_>) -> Self {
+        let Some(deployment) = live.deployment() else { return Self::default() };
+        let mut sets: Vec<&Value> = live.sets().into_iter().filter(|set| live::revision(set).is_some()).collect();
+        sets.sort_by_key(|set| live::revision(set));
+        let plain = |step: String| Written { step, note: None };
+        let name = text(deployment, "/metadata/name");
+        let paused = deployment.at("/spec/paused") == Some(&Value::Bool(true));
+        let mut steps = vec![plain(creation(deployment, sets.first().copied().unwrap_or(deployment)))];
+        let mut generation = 1;
+        if sets.is_empty() && paused {
+            let step = steps.pop().map(|created| created.step).unwrap_or_default();
+            steps.push(plain(format!("{}, paused: true}}", step.trim_end_matches('}'))));
+        }
+        let wait = Some(int(deployment, "/spec/minReadySeconds")).filter(|seconds| *seconds > 0);
+        let wait = || wait.map(|seconds| plain(format!("advance: {}s", seconds + 1)));
+        for (number, pair) in (2..).zip(sets.windows(2)) {
+            let [before, after] = pair else { continue };
+            steps.push(plain("ready: {pods: all}".to_owned()));
+            steps.extend(wait());
+            let (before, after) = (Shape::of(&live::template(before)), Shape::of(&live::template(after)));
+            let wording = before.to(&after, name, number);
+            let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
+            steps.push(Written { step: wording.step, note });
+            // A Recreate waits until the old pods are gone.
+            if text(deployment, "/spec/strategy/type") == "Recreate" {
+                steps.push(plain("terminate: {pods: all}".to_owned()));
+            }
+            generation += 1;
+        }
+        let ready = readiness(live, &sets);
+        let waits = ready.is_some();
+        steps.extend(ready);
+        steps.extend(wait().filter(|_| waits));
+        if paused && !sets.is_empty() {
+            steps.push(plain(format!("pause: {name}")));
+            generation += 1;
+        }
+        let revisions = Revisions::new(&sets, int(deployment, "/metadata/generation"), generation);
+        Self { steps, revisions }
+    }
+}
+
+/// How far the newest ReplicaSet had come.
+fn readiness(live: &Live<'_>, sets: &[&Value]) -> Option<Written> {
+    let newest = sets.last()?;
+    let used = sets.iter().filter(|set| int(set, "/spec/replicas") > 0).count();
+    let pods = live.pods(uid(newest));
+    let ready = pods.iter().filter(|pod| ready_since(pod).is_some()).count();
+    if used <= 1 && ready == pods.len() {
+        return (ready > 0).then(|| Written { step: "ready: {pods: all}".to_owned(), note: None });
+    }
+    let note = Some(
+        "the recording begins in the middle of a rollout; its sizes may have come about in another way".to_owned(),
+    );
+    (ready > 0).then(|| Written { step: format!("ready: {{pods: {ready}}}"), note })
+}

@@ -1,0 +1,170 @@
+//! The objects of a recording as they were at one moment, and whether the controllers had settled by then.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::pointer::At;
+use crate::recording::{Change, Version};
+
+pub(super) const DEPLOYMENT: &str = "Deployment";
+pub(super) const REPLICA_SET: &str = "ReplicaSet";
+pub(super) const POD: &str = "Pod";
+/// The annotation with the revision, on Deployments and ReplicaSets.
+pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
+/// The annotation of a ReplicaSet with the revisions that it had before.
+pub(super) const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
+/// The label that tells the ReplicaSets of a Deployment apart.
+const HASH_LABEL: &str = "pod-template-hash";
+
+/// The objects at one moment.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Live<'a> {
+    objects: BTreeMap<(&'a str, &'a str), &'a Value>,
+    /// The UIDs of ReplicaSets in the order in which they appeared.
+    appeared: Vec<&'a str>,
+}
+
+impl<'a> Live<'a> {
+    /// Take in one version; the object before it comes back.
+    pub(super) fn apply(&mut self, version: &'a Version) -> Option<&'a Value> {
+        let key = (version.kind.as_str(), version.name.as_str());
+        if version.change == Change::Deleted {
+            return self.objects.remove(&key);
+        }
+        if version.kind == REPLICA_SET && !self.appeared.contains(&uid(&version.object)) {
+            self.appeared.push(uid(&version.object));
+        }
+        self.objects.insert(key, &version.object)
+    }
+
+    /// The only Deployment.
+    pub(super) fn deployment(&self) -> Option<&'a Value> {
+        self.all(DEPLOYMENT).next()
+    }
+
+    /// Its ReplicaSets, the one that appeared first at the beginning.
+    pub(super) fn sets(&self) -> Vec<&'a Value> {
+        let mut sets: Vec<&Value> = self.all(REPLICA_SET).collect();
+        sets.sort_by_key(|set| self.number(uid(set)));
+        sets
+    }
+
+    /// The number of a ReplicaSet by first appearance, from 1.
+    pub(super) fn number(&self, uid: &str) -> Option<usize> {
+        self.appeared.iter().position(|known| *known == uid).map(|at| at + 1)
+    }
+
+    /// The pods of a ReplicaSet that are alive: ready ones first, since longest first; then by age.
+    pub(super) fn pods(&self, set: &str) -> Vec<&'a Value> {
+        let mut pods: Vec<&'a Value> =
+            self.all(POD).filter(|pod| is_alive(pod) && controller(pod) == Some(set)).collect();
+        pods.sort_by_cached_key(|pod| {
+            let since = ready_since(pod).map(str::to_owned);
+            (since.is_none(), since, text(pod, "/metadata/creationTimestamp").to_owned())
+        });
+        pods
+    }
+
+    /// Whether each status says what is there, and each ReplicaSet has as many pods as it should: then the controllers
+    /// have seen all that has happened.
+    pub(super) fn has_settled(&self) -> bool {
+        let sets = self.sets();
+        sets.iter().all(|set| self.is_counted(set))
+            && self.deployment().is_none_or(|deployment| {
+                let sum = |counter: &str| sets.iter().map(|set| int(set, counter)).sum::<i64>();
+                let summed = |counter: &str| int(deployment, counter) == sum(counter);
+                is_deleting(deployment)
+                    || is_observed(deployment)
+                        && summed("/status/replicas")
+                        && summed("/status/readyReplicas")
+                        && summed("/status/availableReplicas")
+            })
+    }
+
+    fn is_counted(&self, set: &Value) -> bool {
+        let pods = self.pods(uid(set));
+        let ready = count(pods.iter().filter(|pod| ready_since(pod).is_some()).count());
+        let at_once = int(set, "/spec/minReadySeconds") == 0;
+        let has_failed = condition(set, "ReplicaFailure").is_some_and(|(status, ..)| status == "True");
+        is_deleting(set)
+            || is_observed(set)
+                && int(set, "/status/replicas") == count(pods.len())
+                && int(set, "/status/readyReplicas") == ready
+                && (!at_once || int(set, "/status/availableReplicas") == ready)
+                && (has_failed || int(set, "/spec/replicas") == count(pods.len()))
+    }
+
+    fn all(&self, kind: &'static str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
+        self.objects.range((kind, "")..).take_while(move |((of, _), _)| *of == kind).map(|(_, object)| *object)
+    }
+}
+
+/// Whether the status is about this generation.
+fn is_observed(object: &Value) -> bool {
+    int(object, "/status/observedGeneration") >= int(object, "/metadata/generation")
+}
+
+/// The status, reason and time of a condition.
+pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let all = object.at("/status/conditions")?.as_array()?;
+    let found = all.iter().find(|condition| text(condition, "/type") == kind)?;
+    Some((text(found, "/status"), text(found, "/reason"), text(found, "/lastTransitionTime")))
+}
+
+/// Since when a pod is ready, if it is.
+pub(super) fn ready_since(pod: &Value) -> Option<&str> {
+    condition(pod, "Ready").filter(|(status, ..)| *status == "True").map(|(.., since)| since)
+}
+
+/// Whether a pod counts: it neither goes nor has ended.
+pub(super) fn is_alive(pod: &Value) -> bool {
+    !is_deleting(pod) && !matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
+}
+
+/// Whether its deletion has begun.
+pub(super) fn is_deleting(object: &Value) -> bool {
+    object.at("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
+}
+
+/// The UID of what controls it.
+pub(super) fn controller(object: &Value) -> Option<&str> {
+    let owners = object.at("/metadata/ownerReferences")?.as_array()?;
+    owners.iter().find(|owner| owner.at("/controller") == Some(&Value::Bool(true)))?.at("/uid")?.as_str()
+}
+
+/// The UID.
+pub(super) fn uid(object: &Value) -> &str {
+    text(object, "/metadata/uid")
+}
+
+/// A string, or none at all.
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.at(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number; 0 where there is none, as the API leaves zeros out.
+pub(super) fn int(object: &Value, pointer: &str) -> i64 {
+    object.at(pointer).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// The revision annotation.
+pub(super) fn revision(object: &Value) -> Option<i64> {
+    object.at("/metadata/annotations")?.get(REVISION)?.as_str()?.parse().ok()
+}
+
+/// The pod template, without what the controller adds to it.
+pub(super) fn template(object: &Value) -> Value {
+    let mut template = object.at("/spec/template").cloned().unwrap_or_default();
+    if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+        labels.remove(HASH_LABEL);
+    }
+    if let Some(metadata) = template.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|_, value| !value.is_null());
+    }
+    template
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

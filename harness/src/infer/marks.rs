@@ -1,0 +1,170 @@
+//! The recording that a case was inferred from, as if the case had been played: with a mark at each step, and in the numbers of the case.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::live::{self, POD, is_deleting};
+use super::revisions::Revisions;
+use super::steps::Step;
+use crate::case::Case;
+use crate::case::model::{Step as CaseStep, label};
+use crate::controllers::Controllers;
+use crate::recording::{Change, End, Entry, Recording, Settling, StepMark, Version, Writer};
+
+/// What the marks are made from.
+pub(super) struct Marking<'a> {
+    /// The case.
+    pub(super) case: &'a Case,
+    /// Its steps, and the entries with which they begin.
+    pub(super) steps: &'a [Step],
+    /// Entries that no controller wrote.
+    pub(super) moved: &'a BTreeSet<usize>,
+    /// How the cluster's numbers become the case's.
+    pub(super) revisions: &'a Revisions,
+    /// Whether the end of a deletion is a step of its own; else a pod is gone as soon as its deletion begins.
+    pub(super) terminates: bool,
+}
+
+/// Mark a recording whose first `stage` entries are what was there at the beginning.
+pub(super) fn marked(recording: &Recording, stage: usize, marking: &Marking<'_>) -> Recording {
+    let mut entries = Vec::new();
+    let parts = (1..).zip(&marking.case.given);
+    entries.extend(parts.flat_map(|(part, step)| [Entry::Step(mark(marking.case, step, (0, part), 0)), settled(0)]));
+    // What is there stands in the last of them.
+    entries.pop();
+    let first = |entry: &Entry| if let Entry::Object(version) = entry { Some(version.clone()) } else { None };
+    let there = recording.entries[..stage].iter().filter_map(first).filter(|version| version.kind != "Event");
+    entries.extend(
+        last_of_each(there.collect())
+            .into_iter()
+            .filter_map(|version| normal(found(version), marking).map(Entry::Object)),
+    );
+    let mut begins = begins(marking);
+    let mut gone = BTreeSet::new();
+    let mut now = 0;
+    if !marking.case.given.is_empty() {
+        entries.push(settled(now));
+    }
+    let mut is_first = true;
+    for (number, entry) in recording.entries.iter().enumerate().skip(stage) {
+        while let Some(position) = begins.iter().position(|(at, ..)| *at == number) {
+            let (_, step, id) = begins.remove(position);
+            if !std::mem::take(&mut is_first) {
+                entries.push(settled(now));
+            }
+            entries.push(Entry::Step(mark(marking.case, step, id, now)));
+        }
+        let Entry::Object(version) = entry else {
+            entries.extend(matches!(entry, Entry::Trouble(_) | Entry::Request(_)).then(|| entry.clone()));
+            continue;
+        };
+        now = version.at;
+        let by = if marking.moved.contains(&number) { Writer::Driver } else { Writer::Other };
+        let Some(version) = normal(Version { by, ..version.clone() }, marking) else { continue };
+        if version.kind == POD
+            && version.change == Change::Deleted
+            && !gone.insert(live::uid(&version.object).to_owned())
+        {
+            continue;
+        }
+        entries.push(Entry::Object(version));
+    }
+    entries.push(settled(now));
+    let mut header = recording.header.clone();
+    header.case.clone_from(&marking.case.name);
+    header.path.clone_from(&marking.case.path);
+    header.source.clone_from(&marking.case.source);
+    // Nothing is known of requests, so none of them is missed.
+    header.under_test = Controllers::from_iter([]);
+    let end = End { completed: true, events_complete: false, at: now, diagnosis: None };
+    Recording { header, entries, end: Some(end) }
+}
+
+/// A recording of a case, with what `given` came to in place of how: what is compared with a recording that begins there.
+#[must_use]
+pub fn staged(recording: &Recording) -> Recording {
+    let first = recording.entries.iter().position(|entry| matches!(entry, Entry::Step(mark) if mark.index > 0));
+    let (given, rest) = recording.entries.split_at(first.unwrap_or(recording.entries.len()));
+    let is_kept = |entry: &&Entry| matches!(entry, Entry::Step(_) | Entry::Settled(_) | Entry::Trouble(_));
+    let mut entries: Vec<Entry> = given.iter().filter(is_kept).cloned().collect();
+    let end_of_given = entries.pop_if(|entry| matches!(entry, Entry::Settled(_)));
+    let objects =
+        given.iter().filter_map(|entry| if let Entry::Object(version) = entry { Some(version.clone()) } else { None });
+    let there = last_of_each(objects.filter(|version| version.kind != "Event").collect());
+    entries.extend(there.into_iter().map(|version| Entry::Object(found(version))));
+    entries.extend(end_of_given);
+    entries.extend_from_slice(rest);
+    let end = recording.end.clone().map(|end| End { events_complete: false, ..end });
+    let mut header = recording.header.clone();
+    header.under_test = Controllers::from_iter([]);
+    Recording { header, entries, end }
+}
+
+/// As if the case had put it there, so that nobody decided about it. A pod that a case makes would be called by its name.
+fn found(version: Version) -> Version {
+    let by = if version.kind == POD { Writer::Other } else { Writer::Driver };
+    Version { change: Change::Added, by, ..version }
+}
+
+/// Where each step and sub-step begins.
+fn begins<'a>(marking: &Marking<'a>) -> Vec<(usize, &'a CaseStep, (u32, u32))> {
+    let mut all = Vec::new();
+    for (index, (step, of_case)) in (1..).zip(marking.steps.iter().zip(&marking.case.steps)) {
+        let several = step.entries.len() > 1;
+        for (part, entry) in (1..).zip(&step.entries) {
+            all.push((*entry, of_case, (index, if several { part } else { 0 })));
+        }
+    }
+    all
+}
+
+fn mark(case: &Case, step: &CaseStep, (index, part): (u32, u32), at: u64) -> StepMark {
+    let operation = if index > 0 && part > 0 { step.operation.part(part) } else { step.operation.part(1) };
+    let whole = index == 0 || part == 0;
+    let label = if whole { label(case, &step.operation) } else { label(case, &operation) };
+    let together = !step.operation.inner().is_empty();
+    let user = step.operation.by_user();
+    StepMark { index, part, label, line: step.line, user, together, expect: None, at }
+}
+
+/// The version as the case counts revisions, without what a case has not; `None` where nothing is left of it.
+fn normal(version: Version, marking: &Marking<'_>) -> Option<Version> {
+    let mut version = version;
+    if marking.terminates {
+        let mut object = Value::clone(&version.object);
+        marking.revisions.apply(&version.kind, &mut object);
+        return Some(Version { object: Arc::new(object), ..version });
+    }
+    if version.kind == POD && is_deleting(&version.object) {
+        if version.change == Change::Added {
+            return None;
+        }
+        version.change = Change::Deleted;
+    }
+    let mut object = Value::clone(&version.object);
+    marking.revisions.apply(&version.kind, &mut object);
+    if let Some(status) = object.pointer_mut("/status").and_then(Value::as_object_mut) {
+        status.remove("terminatingReplicas");
+    }
+    Some(Version { object: Arc::new(object), ..version })
+}
+
+/// The last version of each object that still exists, in the order of revisions where there are some: so ReplicaSets appear in the order
+/// in which the case makes them.
+fn last_of_each(versions: Vec<Version>) -> Vec<Version> {
+    let mut all: Vec<Version> = Vec::new();
+    for version in versions {
+        all.retain(|known| (&known.kind, &known.name) != (&version.kind, &version.name));
+        if version.change != Change::Deleted {
+            all.push(version);
+        }
+    }
+    all.sort_by_key(|version| (version.kind.clone(), live::revision(&version.object), version.rv));
+    all
+}
+
+fn settled(at: u64) -> Entry {
+    Entry::Settled(Settling { unsettled: None, rounds: 0, took: 0, at })
+}

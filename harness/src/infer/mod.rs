@@ -1,0 +1,187 @@
+//! From a recording to a case: what users and nodes did becomes steps, and what the controllers did is left to whoever plays the case.
+//!
+//! A recording of a live cluster has every version of every object and says nothing of steps. Most versions have one possible
+//! author: only users change a Deployment's spec, only kubelets make pods ready, only the controllers write a status, a ReplicaSet or a
+//! revision. So the versions that no controller can have written are the steps, in their order:
+//!
+//! * `live` is the state of the objects at a moment, and whether the controllers had settled by then: what comes before
+//!   they have is one step with what went before it (`together`), as nobody can say in which order they saw the two.
+//! * `given` makes what was there at the beginning: each ReplicaSet that is kept is a template that was rolled out.
+//! * `moves` finds what was done, `written` words what users wrote, `template` their changes of pod templates, `steps` makes steps of it.
+//! * `marks` puts a mark for each step into the recording, so that it can be judged as if the case had been played; `revisions` counts
+//!   as the case does.
+//!
+//! Pure: a recording in, a case and a recording out. What the case cannot say is a comment in it.
+//!
+//! The borders: one Deployment; pods that are alike but for their readiness; a container and its image and variables for the whole template.
+
+mod flow;
+mod given;
+mod live;
+mod marks;
+mod moves;
+mod revisions;
+mod steps;
+mod template;
+mod written;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use marks::staged;
+
+use self::given::Given;
+use self::live::{DEPLOYMENT, Live, POD, condition, int, is_deleting, text};
+use self::marks::{Marking, marked};
+use self::moves::Scan;
+use self::steps::Step;
+use crate::case::{Case, CaseError, parse};
+use crate::recording::{Change, Entry, Recording, Version};
+
+/// A case, and the recording that it was inferred from with a mark for each of its steps.
+#[derive(Debug, Clone)]
+pub struct Inferred {
+    /// The case; its file's text is its `source`.
+    pub case: Arc<Case>,
+    /// The recording, as if the case had been played.
+    pub recording: Recording,
+}
+
+/// Why no case can be inferred from a recording.
+#[derive(Debug, thiserror::Error)]
+pub enum InferError {
+    /// There is no Deployment in it.
+    #[error("the recording shows no Deployment, so there is nothing that a case could be about")]
+    NoDeployment,
+    /// There are several.
+    #[error("the recording shows several Deployments ({0}); capture one of them at a time")]
+    Several(String),
+    /// Nothing happened.
+    #[error(
+        "nothing happens in the recording: no user changed the Deployment, and no pod became ready, failed or went"
+    )]
+    Nothing,
+    /// What was inferred is no valid case.
+    #[error("what was inferred is not a valid case; please report this with the recording:\n{0}")]
+    Invalid(#[from] CaseError),
+}
+
+/// Infer a case called `area/name` from a recording.
+///
+/// # Errors
+/// See [`InferError`].
+pub fn infer(recording: &Recording, name: &str) -> Result<Inferred, InferError> {
+    one_deployment(recording)?;
+    let stage = stage(recording);
+    let mut live = Live::default();
+    let mut there: Vec<&Version> = versions(&recording.entries[..stage]).collect();
+    there.sort_by_key(|version| live::revision(&version.object));
+    for version in there {
+        live.apply(version);
+    }
+    let given = Given::of(&live);
+    let terminates = recreates(recording);
+    let timed = time_matters(recording);
+    let happenings = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage, timed);
+    let steps = steps::steps(&happenings, timed);
+    if steps.is_empty() {
+        return Err(InferError::Nothing);
+    }
+    let source = source(recording, &given, &steps, terminates);
+    let case = parse(&format!("{name}.yaml"), name, &source)?;
+    let moved: BTreeSet<usize> = happenings.iter().filter(|one| !one.moves.is_empty()).map(|one| one.entry).collect();
+    let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions: &given.revisions, terminates };
+    let recording = marked(recording, stage, &marking);
+    Ok(Inferred { case: Arc::new(case), recording })
+}
+
+/// The case's file.
+fn source(recording: &Recording, given: &Given, steps: &[Step], terminates: bool) -> String {
+    let header = &recording.header;
+    let (deployment, cluster) = (name_of_deployment(recording), header.cluster.title());
+    let mut out = format!("# Inferred from a recording of {}, {cluster}.\n", header.started);
+    out += "# Left out: what the containers are, beyond the image and the variables of the first.\n";
+    let _ = writeln!(out, "description: What was done to deployment {deployment} in a recording.");
+    if terminates {
+        out += "terminations: held\n";
+    }
+    if !given.steps.is_empty() {
+        out += "given:\n";
+        for step in &given.steps {
+            line(&mut out, &step.step, step.note.iter());
+        }
+    }
+    out += "steps:\n";
+    steps.iter().for_each(|step| line(&mut out, &step.line, step.notes.iter()));
+    out
+}
+
+fn line<'a>(out: &mut String, step: &str, notes: impl Iterator<Item = &'a String>) {
+    notes.for_each(|note| *out += &format!("  # {note}\n"));
+    *out += &format!("  - {step}\n");
+}
+
+/// How many entries show what was there at the beginning: up to the first time that all had settled.
+fn stage(recording: &Recording) -> usize {
+    let first = recording.entries.iter().position(|entry| matches!(entry, Entry::Step(mark) if mark.index > 0));
+    let given = &recording.entries[..first.unwrap_or(recording.entries.len())];
+    let settled = match first {
+        Some(_) => given.iter().rposition(|entry| matches!(entry, Entry::Settled(_))),
+        None => given.iter().position(|entry| matches!(entry, Entry::Settled(_))),
+    };
+    settled.map_or(0, |at| at + 1)
+}
+
+fn versions(entries: &[Entry]) -> impl Iterator<Item = &Version> {
+    entries.iter().filter_map(|entry| if let Entry::Object(version) = entry { Some(version) } else { None })
+}
+
+fn deployments(recording: &Recording) -> impl Iterator<Item = &Value> {
+    versions(&recording.entries).filter(|version| version.kind == DEPLOYMENT).map(|version| &*version.object)
+}
+
+fn name_of_deployment(recording: &Recording) -> &str {
+    deployments(recording).next().map_or("", |object| text(object, "/metadata/name"))
+}
+
+fn one_deployment(recording: &Recording) -> Result<(), InferError> {
+    let names: BTreeSet<&str> = deployments(recording).map(|object| text(object, "/metadata/name")).collect();
+    match names.len() {
+        0 => Err(InferError::NoDeployment),
+        1 => Ok(()),
+        _ => Err(InferError::Several(names.into_iter().collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// Whether a Recreate waits for pods to be gone, so that their end is a step. It is none where they go at once.
+fn recreates(recording: &Recording) -> bool {
+    let mut going: BTreeMap<&str, u64> = BTreeMap::new();
+    let lingers = versions(&recording.entries).filter(|version| version.kind == POD).any(|version| {
+        let name = version.name.as_str();
+        if version.change == Change::Deleted {
+            return going.remove(name).is_some_and(|since| version.at.saturating_sub(since) >= LINGERS);
+        }
+        if is_deleting(&version.object) {
+            going.entry(name).or_insert(version.at);
+        }
+        false
+    });
+    lingers && deployments(recording).any(|object| text(object, "/spec/strategy/type") == "Recreate")
+}
+
+/// A pod that takes longer to go, in milliseconds, is seen going.
+const LINGERS: u64 = 500;
+
+/// Whether something was decided because time had passed.
+fn time_matters(recording: &Recording) -> bool {
+    let late = |object: &Value| {
+        condition(object, "Progressing").is_some_and(|(_, reason, _)| reason == "ProgressDeadlineExceeded")
+    };
+    deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0 || late(object))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! What a user wrote, read off two versions of a Deployment, in kubectl's words where it has some.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::flow::{flow, quoted, word};
+use super::live::{self, Live, REVISION, is_deleting, text};
+use super::revisions::Revisions;
+use super::template::{Shape, Wording};
+use crate::pointer::At;
+
+/// The annotation in which kubectl keeps what was applied last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// What the server sets where a manifest says nothing.
+const DEFAULT_BOUND: &str = "25%";
+const DEFAULT_DEADLINE: i64 = 600;
+const DEFAULT_HISTORY: i64 = 10;
+
+/// One step of a case, and what is not certain about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Written {
+    /// The operation in flow style: `scale: 4`.
+    pub(super) step: String,
+    /// A remark for the reader of the case.
+    pub(super) note: Option<String>,
+}
+
+impl Written {
+    fn plain(step: impl Into<String>) -> Self {
+        Self { step: step.into(), note: None }
+    }
+}
+
+/// Pod templates by number, in the order in which they were seen.
+#[derive(Debug, Default)]
+pub(super) struct Templates(Vec<Value>);
+
+impl Templates {
+    /// The number of a template, from 1.
+    pub(super) fn number(&mut self, template: &Value) -> usize {
+        let known = self.0.iter().position(|known| known == template);
+        known.map_or_else(
+            || {
+                self.0.push(template.clone());
+                self.0.len()
+            },
+            |at| at + 1,
+        )
+    }
+}
+
+/// The step that creates a Deployment with the template of this object (its own, or that of a ReplicaSet of its).
+pub(super) fn creation(deployment: &Value, of: &Value) -> String {
+    let spec = |field: &str| deployment.at("/spec").and_then(|spec| spec.get(field)).cloned();
+    let number = |field: &str, usual: Option<i64>| spec(field).filter(|value| value.as_i64() != usual);
+    let mut fields = vec![
+        format!("name: {}", word(text(deployment, "/metadata/name"))),
+        format!("replicas: {}", spec("replicas").unwrap_or(json!(1))),
+        format!("image: {}", quoted(&Shape::of(&live::template(of)).image)),
+    ];
+    if text(deployment, "/spec/strategy/type") == "Recreate" {
+        fields.push("strategy: Recreate".to_owned());
+    }
+    for bound in ["maxSurge", "maxUnavailable"] {
+        let value = deployment.at(&format!("/spec/strategy/rollingUpdate/{bound}"));
+        let own = value.filter(|value| value.as_str() != Some(DEFAULT_BOUND));
+        fields.extend(own.map(|value| format!("{bound}: {}", value.as_str().map_or(value.to_string(), str::to_owned))));
+    }
+    let numbers = [
+        ("minReadySeconds", number("minReadySeconds", Some(0))),
+        ("progressDeadlineSeconds", number("progressDeadlineSeconds", Some(DEFAULT_DEADLINE))),
+        ("revisionHistoryLimit", number("revisionHistoryLimit", Some(DEFAULT_HISTORY))),
+    ];
+    fields.extend(numbers.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))));
+    let annotations = user_annotations(deployment);
+    if !annotations.is_empty() {
+        fields.push(format!("annotations: {}", flow(&Value::Object(annotations))));
+    }
+    format!("deployment: {{{}}}", fields.join(", "))
+}
+
+/// What a user did between two versions of the Deployment; nothing where only its status or its revision changed.
+pub(super) fn written(
+    before: &Value,
+    after: &Value,
+    live: &Live<'_>,
+    templates: &mut Templates,
+    revisions: &Revisions,
+) -> Vec<Written> {
+    let name = text(after, "/metadata/name");
+    let mut all = Vec::new();
+    if let Some(metadata) = metadata_patch(before, after) {
+        let patch = flow(&json!({"target": format!("deployment/{name}"), "patch": {"metadata": metadata}}));
+        all.push(Written::plain(format!("patch: {patch}")));
+    }
+    let changed = changed_fields(before, after);
+    let wording = changed.contains("template").then(|| {
+        let (old, new) = (live::template(before), live::template(after));
+        let number = templates.number(&new);
+        Shape::of(&old).to(&Shape::of(&new), name, number)
+    });
+    let fields: Vec<&str> = changed.iter().map(String::as_str).collect();
+    match (fields.as_slice(), wording) {
+        ([], _) => {}
+        (["template"], Some(wording)) => all.push(new_template(after, live, revisions, wording)),
+        (["replicas"], _) => all.push(Written::plain(format!("scale: {}", live::int(after, "/spec/replicas")))),
+        (["paused"], _) => {
+            let paused = after.at("/spec/paused") == Some(&Value::Bool(true));
+            all.push(Written::plain(format!("{}: {name}", if paused { "pause" } else { "resume" })));
+        }
+        (_, wording) => all.push(patched(name, &fields, after, wording)),
+    }
+    if is_deleting(after) && !is_deleting(before) {
+        all.push(deleted(after));
+    }
+    all
+}
+
+/// The deletion of the Deployment.
+pub(super) fn deleted(deployment: &Value) -> Written {
+    let name = text(deployment, "/metadata/name");
+    let finalizers = deployment.at("/metadata/finalizers").and_then(Value::as_array);
+    let has = |wanted: &str| finalizers.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(wanted)));
+    let cascade = [("foregroundDeletion", "foreground"), ("orphan", "orphan")].into_iter().find(|(key, _)| has(key));
+    Written::plain(match cascade {
+        Some((_, cascade)) => format!("delete: {{target: deployment/{name}, cascade: {cascade}}}"),
+        None => format!("delete: deployment/{name}"),
+    })
+}
+
+/// The fields of the spec that differ.
+fn changed_fields(before: &Value, after: &Value) -> BTreeSet<String> {
+    let none = Map::new();
+    let spec = |object: &'_ Value| object.at("/spec").and_then(Value::as_object).unwrap_or(&none).clone();
+    let (old, new) = (spec(before), spec(after));
+    let keys: BTreeSet<String> = old.keys().chain(new.keys()).cloned().collect();
+    let is_set =
+        |value: Option<&Value>| value.filter(|value| !matches!(value, Value::Null | Value::Bool(false))).cloned();
+    keys.into_iter().filter(|key| is_set(old.get(key)) != is_set(new.get(key))).collect()
+}
+
+/// Another template: `undo` where it is that of an older ReplicaSet, else what `set` and `restart` can say.
+fn new_template(after: &Value, live: &Live<'_>, revisions: &Revisions, wording: Wording) -> Written {
+    let wanted = live::template(after);
+    let mut older: Vec<(i64, bool)> =
+        live.sets().into_iter().filter_map(|set| Some((live::revision(set)?, live::template(set) == wanted))).collect();
+    older.sort_unstable();
+    let current = older.pop();
+    let paused = after.at("/spec/paused") == Some(&Value::Bool(true));
+    let found = older.iter().rev().find(|(_, equal)| *equal).map(|(revision, _)| *revision);
+    // What kubectl finds without `--to-revision`.
+    let previous = older.last().is_some_and(|(_, equal)| *equal);
+    let Some(revision) = found.filter(|_| current.is_some() && !paused) else {
+        let note = wording
+            .left_out
+            .map(|places| format!("the template also changed in {places}, for which REST_OF_TEMPLATE stands"));
+        return Written { step: wording.step, note };
+    };
+    if wording.is_image && !previous {
+        return Written::plain(wording.step);
+    }
+    let step = if previous {
+        format!("undo: {}", word(text(after, "/metadata/name")))
+    } else {
+        format!("undo: {{toRevision: {}}}", revisions.of(revision))
+    };
+    let note = wording.is_image.then(|| format!("or `{}`: both write the same", wording.step));
+    Written { step, note }
+}
+
+/// Several fields in one write, as `kubectl apply` and `edit` make them.
+fn patched(name: &str, fields: &[&str], after: &Value, wording: Option<Wording>) -> Written {
+    let mut spec = Map::new();
+    for field in fields.iter().filter(|field| **field != "template") {
+        let mut value = after.at("/spec").and_then(|spec| spec.get(*field)).cloned().unwrap_or_default();
+        if *field == "strategy" && text(after, "/spec/strategy/type") == "Recreate" {
+            value["rollingUpdate"] = Value::Null;
+        }
+        spec.insert((*field).to_owned(), value);
+    }
+    let mut note = None;
+    if let Some(wording) = wording {
+        spec.insert("template".to_owned(), wording.patch);
+        note = wording.left_out.map(|places| format!("the template also changed in {places}"));
+    }
+    let patch = json!({"target": format!("deployment/{name}"), "patch": {"spec": spec}});
+    Written { step: format!("patch: {}", flow(&patch)), note }
+}
+
+/// The annotations that a user gave it and that its ReplicaSets inherit.
+fn user_annotations(object: &Value) -> Map<String, Value> {
+    let all = object.at("/metadata/annotations").and_then(Value::as_object).cloned().unwrap_or_default();
+    all.into_iter().filter(|(key, _)| key != REVISION && key != LAST_APPLIED).collect()
+}
+
+/// The annotations and labels that differ, as a patch.
+fn metadata_patch(before: &Value, after: &Value) -> Option<Value> {
+    let labels = |object: &Value| object.at("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut patch = Map::new();
+    for (field, old, new) in
+        [("annotations", user_annotations(before), user_annotations(after)), ("labels", labels(before), labels(after))]
+    {
+        let keys: BTreeSet<String> = old.keys().chain(new.keys()).cloned().collect();
+        let changed = keys.into_iter().filter(|key| old.get(key) != new.get(key));
+        let changes: Map<String, Value> = changed
+            .map(|key| {
+                let value = new.get(&key).cloned().unwrap_or_default();
+                (key, value)
+            })
+            .collect();
+        if !changes.is_empty() {
+            patch.insert(field.to_owned(), changes.into());
+        }
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
