@@ -49,9 +49,18 @@ impl Server {
         let what = ("autoscaling/v1", "Scale");
         let place = TYPES.place(what.1).expect("scales are in the table");
         let config = config(ask)?;
+        let of_object = writer(ask);
+        if ask.kind.custom.is_some() && !of_object.has_managed_replicas(&old.body["metadata"]["managedFields"]) {
+            // Upstream would make a manager of what is there, and converts an empty scale for that.
+            let why = format!(
+                "failed to create manager for existing fields: failed to convert live object (/; {version}, Kind=Scale) \
+                 to proper version: request to convert CR to an invalid group/version: {version}",
+                version = what.0
+            );
+            return Err(Problem::plain_internal(why));
+        }
         check(&config, what, |config| decode(place, config.clone()))?;
         let force = matches!(ask.call.param("force"), "true" | "1");
-        let of_object = writer(ask);
         let version = of_object.api_version.clone();
         let of_scale = Writer { root: Atom::of_type(place), api_version: what.0.to_owned(), reset: &[], ..of_object };
         let managers = (&old.body["metadata"]["managedFields"], version.as_str());

@@ -40,8 +40,7 @@ impl Server {
                     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
                 let refused = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                     "message": why, "code": 500});
-                // Upstream's answer to a create is 201, whatever it says.
-                return Ok(whole(StatusCode::CREATED, &refused));
+                return Ok(whole(StatusCode::INTERNAL_SERVER_ERROR, &refused));
             }
             if let Some(budget) = budgets.first().filter(|budget| !spares(&pod.body, &budget.body)) {
                 self.take_from(ask, budget)?;

@@ -87,7 +87,7 @@ impl Journal {
     pub(super) fn finish(self, header: Header, at: u64) -> Recording {
         let Self { there, mut later, gaps, name, .. } = self;
         later.sort_by_key(|version| version.rv);
-        let belongs = belonging(there.iter().chain(&later), &name);
+        let belongs = belonging(&[&there, &later], &name);
         let kept =
             |version: &Version| belongs.contains(uid(&version.object)) || belongs.contains(involved(&version.object));
         let mut entries: Vec<Entry> = there.into_iter().filter(kept).map(stripped).map(Entry::Object).collect();
@@ -179,10 +179,10 @@ fn manager(set: &Value) -> Option<String> {
 }
 
 /// The UIDs of the Deployment, of the ReplicaSets that were ever its own, and of their pods.
-fn belonging<'a>(versions: impl Iterator<Item = &'a Version> + Clone, name: &str) -> BTreeSet<String> {
+fn belonging(versions: &[&[Version]], name: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for kind in ["Deployment", "ReplicaSet", "Pod"] {
-        for version in versions.clone().filter(|version| version.kind == kind) {
+        for version in versions.iter().copied().flatten().filter(|version| version.kind == kind) {
             let is_own = if kind == "Deployment" { version.name == name } else { all.contains(owner(&version.object)) };
             if is_own {
                 all.insert(uid(&version.object).to_owned());

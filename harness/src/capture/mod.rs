@@ -125,9 +125,9 @@ pub async fn capture(client: &Client, wish: &Wish, interrupt: &Interrupt) -> Res
         // Once complete, the last status and Events are still on their way.
         let rest = async {
             if wish.length.is_none() && journal.is_complete() {
-                clock::sleep(REST).await
+                clock::sleep(REST).await;
             } else {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         };
         tokio::select! {

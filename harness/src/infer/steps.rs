@@ -98,7 +98,7 @@ fn joined(steps: Vec<Step>) -> Vec<Step> {
     for step in steps {
         match all.last_mut() {
             Some(last) if step.line == ONE_READY && last.line.starts_with(ONE_READY) => {
-                last.entries.extend(step.entries)
+                last.entries.extend(step.entries);
             }
             _ => all.push(step),
         }

@@ -54,4 +54,11 @@ impl Writer {
         }
         Ok((scale, managed.to_json_apart(&in_parent)))
     }
+
+    /// Whether any of an object's managers, `parents`, has its replicas.
+    pub(crate) fn has_managed_replicas(&self, parents: &Value) -> bool {
+        let of_parent = Managed::read(parents).unwrap_or_default();
+        let replicas = Set::of_fields(&[self.replicas]);
+        of_parent.iter().any(|(_, set)| !set.intersection(&replicas).is_empty())
+    }
 }

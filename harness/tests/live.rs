@@ -1,0 +1,64 @@
+//! A recording becomes a case, and the case does what was recorded: `record`, `case` and `replay` as a person types them.
+
+use std::path::Path;
+use std::process::Command;
+
+use rstest::rstest;
+
+/// `lockstep` in the repository; what it says, and its exit code.
+fn lockstep(arguments: &[&str]) -> (String, i32) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let state = env!("CARGO_TARGET_TMPDIR");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockstep"));
+    let output = command.current_dir(root).args(arguments).env("XDG_STATE_HOME", state).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (said, output.status.code().expect("it ends by itself"))
+}
+
+#[rstest]
+#[case::rollover("rolling/rollover", &["- set: {image: \"app:3\"}"])]
+#[case::undo("undo/previous", &["- undo: web"])]
+#[case::history("history/limit-2", &["- set: {image: \"app:4\"}"])]
+#[case::recreate("recreate/three", &["- set: {image: \"app:2\"}", "- ready: {pods: 3}"])]
+#[case::paused("pause/scale-up-in-proportion", &["- pause: web", "- scale: "])]
+fn a_recording_becomes_a_case_that_does_the_same(#[case] name: &str, #[case] steps: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().display().to_string();
+    let played =
+        lockstep(&["record", &format!("cases/{name}.yaml"), "--subject", "ours", "--cluster", "sim", "--out", &out]);
+    assert_eq!(played.1, 0, "{}", played.0);
+    let recording = format!("{out}/{name}.ndjson");
+    let (case, code) = lockstep(&["case", &recording]);
+    assert_eq!(code, 0, "{case}");
+    for step in steps {
+        assert!(case.contains(step), "no `{step}` in\n{case}");
+    }
+    let (said, code) = lockstep(&["replay", &recording, "--subject", "ours"]);
+    assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
+}
+
+/// What another controller would not have written is shown.
+#[test]
+fn what_the_other_does_not_do_is_the_first_difference() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().display().to_string();
+    let case = "cases/rolling/surge-1-unavailable-0.yaml";
+    lockstep(&["record", case, "--subject", "ours", "--cluster", "sim", "--out", &out]);
+    let path = folder.path().join("rolling/surge-1-unavailable-0.ndjson");
+    let text = std::fs::read_to_string(&path).expect("a recording");
+    // As if the controller had reckoned with one pod more than the case allows.
+    let wrong = text
+        .replace("\"deployment.kubernetes.io/max-replicas\":\"4\"", "\"deployment.kubernetes.io/max-replicas\":\"5\"");
+    assert_ne!(text, wrong);
+    std::fs::write(&path, wrong).expect("writable");
+    let (said, code) = lockstep(&["replay", &path.display().to_string(), "--subject", "ours"]);
+    assert!(code == 1 && said.contains("max=5"), "{code}\n{said}");
+}
+
+#[rstest]
+#[case("cases/rolling/rollover.yaml", "is not an entry of a recording")]
+#[case("no/such.ndjson", "no/such.ndjson")]
+fn what_is_no_recording_is_refused(#[case] path: &str, #[case] says: &str) {
+    let (said, code) = lockstep(&["case", path]);
+    assert!(code == 64 && said.contains(says), "{code} {said}");
+}
