@@ -9,7 +9,7 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::Wish;
+use super::wish::Wish;
 use crate::clock;
 use crate::pointer::At;
 use crate::recording::Change;

@@ -13,6 +13,7 @@
 mod anonymous;
 mod follow;
 mod journal;
+mod wish;
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 pub use anonymous::anonymous;
+pub use wish::Wish;
 
 use self::follow::{Stream, missing_rights};
 use self::journal::Journal;
@@ -32,19 +34,6 @@ use crate::cluster::own::{OwnError, files, read};
 use crate::pointer::At;
 use crate::recording::{FORMAT, Header, Identity, Recording, SubjectKind};
 use crate::supervise::Interrupt;
-
-/// What is to be recorded.
-#[derive(Debug, Clone)]
-pub struct Wish {
-    /// The Deployment's namespace.
-    pub namespace: String,
-    /// Its name.
-    pub deployment: String,
-    /// For how long; `None`: until a rollout is complete.
-    pub length: Option<Duration>,
-    /// What the cluster is called on the command line: its context.
-    pub cluster: String,
-}
 
 /// Why nothing could be recorded.
 #[derive(Debug, thiserror::Error)]
