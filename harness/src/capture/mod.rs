@@ -181,3 +181,6 @@ fn expression(expression: &Value) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
