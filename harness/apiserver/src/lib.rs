@@ -111,7 +111,7 @@ mod openapi;
 mod options;
 mod owned;
 mod parts;
-mod pointer;
+pub mod pointer;
 mod problem;
 pub mod protobuf;
 mod read;

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Looking into JSON.
-pub(crate) trait At {
+pub trait At {
     /// What is at this place, if anything: what serde_json's `pointer` finds.
     fn at(&self, pointer: &str) -> Option<&Value>;
 }
