@@ -41,7 +41,10 @@ impl Terminal {
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(length @ 1..) = screen.read(&mut bytes) {
-                written.lock().expect("nobody panics").push_str(&String::from_utf8_lossy(&bytes[..length]));
+                written
+                    .lock()
+                    .expect("no thread panics while it writes")
+                    .push_str(&String::from_utf8_lossy(&bytes[..length]));
             }
         });
         Self { keyboard, slave, seen }
@@ -52,7 +55,7 @@ impl Terminal {
     }
 
     fn seen(&self) -> String {
-        self.seen.lock().expect("nobody panics").clone()
+        self.seen.lock().expect("no thread panics while it writes").clone()
     }
 
     /// Wait until this holds of what was written.

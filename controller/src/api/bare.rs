@@ -1,5 +1,5 @@
-//! An object without its field managers. Half of an object's JSON is about those, nobody here uses them, and the server keeps them
-//! where a write leaves them out. They are skipped where they stand, and never become values.
+//! An object without its field managers. Half of an object's JSON is about those, this controller does not read them, and the server
+//! keeps them where a write leaves them out. They are skipped where they stand, and never become values.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! A recording without the names and values of the cluster it is from. What decisions depend on is kept: which values are equal, sizes,
 //! labels that select, the controller's own annotations.
 //!
-//! Only what is known is kept of an object, so that nothing slips through that nobody thought of. Each name and each value becomes a
+//! Only what is known is kept of an object, so that a field that is new stays out. Each name and each value becomes a
 //! number, the same one in the whole recording. Pod templates keep what tells them apart as one number.
 
 use std::collections::BTreeMap;

@@ -139,7 +139,7 @@ struct Weighed {
 fn finish(case: &Arc<Case>, account: &Account<'_>, weighed: Weighed) -> Judgement {
     let Weighed { blessing, mut findings, comparison } = weighed;
     let recording = account.recording;
-    // Of a live cluster nobody's requests are recorded.
+    // A recording of a live cluster has no requests.
     let counts_requests = recording.header.kind != SubjectKind::Cluster;
     if findings.is_empty() && counts_requests && !wrote(recording) {
         findings.push(did_nothing());
