@@ -8,6 +8,8 @@ use serde_json::Value;
 use super::follow::News;
 use crate::pointer::At;
 use crate::recording::{Blame, Change, End, Entry, Header, Identity, Recording, Settling, Trouble, Version, Writer};
+use crate::timeline::is_complete;
+use crate::timeline::object::{controller_uid, name, text, uid};
 
 /// Gathers versions.
 #[derive(Debug)]
@@ -183,7 +185,11 @@ fn belonging(versions: &[&[Version]], name: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for kind in ["Deployment", "ReplicaSet", "Pod"] {
         for version in versions.iter().copied().flatten().filter(|version| version.kind == kind) {
-            let is_own = if kind == "Deployment" { version.name == name } else { all.contains(owner(&version.object)) };
+            let is_own = if kind == "Deployment" {
+                version.name == name
+            } else {
+                controller_uid(&version.object).is_some_and(|uid| all.contains(uid))
+            };
             if is_own {
                 all.insert(uid(&version.object).to_owned());
             }
@@ -200,30 +206,8 @@ fn stripped(mut version: Version) -> Version {
     version
 }
 
-/// Whether all its pods are of the newest template, and available.
-fn is_complete(deployment: &Value) -> bool {
-    let int = |pointer: &str| deployment.at(pointer).and_then(Value::as_i64).unwrap_or(0);
-    let wanted = deployment.at("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
-    ["updatedReplicas", "replicas", "availableReplicas"].iter().all(|field| int(&format!("/status/{field}")) == wanted)
-        && int("/status/observedGeneration") >= int("/metadata/generation")
-}
-
-fn name(object: &Value) -> &str {
-    object.at("/metadata/name").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn uid(object: &Value) -> &str {
-    object.at("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
-}
-
 fn involved(object: &Value) -> &str {
-    object.at("/involvedObject/uid").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn owner(object: &Value) -> &str {
-    let owners = object.at("/metadata/ownerReferences").and_then(Value::as_array);
-    let owner = owners.into_iter().flatten().find(|owner| owner.at("/controller") == Some(&Value::Bool(true)));
-    owner.and_then(|owner| owner.at("/uid")).and_then(Value::as_str).unwrap_or_default()
+    text(object, "/involvedObject/uid").unwrap_or_default()
 }
 
 fn rv(object: &Value) -> u64 {

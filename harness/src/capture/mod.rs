@@ -18,9 +18,10 @@ mod wish;
 use std::path::Path;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use serde_json::Value;
+use kube::core::Selector;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -160,26 +161,10 @@ async fn selector(client: &Client, wish: &Wish) -> Result<String, CaptureError> 
     let Some(deployment) = deployment else {
         return Err(CaptureError::NoDeployment { name: wish.deployment.clone(), namespace: wish.namespace.clone() });
     };
-    let labels = deployment.at("/spec/selector/matchLabels").and_then(Value::as_object);
-    let equal = labels.into_iter().flatten().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)));
-    let expressions = deployment.at("/spec/selector/matchExpressions").and_then(Value::as_array);
-    let words: Vec<String> = equal.chain(expressions.into_iter().flatten().filter_map(expression)).collect();
-    if words.is_empty() { Err(CaptureError::Selector(wish.deployment.clone())) } else { Ok(words.join(",")) }
-}
-
-/// `tier in (a,b)`: an expression of a selector, as lists take it.
-fn expression(expression: &Value) -> Option<String> {
-    let key = expression.at("/key")?.as_str()?;
-    let values = expression.at("/values").and_then(Value::as_array);
-    let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
-    let values = values.join(",");
-    match expression.at("/operator")?.as_str()? {
-        "In" => Some(format!("{key} in ({values})")),
-        "NotIn" => Some(format!("{key} notin ({values})")),
-        "Exists" => Some(key.to_owned()),
-        "DoesNotExist" => Some(format!("!{key}")),
-        _ => None,
-    }
+    let selector = deployment.at("/spec/selector").cloned().unwrap_or_default();
+    let selector = serde_json::from_value::<LabelSelector>(selector).ok().and_then(|one| Selector::try_from(one).ok());
+    let selector = selector.filter(|selector| !selector.selects_all());
+    Ok(selector.ok_or_else(|| CaptureError::Selector(wish.deployment.clone()))?.to_string())
 }
 
 #[cfg(test)]

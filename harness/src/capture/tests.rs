@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube_apiserver_sim::{ApiServer, Controllers};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::recording::Entry;

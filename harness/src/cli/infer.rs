@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::out::{self, note};
-use super::{CliError, places};
+use super::{CliError, places, recorded};
 use crate::infer::{Inferred, infer};
 use crate::outcome::Outcome;
-use crate::recording::Recording;
 use crate::run::FileError;
 
 /// Infer a case from a recording: what users and nodes did becomes its steps.
@@ -34,9 +33,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
 
 /// The case of a recording in a file. It is called as the file is.
 pub(super) fn inferred(path: &Path) -> Result<Inferred, CliError> {
-    let file = std::fs::File::open(path).map_err(|source| FileError::File { path: path.to_owned(), source })?;
-    let recording = Recording::read(std::io::BufReader::new(file))
-        .map_err(|source| FileError::Recording { path: path.to_owned(), source })?;
+    let recording = recorded::read(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let letters =
         stem.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });

@@ -24,20 +24,19 @@ impl Given {
         let Some(deployment) = live.deployment() else { return Self::default() };
         let mut sets: Vec<&Value> = live.sets().into_iter().filter(|set| live::revision(set).is_some()).collect();
         sets.sort_by_key(|set| live::revision(set));
-        let plain = |step: String| Written { step, note: None };
         let name = text(deployment, "/metadata/name");
         let paused = deployment.at("/spec/paused") == Some(&Value::Bool(true));
-        let mut steps = vec![plain(creation(deployment, sets.first().copied().unwrap_or(deployment)))];
+        let mut steps = vec![Written::plain(creation(deployment, sets.first().copied().unwrap_or(deployment)))];
         let mut generation = 1;
         if sets.is_empty() && paused {
             let step = steps.pop().map(|created| created.step).unwrap_or_default();
-            steps.push(plain(format!("{}, paused: true}}", step.trim_end_matches('}'))));
+            steps.push(Written::plain(format!("{}, paused: true}}", step.trim_end_matches('}'))));
         }
         let wait = Some(int(deployment, "/spec/minReadySeconds")).filter(|seconds| *seconds > 0);
-        let wait = || wait.map(|seconds| plain(format!("advance: {}s", seconds + 1)));
+        let wait = || wait.map(|seconds| Written::plain(format!("advance: {}s", seconds + 1)));
         for (number, pair) in (2..).zip(sets.windows(2)) {
             let [before, after] = pair else { continue };
-            steps.push(plain("ready: {pods: all}".to_owned()));
+            steps.push(Written::plain("ready: {pods: all}"));
             steps.extend(wait());
             let (before, after) = (Shape::of(&live::template(before)), Shape::of(&live::template(after)));
             let wording = before.to(&after, name, number);
@@ -45,7 +44,7 @@ impl Given {
             steps.push(Written { step: wording.step, note });
             // A Recreate waits until the old pods are gone.
             if text(deployment, "/spec/strategy/type") == "Recreate" {
-                steps.push(plain("terminate: {pods: all}".to_owned()));
+                steps.push(Written::plain("terminate: {pods: all}"));
             }
             generation += 1;
         }
@@ -54,7 +53,7 @@ impl Given {
         steps.extend(ready);
         steps.extend(wait().filter(|_| waits));
         if paused && !sets.is_empty() {
-            steps.push(plain(format!("pause: {name}")));
+            steps.push(Written::plain(format!("pause: {name}")));
             generation += 1;
         }
         let revisions = Revisions::new(&sets, int(deployment, "/metadata/generation"), generation);
@@ -69,7 +68,7 @@ fn readiness(live: &Live<'_>, sets: &[&Value]) -> Option<Written> {
     let pods = live.pods(uid(newest));
     let ready = pods.iter().filter(|pod| ready_since(pod).is_some()).count();
     if used <= 1 && ready == pods.len() {
-        return (ready > 0).then(|| Written { step: "ready: {pods: all}".to_owned(), note: None });
+        return (ready > 0).then(|| Written::plain("ready: {pods: all}"));
     }
     let note = Some(
         "the recording begins in the middle of a rollout; its sizes may have come about in another way".to_owned(),

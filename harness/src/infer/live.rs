@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::pointer::At;
 use crate::recording::{Change, Version};
+use crate::timeline::object;
+pub(super) use crate::timeline::object::{
+    REVISION, bare_template as template, controller_uid as controller, count as int, deleting as is_deleting, revision,
+    uid,
+};
 
 pub(super) const DEPLOYMENT: &str = "Deployment";
 pub(super) const REPLICA_SET: &str = "ReplicaSet";
 pub(super) const POD: &str = "Pod";
-/// The annotation with the revision, on Deployments and ReplicaSets.
-pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 /// The annotation of a ReplicaSet with the revisions that it had before.
 pub(super) const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
-/// The label that tells the ReplicaSets of a Deployment apart.
-const HASH_LABEL: &str = "pod-template-hash";
-
 /// The objects at one moment.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Live<'a> {
@@ -84,15 +84,15 @@ impl<'a> Live<'a> {
 
     fn is_counted(&self, set: &Value) -> bool {
         let pods = self.pods(uid(set));
-        let ready = count(pods.iter().filter(|pod| ready_since(pod).is_some()).count());
+        let ready = number(pods.iter().filter(|pod| ready_since(pod).is_some()).count());
         let at_once = int(set, "/spec/minReadySeconds") == 0;
         let has_failed = condition(set, "ReplicaFailure").is_some_and(|(status, ..)| status == "True");
         is_deleting(set)
             || is_observed(set)
-                && int(set, "/status/replicas") == count(pods.len())
+                && int(set, "/status/replicas") == number(pods.len())
                 && int(set, "/status/readyReplicas") == ready
                 && (!at_once || int(set, "/status/availableReplicas") == ready)
-                && (has_failed || int(set, "/spec/replicas") == count(pods.len()))
+                && (has_failed || int(set, "/spec/replicas") == number(pods.len()))
     }
 
     fn all(&self, kind: &'static str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
@@ -122,49 +122,11 @@ pub(super) fn is_alive(pod: &Value) -> bool {
     !is_deleting(pod) && !matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
 }
 
-/// Whether its deletion has begun.
-pub(super) fn is_deleting(object: &Value) -> bool {
-    object.at("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
-}
-
-/// The UID of what controls it.
-pub(super) fn controller(object: &Value) -> Option<&str> {
-    let owners = object.at("/metadata/ownerReferences")?.as_array()?;
-    owners.iter().find(|owner| owner.at("/controller") == Some(&Value::Bool(true)))?.at("/uid")?.as_str()
-}
-
-/// The UID.
-pub(super) fn uid(object: &Value) -> &str {
-    text(object, "/metadata/uid")
-}
-
-/// A string, or none at all.
+/// A string; empty where there is none.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.at(pointer).and_then(Value::as_str).unwrap_or_default()
+    object::text(object, pointer).unwrap_or_default()
 }
 
-/// A number; 0 where there is none, as the API leaves zeros out.
-pub(super) fn int(object: &Value, pointer: &str) -> i64 {
-    object.at(pointer).and_then(Value::as_i64).unwrap_or(0)
-}
-
-/// The revision annotation.
-pub(super) fn revision(object: &Value) -> Option<i64> {
-    object.at("/metadata/annotations")?.get(REVISION)?.as_str()?.parse().ok()
-}
-
-/// The pod template, without what the controller adds to it.
-pub(super) fn template(object: &Value) -> Value {
-    let mut template = object.at("/spec/template").cloned().unwrap_or_default();
-    if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
-        labels.remove(HASH_LABEL);
-    }
-    if let Some(metadata) = template.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|_, value| !value.is_null());
-    }
-    template
-}
-
-fn count(number: usize) -> i64 {
+fn number(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,6 +1,6 @@
 //! The recording that a case was inferred from, as if the case had been played: with a mark at each step, and in the numbers of the case.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -34,14 +34,9 @@ pub(super) fn marked(recording: &Recording, stage: usize, marking: &Marking<'_>)
     entries.extend(parts.flat_map(|(part, step)| [Entry::Step(mark(marking.case, step, (0, part), 0)), settled(0)]));
     // What is there stands in the last of them.
     entries.pop();
-    let first = |entry: &Entry| if let Entry::Object(version) = entry { Some(version.clone()) } else { None };
-    let there = recording.entries[..stage].iter().filter_map(first).filter(|version| version.kind != "Event");
-    entries.extend(
-        last_of_each(there.collect())
-            .into_iter()
-            .filter_map(|version| normal(found(version), marking).map(Entry::Object)),
-    );
-    let mut begins = begins(marking);
+    let there = there_after(&recording.entries[..stage]).into_iter();
+    entries.extend(there.filter_map(|version| normal(version, marking).map(Entry::Object)));
+    let mut begins = begins(marking).into_iter().peekable();
     let mut gone = BTreeSet::new();
     let mut now = 0;
     if !marking.case.given.is_empty() {
@@ -49,8 +44,7 @@ pub(super) fn marked(recording: &Recording, stage: usize, marking: &Marking<'_>)
     }
     let mut is_first = true;
     for (number, entry) in recording.entries.iter().enumerate().skip(stage) {
-        while let Some(position) = begins.iter().position(|(at, ..)| *at == number) {
-            let (_, step, id) = begins.remove(position);
+        while let Some((_, step, id)) = begins.next_if(|(at, ..)| *at == number) {
             if !std::mem::take(&mut is_first) {
                 entries.push(settled(now));
             }
@@ -90,22 +84,13 @@ pub fn staged(recording: &Recording) -> Recording {
     let is_kept = |entry: &&Entry| matches!(entry, Entry::Step(_) | Entry::Settled(_) | Entry::Trouble(_));
     let mut entries: Vec<Entry> = given.iter().filter(is_kept).cloned().collect();
     let end_of_given = entries.pop_if(|entry| matches!(entry, Entry::Settled(_)));
-    let objects =
-        given.iter().filter_map(|entry| if let Entry::Object(version) = entry { Some(version.clone()) } else { None });
-    let there = last_of_each(objects.filter(|version| version.kind != "Event").collect());
-    entries.extend(there.into_iter().map(|version| Entry::Object(found(version))));
+    entries.extend(there_after(given).into_iter().map(Entry::Object));
     entries.extend(end_of_given);
     entries.extend_from_slice(rest);
     let end = recording.end.clone().map(|end| End { events_complete: false, ..end });
     let mut header = recording.header.clone();
     header.under_test = Controllers::from_iter([]);
     Recording { header, entries, end }
-}
-
-/// As if the case had put it there, so that nobody decided about it. A pod that a case makes would be called by its name.
-fn found(version: Version) -> Version {
-    let by = if version.kind == POD { Writer::Other } else { Writer::Driver };
-    Version { change: Change::Added, by, ..version }
 }
 
 /// Where each step and sub-step begins.
@@ -121,9 +106,8 @@ fn begins<'a>(marking: &Marking<'a>) -> Vec<(usize, &'a CaseStep, (u32, u32))> {
 }
 
 fn mark(case: &Case, step: &CaseStep, (index, part): (u32, u32), at: u64) -> StepMark {
-    let operation = if index > 0 && part > 0 { step.operation.part(part) } else { step.operation.part(1) };
-    let whole = index == 0 || part == 0;
-    let label = if whole { label(case, &step.operation) } else { label(case, &operation) };
+    let is_sub_step = index > 0 && part > 0;
+    let label = if is_sub_step { label(case, &step.operation.part(part)) } else { label(case, &step.operation) };
     let together = !step.operation.inner().is_empty();
     let user = step.operation.by_user();
     StepMark { index, part, label, line: step.line, user, together, expect: None, at }
@@ -131,38 +115,43 @@ fn mark(case: &Case, step: &CaseStep, (index, part): (u32, u32), at: u64) -> Ste
 
 /// The version as the case counts revisions, without what a case has not; `None` where nothing is left of it.
 fn normal(version: Version, marking: &Marking<'_>) -> Option<Version> {
-    let mut version = version;
-    if marking.terminates {
-        let mut object = Value::clone(&version.object);
-        marking.revisions.apply(&version.kind, &mut object);
-        return Some(Version { object: Arc::new(object), ..version });
-    }
-    if version.kind == POD && is_deleting(&version.object) {
-        if version.change == Change::Added {
+    let mut change = version.change;
+    if !marking.terminates && version.kind == POD && is_deleting(&version.object) {
+        if change == Change::Added {
             return None;
         }
-        version.change = Change::Deleted;
+        change = Change::Deleted;
     }
     let mut object = Value::clone(&version.object);
     marking.revisions.apply(&version.kind, &mut object);
-    if let Some(status) = object.pointer_mut("/status").and_then(Value::as_object_mut) {
+    if !marking.terminates
+        && let Some(status) = object.pointer_mut("/status").and_then(Value::as_object_mut)
+    {
         status.remove("terminatingReplicas");
     }
-    Some(Version { object: Arc::new(object), ..version })
+    Some(Version { change, object: Arc::new(object), ..version })
 }
 
-/// The last version of each object that still exists, in the order of revisions where there are some: so ReplicaSets appear in the order
-/// in which the case makes them.
-fn last_of_each(versions: Vec<Version>) -> Vec<Version> {
-    let mut all: Vec<Version> = Vec::new();
-    for version in versions {
-        all.retain(|known| (&known.kind, &known.name) != (&version.kind, &version.name));
-        if version.change != Change::Deleted {
-            all.push(version);
+/// What exists after these entries, Events aside, as if the case had put it there: then no controller decided about it. Only pods are
+/// another's, as one that a case makes is called by its name. ReplicaSets stand in the order of their revisions, in which the case
+/// makes them.
+fn there_after(entries: &[Entry]) -> Vec<Version> {
+    let mut last: BTreeMap<(&str, &str), &Version> = BTreeMap::new();
+    for entry in entries {
+        let Entry::Object(version) = entry else { continue };
+        let key = (version.kind.as_str(), version.name.as_str());
+        match version.change {
+            Change::Deleted => drop(last.remove(&key)),
+            Change::Added | Change::Modified => drop(last.insert(key, version)),
         }
     }
-    all.sort_by_key(|version| (version.kind.clone(), live::revision(&version.object), version.rv));
-    all
+    let mut there: Vec<&Version> = last.into_values().filter(|version| version.kind != "Event").collect();
+    there.sort_by_key(|version| (&version.kind, live::revision(&version.object), version.rv));
+    let by = |kind: &str| if kind == POD { Writer::Other } else { Writer::Driver };
+    there
+        .into_iter()
+        .map(|version| Version { change: Change::Added, by: by(&version.kind), ..version.clone() })
+        .collect()
 }
 
 fn settled(at: u64) -> Entry {

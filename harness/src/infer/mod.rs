@@ -5,7 +5,7 @@
 //! revision. So the versions that no controller can have written are the steps, in their order:
 //!
 //! * `live` is the state of the objects at a moment, and whether the controllers had settled by then: what comes before
-//!   they have is one step with what went before it (`together`), as nobody can say in which order they saw the two.
+//!   they have is one step with what went before it (`together`), as it is not known in which order they saw the two.
 //! * `given` makes what was there at the beginning: each ReplicaSet that is kept is a template that was rolled out.
 //! * `moves` finds what was done, `written` words what users wrote, `template` their changes of pod templates, `steps` makes steps of it.
 //! * `marks` puts a mark for each step into the recording, so that it can be judged as if the case had been played; `revisions` counts
@@ -86,7 +86,7 @@ pub fn infer(recording: &Recording, name: &str) -> Result<Inferred, InferError> 
     let terminates = recreates(recording);
     let timed = time_matters(recording);
     let happenings = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage, timed);
-    let steps = steps::steps(&happenings, timed);
+    let steps = steps::steps(&happenings);
     if steps.is_empty() {
         return Err(InferError::Nothing);
     }

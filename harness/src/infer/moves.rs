@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::live::{self, DEPLOYMENT, Live, POD, REPLICA_SET, int, is_alive, is_deleting, ready_since, text, uid};
+use super::live::{self, DEPLOYMENT, Live, POD, REPLICA_SET, int, is_deleting, ready_since, text, uid};
 use super::revisions::Revisions;
 use super::written::{self, Templates, Written};
 use crate::recording::{Change, Entry, Recording, Version, Writer};
@@ -16,8 +16,8 @@ pub(super) struct Happening {
     pub(super) entry: usize,
     /// Whether the controllers had settled before.
     pub(super) settled: bool,
-    /// For how long nothing had happened before, in milliseconds.
-    pub(super) quiet: u64,
+    /// For how many seconds nothing had happened before, where time matters.
+    pub(super) waited: Option<u64>,
     /// What was done; nothing where only time has passed.
     pub(super) moves: Vec<Move>,
 }
@@ -86,11 +86,13 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let moves = self.of(version);
-            let settled = self.live.has_settled();
             let quiet = version.at.saturating_sub(last.unwrap_or(version.at));
+            let waits = timed && quiet >= SECOND;
             last = Some(version.at);
-            if !moves.is_empty() || timed && settled && quiet >= SECOND {
-                all.push(Happening { entry, settled, quiet, moves });
+            if !moves.is_empty() || waits {
+                let settled = self.live.has_settled();
+                let waited = (waits && settled).then(|| quiet.div_ceil(SECOND));
+                all.push(Happening { entry, settled, waited, moves });
             }
             self.live.apply(version);
         }
@@ -164,8 +166,7 @@ impl<'a> Scan<'a> {
 
     /// The number of the newest ReplicaSet that has a pod which is not ready.
     fn newest_unready(&self) -> Option<usize> {
-        let waits =
-            |set: &&Value| self.live.pods(uid(set)).iter().any(|pod| is_alive(pod) && ready_since(pod).is_none());
+        let waits = |set: &&Value| self.live.pods(uid(set)).iter().any(|pod| ready_since(pod).is_none());
         self.live.sets().into_iter().rev().find(waits).and_then(|set| self.live.number(uid(set)))
     }
 

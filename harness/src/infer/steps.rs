@@ -18,12 +18,11 @@ pub(super) struct Step {
 /// Pods that become ready in their usual order, one by one.
 const ONE_READY: &str = "ready: {pods: 1}";
 
-/// The steps; with `timed` the time between them as well.
-pub(super) fn steps(happenings: &[Happening], timed: bool) -> Vec<Step> {
+/// The steps, and the time between them where it matters.
+pub(super) fn steps(happenings: &[Happening]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut group: Vec<&Happening> = Vec::new();
     for happening in happenings {
-        let waits = timed && happening.settled && happening.quiet >= 1000;
         // A pod is gone only after somebody deleted it: that was a step before.
         let ends =
             happening.moves.iter().any(|one| matches!(one, Move::Pod(PodMove { action: PodAction::Terminate, .. })));
@@ -31,8 +30,8 @@ pub(super) fn steps(happenings: &[Happening], timed: bool) -> Vec<Step> {
             steps.extend(step(&group));
             group.clear();
         }
-        if waits {
-            let line = format!("advance: {}s", happening.quiet.div_ceil(1000));
+        if let Some(seconds) = happening.waited {
+            let line = format!("advance: {seconds}s");
             steps.push(Step { line, notes: Vec::new(), entries: vec![happening.entry] });
         }
         if !happening.moves.is_empty() {
@@ -55,7 +54,7 @@ fn step(group: &[&Happening]) -> Option<Step> {
                 parts.push(step.clone());
                 notes.extend(note.clone());
             }
-            [Move::Pod(one), rest @ ..] => parts.extend(pods(one, 1 + rest.len())),
+            [Move::Pod(one), rest @ ..] => parts.push(pods(one, 1 + rest.len())),
             _ => {}
         }
     }
@@ -78,18 +77,18 @@ fn is_alike(one: &Move, two: &Move) -> bool {
 }
 
 /// A move of so many pods.
-fn pods(one: &PodMove, number: usize) -> Option<String> {
+fn pods(one: &PodMove, number: usize) -> String {
     let PodMove { action, set, place, is_next } = *one;
     let of = if is_next { String::new() } else { format!(", of: {{replicaset: rs{set}}}") };
     let atomic = if number > 1 { ", atomic: true" } else { "" };
-    Some(match action {
+    match action {
         PodAction::Ready => format!("ready: {{pods: {number}{of}{atomic}}}"),
         PodAction::Unready => format!("unready: {{pods: 1{of}}}"),
         PodAction::Fail => format!("fail: {{pods: 1{of}}}"),
         PodAction::Succeed => format!("succeed: {{pods: 1{of}}}"),
         PodAction::Terminate => format!("terminate: {{pods: 1{of}}}"),
         PodAction::Delete => format!("delete: pod/rs{set}.{place}"),
-    })
+    }
 }
 
 /// Pods that become ready one after the other, as one step.

@@ -27,7 +27,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    fn plain(step: impl Into<String>) -> Self {
+    /// A step about which all is certain.
+    pub(super) fn plain(step: impl Into<String>) -> Self {
         Self { step: step.into(), note: None }
     }
 }

@@ -151,7 +151,7 @@ fn deployment_state(deployment: &Value) -> State {
     fields.extend(paused(deployment).then(|| Field::new("paused", "true")));
     fields.extend(decide::collision_count(deployment).and_then(|n| unless_zero("collisionCount", n)));
     fields.extend(object::deleting(deployment).then(|| Field::new("deleting", "true")));
-    let incomplete = !complete(deployment);
+    let incomplete = !is_complete(deployment);
     fields.extend(conditions(deployment, |kind, reason| {
         incomplete && kind == "Progressing" && ON_ITS_WAY.contains(&reason)
     }));
@@ -165,7 +165,7 @@ pub(super) fn paused(deployment: &Value) -> bool {
 
 /// Whether the status says that the rollout is done: as many updated, available and in total as wanted, and the status is
 /// about this generation. Source: `kubectl rollout status` and the API's documentation of Progressing.
-fn complete(deployment: &Value) -> bool {
+pub(crate) fn is_complete(deployment: &Value) -> bool {
     let status = |field: &str| object::count(deployment, &format!("/status/{field}"));
     let wanted = i64::from(object::replicas(deployment));
     status("updatedReplicas") == wanted

@@ -38,7 +38,7 @@ mod line;
 mod metrics;
 mod model;
 mod names;
-mod object;
+pub(crate) mod object;
 mod order;
 mod parse;
 mod pods;
@@ -52,6 +52,7 @@ mod world;
 
 pub use bounds::Bounds;
 pub(crate) use build::Build;
+pub(crate) use checkpoint::is_complete;
 pub(crate) use credit::{Credit, wrote};
 pub(crate) use digest::digest as digest_of_case;
 pub(crate) use expected::Expected;

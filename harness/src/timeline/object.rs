@@ -8,76 +8,76 @@ use serde_json::{Map, Value};
 use crate::pointer::At;
 
 /// The label that a Deployment adds to its ReplicaSets' templates, selectors and labels.
-pub(super) const HASH_LABEL: &str = "pod-template-hash";
+pub(crate) const HASH_LABEL: &str = "pod-template-hash";
 /// The annotation that holds the revision, on Deployments and ReplicaSets.
-pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
+pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 /// The prefix of the annotations that the controller owns.
-pub(super) const OWN_PREFIX: &str = "deployment.kubernetes.io/";
+pub(crate) const OWN_PREFIX: &str = "deployment.kubernetes.io/";
 
 /// An integer, by JSON pointer.
-pub(super) fn int(object: &Value, pointer: &str) -> Option<i64> {
+pub(crate) fn int(object: &Value, pointer: &str) -> Option<i64> {
     object.at(pointer)?.as_i64()
 }
 
 /// An integer that counts something: 0 when it is absent, as the API leaves zeros out.
-pub(super) fn count(object: &Value, pointer: &str) -> i64 {
+pub(crate) fn count(object: &Value, pointer: &str) -> i64 {
     int(object, pointer).unwrap_or(0)
 }
 
 /// A string, by JSON pointer.
-pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     object.at(pointer)?.as_str()
 }
 
 /// The name.
-pub(super) fn name(object: &Value) -> &str {
+pub(crate) fn name(object: &Value) -> &str {
     text(object, "/metadata/name").unwrap_or_default()
 }
 
 /// The uid; the name in its place for objects that a test wrote without one.
-pub(super) fn uid(object: &Value) -> &str {
+pub(crate) fn uid(object: &Value) -> &str {
     text(object, "/metadata/uid").unwrap_or_else(|| name(object))
 }
 
 /// `spec.replicas`; 1 when absent, which is the server's default.
-pub(super) fn replicas(object: &Value) -> i32 {
+pub(crate) fn replicas(object: &Value) -> i32 {
     int(object, "/spec/replicas").and_then(|n| i32::try_from(n).ok()).unwrap_or(1)
 }
 
 /// A map of strings at a pointer: labels, annotations, a selector's matchLabels.
-pub(super) fn strings<'a>(object: &'a Value, pointer: &str) -> BTreeMap<&'a str, &'a str> {
+pub(crate) fn strings<'a>(object: &'a Value, pointer: &str) -> BTreeMap<&'a str, &'a str> {
     let map = object.at(pointer).and_then(Value::as_object);
     map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
 }
 
 /// One annotation.
-pub(super) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get("metadata")?.get("annotations")?.get(key)?.as_str()
 }
 
 /// The revision annotation as a number.
-pub(super) fn revision(object: &Value) -> Option<i64> {
+pub(crate) fn revision(object: &Value) -> Option<i64> {
     annotation(object, REVISION)?.parse().ok()
 }
 
 /// The owner reference that says `controller: true`.
-pub(super) fn controller(object: &Value) -> Option<&Value> {
+pub(crate) fn controller(object: &Value) -> Option<&Value> {
     let owners = object.at("/metadata/ownerReferences")?.as_array()?;
     owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 /// The uid of the controller.
-pub(super) fn controller_uid(object: &Value) -> Option<&str> {
+pub(crate) fn controller_uid(object: &Value) -> Option<&str> {
     text(controller(object)?, "/uid")
 }
 
 /// Whether its deletion has begun.
-pub(super) fn deleting(object: &Value) -> bool {
+pub(crate) fn deleting(object: &Value) -> bool {
     object.at("/metadata/deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
 }
 
 /// A pod template without the hash label, and without nulls and empty maps, which mean nothing to the API.
-pub(super) fn bare_template(object: &Value) -> Value {
+pub(crate) fn bare_template(object: &Value) -> Value {
     let mut template = object.at("/spec/template").cloned().unwrap_or(Value::Null);
     if let Some(labels) = template.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
         labels.remove(HASH_LABEL);
