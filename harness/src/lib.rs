@@ -60,6 +60,7 @@
 //! | [`intercept`] | the proxy between subject and API server; not what a case is about |
 //! | [`capture`] | a Deployment of a live cluster in, a recording out; writes nothing there |
 //! | [`observe`], [`subject`] | watches and whether the namespace has settled; a controller, started and ended |
+//! | [`monitor`] | a live cluster's versions in, breaches of the invariants and their evidence out |
 //! | [`driver`] | steps in, requests out, as users, nodes and kubelets make them |
 //! | [`runner`] | one case on one session: a recording; never a verdict |
 //! | [`run`] | many cases on many sessions, and a stream of events; prints nothing |
@@ -84,6 +85,7 @@ pub mod golden;
 pub mod infer;
 pub mod inspect;
 pub mod intercept;
+pub mod monitor;
 pub mod mutants;
 pub mod observe;
 pub mod outcome;

@@ -78,7 +78,7 @@ const HARNESS: Crate = Crate {
         &["cluster"],
         &["capture", "intercept"],
         &["observe", "subject"],
-        &["driver"],
+        &["driver", "monitor"],
         &["runner"],
         &["run"],
         &["trials"],

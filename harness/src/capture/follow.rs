@@ -16,7 +16,7 @@ use crate::recording::Change;
 
 /// What a watch brings.
 #[derive(Debug)]
-pub(super) enum News {
+pub(crate) enum News {
     /// All that is there, at first and after a gap.
     Listed {
         /// Of which kind.
@@ -35,6 +35,11 @@ pub(super) enum News {
         /// The object.
         object: Value,
     },
+    /// Nothing new, but the watch goes on.
+    Heard {
+        /// Of which kind.
+        kind: &'static str,
+    },
 }
 
 /// The kinds, their groups, and what their paths call them.
@@ -44,18 +49,31 @@ const KINDS: [(&str, &str, &str); 4] = [
     ("Pod", "", "pods"),
     ("Event", "", "events"),
 ];
+/// Those of them that are watched everywhere.
+const WORKLOADS: &[(&str, &str, &str)] = KINDS.split_at(3).0;
 /// The server ends a watch after so many seconds, so that a connection that is dead without a word is noticed.
 const WATCH: u32 = 240;
+/// How much longer that may take on its way.
+const GRACE: Duration = Duration::from_secs(10);
+/// How many objects are listed at once.
+const PAGE: u32 = 500;
 /// How long to wait before a watch is opened again.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// One watch to be.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     kind: &'static str,
     api: Api<DynamicObject>,
     labels: Option<String>,
     fields: Option<String>,
+    /// After how many seconds the server ends it.
+    length: u32,
+    /// What is taken out of each object as it comes.
+    slim: Slim,
 }
+
+/// Takes out of an object of a kind what is of no use.
+type Slim = fn(&str, &mut Value);
 
 impl Stream {
     /// All that are needed for the Deployment of this selector.
@@ -65,12 +83,27 @@ impl Stream {
             api: api(client, &wish.namespace, (kind, group, plural)),
             labels: matches!(kind, "ReplicaSet" | "Pod").then(|| selector.to_owned()),
             fields: (kind == "Deployment").then(|| format!("metadata.name={}", wish.deployment)),
+            length: WATCH,
+            slim: |_, _| {},
         };
         KINDS.into_iter().map(stream).collect()
     }
 
+    /// All Deployments, ReplicaSets and pods of a namespace, or of all; each watch is opened anew after so many seconds.
+    pub(crate) fn everywhere(client: &Client, namespace: Option<&str>, length: u32, slim: Slim) -> Vec<Self> {
+        let stream = |kind: (&'static str, &str, &str)| Self {
+            kind: kind.0,
+            api: api_in(client, namespace, kind),
+            labels: None,
+            fields: None,
+            length,
+            slim,
+        };
+        WORKLOADS.iter().copied().map(stream).collect()
+    }
+
     /// List, then watch, and so on for ever.
-    pub(super) async fn follow(self, to: Sender<News>) {
+    pub(crate) async fn follow(self, to: Sender<News>) {
         let mut gap = None;
         loop {
             let Some((objects, from)) = self.list().await else {
@@ -86,15 +119,26 @@ impl Stream {
     }
 
     async fn list(&self) -> Option<(Vec<Value>, String)> {
-        let params = ListParams {
+        let mut params = ListParams {
             label_selector: self.labels.clone(),
             field_selector: self.fields.clone(),
+            limit: Some(PAGE),
             ..ListParams::default()
         };
-        let request = Request::new(self.api.resource_url()).list(&params).ok()?;
-        let list: Value = self.api.clone().into_client().request(request).await.ok()?;
-        let from = list.at("/metadata/resourceVersion")?.as_str()?.to_owned();
-        Some((list.at("/items")?.as_array()?.clone(), from))
+        let mut objects = Vec::new();
+        loop {
+            let request = Request::new(self.api.resource_url()).list(&params).ok()?;
+            let mut list: Value = self.api.clone().into_client().request(request).await.ok()?;
+            let from = list.at("/metadata/resourceVersion")?.as_str()?.to_owned();
+            if let Some(Value::Array(mut items)) = list.get_mut("items").map(Value::take) {
+                items.iter_mut().for_each(|item| (self.slim)(self.kind, item));
+                objects.extend(items);
+            }
+            match list.at("/metadata/continue").and_then(Value::as_str).filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token.to_owned()),
+                None => return Some((objects, from)),
+            }
+        }
     }
 
     /// Watch from a version on; returns why the server cannot go on from where this got to.
@@ -104,7 +148,7 @@ impl Stream {
             field_selector: self.fields.clone(),
             ..WatchParams::default()
         };
-        let params = params.timeout(WATCH);
+        let params = params.timeout(self.length);
         loop {
             let request =
                 Request::new(self.api.resource_url()).watch(&params, &from).expect("a time-out below 295 s is allowed");
@@ -116,14 +160,26 @@ impl Stream {
                     continue;
                 }
             };
+            if to.send(News::Heard { kind: self.kind }).await.is_err() {
+                return String::new();
+            }
             let mut stream = stream.boxed();
-            while let Ok(Some(event)) = stream.try_next().await {
-                let (change, object) = match event {
+            let mut end = std::pin::pin!(clock::sleep(Duration::from_secs(self.length.into()) + GRACE));
+            loop {
+                let event = tokio::select! {
+                    event = stream.try_next() => event,
+                    () = &mut end => break,
+                };
+                let Ok(Some(event)) = event else { break };
+                let (change, mut object) = match event {
                     WatchEvent::Added(object) => (Change::Added, object),
                     WatchEvent::Modified(object) => (Change::Modified, object),
                     WatchEvent::Deleted(object) => (Change::Deleted, object),
                     WatchEvent::Bookmark(mark) => {
                         from = mark.metadata.resource_version;
+                        if to.send(News::Heard { kind: self.kind }).await.is_err() {
+                            return String::new();
+                        }
                         continue;
                     }
                     WatchEvent::Error(status) if status.code == 410 => return status.message.clone(),
@@ -132,6 +188,7 @@ impl Stream {
                 if let Some(version) = object.at("/metadata/resourceVersion").and_then(Value::as_str) {
                     version.clone_into(&mut from);
                 }
+                (self.slim)(self.kind, &mut object);
                 if to.send(News::Seen { kind: self.kind, change, object }).await.is_err() {
                     return String::new();
                 }
@@ -150,9 +207,22 @@ pub(super) async fn deployment(client: &Client, wish: &Wish) -> Result<Option<Va
 
 /// The kinds that this user may not list, by their plural names.
 pub(super) async fn missing_rights(client: &Client, namespace: &str) -> Result<Vec<String>, String> {
+    missing_of(client, Some(namespace), &KINDS).await
+}
+
+/// The same of what is watched everywhere, in a namespace or in all.
+pub(crate) async fn missing_workload_rights(client: &Client, namespace: Option<&str>) -> Result<Vec<String>, String> {
+    missing_of(client, namespace, WORKLOADS).await
+}
+
+async fn missing_of(
+    client: &Client,
+    namespace: Option<&str>,
+    kinds: &[(&'static str, &str, &str)],
+) -> Result<Vec<String>, String> {
     let mut missing = Vec::new();
-    for kind in KINDS {
-        match api(client, namespace, kind).list(&ListParams::default().limit(1)).await {
+    for kind in kinds.iter().copied() {
+        match api_in(client, namespace, kind).list(&ListParams::default().limit(1)).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => missing.push(kind.2.to_owned()),
             Err(error) => return Err(error.to_string()),
@@ -161,7 +231,14 @@ pub(super) async fn missing_rights(client: &Client, namespace: &str) -> Result<V
     Ok(missing)
 }
 
-fn api(client: &Client, namespace: &str, (kind, group, plural): (&str, &str, &str)) -> Api<DynamicObject> {
+fn api(client: &Client, namespace: &str, kind: (&str, &str, &str)) -> Api<DynamicObject> {
+    api_in(client, Some(namespace), kind)
+}
+
+fn api_in(client: &Client, namespace: Option<&str>, (kind, group, plural): (&str, &str, &str)) -> Api<DynamicObject> {
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural);
-    Api::namespaced_with(client.clone(), namespace, &resource)
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
 }

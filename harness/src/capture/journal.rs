@@ -48,6 +48,7 @@ impl Journal {
     /// Take in what a watch has brought, so many milliseconds after the beginning.
     pub(super) fn take(&mut self, news: News, at: u64) {
         match news {
+            News::Heard { .. } => {}
             News::Seen { kind, change, object } => self.version(kind, change, object, at),
             News::Listed { kind, objects, gap } => {
                 let first = self.listed.insert(kind);

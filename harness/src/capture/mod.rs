@@ -26,9 +26,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 pub use anonymous::anonymous;
+pub(crate) use follow::{News, Stream, missing_workload_rights};
 pub use wish::Wish;
 
-use self::follow::{Stream, missing_rights};
+use self::follow::missing_rights;
 use self::journal::Journal;
 use crate::clock;
 use crate::cluster::own::{OwnError, files, read};
@@ -67,6 +68,7 @@ pub enum CaptureError {
 }
 
 /// A client for a context of the user's kubeconfig (the current one if none is named) and that context's name and namespace.
+/// In a pod without a kubeconfig it is the pod's own cluster.
 ///
 /// # Errors
 /// There is no kubeconfig, or none with this context.
@@ -75,6 +77,10 @@ pub async fn connect(
     context: Option<&str>,
 ) -> Result<(Client, String, String), CaptureError> {
     let variable = std::env::var_os("KUBECONFIG");
+    let is_in_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    if is_in_pod && kubeconfig.is_none() && context.is_none() && variable.is_none() {
+        return in_cluster();
+    }
     let home = std::env::home_dir();
     let config: Kubeconfig = read(&files(kubeconfig, variable.as_deref(), home.as_deref())?)?;
     let name = context.map(str::to_owned).or_else(|| config.current_context.clone()).unwrap_or_default();
@@ -85,6 +91,16 @@ pub async fn connect(
     config.read_timeout = None;
     let namespace = config.default_namespace.clone();
     Ok((Client::try_from(config).map_err(|error| client(&error))?, name, namespace))
+}
+
+/// A client for the cluster in which this runs as a pod.
+fn in_cluster() -> Result<(Client, String, String), CaptureError> {
+    let client = |error: &dyn std::fmt::Display| CaptureError::Client(error.to_string());
+    let mut config = kube::Config::incluster().map_err(|error| client(&error))?;
+    config.default_retry = false;
+    config.read_timeout = None;
+    let namespace = config.default_namespace.clone();
+    Ok((Client::try_from(config).map_err(|error| client(&error))?, "in-cluster".to_owned(), namespace))
 }
 
 /// Record until the wish is fulfilled, or until interrupted: then what there is.

@@ -84,3 +84,29 @@ async fn a_deployment_that_is_not_there_is_said() {
     let error = capture(&server.client(), &wish(1), &Interrupt::of_process()).await.unwrap_err();
     assert_eq!(error.to_string(), "there is no deployment shop in namespace default");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_cannot_go_on_is_a_gap_and_then_goes_on() {
+    let server = ApiServer::builder().controllers(Controllers::Off).build();
+    let client = server.client();
+    let meta = json!({"name": "shop", "labels": {"app": "shop"}});
+    create(&client, "Deployment", json!({"metadata": meta, "spec": spec("app:1")})).await;
+    let interrupt = Interrupt::of_process();
+    let recorded = async {
+        let (wish, client) = (wish(300), client.clone());
+        capture(&client, &wish, &interrupt).await.unwrap()
+    };
+    let writes = async {
+        // The server has ended the watches, and they are not opened again yet.
+        clock::pause(Duration::from_millis(240_250)).await;
+        create(&client, "ConfigMap", json!({"metadata": {"name": "x"}})).await;
+        server.forget(server.resource_version());
+        clock::pause(Duration::from_secs(10)).await;
+        let more = Patch::Merge(json!({"spec": {"replicas": 2}}));
+        api(&client, "Deployment").patch("shop", &PatchParams::default(), &more).await.unwrap();
+    };
+    let (recording, ()) = tokio::join!(recorded, writes);
+    let later = later(&recording);
+    assert!(later.iter().any(|one| one == "Deployments were not seen for a time"), "{later:?}");
+    assert_eq!(later.last().map(String::as_str), Some("Deployment shop"));
+}

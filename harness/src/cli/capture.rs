@@ -45,7 +45,7 @@ fn deployment(text: &str) -> Result<String, String> {
     name.map(str::to_owned).ok_or_else(|| "write deployment/NAME".to_owned())
 }
 
-fn length(text: &str) -> Result<Duration, String> {
+pub(super) fn length(text: &str) -> Result<Duration, String> {
     let time: jiff::SignedDuration = text.parse().map_err(|_| "write a length of time, such as 30m".to_owned())?;
     Duration::try_from(time).map_err(|_| "it must not be negative".to_owned())
 }

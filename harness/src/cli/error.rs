@@ -6,6 +6,7 @@ use crate::case::CaseError;
 use crate::cluster::{ClusterError, kind::KindError};
 use crate::golden::GoldenError;
 use crate::infer::InferError;
+use crate::monitor::WatchError;
 use crate::outcome::{Cause, Outcome};
 use crate::run::{FileError, RunError};
 use crate::runner::EnvironmentError;
@@ -59,6 +60,9 @@ pub enum CliError {
     /// Nothing could be recorded of a live cluster.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// A live cluster cannot be watched.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
     /// No case can be inferred from a recording.
     #[error(transparent)]
     Infer(#[from] InferError),
@@ -99,6 +103,7 @@ impl CliError {
             Self::Environment(_)
             | Self::Lost(_)
             | Self::Capture(CaptureError::Unreachable(_))
+            | Self::Watch(WatchError::Unreachable(_))
             | Self::Subject(
                 SubjectError::Binaries(_)
                 | SubjectError::Spawn(_)
@@ -113,7 +118,7 @@ impl CliError {
             Self::Interrupted(cause) => Outcome::Interrupted(*cause),
             Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::Capture(_) | Self::Infer(_) => Outcome::BadInput,
+            Self::Capture(_) | Self::Watch(_) | Self::Infer(_) => Outcome::BadInput,
             Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => Outcome::BadInput,
         }
     }

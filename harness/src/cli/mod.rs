@@ -43,6 +43,7 @@ mod several;
 mod sharding;
 mod site;
 mod versions;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -93,6 +94,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Record a Deployment of a live cluster while something happens to it; reads only.
     Capture(capture::Arguments),
+    /// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
+    Watch(watch::Arguments),
     /// Infer a case from a recording: what users and nodes did becomes its steps.
     Case(infer::Arguments),
     /// Play what happened in a recording on upstream, and compare what the recorded cluster did.
@@ -164,6 +167,7 @@ impl Cli {
             Command::Judge(arguments) => judge::execute(&arguments, &self.typed),
             Command::Inspect(arguments) => inspect::execute(&arguments, &self.typed),
             Command::Capture(arguments) => capture::execute(arguments).await,
+            Command::Watch(arguments) => watch::execute(arguments).await,
             Command::Case(arguments) => infer::execute(&arguments),
             Command::Replay(arguments) => replay::execute(arguments, &self.typed).await,
             Command::Bless(arguments) => bless::execute(arguments).await,

@@ -45,6 +45,18 @@ pub(super) fn replica_set(rs: &Object, pods: &Owner) -> Option<String> {
         })
 }
 
+/// The same of a ReplicaSet and the pods that it controls.
+pub(crate) fn replica_set_status(rs: &Object, pods: impl Iterator<Item = Object>) -> Option<String> {
+    let mut counted = Owner::default();
+    for pod in pods.filter(|pod| selects(rs, pod)) {
+        let is_at_its_end = matches!(pod.text("/status/phase"), "Failed" | "Succeeded");
+        counted.alive += usize::from(pod.alive());
+        counted.ready += usize::from(pod.alive() && pod.ready());
+        counted.terminating += usize::from(pod.deleting() && !is_at_its_end);
+    }
+    replica_set(rs, &counted)
+}
+
 /// Whether a pod has the labels that a ReplicaSet selects by: a pod that is going and has them no more stays
 /// its own, and is not counted.
 pub(super) fn selects(rs: &Object, pod: &Object) -> bool {
@@ -106,7 +118,7 @@ pub(super) fn kubelet_lags(pod: &Object) -> Option<String> {
 }
 
 /// A Deployment has summed its ReplicaSets up.
-pub(super) fn deployment<'a>(deployment: &Object, sets: &(impl Iterator<Item = &'a Object> + Clone)) -> Option<String> {
+pub(crate) fn deployment<'a>(deployment: &Object, sets: &(impl Iterator<Item = &'a Object> + Clone)) -> Option<String> {
     if deployment.deleting() {
         return None;
     }

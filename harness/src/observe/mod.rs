@@ -28,6 +28,7 @@ mod world;
 
 pub use balance::Question;
 pub use equations::REAL_GATE;
+pub(crate) use equations::{deployment as deployment_status, replica_set_status};
 pub use object::{Kind, Object};
 pub use pods::PodState;
 pub use probe::Probe;

@@ -37,6 +37,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Nothing is known of the time before but that these Deployments were paused.
+    pub(super) fn while_paused(paused: BTreeSet<String>) -> Self {
+        Self { paused, ..Self::default() }
+    }
+
     /// A step begins.
     pub(super) fn step(&mut self, user: bool) {
         self.user = user;
@@ -107,18 +112,20 @@ pub(super) fn concerned(world: &World<'_>, version: &Version) -> BTreeSet<String
 pub(super) fn broken(world: &World<'_>, deployments: &BTreeSet<String>) -> BTreeSet<(String, Invariant)> {
     let mut broken = BTreeSet::new();
     for deployment in deployments.iter().filter_map(|name| world.get(DEPLOYMENT, name)) {
-        let bounds = Bounds::of(deployment);
         let sets: Vec<&Value> = world.controlled(REPLICA_SET, deployment).collect();
-        let name = object::name(deployment).to_owned();
-        if sets.iter().map(|set| i64::from(object::replicas(set))).sum::<i64>() > bounds.most {
-            broken.insert((name.clone(), Invariant::Surge));
-        }
-        let available: i64 = sets.iter().map(|set| kept(set, object::replicas(set))).sum();
-        if bounds.least.is_some_and(|least| available < least) {
-            broken.insert((name, Invariant::Availability));
-        }
+        let name = object::name(deployment);
+        broken.extend(broken_bounds(deployment, &sets).map(|invariant| (name.to_owned(), invariant)));
     }
     broken
+}
+
+/// The bounds of a Deployment that its ReplicaSets break.
+pub(super) fn broken_bounds(deployment: &Value, sets: &[&Value]) -> impl Iterator<Item = Invariant> + use<> {
+    let bounds = Bounds::of(deployment);
+    let wanted: i64 = sets.iter().map(|set| i64::from(object::replicas(set))).sum();
+    let available: i64 = sets.iter().map(|set| kept(set, object::replicas(set))).sum();
+    let surge = (wanted > bounds.most).then_some(Invariant::Surge);
+    surge.into_iter().chain(bounds.least.is_some_and(|least| available < least).then_some(Invariant::Availability))
 }
 
 /// Whoever raises a ReplicaSet must leave the total within replicas + maxSurge (Recreate: within replicas).

@@ -16,6 +16,7 @@
 //! * `golden` holds what upstream did: one timeline, or several.
 //! * `digest` tells one version of a case from another.
 //! * [`fold`] joins runs of like sub-steps where they are shown.
+//! * `live` asks the invariants of one write on a cluster that is in use.
 //! * `line` is what is compared and printed; `text` writes a timeline, `parse` reads it back, `build` makes it of frames.
 //!
 //! Nothing here knows what was expected: that is `verdict`'s. No I/O, no clock.
@@ -35,6 +36,7 @@ mod golden;
 mod invariants;
 mod legend;
 mod line;
+mod live;
 mod metrics;
 mod model;
 mod names;
@@ -59,6 +61,7 @@ pub(crate) use expected::Expected;
 pub use golden::Golden;
 pub use legend::{annotation, legend};
 pub use line::Line;
+pub(crate) use live::{Moment, broken_bounds};
 pub use metrics::{Metrics, Refusal};
 pub use model::{
     Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline,

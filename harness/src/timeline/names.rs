@@ -26,6 +26,8 @@ pub(crate) struct Names {
     deployments: BTreeMap<String, String>,
     /// Whether names are prefixed by their Deployment's.
     several: bool,
+    /// Whether ReplicaSets are called by their real names.
+    real_sets: bool,
 }
 
 impl Names {
@@ -66,8 +68,16 @@ impl Names {
         names
     }
 
+    /// Objects by their real names, for people whose cluster they are of.
+    pub(super) fn real() -> Self {
+        Self { real_sets: true, ..Self::default() }
+    }
+
     /// The normalised name of a ReplicaSet.
     pub(super) fn replica_set(&self, object: &Value) -> String {
+        if self.real_sets {
+            return object::name(object).to_owned();
+        }
         if let Some(name) = self.made.get(object::uid(object)) {
             return name.clone();
         }

@@ -36,8 +36,12 @@ pub(super) struct World<'a> {
 impl<'a> World<'a> {
     /// Apply one version; what was there before.
     pub(super) fn apply(&mut self, version: &'a Version) -> Option<&'a Value> {
-        let (kind, name) = (version.kind.as_str(), version.name.as_str());
         let after = (version.change != Change::Deleted).then_some(&*version.object);
+        self.put((&version.kind, &version.name), after)
+    }
+
+    /// An object is as `after` from now on, or gone; what was there before.
+    pub(super) fn put(&mut self, (kind, name): (&'a str, &'a str), after: Option<&'a Value>) -> Option<&'a Value> {
         let before = match after {
             Some(after) => self.objects.insert((kind, name), after),
             None => self.objects.remove(&(kind, name)),

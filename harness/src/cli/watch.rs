@@ -1,0 +1,96 @@
+//! `lockstep watch`: the invariants and the statuses of a live cluster, continuously.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::capture::length;
+use super::out::{note, say};
+use super::{CliError, places};
+use crate::capture::connect;
+use crate::monitor::{Said, Terms, Wish, watch};
+use crate::outcome::Outcome;
+use crate::plain;
+use crate::supervise::Interrupt;
+
+/// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// For how long, such as 30m [default: until interrupted].
+    #[arg(long = "for", value_name = "TIME", value_parser = length)]
+    length: Option<Duration>,
+    /// How old what the controller acted on may have been; a decision is a breach only if it is one by each state since then.
+    #[arg(long, value_name = "TIME", value_parser = length, default_value = "10s")]
+    staleness: Duration,
+    /// For how long nothing must have changed before a status is asked.
+    #[arg(long, value_name = "TIME", value_parser = length, default_value = "90s")]
+    settle: Duration,
+    /// Serve metrics in Prometheus' format, and /healthz, at this address, such as 127.0.0.1:9464.
+    #[arg(help_heading = "Output", long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Post each breach as JSON to this address.
+    #[arg(help_heading = "Output", long, value_name = "URL")]
+    webhook: Option<String>,
+    /// Write each breach as an Event of the Deployment; needs the right to create events.
+    #[arg(help_heading = "Output", long)]
+    events: bool,
+    /// Folder for the evidence: a recording of the minutes before each breach.
+    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
+    evidence: Option<PathBuf>,
+    /// How many recordings the folder may have; the oldest are removed.
+    #[arg(help_heading = "Output", long, value_name = "NUMBER", default_value = "50", requires = "evidence")]
+    evidence_files: std::num::NonZeroUsize,
+    /// How many MiB of JSON are kept in memory for evidence, of all Deployments together; memory in use is about four times as much.
+    #[arg(help_heading = "Output", long, value_name = "MIB", default_value = "32", requires = "evidence")]
+    evidence_memory: usize,
+    /// How far back the evidence goes. The same breach of a Deployment is reported once in this time.
+    #[arg(help_heading = "Output", long, value_name = "TIME", value_parser = length, default_value = "10m")]
+    keep: Duration,
+    /// Replace names, images, labels, annotations and variables in the evidence by numbers.
+    #[arg(help_heading = "Output", long, requires = "evidence")]
+    anonymise: bool,
+    /// The context of the kubeconfig [default: the current one; in a pod without a kubeconfig, its own cluster].
+    #[arg(help_heading = "Cluster", long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// The kubeconfig [default: $KUBECONFIG, else ~/.kube/config].
+    #[arg(help_heading = "Cluster", long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The namespace [default: all].
+    #[arg(help_heading = "Cluster", short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
+    places::folder("--evidence", arguments.evidence.as_deref())?;
+    let (client, cluster, _) = connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await?;
+    let terms = Terms {
+        staleness: millis(arguments.staleness),
+        settle: millis(arguments.settle),
+        keep: millis(arguments.keep),
+        bytes: arguments.evidence_memory.saturating_mul(1 << 20),
+    };
+    let wish = Wish {
+        cluster,
+        namespace: arguments.namespace,
+        length: arguments.length,
+        terms,
+        metrics: arguments.metrics,
+        webhook: arguments.webhook,
+        events: arguments.events,
+        evidence: arguments.evidence.map(|folder| (folder, arguments.evidence_files.get())),
+        anonymise: arguments.anonymise,
+    };
+    let place = wish.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
+    note!("watching {place} of {}; Ctrl-C ends it", wish.cluster);
+    let told = |said: Said<'_>| match said {
+        Said::Breach(breach) => say!("{}", plain::text(&breach.to_string())),
+        Said::Note(text) => note!("{}", plain::text(text)),
+    };
+    let breaches = watch(&client, &wish, &Interrupt::of_process(), told).await?;
+    note!("{breaches} breaches");
+    Ok(if breaches > 0 { Outcome::NonConformant } else { Outcome::Conformant })
+}

@@ -1,0 +1,102 @@
+//! The numbers that a monitoring system scrapes, in Prometheus' text format.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Breaches of so many Deployments and rules are counted apart; the rest together, without their names.
+const MOST: usize = 1_000;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    pub(super) deployments: usize,
+    pub(super) versions: u64,
+    pub(super) late: u64,
+    pub(super) gaps: u64,
+    pub(super) bytes: usize,
+    /// Milliseconds.
+    pub(super) behind: u64,
+    /// Alerts and files that could not be sent or written, by what they were.
+    pub(super) failed: BTreeMap<&'static str, u64>,
+    breaches: BTreeMap<(String, String, &'static str), u64>,
+}
+
+impl Counts {
+    pub(super) fn breach(&mut self, namespace: &str, deployment: &str, rule: &'static str) {
+        let mut key = (namespace.to_owned(), deployment.to_owned(), rule);
+        if self.breaches.len() >= MOST && !self.breaches.contains_key(&key) {
+            (key.0, key.1) = (String::new(), String::new());
+        }
+        *self.breaches.entry(key).or_default() += 1;
+    }
+
+    pub(super) fn failed(&mut self, what: &'static str) {
+        *self.failed.entry(what).or_default() += 1;
+    }
+
+    /// How many breaches there were.
+    pub(super) fn all_breaches(&self) -> u64 {
+        self.breaches.values().sum()
+    }
+
+    /// In Prometheus' text format.
+    pub(super) fn text(&self) -> String {
+        let mut out = String::new();
+        let gauge = [
+            ("lockstep_watch_deployments", "Deployments that are watched.", self.deployments.to_string()),
+            ("lockstep_watch_evidence_bytes", "What the versions kept for evidence weigh.", self.bytes.to_string()),
+            (
+                "lockstep_watch_behind_seconds",
+                "How long ago that was up to which everything has been seen.",
+                format!("{:.3}", std::time::Duration::from_millis(self.behind).as_secs_f64()),
+            ),
+        ];
+        for (name, help, value) in gauge {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        }
+        let counter = [
+            ("lockstep_watch_versions_total", "Versions of objects that were looked at.", self.versions),
+            ("lockstep_watch_late_total", "Versions that came after later ones.", self.late),
+            ("lockstep_watch_gaps_total", "Times that a watch could not go on.", self.gaps),
+        ];
+        for (name, help, value) in counter {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
+        }
+        let name = "lockstep_watch_breaches_total";
+        let _ = writeln!(out, "# HELP {name} Broken invariants and wrong statuses.\n# TYPE {name} counter");
+        for ((namespace, deployment, rule), count) in &self.breaches {
+            // Names of objects have no character that would have to be escaped.
+            let labels = format!("namespace=\"{namespace}\",deployment=\"{deployment}\",rule=\"{rule}\"");
+            let _ = writeln!(out, "{name}{{{labels}}} {count}");
+        }
+        let name = "lockstep_watch_failures_total";
+        let _ = writeln!(out, "# HELP {name} Alerts and files that were lost.\n# TYPE {name} counter");
+        for (what, count) in &self.failed {
+            let _ = writeln!(out, "{name}{{what=\"{what}\"}} {count}");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_scraped() {
+        let mut counts = Counts { deployments: 2, behind: 1_500, ..Counts::default() };
+        counts.breach("shop", "web", "surge");
+        counts.breach("shop", "web", "surge");
+        counts.failed("webhook");
+        let text = counts.text();
+        for line in [
+            "lockstep_watch_deployments 2",
+            "lockstep_watch_behind_seconds 1.500",
+            "lockstep_watch_breaches_total{namespace=\"shop\",deployment=\"web\",rule=\"surge\"} 2",
+            "lockstep_watch_failures_total{what=\"webhook\"} 1",
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line} in\n{text}");
+        }
+        assert_eq!(counts.all_breaches(), 2);
+    }
+}

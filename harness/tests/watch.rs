@@ -1,0 +1,284 @@
+//! `lockstep watch` beside a controller at work, over HTTP and in real time: nothing to say of the right one, and of a wrong one a line,
+//! a post, an Event, a metric, and evidence that replays.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderValue, USER_AGENT};
+use hyper::service::service_fn;
+use hyper::{Request, Response, Uri};
+use hyper_util::client::legacy::Client as HttpClient;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt};
+use kube_apiserver_sim::{ApiServer, Controllers, Listen, Listening};
+use lockstep::clock;
+use rollout_controller::deployment::Action;
+use rollout_controller::{ControllerName, Observed, Plan, Planner, Settings, plan};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A simulated server with controllers of Deployments and ReplicaSets, and a kubelet that takes so long to make a pod ready.
+struct Cluster {
+    user: Client,
+    folder: tempfile::TempDir,
+    _listening: Listening,
+    _tasks: JoinSet<()>,
+}
+
+impl Cluster {
+    async fn start(planner: Planner, kubelet: Duration) -> Self {
+        let server = ApiServer::builder().controllers(Controllers::Background).clock(clock::now).build();
+        let listening = server.listen(Listen::loopback()).expect("a port");
+        let client = |agent: &'static str| {
+            let mut config = kube::Config::new(listening.url().parse().expect("an address"));
+            config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
+            Client::try_from(config).expect("a client")
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(server.run_controllers());
+        let controllers = [ControllerName::Deployment, ControllerName::ReplicaSet].into_iter().collect();
+        let settings = Settings { controllers, ..Settings::default() };
+        let controller = client("some-controller");
+        tasks.spawn(async move {
+            let ended = rollout_controller::run_with(controller, settings, planner, std::future::pending()).await;
+            panic!("the controller ended: {ended:?}");
+        });
+        tasks.spawn(make_ready(client("kubelet"), kubelet));
+        let folder = tempfile::tempdir().expect("a folder");
+        let kubeconfig = json!({"apiVersion": "v1", "kind": "Config", "current-context": "prod",
+            "clusters": [{"name": "prod", "cluster": {"server": listening.url()}}],
+            "users": [{"name": "me", "user": {}}],
+            "contexts": [{"name": "prod", "context": {"cluster": "prod", "user": "me"}}]});
+        std::fs::write(folder.path().join("config"), kubeconfig.to_string()).expect("writable");
+        Self { user: client("kubectl"), folder, _listening: listening, _tasks: tasks }
+    }
+
+    fn deployments(&self) -> Api<Deployment> {
+        Api::default_namespaced(self.user.clone())
+    }
+
+    async fn patch(&self, patch: Value) {
+        let patched = self.deployments().patch("web", &PatchParams::default(), &Patch::Strategic(patch)).await;
+        patched.expect("it is there");
+    }
+
+    /// Wait until the rollout is complete.
+    async fn complete(&self) {
+        let is_complete = async || {
+            let web = self.deployments().get("web").await.expect("it is there");
+            let wanted = web.spec.as_ref().and_then(|spec| spec.replicas);
+            let status = web.status.clone().unwrap_or_default();
+            status.observed_generation == web.metadata.generation
+                && [status.replicas, status.updated_replicas, status.available_replicas] == [wanted; 3]
+        };
+        until("the rollout is complete", is_complete).await;
+    }
+
+    async fn roll_out(&self, image: &str) {
+        self.patch(json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}})).await;
+        self.complete().await;
+    }
+
+    async fn create(&self) {
+        let web = json!({"metadata": {"name": "web"}, "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}}});
+        let web = serde_json::from_value(web).expect("a Deployment");
+        self.deployments().create(&PostParams::default(), &web).await.expect("it can be created");
+        self.complete().await;
+    }
+
+    /// `lockstep watch` with these flags, at work.
+    async fn watch(&self, flags: &[&str]) -> (Child, Uri) {
+        let port = TcpListener::bind("127.0.0.1:0").await.and_then(|free| free.local_addr()).expect("a port").port();
+        let metrics = format!("127.0.0.1:{port}");
+        let config = self.folder.path().join("config").display().to_string();
+        let child = Command::new(env!("CARGO_BIN_EXE_lockstep"))
+            .args(["watch", "--kubeconfig", &config, "--staleness", "1s", "--settle", "3s", "--metrics", &metrics])
+            .args(flags)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("it starts");
+        let page: Uri = format!("http://{metrics}/metrics").parse().expect("an address");
+        until("it has seen the Deployment", async || has(&page, "lockstep_watch_deployments 1").await).await;
+        // What it finds is not judged until it is as old as a controller's view may be.
+        clock::pause(Duration::from_secs(2)).await;
+        (child, page)
+    }
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let since = clock::instant();
+    while !holds().await {
+        assert!(since.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        clock::pause(LOOK).await;
+    }
+}
+
+/// Whether a page has this line.
+async fn has(page: &Uri, line: &str) -> bool {
+    let client: HttpClient<_, Full<Bytes>> = HttpClient::builder(TokioExecutor::new()).build_http();
+    let Ok(answer) = client.get(page.clone()).await else { return false };
+    let Ok(body) = answer.into_body().collect().await else { return false };
+    String::from_utf8_lossy(&body.to_bytes()).lines().any(|one| one == line)
+}
+
+async fn make_ready(client: Client, takes: Duration) {
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    loop {
+        clock::pause(LOOK).await;
+        for pod in pods.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default() {
+            let age = pod.creation_timestamp().map(|created| clock::now().duration_since(created.0));
+            let is_ready = pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
+            if is_ready || age.is_none_or(|age| age < takes.try_into().expect("short")) {
+                continue;
+            }
+            let now = Timestamp::to_string(&clock::now());
+            let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": now});
+            let patch = json!({"status": {"phase": "Running", "conditions": [ready]}});
+            // It may be gone by now.
+            pods.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(patch)).await.ok();
+        }
+    }
+}
+
+/// End it as a cluster ends a pod; what it has printed.
+async fn end(child: Child) -> (String, Option<i32>) {
+    let pid = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)).expect("it runs");
+    kill_process(pid, Signal::TERM).expect("it can be ended");
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.expect("it ends").expect("it ran");
+    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_said_of_the_right_controller() {
+    let cluster = Cluster::start(Arc::new(plan), Duration::from_millis(300)).await;
+    cluster.create().await;
+    let (child, page) = cluster.watch(&[]).await;
+    cluster.roll_out("app:2").await;
+    cluster.patch(json!({"spec": {"replicas": 2}})).await;
+    cluster.complete().await;
+    cluster.roll_out("app:3").await;
+    // Long enough to ask the statuses.
+    clock::pause(Duration::from_secs(8)).await;
+    assert!(has(&page, "lockstep_watch_gaps_total 0").await);
+    assert!(!has(&page, "lockstep_watch_versions_total 0").await);
+    assert_eq!(end(child).await, (String::new(), Some(143)));
+}
+
+/// Believes every pod to be available, and so takes old ones down at once.
+fn eager(observed: &Observed, now: Timestamp, settings: &Settings) -> Plan {
+    let mut seen = observed.clone();
+    for set in &mut seen.replica_sets {
+        let set = Arc::make_mut(set);
+        set.status.available_replicas = set.spec.replicas;
+    }
+    let is_status = |action: &Action| matches!(action, Action::UpdateStatus(_));
+    let (mut decided, honest) = (plan(&seen, now, settings), plan(observed, now, settings));
+    decided.steps.retain(|step| !is_status(&step.action));
+    decided.steps.extend(honest.steps.into_iter().filter(|step| is_status(&step.action)));
+    decided.requeue = honest.requeue;
+    decided
+}
+
+/// Takes in what is posted.
+async fn webhook() -> (String, Arc<Mutex<Vec<Value>>>, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = format!("http://{}/breach", listener.local_addr().expect("an address"));
+    let posted: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let taken = Arc::clone(&posted);
+    let mut task = JoinSet::new();
+    task.spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let taken = Arc::clone(&taken);
+            let service = service_fn(move |request: Request<Incoming>| {
+                let taken = Arc::clone(&taken);
+                async move {
+                    let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+                    taken.lock().expect("unpoisoned").extend(serde_json::from_slice::<Value>(&body));
+                    Ok::<_, Infallible>(Response::new(Full::new(Bytes::new())))
+                }
+            });
+            tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service));
+        }
+    });
+    (address, posted, task)
+}
+
+fn lockstep(arguments: &[&str]) -> (String, Option<i32>) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
+    let output = command.current_dir(root).args(arguments).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (said, output.status.code())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_controller_is_reported_with_evidence_that_replays() {
+    let cluster = Cluster::start(Arc::new(eager), Duration::from_secs(2)).await;
+    cluster.create().await;
+    let (address, posted, _task) = webhook().await;
+    let evidence = cluster.folder.path().join("evidence");
+    let (child, _) =
+        cluster.watch(&["--events", "--webhook", &address, "--evidence", &evidence.display().to_string()]).await;
+    cluster.roll_out("app:2").await;
+    until("the breach is posted", async || !posted.lock().expect("unpoisoned").is_empty()).await;
+    let body = posted.lock().expect("unpoisoned")[0].clone();
+    assert_eq!((&body["rule"], &body["deployment"]), (&json!("availability"), &json!("web")), "{body}");
+    let events: Api<Event> = Api::default_namespaced(cluster.user.clone());
+    let is_written = async || {
+        let all = events.list(&ListParams::default()).await.expect("events");
+        all.items.iter().any(|event| event.reason.as_deref() == Some("InvariantBroken"))
+    };
+    until("the Event is written", is_written).await;
+    clock::pause(Duration::from_secs(3)).await;
+    let (said, code) = end(child).await;
+    assert_eq!(code, Some(143));
+    assert!(said.contains("default/web availability: web keeps ") && said.contains("(evidence: "), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let file = body["evidence"].as_str().expect("a file").to_owned();
+    let (case, code) = lockstep(&["case", &file]);
+    assert!(code == Some(0) && case.contains("- set: {image: \"app:2\"}"), "{code:?} {case}");
+    let (replayed, code) = lockstep(&["replay", &file, "--subject", "ours"]);
+    assert_eq!(code, Some(1), "{replayed}");
+}
+
+/// The manifest gives the rights that are used, and no more.
+#[test]
+fn the_manifest_reads_only() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/watch");
+    let text = std::fs::read_to_string(root.join("cluster-role.yaml")).expect("readable");
+    let first = text.split("\n---\n").next().expect("a document");
+    let role: Value = serde_yaml::from_str(first).expect("YAML");
+    let rights: Vec<String> = role["rules"].as_array().expect("rules").iter().map(Value::to_string).collect();
+    let expected = [
+        json!({"apiGroups": ["apps"], "resources": ["deployments", "replicasets"], "verbs": ["list", "watch"]}),
+        json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}),
+    ];
+    assert_eq!(rights, expected.map(|rule| rule.to_string()));
+    let text = std::fs::read_to_string(root.join("deployment.yaml")).expect("readable");
+    let deployment: Deployment = serde_yaml::from_str(&text).expect("a Deployment");
+    let pod = deployment.spec.and_then(|spec| spec.template.spec).expect("a pod");
+    let words = pod.containers[0].args.clone().unwrap_or_default();
+    let words = std::iter::once("lockstep".to_owned()).chain(words).map(Into::into);
+    lockstep::cli::Cli::read(words).expect("the arguments are flags");
+}
