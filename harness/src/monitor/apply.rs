@@ -41,10 +41,8 @@ impl Estate {
     pub(super) fn wrong_status(&mut self, now: u64) -> Option<Found> {
         while let Some(uid) = self.clocks.next(now) {
             let wrong = status::wrong(self, &uid);
-            if wrong.is_none()
-                && let Some(group) = self.groups.get_mut(&uid)
-            {
-                group.excused.clear();
+            if wrong.is_none() {
+                self.rest(&uid);
             }
             let of = if self.groups.contains_key(&uid) { Some(uid.as_str()) } else { self.group_of_set(&uid) };
             if let (Some(detail), Some(group)) = (wrong, of) {
@@ -92,7 +90,6 @@ impl Estate {
         let was = self.sets.get(&set).and_then(Past::now).and_then(|before| facts::owner(before)).map(str::to_owned);
         let is = after.as_deref().and_then(facts::owner).map(str::to_owned);
         let group = is.clone().or_else(|| was.clone());
-        let broken = group.as_ref().map(|group| self.broken(group)).unwrap_or_default();
         let past = self.sets.entry(set.clone()).or_default();
         past.forget(version.at.saturating_sub(self.terms.staleness));
         let before = past.put(after.clone(), version.at);
@@ -117,12 +114,16 @@ impl Estate {
             self.join(&group, &set);
         }
         let size = |object: Option<&Arc<Value>>| object.map(|set| object::replicas(set));
-        let is_sized = size(before.as_ref()) != size(after.as_ref()) || was != is;
-        let is_decision = is_sized && after.is_some() && seen.author.sized(&self.controllers);
-        let by = if is_sized && !is_decision { Writer::Driver } else { Writer::Other };
+        let is_written = size(before.as_ref()) != size(after.as_ref()) || was != is;
+        let is_decision = is_written && after.is_some() && seen.author.sized(&self.controllers);
+        // What it adds to all that the Deployment's ReplicaSets want.
+        let adds =
+            |owner: &Option<String>, set| if owner.as_ref() == Some(&group) { size(set).unwrap_or(0) } else { 0 };
+        let is_foreign = !is_decision && adds(&was, before.as_ref()) != adds(&is, after.as_ref());
+        let by = if is_foreign { Writer::Driver } else { Writer::Other };
         self.keep(&group, Version { by, ..version.clone() });
-        if is_sized && !is_decision {
-            self.excuse(&group, &broken);
+        if is_foreign {
+            self.excuse_sizes(&group);
         }
         if !is_decision || !judged {
             return Vec::new();

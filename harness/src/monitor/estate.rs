@@ -27,7 +27,7 @@ pub(super) struct Group {
     pub(super) deployment: Past,
     /// The UIDs of ReplicaSets that it controls or has controlled.
     pub(super) sets: BTreeSet<String>,
-    /// Bounds that somebody else than the controller broke, until its status has been right for some time.
+    /// Bounds that somebody else than the controller broke, until they hold and its status has been right for some time.
     pub(super) excused: BTreeSet<Invariant>,
     pub(super) window: Window,
 }
@@ -256,11 +256,30 @@ impl Estate {
         sets.filter(move |set| facts::owner(set) == Some(uid))
     }
 
-    /// What is broken now and was not before is excused.
+    /// What is broken now and was not before is excused. With too many pods all ReplicaSets are cut in proportion, whichever pods are
+    /// available.
     pub(super) fn excuse(&mut self, uid: &str, before: &BTreeSet<Invariant>) {
-        let now = self.broken(uid);
+        let broken: BTreeSet<Invariant> = self.broken(uid).difference(before).copied().collect();
+        if broken.contains(&Invariant::Surge) {
+            self.excuse_sizes(uid);
+        } else if let Some(group) = self.groups.get_mut(uid) {
+            group.excused.extend(broken);
+        }
+    }
+
+    /// Nothing has changed for some time: what holds again is excused no more.
+    pub(super) fn rest(&mut self, uid: &str) {
+        let broken = self.broken(uid);
         if let Some(group) = self.groups.get_mut(uid) {
-            group.excused.extend(now.difference(before));
+            group.excused.retain(|invariant| broken.contains(invariant));
+        }
+    }
+
+    /// Somebody else has sized a ReplicaSet. Proportional scaling then goes by annotations that are not about that size, and
+    /// may take away all pods that are available.
+    pub(super) fn excuse_sizes(&mut self, uid: &str) {
+        if let Some(group) = self.groups.get_mut(uid) {
+            group.excused.extend([Invariant::Surge, Invariant::Availability]);
         }
     }
 

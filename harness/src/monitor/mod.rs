@@ -7,7 +7,7 @@
 //!
 //! * Only what the Deployment controller wrote is judged, by managed fields (`author`). Pods fail by themselves.
 //! * A decision is a breach only if it is one by every state of the last seconds that the controller may have acted on (`past`, `judge`).
-//! * A bound that somebody else broke is excused until the Deployment's status has been right for some time (`estate`).
+//! * A bound that somebody else broke is excused until it holds and the Deployment's status has been right for some time (`estate`).
 //! * A status is asked only when what it sums up has not changed for some time (`clocks`, `status`).
 //! * Nothing is judged until every watch was heard of after it (`queue`). After a gap all begins anew.
 //! * What depends on requests is not asked: a live cluster does not show them. Nor is what a controller left undone.
