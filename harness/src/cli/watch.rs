@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// How many recordings the folder may have; the oldest are removed.
     #[arg(help_heading = "Output", long, value_name = "NUMBER", default_value = "50", requires = "evidence")]
     evidence_files: std::num::NonZeroUsize,
-    /// How many MiB of JSON are kept in memory for evidence, of all Deployments together; memory in use is about four times as much.
+    /// How many MiB of JSON are kept in memory for evidence, of all Deployments together; memory in use is about five times as much.
     #[arg(help_heading = "Output", long, value_name = "MIB", default_value = "32", requires = "evidence")]
     evidence_memory: usize,
     /// How far back the evidence goes. The same breach of a Deployment is reported once in this time.
@@ -60,8 +60,9 @@ pub(super) struct Arguments {
     namespace: Option<String>,
 }
 
+/// So many milliseconds, and no more than can be added to any time.
 fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).min(u64::MAX / 4)
 }
 
 pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
