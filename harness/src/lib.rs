@@ -58,6 +58,7 @@
 //! | [`supervise`] | child processes that end with this one; nothing of Kubernetes |
 //! | [`cluster`] | a plan in, a cluster out; not what runs on it |
 //! | [`intercept`] | the proxy between subject and API server; not what a case is about |
+//! | [`audit`] | the audit logs of a cluster in, a Deployment's recording out; no cluster |
 //! | [`capture`] | a Deployment of a live cluster in, a recording out; writes nothing there |
 //! | [`observe`], [`subject`] | watches and whether the namespace has settled; a controller, started and ended |
 //! | [`monitor`] | a live cluster's versions in, breaches of the invariants and their evidence out |
@@ -66,6 +67,7 @@
 //! | [`run`] | many cases on many sessions, and a stream of events; prints nothing |
 //! | [`trials`], [`cli`] | what a test runner or a person asked for; decides no verdict |
 
+pub mod audit;
 pub mod campaign;
 pub mod capture;
 pub mod case;

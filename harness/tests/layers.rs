@@ -77,6 +77,7 @@ const HARNESS: Crate = Crate {
         &["supervise"],
         &["cluster"],
         &["capture", "intercept"],
+        &["audit"],
         &["observe", "subject"],
         &["driver", "monitor"],
         &["runner"],

@@ -13,7 +13,7 @@ use crate::timeline::object::{controller_uid, name, text, uid};
 
 /// Gathers versions.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     /// The Deployment's name.
     name: String,
     /// What was there when each kind was listed first.
@@ -32,7 +32,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(name: &str) -> Self {
+    /// Of a Deployment of this name.
+    pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             there: Vec::new(),
@@ -87,7 +88,7 @@ impl Journal {
     }
 
     /// The recording of what belongs to the Deployment.
-    pub(super) fn finish(self, header: Header, at: u64) -> Recording {
+    pub(crate) fn finish(self, header: Header, at: u64) -> Recording {
         let Self { there, mut later, gaps, name, .. } = self;
         later.sort_by_key(|version| version.rv);
         let belongs = belonging(&[&there, &later], &name);
@@ -113,7 +114,7 @@ impl Journal {
     }
 
     /// What was there before anything happened.
-    fn found(&mut self, kind: &'static str, object: Value) {
+    pub(crate) fn found(&mut self, kind: &'static str, object: Value) {
         self.busy |= kind == "Deployment" && !is_complete(&object);
         if kind == "ReplicaSet" {
             self.controller = self.controller.take().or_else(|| manager(&object));
@@ -131,30 +132,30 @@ impl Journal {
         });
     }
 
+    /// A version that a watch has shown: its managed fields say who wrote it.
     fn version(&mut self, kind: &'static str, change: Change, object: Value, at: u64) {
-        let key = (kind, name(&object).to_owned());
-        let before =
-            if change == Change::Deleted { self.last.remove(&key) } else { self.last.insert(key, object.clone()) };
-        let generation = |object: &Value| object.at("/metadata/generation").and_then(Value::as_i64);
-        self.busy |= kind == "Deployment" && before.as_ref().and_then(generation) != generation(&object);
         let mut by = Writer::Other;
         if kind == "ReplicaSet" {
-            match &before {
+            match self.last.get(&(kind, name(&object).to_owned())) {
                 None => self.controller = self.controller.take().or_else(|| manager(&object)),
                 Some(before) if self.is_foreign(before, &object) => by = Writer::Driver,
                 Some(_) => {}
             }
         }
-        let name = name(&object).to_owned();
-        self.later.push(Version {
-            kind: kind.to_owned(),
-            name,
-            change,
-            rv: rv(&object),
-            by,
-            at,
-            object: Arc::new(object),
-        });
+        self.written(kind, change, object, by, at);
+    }
+
+    /// A version, and who wrote it.
+    pub(crate) fn written(&mut self, kind: &'static str, change: Change, object: Value, by: Writer, at: u64) {
+        let key = (kind, name(&object).to_owned());
+        let before = match change {
+            Change::Deleted => self.last.remove(&key),
+            Change::Added | Change::Modified => self.last.insert(key, object.clone()),
+        };
+        let generation = |object: &Value| object.at("/metadata/generation").and_then(Value::as_i64);
+        self.busy |= kind == "Deployment" && before.as_ref().and_then(generation) != generation(&object);
+        let (name, rv) = (name(&object).to_owned(), rv(&object));
+        self.later.push(Version { kind: kind.to_owned(), name, change, rv, by, at, object: Arc::new(object) });
     }
 
     /// Whether somebody other than the controller wrote this version's spec or metadata, by its managed fields.

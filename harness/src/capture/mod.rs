@@ -30,7 +30,7 @@ pub(crate) use follow::{News, Stream, missing_workload_rights};
 pub use wish::Wish;
 
 use self::follow::missing_rights;
-use self::journal::Journal;
+pub(crate) use self::journal::Journal;
 use crate::clock;
 use crate::cluster::own::{OwnError, files, read};
 use crate::pointer::At;

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::out::note;
+use super::recorded::write;
 use super::{CliError, places};
 use crate::capture::{Wish, anonymous, capture, connect};
 use crate::outcome::Outcome;
-use crate::private;
-use crate::recording::{Entry, RecordingError};
-use crate::run::FileError;
 use crate::supervise::Interrupt;
 
 /// Record a Deployment of a live cluster, its ReplicaSets, pods and Events. Reads only.
@@ -70,15 +68,5 @@ pub(super) async fn execute(arguments: Arguments) -> Result<Outcome, CliError> {
     if arguments.anonymise {
         recording = anonymous(&recording);
     }
-    let path = &arguments.out;
-    let written = || -> Result<(), RecordingError> { recording.write(std::io::BufWriter::new(private::create(path)?)) };
-    written().map_err(|source| FileError::Recording { path: path.clone(), source })?;
-    let versions = recording.entries.iter().filter(|entry| matches!(entry, Entry::Object(_))).count();
-    let gaps = recording.entries.iter().filter(|entry| matches!(entry, Entry::Trouble(_))).count();
-    note!(
-        "wrote {} with {versions} versions of objects and {gaps} gaps; `lockstep replay {}` goes on",
-        path.display(),
-        path.display()
-    );
-    Ok(if gaps > 0 { Outcome::Inconclusive } else { Outcome::Conformant })
+    write(&arguments.out, &recording)
 }

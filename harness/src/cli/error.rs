@@ -1,5 +1,6 @@
 //! What keeps a command from its work, and what that means for the exit code.
 
+use crate::audit::AuditError;
 use crate::campaign::{MergeError, ResultsError};
 use crate::capture::CaptureError;
 use crate::case::CaseError;
@@ -63,6 +64,9 @@ pub enum CliError {
     /// A live cluster cannot be watched.
     #[error(transparent)]
     Watch(#[from] WatchError),
+    /// An audit log is of no use.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// No case can be inferred from a recording.
     #[error(transparent)]
     Infer(#[from] InferError),
@@ -118,7 +122,7 @@ impl CliError {
             Self::Interrupted(cause) => Outcome::Interrupted(*cause),
             Self::NoCase(_) | Self::NothingToBless | Self::NoneFailed | Self::NoneLeft(_) => Outcome::NothingSelected,
             Self::Case(_) | Self::Cases(_) | Self::Usage(_) | Self::Subject(_) => Outcome::BadInput,
-            Self::Capture(_) | Self::Watch(_) | Self::Infer(_) => Outcome::BadInput,
+            Self::Capture(_) | Self::Watch(_) | Self::Audit(_) | Self::Infer(_) => Outcome::BadInput,
             Self::GoldenTimelines(_) | Self::Results(_) | Self::Merge(_) | Self::File(_) => Outcome::BadInput,
         }
     }

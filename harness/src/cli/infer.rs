@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::out::{self, note};
 use super::{CliError, places, recorded};
-use crate::infer::{Inferred, infer};
+use crate::infer::{Arrangements, Inferred, infer};
 use crate::outcome::Outcome;
 use crate::run::FileError;
 
@@ -20,7 +20,8 @@ pub(super) struct Arguments {
 
 pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     places::file("--out", arguments.out.as_deref())?;
-    let inferred = inferred(&arguments.recording)?;
+    let recording = recorded::read(&arguments.recording)?;
+    let inferred = infer(&recording, &name(&arguments.recording), &Arrangements::new())?;
     match &arguments.out {
         None => out::result(format_args!("{}", inferred.case.source)),
         Some(path) => {
@@ -31,16 +32,14 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     Ok(Outcome::Conformant)
 }
 
-/// The case of a recording in a file. It is called as the file is.
-pub(super) fn inferred(path: &Path) -> Result<Inferred, CliError> {
-    let recording = recorded::read(path)?;
+/// What the case of a recording in a file is called: as the file is.
+pub(super) fn name(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let letters =
         stem.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
     let name: String = letters.collect();
     let name = name.trim_matches('-');
-    let name = if name.is_empty() { "rollout" } else { name };
-    Ok(infer(&recording, &format!("captured/{name}"))?)
+    format!("captured/{}", if name.is_empty() { "rollout" } else { name })
 }
 
 /// Write the case to a file.

@@ -18,6 +18,7 @@ mod explain;
 mod explore;
 mod faults;
 mod fuzz;
+mod import;
 mod infer;
 mod init;
 mod inspect;
@@ -44,6 +45,7 @@ mod sharding;
 mod site;
 mod versions;
 mod watch;
+mod ways;
 
 use std::ffi::OsString;
 
@@ -96,6 +98,10 @@ enum Command {
     Capture(capture::Arguments),
     /// Watch all Deployments of a live cluster for breaches of the invariants; reads only.
     Watch(watch::Arguments),
+    /// Make a recording of a Deployment from the audit logs of a cluster.
+    ///
+    /// The logs need level RequestResponse for writes of deployments, replicasets, pods and events.
+    Import(import::Arguments),
     /// Infer a case from a recording: what users and nodes did becomes its steps.
     Case(infer::Arguments),
     /// Play what happened in a recording on upstream, and compare what the recorded cluster did.
@@ -168,6 +174,7 @@ impl Cli {
             Command::Inspect(arguments) => inspect::execute(&arguments, &self.typed),
             Command::Capture(arguments) => capture::execute(arguments).await,
             Command::Watch(arguments) => watch::execute(arguments).await,
+            Command::Import(arguments) => import::execute(&arguments),
             Command::Case(arguments) => infer::execute(&arguments),
             Command::Replay(arguments) => replay::execute(arguments, &self.typed).await,
             Command::Bless(arguments) => bless::execute(arguments).await,

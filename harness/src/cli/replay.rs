@@ -1,26 +1,23 @@
 //! `lockstep replay`: what happened in a recording, played on upstream, beside what the recorded cluster did.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::again::Typed;
-use super::infer::{inferred, keep};
+use super::infer::{keep, name};
 use super::out::note;
 use super::place::Place;
-use super::preview::played;
 use super::reporter::{Reports, Results, Style, reporters};
-use super::{CliError, places};
+use super::ways::{Look, Ways};
+use super::{CliError, places, recorded};
 use crate::clock;
 use crate::cluster::SiteName;
-use crate::infer::staged;
+use crate::infer::{Arrangements, infer};
 use crate::outcome::Outcome;
 use crate::quote::quoted;
-use crate::recording::SubjectKind;
 use crate::report::Again;
 use crate::run::{Event, Judged};
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
-use crate::verdict;
 use crate::versions::Minor;
 
 /// Infer a case from a recording, play it on upstream, and compare what the recorded cluster did.
@@ -44,11 +41,9 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     arguments.reports.check()?;
     places::file("--out", arguments.out.as_deref())?;
     let since = clock::instant();
-    let inferred = inferred(&arguments.recording)?;
-    if let Some(path) = &arguments.out {
-        keep(path, &inferred)?;
-    }
-    let case = &inferred.case;
+    let recording = recorded::read(&arguments.recording)?;
+    let name = name(&arguments.recording);
+    let inferred = infer(&recording, &name, &Arrangements::new())?;
     let spec: Spec = match &arguments.subject {
         Some(text) => text.parse()?,
         None => upstream_of(&inferred.recording.header.cluster.version).parse()?,
@@ -59,18 +54,14 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     }
     arguments.place.site = arguments.place.site.or(SiteName::Sim);
     let place = &arguments.place;
-    place.check(std::slice::from_ref(case), std::slice::from_ref(&spec))?;
+    place.check(std::slice::from_ref(&inferred.case), std::slice::from_ref(&spec))?;
     let events =
         reporters(&arguments.reports, "lockstep replay", Results::Human(Style::Compare { timelines: true }), None);
-    let (_, expected) =
-        played(place, &spec, vec![Arc::clone(case)]).await?.pop().expect("what is played is recorded, or an error");
-    let mut live = inferred.recording;
-    if live.header.kind != SubjectKind::Cluster {
-        live.header.subject.name = format!("recorded: {}", live.header.subject.name);
+    let Look { inferred, live, played: expected, judgements: [first, second] } =
+        Ways { recording: &recording, name: &name, place, spec: &spec }.nearest(inferred).await?;
+    if let Some(path) = &arguments.out {
+        keep(path, &inferred)?;
     }
-    let expected = staged(&expected);
-    let first = verdict::judge(case, &expected, None);
-    let second = verdict::judge_live(case, &live, &expected);
     let titles = [expected.header.subject.to_string(), live.header.subject.name.clone()];
     events
         .emit(&Event::CaseCompared { titles: titles.each_ref().map(String::as_str), judgements: [&first, &second] })?;

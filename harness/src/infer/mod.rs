@@ -8,6 +8,7 @@
 //!   they have is one step with what went before it (`together`), as it is not known in which order they saw the two.
 //! * `given` makes what was there at the beginning: each ReplicaSet that is kept is a template that was rolled out.
 //! * `moves` finds what was done, `written` words what users wrote, `template` their changes of pod templates, `steps` makes steps of it.
+//! * `arrange` has the other ways to put what came before the controllers had settled.
 //! * `marks` puts a mark for each step into the recording, so that it can be judged as if the case had been played; `revisions` counts
 //!   as the case does.
 //!
@@ -15,6 +16,7 @@
 //!
 //! The borders: one Deployment; pods that are alike but for their readiness; a container and its image and variables for the whole template.
 
+mod arrange;
 mod flow;
 mod given;
 mod live;
@@ -31,6 +33,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use arrange::{Arrangement, Arrangements, arrangements};
 pub use marks::staged;
 
 use self::given::Given;
@@ -40,6 +43,7 @@ use self::moves::Scan;
 use self::steps::Step;
 use crate::case::{Case, CaseError, parse};
 use crate::recording::{Change, Entry, Recording, Version};
+use crate::timeline::StepId;
 
 /// A case, and the recording that it was inferred from with a mark for each of its steps.
 #[derive(Debug, Clone)]
@@ -48,6 +52,8 @@ pub struct Inferred {
     pub case: Arc<Case>,
     /// The recording, as if the case had been played.
     pub recording: Recording,
+    /// The steps in which several things came before the controllers had settled, and how many: what was decided within them is chance.
+    pub concurrent: BTreeMap<StepId, usize>,
 }
 
 /// Why no case can be inferred from a recording.
@@ -69,11 +75,12 @@ pub enum InferError {
     Invalid(#[from] CaseError),
 }
 
-/// Infer a case called `area/name` from a recording.
+/// Infer a case called `area/name` from a recording. Steps in which several things came before the controllers had settled are put
+/// as `arranged` says.
 ///
 /// # Errors
 /// See [`InferError`].
-pub fn infer(recording: &Recording, name: &str) -> Result<Inferred, InferError> {
+pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Result<Inferred, InferError> {
     one_deployment(recording)?;
     let stage = stage(recording);
     let mut live = Live::default();
@@ -86,7 +93,7 @@ pub fn infer(recording: &Recording, name: &str) -> Result<Inferred, InferError> 
     let terminates = recreates(recording);
     let timed = time_matters(recording);
     let happenings = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage, timed);
-    let steps = steps::steps(&happenings);
+    let steps = steps::steps(&happenings, arranged);
     if steps.is_empty() {
         return Err(InferError::Nothing);
     }
@@ -95,7 +102,9 @@ pub fn infer(recording: &Recording, name: &str) -> Result<Inferred, InferError> 
     let moved: BTreeSet<usize> = happenings.iter().filter(|one| !one.moves.is_empty()).map(|one| one.entry).collect();
     let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions: &given.revisions, terminates };
     let recording = marked(recording, stage, &marking);
-    Ok(Inferred { case: Arc::new(case), recording })
+    let concurrent = (1..).zip(&steps).filter(|(_, step)| step.is_concurrent());
+    let concurrent = concurrent.map(|(index, step)| (StepId { index, part: 0 }, step.things.len())).collect();
+    Ok(Inferred { case: Arc::new(case), recording, concurrent })
 }
 
 /// The case's file.

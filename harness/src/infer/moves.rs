@@ -150,7 +150,8 @@ impl<'a> Scan<'a> {
             return if gone { found(PodAction::Terminate, false) } else { None };
         };
         if version.change == Change::Deleted || is_deleting(after) {
-            return if self.is_by_controller(before, set, pods.len()) { None } else { found(PodAction::Delete, false) };
+            let is_other = version.by == Writer::Driver || !self.is_by_controller(before, set, pods.len());
+            return if is_other { found(PodAction::Delete, false) } else { None };
         }
         match text(after, "/status/phase") {
             "Failed" => return found(PodAction::Fail, false),

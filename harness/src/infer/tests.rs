@@ -98,7 +98,7 @@ impl Reel {
             started: "2026-11-24T00:00:00Z".to_owned(),
         };
         let end = Some(End { completed: true, events_complete: false, at: self.at, diagnosis: None });
-        infer(&Recording { header, entries: self.entries, end }, "captured/web").unwrap()
+        infer(&Recording { header, entries: self.entries, end }, "captured/web", &Arrangements::new()).unwrap()
     }
 }
 

@@ -90,6 +90,22 @@ impl Step {
     pub fn to_joined(&self) -> Self {
         Self { joined: true, decisions: joined(&self.decisions), ..self.clone() }
     }
+
+    /// The step with all decisions about one object as one, in the order of the objects, and marked as joined. What was taken
+    /// back is left out.
+    #[must_use]
+    pub fn to_sum(&self) -> Self {
+        let mut decisions: Vec<Decision> = Vec::new();
+        for decision in &self.decisions {
+            match decisions.iter().position(|earlier| earlier.object == decision.object) {
+                Some(at) => decisions[at] = then(decisions[at].clone(), decision.clone()),
+                None => decisions.push(decision.clone()),
+            }
+        }
+        decisions.retain(|decision| !matches!(decision.action, Action::Resized { from, to } if from == to));
+        decisions.sort_by_cached_key(|decision| by_number(&decision.object));
+        Self { joined: true, decisions, ..self.clone() }
+    }
 }
 
 /// Whether `next` goes on where `last` ended, in the same direction.

@@ -5,6 +5,7 @@
 //! `expectation: outcomes` has more than one: any other is compared with the first, whatever files lie beside it.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::account::Account;
@@ -88,8 +89,36 @@ fn judged(case: &Arc<Case>, account: &Account<'_>, golden: Option<&Timeline>) ->
 /// Where the other run's test environment broke, what comes after is not held against anybody.
 #[must_use]
 pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) -> Judgement {
-    let (mut account, mut expected) = (Account::of(case, recording), Account::of(case, other));
+    weighed_live(case, Account::of(case, recording), Account::of(case, other))
+}
+
+/// Judge the recording of a live cluster by how another controller `played` the case that was inferred from it: that controller's own
+/// judgement, and the cluster's. In these `concurrent` steps what was decided on the way is chance: where the two came to the same in
+/// one, each has one decision about each object.
+#[must_use]
+pub fn judge_replay(
+    case: &Arc<Case>,
+    recording: &Recording,
+    played: &Recording,
+    concurrent: &BTreeMap<StepId, usize>,
+) -> [Judgement; 2] {
+    let (mut account, mut expected) = (Account::of(case, recording), Account::of(case, played));
+    for id in concurrent.keys() {
+        let steps = [&mut account, &mut expected].map(|one| one.timeline.steps.iter_mut().find(|step| step.id == *id));
+        let [Some(one), Some(two)] = steps else { continue };
+        // What was put in the middle of a decision is nothing that the controller did.
+        two.meetings.clear();
+        if one.decisions != two.decisions && one.checkpoint == two.checkpoint {
+            (*one, *two) = (one.to_sum(), two.to_sum());
+        }
+    }
+    let first = judged(case, &expected, None);
+    [first, weighed_live(case, account, expected)]
+}
+
+fn weighed_live<'a>(case: &Arc<Case>, mut account: Account<'a>, mut expected: Account<'a>) -> Judgement {
     in_words_of_the_older(case, &mut account, &mut expected);
+    let (recording, other) = (account.recording, expected.recording);
     let others = Evidence::of(other, &expected.unearned, |_| false);
     let evidence = Evidence::of(recording, &account.unearned, |step| others.made(step));
     let mut findings = troubles(&evidence);

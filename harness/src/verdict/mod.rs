@@ -26,7 +26,7 @@ mod withstood;
 pub use agree::{Disagreement, agree};
 pub use between::{Change, Conduct, Otherwise, Parting, Play, Spread, Stop, between};
 pub use compare::{BothIdle, Comparison, Difference, Place, Relabelled, compare, compare_live};
-pub use judge::{judge, judge_live};
+pub use judge::{judge, judge_live, judge_replay};
 pub use judgement::{Blessing, Finding, Judgement, Nearest, What};
 pub use outcomes::{outcomes, parting};
 pub use withstood::{Withstood, withstood};

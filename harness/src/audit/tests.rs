@@ -1,0 +1,168 @@
+//! Logs as kube-apiserver writes them, of a ReplicaSet of two pods that is scaled down by a user's edit of the Deployment.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::recording::Entry as Recorded;
+
+const CONTROLLER: &str = "system:serviceaccount:kube-system:deployment-controller";
+const KUBELET: &str = "system:node:one";
+
+/// Lines of a log; each is a second later than the one before.
+#[derive(Default)]
+struct Log(Vec<Value>);
+
+impl Log {
+    /// An entry: who, the verb, the resource with its subresource, and the answer.
+    fn entry(mut self, (user, agent): (&str, &str), verb: &str, resource: &str, answer: Value) -> Self {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let (resource, name) = resource.split_once(' ').unwrap_or((resource, ""));
+        let group = if resource == "pods" { "" } else { "apps" };
+        let second = self.0.len();
+        let mut entry = json!({"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse",
+            "stage": "ResponseComplete", "verb": verb, "user": {"username": user},
+            "userAgent": format!("{agent}/v1.36.3 (linux/amd64)"), "responseStatus": {"code": 200},
+            "objectRef": {"resource": resource, "namespace": "shop", "name": name, "apiGroup": group,
+                "subresource": subresource},
+            "stageTimestamp": format!("2026-01-31T12:00:{second:02}.500000Z")});
+        entry["responseObject"] = answer;
+        self.0.push(entry);
+        self
+    }
+
+    fn controller(self, verb: &str, resource: &str, answer: Value) -> Self {
+        self.entry((CONTROLLER, "kube-controller-manager"), verb, resource, answer)
+    }
+
+    fn user(self, verb: &str, resource: &str, answer: Value) -> Self {
+        self.entry(("anna", "kubectl"), verb, resource, answer)
+    }
+
+    fn import(&self, sought: &Sought) -> Result<Recording, AuditError> {
+        let lines: Vec<String> = self.0.iter().map(Value::to_string).collect();
+        import(lines.join("\n").as_bytes(), sought)
+    }
+}
+
+fn deployment(rv: u64, replicas: u64, ready: u64) -> Value {
+    json!({"kind": "Deployment", "metadata": {"name": "web", "namespace": "shop", "uid": "d", "resourceVersion": rv.to_string(),
+        "generation": 3 - replicas}, "spec": {"replicas": replicas},
+        "status": {"observedGeneration": 1, "replicas": ready, "readyReplicas": ready}})
+}
+
+fn set(rv: u64, replicas: u64, ready: u64) -> Value {
+    json!({"kind": "ReplicaSet", "metadata": {"name": "web-1", "namespace": "shop", "uid": "s", "resourceVersion": rv.to_string(),
+        "ownerReferences": [{"controller": true, "uid": "d"}]}, "spec": {"replicas": replicas},
+        "status": {"replicas": ready, "readyReplicas": ready}})
+}
+
+fn pod(rv: u64, name: &str, more: &Value) -> Value {
+    let mut pod = json!({"kind": "Pod", "metadata": {"name": name, "namespace": "shop", "uid": name, "resourceVersion": rv.to_string(),
+        "ownerReferences": [{"controller": true, "uid": "s"}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        pod["metadata"][key] = value.clone();
+    }
+    pod
+}
+
+/// From the Deployment's creation to two ready pods, and a scale to one.
+fn log() -> Log {
+    let scale = json!({"kind": "Scale", "metadata": {"name": "web", "resourceVersion": "7"}, "spec": {"replicas": 1}});
+    let goes = json!({"deletionTimestamp": "2026-01-31T12:00:09Z", "deletionGracePeriodSeconds": 30});
+    let gone = json!({"deletionTimestamp": "2026-01-31T12:00:09Z", "deletionGracePeriodSeconds": 0});
+    Log::default()
+        .user("create", "deployments", deployment(1, 2, 0))
+        .controller("create", "replicasets", set(2, 2, 0))
+        .controller("create", "pods", pod(3, "web-1-a", &Value::Null))
+        .controller("create", "pods", pod(4, "web-1-b", &Value::Null))
+        .controller("update", "replicasets web-1/status", set(5, 2, 2))
+        .controller("update", "deployments web/status", deployment(6, 2, 2))
+        .user("patch", "deployments web/scale", scale)
+        .controller("update", "replicasets web-1", set(8, 1, 2))
+        .controller("delete", "pods web-1-b", pod(9, "web-1-b", &goes))
+        .entry((KUBELET, "kubelet"), "delete", "pods web-1-b", pod(10, "web-1-b", &gone))
+}
+
+/// What came after the beginning: the version, the kind and what became of it; `!` for what no controller wrote.
+fn later(recording: &Recording) -> Vec<String> {
+    let settled = recording.entries.iter().position(|entry| matches!(entry, Recorded::Settled(_))).unwrap();
+    let told = recording.entries[settled..].iter().filter_map(|entry| match entry {
+        Recorded::Object(version) => {
+            let by = if version.by == Writer::Driver { "!" } else { "" };
+            Some(format!("{}{by} {} {:?}", version.rv, version.name, version.change))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn a_log_with_the_creation_is_a_recording_of_all() {
+    let recording = log().import(&Sought::default()).unwrap();
+    assert_eq!(recording.header.cluster.version, "v1.36.3");
+    let told = later(&recording);
+    assert_eq!(told.len(), 10);
+    assert_eq!(told[0], "1! web Added");
+    assert_eq!(told[6], "7! web Modified", "the answer is a Scale");
+    assert_eq!(&told[8..], ["9 web-1-b Modified", "10 web-1-b Deleted"]);
+}
+
+#[test]
+fn what_came_before_the_time_was_there() {
+    let from = Some("2026-01-31T12:00:06Z".parse().unwrap());
+    let recording = log().import(&Sought { from, ..Sought::default() }).unwrap();
+    assert_eq!(later(&recording)[0], "7! web Modified");
+}
+
+#[test]
+fn a_log_that_begins_later_is_of_use_once_everything_was_written() {
+    let Log(mut lines) = log();
+    lines.remove(0);
+    let told = later(&Log(lines).import(&Sought::default()).unwrap());
+    assert_eq!(told[0], "7! web Modified");
+}
+
+#[test]
+fn one_that_never_shows_all_pods_is_refused() {
+    let Log(mut lines) = log();
+    lines.drain(..3);
+    assert!(matches!(Log(lines).import(&Sought::default()), Err(AuditError::Begins(_))));
+}
+
+#[test]
+fn a_pod_that_a_user_deletes_is_the_users_deed() {
+    let goes = json!({"deletionTimestamp": "2026-01-31T12:00:09Z", "deletionGracePeriodSeconds": 30});
+    let told =
+        later(&log().user("delete", "pods web-1-a", pod(11, "web-1-a", &goes)).import(&Sought::default()).unwrap());
+    assert_eq!(told.last().unwrap(), "11! web-1-a Modified");
+}
+
+/// A deletion without a grace period is answered by a Status, which has no version.
+#[test]
+fn a_status_that_answers_a_deletion_ends_the_object() {
+    let status = json!({"kind": "Status", "status": "Success"});
+    let told = later(&log().user("delete", "replicasets web-1", status).import(&Sought::default()).unwrap());
+    assert_eq!(told.last().unwrap(), "10! web-1 Deleted");
+}
+
+#[rstest]
+#[case::level(|entry: &mut Value| { entry.as_object_mut().unwrap().remove("responseObject"); entry["level"] = json!("Metadata"); },
+    "`patch deployments` of web at level Metadata")]
+#[case::other(|entry: &mut Value| { entry["objectRef"]["name"] = json!("api"); }, "name one of shop/api, shop/web")]
+#[case::no_audit(|entry: &mut Value| { entry["apiVersion"] = json!("v1"); }, "line 7 is no entry of an audit log")]
+fn what_is_of_no_use_is_refused(#[case] change: fn(&mut Value), #[case] says: &str) {
+    let Log(mut lines) = log();
+    change(&mut lines[6]);
+    let error = Log(lines).import(&Sought::default()).unwrap_err().to_string();
+    assert!(error.contains(says), "{error}");
+}
+
+#[test]
+fn requests_that_failed_changed_nothing() {
+    let Log(mut lines) = log();
+    lines[6]["responseStatus"]["code"] = json!(409);
+    let told = later(&Log(lines).import(&Sought::default()).unwrap());
+    assert!(!told.iter().any(|line| line.starts_with('7')));
+}

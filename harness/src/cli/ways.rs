@@ -1,0 +1,128 @@
+//! Which way to put things that overlapped in a recording comes nearest to what was recorded.
+//!
+//! A recording says in which order the server stored what users and nodes did, and not when the controllers saw it. Where a few things
+//! came at once, upstream decides this or that. So the steps are put in other ways, one step after the other, as long as that brings the
+//! first difference nearer to the end.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::CliError;
+use super::out::note;
+use super::place::Place;
+use super::preview::played;
+use crate::infer::{Arrangement, Arrangements, Inferred, arrangements, infer, staged};
+use crate::recording::{Recording, SubjectKind};
+use crate::subject::Spec;
+use crate::timeline::{Action, StepId};
+use crate::verdict::{Judgement, Place as Where, judge_replay};
+
+/// A case, and how what was recorded compares with what another controller did with it.
+pub(super) struct Look {
+    /// The case.
+    pub(super) inferred: Inferred,
+    /// What was recorded, as if the case had been played.
+    pub(super) live: Recording,
+    /// What the other controller did.
+    pub(super) played: Recording,
+    /// The other controller's judgement, and that of what was recorded.
+    pub(super) judgements: [Judgement; 2],
+}
+
+/// What the ways are made from.
+pub(super) struct Ways<'a> {
+    /// The recording.
+    pub(super) recording: &'a Recording,
+    /// The case's name.
+    pub(super) name: &'a str,
+    /// Where it is played.
+    pub(super) place: &'a Place,
+    /// By whom.
+    pub(super) spec: &'a Spec,
+}
+
+impl Ways<'_> {
+    /// The way that comes nearest.
+    pub(super) async fn nearest(&self, inferred: Inferred) -> Result<Look, CliError> {
+        let mut best = self.play(vec![inferred]).await?.pop().expect("what is played is recorded, or an error");
+        let mut arranged = Arrangements::new();
+        let mut tried = BTreeSet::new();
+        while let Some(step) = best.untried(&tried) {
+            tried.insert(step);
+            let ways: Vec<Arrangements> = best.ways(step).map(|way| with(&arranged, step, way)).collect();
+            note!("{step}: trying {} orders of what came at once", ways.len());
+            // A way that no case can have is none.
+            let cases = ways.iter().filter_map(|way| Some((way, infer(self.recording, self.name, way).ok()?)));
+            let (ways, cases): (Vec<_>, Vec<_>) = cases.unzip();
+            for (way, look) in ways.into_iter().zip(self.play(cases).await?) {
+                if look.distance() < best.distance() {
+                    (best, arranged) = (look, way.clone());
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Play cases, and compare.
+    async fn play(&self, all: Vec<Inferred>) -> Result<Vec<Look>, CliError> {
+        let cases = all.iter().map(|inferred| Arc::clone(&inferred.case)).collect();
+        let played = played(self.place, self.spec, cases).await?;
+        Ok(all.into_iter().zip(played).map(|(inferred, (_, played))| Look::of(inferred, &played)).collect())
+    }
+}
+
+impl Look {
+    fn of(inferred: Inferred, played: &Recording) -> Self {
+        let mut live = inferred.recording.clone();
+        if live.header.kind != SubjectKind::Cluster {
+            live.header.subject.name = format!("recorded: {}", live.header.subject.name);
+        }
+        let played = staged(played);
+        let judgements = judge_replay(&inferred.case, &live, &played, &inferred.concurrent);
+        Self { inferred, live, played, judgements }
+    }
+
+    /// Where the two part; nothing where they do not.
+    fn parting(&self) -> Option<Where> {
+        let [_, live] = &self.judgements;
+        live.findings.iter().map(|finding| finding.place).min()
+    }
+
+    /// The less, the later they part.
+    fn distance(&self) -> Option<Reverse<Where>> {
+        self.parting().map(Reverse)
+    }
+
+    /// The last step until where they part in which several things came at once and that is not among these.
+    fn untried(&self, tried: &BTreeSet<StepId>) -> Option<StepId> {
+        let Where::Step(parting) = self.parting()? else { return None };
+        self.inferred.concurrent.range(..=parting).map(|(step, _)| *step).rfind(|step| !tried.contains(step))
+    }
+
+    /// The ways to put a step.
+    fn ways(&self, step: StepId) -> impl Iterator<Item = Arrangement> {
+        let [_, live] = &self.judgements;
+        let decisions = live.timeline.step(step).map(|step| step.decisions.as_slice()).unwrap_or_default();
+        let mut asked = Vec::new();
+        for decision in decisions {
+            let text = match decision.action {
+                Action::Resized { from, to } => format!("{} {from} -> {to}", decision.object),
+                Action::Created(replicas) => format!("{} created {replicas}", decision.object),
+                _ => continue,
+            };
+            if !asked.contains(&text) {
+                asked.push(text);
+            }
+        }
+        let things = self.inferred.concurrent.get(&step).copied().unwrap_or(0);
+        arrangements(things, &asked).into_iter()
+    }
+}
+
+/// These, and one more.
+fn with(arranged: &Arrangements, step: StepId, way: Arrangement) -> Arrangements {
+    let mut all = arranged.clone();
+    all.insert(step.index, way);
+    all
+}
