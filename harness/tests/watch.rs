@@ -104,13 +104,14 @@ impl Cluster {
         self.complete().await;
     }
 
-    /// `lockstep watch` with these flags, at work.
-    async fn watch(&self, flags: &[&str]) -> (Child, Uri) {
+    /// `lockstep watch` with these times and flags, at work.
+    async fn watch(&self, [staleness, settle]: [u64; 2], flags: &[&str]) -> (Child, Uri) {
         let port = TcpListener::bind("127.0.0.1:0").await.and_then(|free| free.local_addr()).expect("a port").port();
         let metrics = format!("127.0.0.1:{port}");
         let config = self.folder.path().join("config").display().to_string();
         let child = Command::new(env!("CARGO_BIN_EXE_lockstep"))
-            .args(["watch", "--kubeconfig", &config, "--staleness", "1s", "--settle", "3s", "--metrics", &metrics])
+            .args(["watch", "--kubeconfig", &config, "--metrics", &metrics])
+            .args(["--staleness", &format!("{staleness}s"), "--settle", &format!("{settle}s")])
             .args(flags)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -120,7 +121,7 @@ impl Cluster {
         let page: Uri = format!("http://{metrics}/metrics").parse().expect("an address");
         until("it has seen the Deployment", async || has(&page, "lockstep_watch_deployments 1").await).await;
         // What it finds is not judged until it is as old as a controller's view may be.
-        clock::pause(Duration::from_secs(2)).await;
+        clock::pause(Duration::from_secs(staleness + 1)).await;
         (child, page)
     }
 }
@@ -173,13 +174,14 @@ async fn end(child: Child) -> (String, Option<i32>) {
 async fn nothing_is_said_of_the_right_controller() {
     let cluster = Cluster::start(Arc::new(plan), Duration::from_millis(300)).await;
     cluster.create().await;
-    let (child, page) = cluster.watch(&[]).await;
+    let settle = 6;
+    let (child, page) = cluster.watch([3, settle], &[]).await;
     cluster.roll_out("app:2").await;
     cluster.patch(json!({"spec": {"replicas": 2}})).await;
     cluster.complete().await;
     cluster.roll_out("app:3").await;
     // Long enough to ask the statuses.
-    clock::pause(Duration::from_secs(8)).await;
+    clock::pause(Duration::from_secs(settle + 5)).await;
     assert!(has(&page, "lockstep_watch_gaps_total 0").await);
     assert!(!has(&page, "lockstep_watch_versions_total 0").await);
     assert_eq!(end(child).await, (String::new(), Some(143)));
@@ -238,8 +240,8 @@ async fn a_wrong_controller_is_reported_with_evidence_that_replays() {
     cluster.create().await;
     let (address, posted, _task) = webhook().await;
     let evidence = cluster.folder.path().join("evidence");
-    let (child, _) =
-        cluster.watch(&["--events", "--webhook", &address, "--evidence", &evidence.display().to_string()]).await;
+    let flags = ["--events", "--webhook", &address, "--evidence", &evidence.display().to_string()];
+    let (child, _) = cluster.watch([1, 12], &flags).await;
     cluster.roll_out("app:2").await;
     until("the breach is posted", async || !posted.lock().expect("unpoisoned").is_empty()).await;
     let body = posted.lock().expect("unpoisoned")[0].clone();
@@ -250,7 +252,6 @@ async fn a_wrong_controller_is_reported_with_evidence_that_replays() {
         all.items.iter().any(|event| event.reason.as_deref() == Some("InvariantBroken"))
     };
     until("the Event is written", is_written).await;
-    clock::pause(Duration::from_secs(3)).await;
     let (said, code) = end(child).await;
     assert_eq!(code, Some(143));
     assert!(said.contains("default/web availability: web keeps ") && said.contains("(evidence: "), "{said}");
