@@ -62,3 +62,21 @@ fn what_is_no_recording_is_refused(#[case] path: &str, #[case] says: &str) {
     let (said, code) = lockstep(&["case", path]);
     assert!(code == 64 && said.contains(says), "{code} {said}");
 }
+
+/// Of all that was done, one step is enough to tell a controller apart that scales and never rolls out.
+#[test]
+fn a_case_is_made_smaller() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().display().to_string();
+    let made = "cases/undo/previous.yaml";
+    lockstep(&["record", made, "--subject", "ours", "--cluster", "sim", "--out", &out]);
+    let recording = format!("{out}/undo/previous.ndjson");
+    let small = format!("{out}/small.yaml");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/wrong.py");
+    let other = format!("command:python3 '{}' home", script.display());
+    let (said, code) = lockstep(&["replay", &recording, "--subject", "ours", "--out", &small, "--minimise", &other]);
+    assert!(code == 0 && said.contains("steps are enough"), "{code}\n{said}");
+    let case = std::fs::read_to_string(&small).expect("a case");
+    let (_, steps) = case.split_once("steps:").expect("steps");
+    assert_eq!(steps.lines().filter(|line| line.starts_with("  - ")).count(), 1, "{case}");
+}

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::out::{self, note};
 use super::{CliError, places, recorded};
-use crate::infer::{Arrangements, Inferred, infer};
+use crate::case::Case;
+use crate::infer::{Arrangements, infer};
 use crate::outcome::Outcome;
 use crate::run::FileError;
 
@@ -25,7 +26,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<Outcome, CliError> {
     match &arguments.out {
         None => out::result(format_args!("{}", inferred.case.source)),
         Some(path) => {
-            keep(path, &inferred)?;
+            keep(path, &inferred.case)?;
             note!("wrote {}; `lockstep replay {}` plays it", path.display(), arguments.recording.display());
         }
     }
@@ -43,12 +44,12 @@ pub(super) fn name(path: &Path) -> String {
 }
 
 /// Write the case to a file.
-pub(super) fn keep(path: &Path, inferred: &Inferred) -> Result<(), CliError> {
+pub(super) fn keep(path: &Path, case: &Case) -> Result<(), CliError> {
     let written = || {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        std::fs::write(path, &inferred.case.source)
+        std::fs::write(path, &case.source)
     };
     Ok(written().map_err(|source| FileError::File { path: path.to_owned(), source })?)
 }

@@ -27,6 +27,7 @@ mod like;
 mod lint;
 mod list;
 mod merge;
+mod minimise;
 mod mutants;
 mod out;
 mod own;

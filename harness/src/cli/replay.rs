@@ -1,9 +1,11 @@
 //! `lockstep replay`: what happened in a recording, played on upstream, beside what the recorded cluster did.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::again::Typed;
 use super::infer::{keep, name};
+use super::minimise::Minimising;
 use super::out::note;
 use super::place::Place;
 use super::reporter::{Reports, Results, Style, reporters};
@@ -30,6 +32,10 @@ pub(super) struct Arguments {
     /// The controller that plays the case [default: upstream of the version of the recorded cluster].
     #[arg(help_heading = "Subject", long)]
     subject: Option<String>,
+    /// Leave out of the case in --out what this controller does not need to differ in the same way, such as "command:./mine": the
+    /// one that the recorded cluster has.
+    #[arg(help_heading = "Output", long, value_name = "SUBJECT", requires = "out")]
+    minimise: Option<String>,
     /// Keep the case in this file.
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -60,7 +66,11 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let Look { inferred, live, played: expected, judgements: [first, second] } =
         Ways { recording: &recording, name: &name, place, spec: &spec }.nearest(inferred).await?;
     if let Some(path) = &arguments.out {
-        keep(path, &inferred)?;
+        let case = match &arguments.minimise {
+            Some(other) => Minimising { place, spec: &spec, other: &other.parse()? }.smallest(&inferred).await?,
+            None => Arc::clone(&inferred.case),
+        };
+        keep(path, &case)?;
     }
     let titles = [expected.header.subject.to_string(), live.header.subject.name.clone()];
     events

@@ -40,7 +40,6 @@ use self::given::Given;
 use self::live::{DEPLOYMENT, Live, POD, condition, int, is_deleting, text};
 use self::marks::{Marking, marked};
 use self::moves::Scan;
-use self::steps::Step;
 use crate::case::{Case, CaseError, parse};
 use crate::recording::{Change, Entry, Recording, Version};
 use crate::timeline::StepId;
@@ -54,6 +53,28 @@ pub struct Inferred {
     pub recording: Recording,
     /// The steps in which several things came before the controllers had settled, and how many: what was decided within them is chance.
     pub concurrent: BTreeMap<StepId, usize>,
+    /// The case's text up to its steps.
+    head: String,
+    /// The text of each step.
+    steps: Vec<String>,
+}
+
+impl Inferred {
+    /// How many steps the case has.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The case with these of its steps alone, numbered from 0.
+    ///
+    /// # Errors
+    /// [`InferError::Invalid`]: a step asks for what one that is left out makes.
+    pub fn only(&self, kept: &BTreeSet<usize>) -> Result<Arc<Case>, InferError> {
+        let steps = self.steps.iter().enumerate().filter(|(at, _)| kept.contains(at));
+        let source: String = self.head.clone() + &steps.map(|(_, step)| step.as_str()).collect::<String>();
+        Ok(Arc::new(parse(&self.case.path, &self.case.name, &source)?))
+    }
 }
 
 /// Why no case can be inferred from a recording.
@@ -97,18 +118,19 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
     if steps.is_empty() {
         return Err(InferError::Nothing);
     }
-    let source = source(recording, &given, &steps, terminates);
-    let case = parse(&format!("{name}.yaml"), name, &source)?;
+    let head = head(recording, &given, terminates);
+    let texts: Vec<String> = steps.iter().map(|step| line(&step.line, step.notes.iter())).collect();
+    let case = parse(&format!("{name}.yaml"), name, &(head.clone() + &texts.concat()))?;
     let moved: BTreeSet<usize> = happenings.iter().filter(|one| !one.moves.is_empty()).map(|one| one.entry).collect();
     let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions: &given.revisions, terminates };
     let recording = marked(recording, stage, &marking);
     let concurrent = (1..).zip(&steps).filter(|(_, step)| step.is_concurrent());
     let concurrent = concurrent.map(|(index, step)| (StepId { index, part: 0 }, step.things.len())).collect();
-    Ok(Inferred { case: Arc::new(case), recording, concurrent })
+    Ok(Inferred { case: Arc::new(case), recording, concurrent, head, steps: texts })
 }
 
-/// The case's file.
-fn source(recording: &Recording, given: &Given, steps: &[Step], terminates: bool) -> String {
+/// The case's file, up to its steps.
+fn head(recording: &Recording, given: &Given, terminates: bool) -> String {
     let header = &recording.header;
     let (deployment, cluster) = (name_of_deployment(recording), header.cluster.title());
     let mut out = format!("# Inferred from a recording of {}, {cluster}.\n", header.started);
@@ -119,18 +141,13 @@ fn source(recording: &Recording, given: &Given, steps: &[Step], terminates: bool
     }
     if !given.steps.is_empty() {
         out += "given:\n";
-        for step in &given.steps {
-            line(&mut out, &step.step, step.note.iter());
-        }
+        given.steps.iter().for_each(|step| out += &line(&step.step, step.note.iter()));
     }
-    out += "steps:\n";
-    steps.iter().for_each(|step| line(&mut out, &step.line, step.notes.iter()));
-    out
+    out + "steps:\n"
 }
 
-fn line<'a>(out: &mut String, step: &str, notes: impl Iterator<Item = &'a String>) {
-    notes.for_each(|note| *out += &format!("  # {note}\n"));
-    *out += &format!("  - {step}\n");
+fn line<'a>(step: &str, notes: impl Iterator<Item = &'a String>) -> String {
+    notes.map(|note| format!("  # {note}\n")).collect::<String>() + &format!("  - {step}\n")
 }
 
 /// How many entries show what was there at the beginning: up to the first time that all had settled.
