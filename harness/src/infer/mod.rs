@@ -37,7 +37,7 @@ pub use arrange::{Arrangement, Arrangements, arrangements};
 pub use marks::staged;
 
 use self::given::Given;
-use self::live::{DEPLOYMENT, Live, POD, condition, int, is_deleting, text};
+use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, condition, int, is_deleting, text};
 use self::marks::{Marking, marked};
 use self::moves::Scan;
 use crate::case::{Case, CaseError, parse};
@@ -158,7 +158,11 @@ fn stage(recording: &Recording) -> usize {
         Some(_) => given.iter().rposition(|entry| matches!(entry, Entry::Settled(_))),
         None => given.iter().position(|entry| matches!(entry, Entry::Settled(_))),
     };
-    settled.map_or(0, |at| at + 1)
+    let stage = settled.map_or(0, |at| at + 1);
+    // A Deployment that no controller has seen yet is about to be created: that is a step.
+    let is_seen =
+        |version: &Version| version.kind != DEPLOYMENT || int(&version.object, "/status/observedGeneration") > 0;
+    if versions(&recording.entries[..stage]).any(is_seen) { stage } else { 0 }
 }
 
 fn versions(entries: &[Entry]) -> impl Iterator<Item = &Version> {

@@ -183,3 +183,11 @@ fn what_the_controllers_do_is_no_step() {
     let inferred = reel.inferred();
     assert_eq!((steps(&inferred).len(), changed), (1, 6));
 }
+
+#[test]
+fn a_deployment_that_no_controller_has_seen_is_created_in_a_step() {
+    let mut deployment = json!({"metadata": {"name": "web", "uid": "d", "generation": 1}, "spec": {"replicas": 2}});
+    deployment["spec"]["template"] = template("app:1");
+    let inferred = Reel::new().version("Deployment", Change::Added, &deployment).settled().inferred();
+    assert_eq!(steps(&inferred), ["- deployment: {name: web, replicas: 2, image: \"app:1\"}"]);
+}
