@@ -162,9 +162,13 @@ impl Journal {
     fn is_foreign(&self, before: &Value, after: &Value) -> bool {
         let Some(controller) = &self.controller else { return false };
         let known = entries(before);
+        let is_other = |entry: &Value| entry.at("/manager").and_then(Value::as_str) != Some(controller);
+        // An entry stays as it is where its manager writes another size once more.
+        let sized = before.at("/spec/replicas") != after.at("/spec/replicas");
         entries(after).iter().any(|entry| {
             let is_status = entry.at("/subresource").and_then(Value::as_str) == Some("status");
-            !is_status && !known.contains(entry) && entry.at("/manager").and_then(Value::as_str) != Some(controller)
+            let is_new = !known.contains(entry) || sized && entry.at("/fieldsV1/f:spec/f:replicas").is_some();
+            !is_status && is_new && is_other(entry)
         })
     }
 }
@@ -214,4 +218,36 @@ fn involved(object: &Value) -> &str {
 
 fn rv(object: &Value) -> u64 {
     object.at(RV).and_then(Value::as_str).and_then(|rv| rv.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A ReplicaSet of the controller's whose size this manager wrote last.
+    fn set(rv: u64, replicas: u64, manager: &str) -> News {
+        let entry = |manager: &str, fields: &Value| json!({"manager": manager, "fieldsV1": fields});
+        let fields = [
+            entry("controller", &json!({"f:spec": {"f:template": {}}})),
+            entry(manager, &json!({"f:spec": {"f:replicas": {}}})),
+        ];
+        let metadata = json!({"name": "web-1", "uid": "s", "resourceVersion": rv.to_string(), "managedFields": fields,
+            "ownerReferences": [{"controller": true, "uid": "d"}]});
+        let change = if rv == 2 { Change::Added } else { Change::Modified };
+        News::Seen { kind: "ReplicaSet", change, object: json!({"metadata": metadata, "spec": {"replicas": replicas}}) }
+    }
+
+    #[test]
+    fn who_scaled_a_replicaset_is_told_each_time() {
+        let mut journal = Journal::new("web");
+        for (rv, replicas, manager) in
+            [(2, 3, "controller"), (3, 4, "kubectl"), (4, 5, "kubectl"), (5, 5, "kubectl"), (6, 3, "controller")]
+        {
+            journal.take(set(rv, replicas, manager), rv);
+        }
+        let by: Vec<Writer> = journal.later.iter().map(|version| version.by).collect();
+        assert_eq!(by, [Writer::Other, Writer::Driver, Writer::Driver, Writer::Other, Writer::Other]);
+    }
 }
