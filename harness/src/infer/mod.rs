@@ -160,8 +160,10 @@ fn stage(recording: &Recording) -> usize {
     };
     let stage = settled.map_or(0, |at| at + 1);
     // A Deployment that no controller has seen yet is about to be created: that is a step.
-    let is_seen =
-        |version: &Version| version.kind != DEPLOYMENT || int(&version.object, "/status/observedGeneration") > 0;
+    let is_seen = |version: &Version| match version.kind.as_str() {
+        DEPLOYMENT => int(&version.object, "/status/observedGeneration") > 0,
+        kind => [REPLICA_SET, POD].contains(&kind),
+    };
     if versions(&recording.entries[..stage]).any(is_seen) { stage } else { 0 }
 }
 
