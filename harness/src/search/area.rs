@@ -60,7 +60,8 @@ impl Areas {
         let of_deployments = self.0.iter().any(|area| *area != Area::Replicaset);
         match (of_deployments, self.0.contains(&Area::Replicaset)) {
             (true, true) => {
-                vec![About::Deployment, About::Deployment, About::ReplicaSet, About::Deployment, About::Both]
+                let sets = [About::Deployment, About::ReplicaSet];
+                [sets, [About::Deployment, About::Both], sets].concat()
             }
             (false, true) => vec![About::ReplicaSet],
             _ => vec![About::Deployment],
@@ -112,7 +113,7 @@ fn of(op: &Op) -> Option<Area> {
         },
         Op::Ready(..) | Op::ReadyAtOnce(_) | Op::Unready(..) | Op::Terminate(_) => return None,
         Op::Set(_, ToSet::Revision(_)) => Area::Template,
-        Op::Set(..) | Op::Stray(..) | Op::Renew(..) => Area::Ownership,
+        Op::Set(..) | Op::Stray(..) | Op::Twin(..) | Op::Renew(..) => Area::Ownership,
         Op::Quota(_) | Op::Fail(..) | Op::Succeed(..) => Area::Failures,
         Op::Name(..) | Op::Pod(..) => Area::Replicaset,
         Op::Advance(_) => Area::Time,

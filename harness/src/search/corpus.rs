@@ -12,6 +12,9 @@ use super::program::Program;
 
 /// One of so many programs is new from the ground up.
 const NEW: u64 = 4;
+/// The same where pods are chosen among: what pods have, and which of them goes, is no kind of behaviour, so that nothing tells
+/// a program apart that is worth changing.
+const NEW_CHOICES: u64 = 2;
 
 /// Programs about one thing, and all behaviour that was seen.
 #[derive(Debug)]
@@ -31,7 +34,8 @@ impl Corpus {
 
     /// The program to be played next.
     pub fn next(&self, chance: &mut Chance) -> Program {
-        if self.kept.is_empty() || one_in(chance, NEW) {
+        let new = if self.about == About::Deployment { NEW } else { NEW_CHOICES };
+        if self.kept.is_empty() || one_in(chance, new) {
             return generate(self.about, &self.areas, chance);
         }
         // The younger half twice as often: behaviour that is rare was found late.

@@ -7,27 +7,23 @@
 use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
-use super::given::{About, Bound, Deployment, Strategy};
-use super::op::{Field, Op, ToPod, ToSet, Traits, Write};
+use super::given::{About, Bound, Deployment, Family, Strategy};
+use super::op::{Field, Op, ToPod, ToSet, Write};
 use super::program::{Program, Step};
+use super::scene::{named, scene};
 use super::trouble::{Disturbance, Failure, Trouble};
 
 /// The longest program that is drawn.
-const LONGEST: u64 = 9;
+const LONGEST: usize = 9;
 /// How often a step is drawn again that belongs to no area that is searched.
 const TRIES: usize = 40;
 /// Kinds whose events can be held back; steps write the first.
 const KINDS: [&str; 3] = ["deployments", "replicasets", "pods"];
 /// How long time passes at once: less than any minReadySeconds, more than that, more than any deadline.
-pub(super) const TIMES: [u32; 3] = [5, 45, 700];
+pub(super) const TIMES: [u32; 3] = [5, 60, 700];
 /// The only minReadySeconds besides 0.
 const MIN_READY: u32 = 30;
-/// The numbers of two traits of pods: how often they were restarted, and since when they are ready.
-const RESTARTS: usize = 4;
-const AGE: usize = 5;
-/// Since when pods are ready that are all ready: times that upstream does not take for alike.
-const AGES: [&str; 4] = ["{since: -20h}", "{since: -2h}", "{since: -10m}", "{since: -10s}"];
-/// Deadlines: sooner and later than the second of the times.
+/// Deadlines: sooner than the second of the times, and between once and twice that.
 const DEADLINES: [u32; 2] = [35, 90];
 
 /// A program that is a valid case.
@@ -44,40 +40,59 @@ pub fn generate(about: About, areas: &Areas, chance: &mut Chance) -> Program {
 fn drawn(about: About, areas: &Areas, chance: &mut Chance) -> Program {
     let several = match about {
         About::Deployment => one_in(chance, 8),
-        About::ReplicaSet => one_in(chance, 3),
+        About::ReplicaSet => one_in(chance, 2),
         About::Both => false,
     };
     let deployments: Vec<_> = (0..=usize::from(several)).map(|_| deployment(chance)).collect();
     let lingering = one_in(chance, 8);
-    let family = about == About::ReplicaSet && one_in(chance, 2);
+    let family = match chance.below(6) {
+        _ if about != About::ReplicaSet => Family::None,
+        0 | 1 => Family::None,
+        2 | 3 if several => Family::First,
+        _ => Family::All,
+    };
     // On which nodes pods are matters only among those of one owner.
     let unbound = match about {
         About::Deployment => false,
-        About::ReplicaSet if !family => one_in(chance, 3),
-        About::ReplicaSet | About::Both => !one_in(chance, 3),
+        About::ReplicaSet if family == Family::None => one_in(chance, 3),
+        About::ReplicaSet => !one_in(chance, 4),
+        About::Both => one_in(chance, 2),
     };
+    let sidecar = about == About::ReplicaSet && one_in(chance, 4);
     let long_names = about != About::ReplicaSet && one_in(chance, 40);
-    let mut program = Program { about, unbound, lingering, family, long_names, deployments, steps: Vec::new() };
-    if about != About::Deployment && !one_in(chance, 3) {
-        // Pods with names are what a ReplicaSet controller chooses among.
-        for (at, set) in (0..program.deployments.len()).zip(1..) {
-            let pods = if at == 0 { 2 + number(chance, 3) } else { 1 + number(chance, 2) };
-            program.deployments[at].replicas = pods;
-            let named = named(&program, set, pods, chance);
-            program.steps.push(named.into());
-        }
-        // All else would change the pods before some of them go.
-        if !one_in(chance, 3) {
-            let rest = 1 + chance.below(u64::from(program.deployments[0].replicas) - 1);
-            program.steps.push(Op::Write(0, Write::Scale(u32::try_from(rest).unwrap_or(1))).into());
+    let mut program =
+        Program { about, unbound, lingering, family, sidecar, long_names, deployments, steps: Vec::new() };
+    if about != About::Deployment && !one_in(chance, 4) {
+        scene(&mut program, chance);
+        // What comes behind may be left to chance, and would hide what these steps show.
+        if one_in(chance, 2) {
+            return program;
         }
     }
-    let length = 2 + chance.below(LONGEST - 1);
-    for _ in 0..length {
-        let steps = (0..TRIES).map(|_| step(&program, chance)).find(|step| areas.allow(step));
-        program.steps.extend(steps);
+    if about != About::ReplicaSet && program.steps.is_empty() && one_in(chance, 6) {
+        revisions(&mut program, chance);
+    }
+    let length = (2 + index(chance, LONGEST - 1)).max(program.steps.len() + 2);
+    while program.steps.len() < length {
+        let step = (0..TRIES).map(|_| step(&program, chance)).find(|step| areas.allow(step));
+        let Some(step) = step else { break };
+        program.steps.push(step);
     }
     program
+}
+
+/// Rollouts, most of them complete: what undo, rollbacks and the history are about.
+fn revisions(program: &mut Program, chance: &mut Chance) {
+    let at = index(chance, program.deployments.len());
+    for image in 2..=3 + number(chance, 1) {
+        if one_in(chance, 2) {
+            program.steps.push(Op::Write(at, Write::Annotate(1 + number(chance, 2))).into());
+        }
+        program.steps.push(Op::Write(at, Write::Image(image)).into());
+        if !one_in(chance, 3) {
+            program.steps.push(Op::Ready(at, None).into());
+        }
+    }
 }
 
 /// A Deployment, or what a ReplicaSet has of one.
@@ -121,10 +136,11 @@ fn op_on_deployments(program: &Program, chance: &mut Chance) -> Op {
             false => Op::Succeed(at, 1 + number(chance, 2)),
         },
         21 | 22 => Op::Set(1 + number(chance, 2), to_set(chance)),
-        23 => match chance.below(4) {
+        23 => match chance.below(5) {
             0 => Op::Quota(number(chance, 12)),
             1 => Op::Renew(at, true),
             2 => Op::Renew(at, false),
+            3 => Op::Twin(1 + number(chance, 2), number(chance, 3)),
             _ => Op::Stray(!one_in(chance, 4), number(chance, 3)),
         },
         24..27 => Op::Advance(TIMES[index(chance, TIMES.len())]),
@@ -176,57 +192,6 @@ fn op_on_pods(program: &Program, chance: &mut Chance) -> Op {
     }
 }
 
-/// Names and traits for pods of one ReplicaSet.
-fn named(program: &Program, set: u32, pods: u32, chance: &mut Chance) -> Op {
-    // Ties between pods are broken by what the server makes up: so a program varies one trait or two, and
-    // the others are the same for all.
-    // Where they vary by node, how many there are on each only shows against a trait that counts for less.
-    let by_node = program.unbound && !one_in(chance, 3);
-    let varied = match by_node {
-        true => [0, [AGE, AGE, RESTARTS, index(chance, 5)][index(chance, 4)]],
-        false => [index(chance, 5), index(chance, 5)],
-    };
-    let same = traits(program.unbound, [0, 1, 2, 3, 4], chance);
-    let all = (0..pods).map(|_| {
-        let own = traits(program.unbound, varied, chance);
-        Traits {
-            node: own.node.or(same.node),
-            phase: own.phase.or(same.phase),
-            ready: own.ready.or(same.ready),
-            cost: own.cost.or(same.cost),
-            restarts: own.restarts.or(same.restarts),
-        }
-    });
-    Op::Name(set, all.collect())
-}
-
-/// Some of these traits, by number.
-fn traits(unbound: bool, which: impl IntoIterator<Item = usize>, chance: &mut Chance) -> Traits {
-    let mut traits = Traits::default();
-    for trait_of in which {
-        match trait_of {
-            0 if unbound => traits.node = Some(if one_in(chance, 12) { 0 } else { 1 + u32::from(one_in(chance, 2)) }),
-            1 => traits.phase = one_in(chance, 3).then(|| ["Pending", "Unknown"][index(chance, 2)]),
-            2 => {
-                const READY: [&str; 7] = [
-                    "true",
-                    "false",
-                    "{since: -2h}",
-                    "{since: -1m}",
-                    "{since: -10s}",
-                    "{since: +1h}",
-                    "{since: unknown}",
-                ];
-                traits.ready = Some(READY[index(chance, READY.len())]);
-            }
-            AGE => traits.ready = Some(AGES[index(chance, AGES.len())]),
-            3 => traits.cost = one_in(chance, 2).then(|| [-5, 3, 10][index(chance, 3)]),
-            _ => traits.restarts = one_in(chance, 2).then(|| number(chance, 4)),
-        }
-    }
-    traits
-}
-
 /// What a user writes.
 pub(super) fn write(program: &Program, chance: &mut Chance) -> Op {
     let at = index(chance, program.deployments.len());
@@ -238,21 +203,21 @@ pub(super) fn write(program: &Program, chance: &mut Chance) -> Op {
         };
         return Op::Write(at, to);
     }
-    let write = match chance.below(34) {
+    let write = match chance.below(36) {
         0..10 => Write::Image(1 + number(chance, 4)),
         10..17 => Write::Scale(number(chance, 12)),
         17 => Write::Restart,
         18 | 19 => Write::Undo(number(chance, 3)),
-        20 => Write::RollBack(number(chance, 3)),
-        21 | 22 => Write::Pause,
-        23 | 24 => Write::Resume,
-        25 | 26 => Write::Strategy(strategy(chance)),
-        27 => Write::MinReady(min_ready(chance)),
-        28 => Write::History(number(chance, 3)),
-        29 => Write::Deadline(DEADLINES[index(chance, DEADLINES.len())]),
-        30 => Write::Env(1 + number(chance, 2)),
-        31 => Write::Field([Field::Deadline, Field::Spread, Field::Probe][index(chance, 3)]),
-        32 => Write::Label(1 + number(chance, 2)),
+        20 | 21 => Write::RollBack(number(chance, 3)),
+        22 | 23 => Write::Pause,
+        24 | 25 => Write::Resume,
+        26 | 27 => Write::Strategy(strategy(chance)),
+        28 => Write::MinReady(min_ready(chance)),
+        29 => Write::History(number(chance, 3)),
+        30 => Write::Deadline(DEADLINES[index(chance, DEADLINES.len())]),
+        31 => Write::Env(1 + number(chance, 2)),
+        32 => Write::Field([Field::Deadline, Field::Spread, Field::Probe][index(chance, 3)]),
+        33 => Write::Label(1 + number(chance, 2)),
         _ => Write::Annotate(number(chance, 3)),
     };
     Op::Write(at, write)
@@ -328,7 +293,7 @@ fn bound(chance: &mut Chance) -> Bound {
 }
 
 /// A number up to `most`; smaller ones come more often.
-fn number(chance: &mut Chance, most: u64) -> u32 {
+pub(super) fn number(chance: &mut Chance, most: u64) -> u32 {
     let (one, two) = (chance.below(most + 1), chance.below(most + 1));
     u32::try_from(one.min(two)).unwrap_or(u32::MAX)
 }
@@ -345,7 +310,7 @@ pub(super) fn index(chance: &mut Chance, length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Area;
+    use super::super::{Area, Traits};
     use super::*;
 
     #[test]
@@ -372,9 +337,11 @@ mod tests {
     fn pods_are_crowded_on_nodes_and_some_of_them_go() {
         let (areas, mut chance) = (Areas::only(&[Area::Replicaset]), Chance::new(24));
         let programs: Vec<Program> = (0..400).map(|_| generate(About::ReplicaSet, &areas, &mut chance)).collect();
-        let crowded =
-            programs.iter().filter(|program| program.unbound && program.family && is_crowded(program)).count();
-        assert!(crowded >= 6, "{crowded} of 400");
+        let crowded = programs
+            .iter()
+            .filter(|program| program.unbound && program.family != Family::None && is_crowded(program))
+            .count();
+        assert!(crowded >= 20, "{crowded} of 400");
     }
 
     /// Whether pods that are named on nodes of unequal crowds, and differ in what counts for less, are scaled down at once.

@@ -15,6 +15,24 @@ pub enum About {
     Both,
 }
 
+/// Which ReplicaSets of a program without Deployments have an owner, which is the same for all: pods are siblings only then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// None of them.
+    None,
+    /// The first; the other's pods are strangers to it.
+    First,
+    /// All.
+    All,
+}
+
+impl Family {
+    /// Whether it has the nth ReplicaSet.
+    pub(super) fn has(self, at: usize) -> bool {
+        self == Self::All || (self == Self::First && at == 0)
+    }
+}
+
 /// A Deployment at the start.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deployment {
@@ -74,11 +92,24 @@ impl About {
 }
 
 impl Deployment {
-    /// What a ReplicaSet has of it.
-    pub(super) fn of_set(&self) -> String {
+    /// The operation that creates a ReplicaSet with what it has of this. One with a sidecar is written in full.
+    pub(super) fn creation_of_set(&self, at: usize, is_owned: bool, has_sidecar: bool) -> String {
+        let (name, replicas) = (app(at), self.replicas);
         let min_ready =
             if self.min_ready > 0 { format!(", minReadySeconds: {}", self.min_ready) } else { String::new() };
-        format!("replicas: {}, image: \"app:1\"{min_ready}", self.replicas)
+        if !has_sidecar {
+            let owner = if is_owned { ", owner: configmap/family" } else { "" };
+            return format!("replicaset: {{name: {name}, replicas: {replicas}, image: \"app:1\"{min_ready}{owner}}}");
+        }
+        let owner = match is_owned {
+            true => ", ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: family, controller: true}]",
+            false => "",
+        };
+        let labels = format!("{{app: {name}}}");
+        let spec = format!(
+            "replicas: {replicas}{min_ready}, selector: {{matchLabels: {labels}}}, template: {{metadata: {{labels: {labels}}}, spec: {{initContainers: [{{name: sidecar, image: \"side:1\", restartPolicy: Always}}], containers: [{{name: app, image: \"app:1\"}}]}}}}"
+        );
+        format!("apply: {{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: {name}{owner}}}, spec: {{{spec}}}}}")
     }
 
     /// The operation that creates it. A long name is no label, so such a Deployment is written in full.

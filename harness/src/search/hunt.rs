@@ -1,7 +1,9 @@
 //! The search as a whole: which programs come next, and what is to be said of those that were played.
 //!
-//! Whoever plays asks for a [`batch`](Hunt::batch), plays each program on both sides and lets the hunt
-//! [`look`](Hunt::look) at it. A program that differs by a cause that was not seen before comes back;
+//! Whoever plays asks for a [`batch`](Hunt::batch), plays each program on both sides, lets the hunt
+//! [`learn`](Hunt::learn) from it and [`look`](Hunt::look) at it. What it learns from is what Lockstep's own controller
+//! does, whoever is compared: upstream leaves some things to chance, and a search that it steers would never be repeated.
+//! A program that differs by a cause that was not seen before comes back;
 //! it is to be played again with other seeds, and made smaller ([`Shrinking`]), and what came of it is
 //! told with [`found`](Hunt::found).
 
@@ -147,7 +149,6 @@ impl Hunt {
             Answer::Unknown(why) => *self.unknown.entry(why).or_default() += 1,
             Answer::Equal => {}
             Answer::Differs(differing) => {
-                self.played += 1;
                 let cause = cause(&differing, &played.program);
                 let cause = self.smaller.get(&cause).unwrap_or(&cause);
                 if let Some(known) = self.found.get_mut(cause) {
@@ -159,11 +160,10 @@ impl Hunt {
                 return Some(Look { played, differing: *differing });
             }
         }
-        self.learn(&played.program, played.sides.first().and_then(Option::as_ref));
         None
     }
 
-    /// Let what a program has shown steer what comes next.
+    /// Let what Lockstep's own controller did with a program steer what comes next.
     pub fn learn(&mut self, program: &Program, recording: Option<&Recording>) {
         self.played += 1;
         if let (Some(recording), Some(corpus)) = (recording, self.corpora.get_mut(&program.about)) {
@@ -296,6 +296,7 @@ pub fn said(repeats: Repeats, other: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::fixture::Film;
 
     #[test]
     fn a_file_is_named_by_its_cause() {
@@ -306,6 +307,24 @@ mod tests {
     fn fewer_traits_are_the_same_cause_and_others_are_not() {
         assert!(is_part(&["deletionCost"], &["deletionCost", "restarts"]) && is_part(&[], &[]));
         assert!(!is_part(&["node"], &["deletionCost", "restarts"]) && !is_part(&[], &["node"]));
+    }
+
+    #[test]
+    fn what_differs_does_not_change_what_comes_next() {
+        let recording = Film::rolled_out(3).end();
+        let mut hunts = [Hunt::new(1, &Areas::only(&[])), Hunt::new(1, &Areas::only(&[]))];
+        for sides in [1, 0].repeat(4) {
+            let [one, two] = hunts.each_mut().map(|hunt| hunt.batch(4, |_| true));
+            assert_eq!(one, two);
+            for (at, hunt) in hunts.iter_mut().enumerate() {
+                for program in &one.1 {
+                    hunt.learn(program, Some(&recording));
+                    let sides = vec![(at == sides).then(|| recording.clone()); 2];
+                    let played = Played { program: program.clone(), case: program.case().unwrap(), sides };
+                    hunt.look(played);
+                }
+            }
+        }
     }
 
     #[test]

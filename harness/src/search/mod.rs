@@ -2,10 +2,10 @@
 //! was not seen before, and shrunk where they differ.
 //!
 //! * `program` is a case as the search writes it: typed, so that it can be changed in parts, and
-//!   written as the YAML that everybody reads. `given` has what it begins with, `op` its operations, `trouble` what goes wrong
-//!   in the middle of one.
+//!   written as the YAML that everybody reads. `given` has what it begins with, `op` its operations, `traits` what it says
+//!   of pods, `trouble` what goes wrong in the middle of an operation.
 //! * `area` names the parts of the language, to which a search can be confined.
-//! * `generate` draws one, `mutate` changes one, both from a [`Chance`](kube_apiserver_sim::Chance).
+//! * `generate` draws one, with the help of `scene` where pods are chosen among, `mutate` changes one, both from a [`Chance`](kube_apiserver_sim::Chance).
 //! * `behaviour` says what a timeline shows: the keys by which a program counts as new.
 //! * `corpus` keeps the programs that showed something new, and chooses what is changed next.
 //! * `differ` compares recordings of a program, and says by which decision they differ first; whether
@@ -26,7 +26,9 @@ mod hunt;
 mod mutate;
 mod op;
 mod program;
+mod scene;
 mod shrink;
+mod traits;
 mod trouble;
 
 pub use area::{Area, Areas};
@@ -34,10 +36,11 @@ pub use behaviour::{behaviour, decisions};
 pub use corpus::Corpus;
 pub use differ::{Answer, Differing, Repeats, differ, repeats};
 pub use generate::generate;
-pub use given::{About, Bound, Deployment, Strategy};
+pub use given::{About, Bound, Deployment, Family, Strategy};
 pub use hunt::{Cause, Hunt, Look, Played, Shrinking, said};
 pub use mutate::{Decisions, mutate};
-pub use op::{Field, Op, ToPod, ToSet, Traits, Write};
+pub use op::{Field, Op, ToPod, ToSet, Write};
 pub use program::{Program, Step};
 pub use shrink::smaller;
+pub use traits::{Ready, Traits};
 pub use trouble::{Disturbance, Failure, Trouble};

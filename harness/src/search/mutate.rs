@@ -5,7 +5,9 @@ use kube_apiserver_sim::Chance;
 use super::area::Areas;
 use super::generate::{deployment, fault, index, one_in, step, write};
 use super::given::About;
+use super::op::Op;
 use super::program::{Program, Step};
+use super::scene::named;
 use super::trouble::Trouble;
 
 /// The longest program that a change makes.
@@ -57,6 +59,7 @@ fn change(program: &mut Program, other: &Program, chance: &mut Chance) {
             program.steps.insert(at, step);
         }
         4 if program.steps.len() > 1 => drop(program.steps.remove(at)),
+        5 | 6 if program.steps.iter().any(|step| matches!(step.op, Op::Name(..))) => rename(program, chance),
         7 => {
             let of = index(chance, program.deployments.len());
             program.deployments[of] = deployment(chance);
@@ -73,6 +76,16 @@ fn change(program: &mut Program, other: &Program, chance: &mut Chance) {
             program.steps.truncate(LONGEST);
         }
         _ => program.steps[at] = step(program, chance),
+    }
+}
+
+/// Other traits for the pods that have names.
+fn rename(program: &mut Program, chance: &mut Chance) {
+    for at in 0..program.steps.len() {
+        if let Op::Name(set, pods) = &program.steps[at].op {
+            let pods = u32::try_from(pods.len()).unwrap_or(u32::MAX);
+            program.steps[at].op = named(program, *set, pods, chance);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operations of a program, and their lines in a case file.
 
 use super::given::{About, Deployment, Strategy, name};
+use super::traits::Traits;
 
 /// An operation. A Deployment is meant by its number, a ReplicaSet by the order of appearance, from 1,
 /// a named pod by the order of names, from 0.
@@ -12,6 +13,8 @@ pub enum Op {
     Set(u32, ToSet),
     /// An orphan: a ReplicaSet, or a pod in a program without Deployments; whether its labels match.
     Stray(bool, u32),
+    /// A ReplicaSet of the first Deployment's with the very template of this image, and so many replicas.
+    Twin(u32, u32),
     /// So many pods may be there.
     Quota(u32),
     /// The Deployment is deleted and created again; whether its ReplicaSets live on.
@@ -112,21 +115,6 @@ pub enum ToPod {
     Cost(i32),
 }
 
-/// What the case says of a named pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Traits {
-    /// The node, by its number; 0 is none.
-    pub node: Option<u32>,
-    /// The phase.
-    pub phase: Option<&'static str>,
-    /// `ready`, as it is written.
-    pub ready: Option<&'static str>,
-    /// `deletionCost`.
-    pub cost: Option<i32>,
-    /// `restarts`.
-    pub restarts: Option<u32>,
-}
-
 impl Op {
     /// The operations that it is made of: itself, where it holds no others.
     pub(super) fn parts(&self) -> Vec<&Self> {
@@ -165,6 +153,7 @@ impl Op {
             | Self::Fail(_, number)
             | Self::Succeed(_, number)
             | Self::Terminate(number) => vec![(number, 1)],
+            Self::Twin(image, replicas) => vec![(image, 1), (replicas, 0)],
             _ => Vec::new(),
         }
     }
@@ -228,6 +217,7 @@ impl<'a> Words<'a> {
                 format!("patch: {{target: replicaset/rs{set}, patch: {{{patch}}}}}")
             }
             Op::Stray(matches, replicas) => stray(self.about, *matches, *replicas),
+            Op::Twin(image, replicas) => twin(*image, *replicas),
             Op::Quota(pods) => format!(
                 "apply: {{apiVersion: v1, kind: ResourceQuota, metadata: {{name: pods}}, spec: {{hard: {{pods: \"{pods}\"}}}}}}"
             ),
@@ -313,39 +303,6 @@ impl Field {
     }
 }
 
-impl Traits {
-    /// In which of them two pods differ. To be bound or not is another trait than the node, as is to be ready or not
-    /// than the time since when.
-    pub(super) fn apart(&self, other: &Self) -> Vec<&'static str> {
-        let bound = |pod: &Self| pod.node.filter(|node| *node > 0);
-        let is_ready = |pod: &Self| pod.ready != Some("false");
-        let (same_bound, same_ready) =
-            (bound(self).is_some() == bound(other).is_some(), is_ready(self) == is_ready(other));
-        let all = [
-            ("binding", !same_bound),
-            ("node", same_bound && bound(self) != bound(other)),
-            ("phase", self.phase != other.phase),
-            ("ready", !same_ready),
-            ("deletionCost", self.cost != other.cost),
-            ("readySince", same_ready && self.ready != other.ready),
-            ("restarts", self.restarts != other.restarts),
-        ];
-        all.into_iter().filter(|(_, differ)| *differ).map(|(name, _)| name).collect()
-    }
-
-    fn text(&self) -> String {
-        let node = self.node.map(|node| match node {
-            0 => "node: null".to_owned(),
-            node => format!("node: n{node}"),
-        });
-        let phase = self.phase.map(|phase| format!("phase: {phase}"));
-        let ready = self.ready.map(|ready| format!("ready: {ready}"));
-        let cost = self.cost.map(|cost| format!("deletionCost: {cost}"));
-        let restarts = self.restarts.map(|restarts| format!("restarts: {restarts}"));
-        [node, phase, ready, cost, restarts].into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-}
-
 /// The patch of a label that pods get besides those that are selected.
 fn labelled(value: u32) -> String {
     format!("spec: {{template: {{metadata: {{labels: {{tier: \"{value}\"}}}}}}}}")
@@ -373,6 +330,15 @@ fn stray(about: About, matches: bool, replicas: u32) -> String {
     }
     format!(
         "apply: {{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: stray, labels: {{app: {app}}}}}, spec: {{replicas: {replicas}, selector: {{matchLabels: {{app: {app}, set: stray}}}}, template: {{metadata: {{labels: {{app: {app}, set: stray}}}}, spec: {{containers: [{{name: app, image: \"app:1\"}}]}}}}}}}}"
+    )
+}
+
+/// An orphan that the first Deployment adopts. Its template equals the Deployment's where the Deployment has that image; the label
+/// of the hash is the only one that is not compared.
+fn twin(image: u32, replicas: u32) -> String {
+    let labels = "{app: web, pod-template-hash: twin}";
+    format!(
+        "apply: {{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: twin, labels: {{app: web}}}}, spec: {{replicas: {replicas}, selector: {{matchLabels: {labels}}}, template: {{metadata: {{labels: {labels}}}, spec: {{containers: [{{name: app, image: \"app:{image}\"}}]}}}}}}}}"
     )
 }
 

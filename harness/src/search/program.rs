@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::given::{About, Deployment, name};
-use super::op::{Op, ToPod, Traits, Words, Write, letter};
+use super::given::{About, Deployment, Family};
+use super::op::{Op, ToPod, Words, Write, letter};
+use super::traits::Traits;
 use super::trouble::Trouble;
 use crate::case::{Case, parse};
 
@@ -13,12 +14,15 @@ use crate::case::{Case, parse};
 pub struct Program {
     /// Whose decisions are compared.
     pub about: About,
-    /// Whether pods get nodes from the case alone: `bindings: held`.
+    /// Whether pods get nodes from the case alone: `bindings: held`. They are not ready at the start then, since a pod that
+    /// becomes ready is given a node, and keeps it.
     pub unbound: bool,
     /// Whether pods that are deleted stay until the case ends them: `terminations: held`.
     pub lingering: bool,
-    /// Whether the ReplicaSets of a program without Deployments have an owner in common: pods are siblings only then.
-    pub family: bool,
+    /// Which ReplicaSets of a program without Deployments have an owner.
+    pub family: Family,
+    /// Whether the pods of such a ReplicaSet have a sidecar.
+    pub sidecar: bool,
     /// Whether the names of Deployments leave no room for the hash in those of their ReplicaSets.
     pub long_names: bool,
     /// `web`, and `api` where there are two. Of a ReplicaSet only replicas and minReadySeconds count.
@@ -59,21 +63,21 @@ impl Program {
             text += "terminations: held\n";
         }
         text += "given:\n";
-        let is_family = self.family && self.about == About::ReplicaSet;
-        if is_family {
+        let only_sets = self.about == About::ReplicaSet;
+        if only_sets && self.family != Family::None {
             text += "  - apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: family}}\n";
         }
-        let owner = if is_family { ", owner: configmap/family" } else { "" };
         for (at, deployment) in self.deployments.iter().enumerate() {
             let created = match self.about {
-                About::ReplicaSet => {
-                    format!("replicaset: {{name: {}, {}{owner}}}", name(at, false), deployment.of_set())
-                }
+                About::ReplicaSet => deployment.creation_of_set(at, self.family.has(at), self.sidecar),
                 About::Deployment | About::Both => deployment.creation(at, self.long_names),
             };
             text += &format!("  - {created}\n");
         }
-        text += "  - ready: {pods: all, atomic: true}\nsteps:\n";
+        if !self.unbound {
+            text += "  - ready: {pods: all, atomic: true}\n";
+        }
+        text += "steps:\n";
         let mut words = self.words();
         for step in &self.steps {
             let (before, op, after) = words.lines(&step.op);
@@ -186,18 +190,20 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::{Areas, generate};
+    use crate::search::{Areas, Ready, generate};
 
     fn of_sets(steps: Vec<Op>) -> Program {
         let mut chance = kube_apiserver_sim::Chance::new(1);
         let drawn = generate(About::ReplicaSet, &Areas::only(&[]), &mut chance);
-        Program { unbound: true, family: true, steps: steps.into_iter().map(Step::from).collect(), ..drawn }
+        let deployments = vec![Deployment { replicas: 3, ..drawn.deployments[0].clone() }; 2];
+        let steps = steps.into_iter().map(Step::from).collect();
+        Program { unbound: true, family: Family::All, sidecar: false, deployments, steps, ..drawn }
     }
 
     #[test]
     fn the_traits_tell_two_pods_apart_as_they_are_in_the_end() {
-        let on = |node: u32, ready: &'static str| Traits { node: Some(node), ready: Some(ready), ..Traits::default() };
-        let named = Op::Name(1, vec![on(1, "{since: -2h}"), on(2, "{since: -10s}"), on(0, "false")]);
+        let on = |node: u32, ready: Ready| Traits { node: Some(node), ready: Some(ready), ..Traits::default() };
+        let named = Op::Name(1, vec![on(1, Ready::For(7200)), on(2, Ready::For(10)), on(0, Ready::No)]);
         let program = of_sets(vec![named, Op::Pod(0, ToPod::Cost(5))]);
         assert_eq!(program.apart(Some("a"), Some("b")), ["node", "deletionCost", "readySince"]);
         assert_eq!(program.apart(Some("b"), Some("c")), ["binding", "ready"]);
@@ -208,7 +214,19 @@ mod tests {
     #[test]
     fn siblings_have_an_owner() {
         let program = of_sets(vec![Op::Write(0, Write::Scale(1))]);
-        assert!(program.text("x").contains(", owner: configmap/family}"), "{}", program.text("x"));
+        let owned =
+            |family| Program { family, ..program.clone() }.text("x").matches("owner: configmap/family}").count();
+        assert_eq!([Family::None, Family::First, Family::All].map(owned), [0, 1, 2]);
         assert!(program.case().is_some());
+        let with_sidecar = Program { sidecar: true, ..program };
+        assert_eq!(with_sidecar.text("x").matches("kind: ConfigMap, name: family, controller: true").count(), 2);
+        assert!(with_sidecar.case().is_some(), "{}", with_sidecar.text("x"));
+    }
+
+    #[test]
+    fn pods_that_get_nodes_from_the_case_have_none_before() {
+        let program = of_sets(vec![Op::Write(0, Write::Scale(1))]);
+        assert!(!program.text("x").contains("ready:"));
+        assert!(Program { unbound: false, ..program }.text("x").contains("ready: {pods: all, atomic: true}"));
     }
 }

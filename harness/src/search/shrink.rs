@@ -2,9 +2,10 @@
 //! a smaller number, a Deployment less.
 
 use super::generate::TIMES;
-use super::given::{About, Bound, Deployment, Strategy};
-use super::op::{Op, Traits, Write};
+use super::given::{About, Bound, Deployment, Family, Strategy};
+use super::op::{Op, Write};
 use super::program::{Program, Step};
+use super::traits::Traits;
 
 /// The programs that come next when one is to be made smaller, those with the most taken away first; not all are
 /// valid cases.
@@ -44,8 +45,11 @@ pub fn smaller(program: &Program) -> Vec<Program> {
     if program.long_names {
         all.push(Program { long_names: false, ..program.clone() });
     }
-    if program.family {
-        all.push(Program { family: false, ..program.clone() });
+    for family in [Family::None, Family::First].into_iter().filter(|less| *less < program.family) {
+        all.push(Program { family, ..program.clone() });
+    }
+    if program.sidecar {
+        all.push(Program { sidecar: false, ..program.clone() });
     }
     if program.lingering {
         all.push(Program { lingering: false, ..program.clone() });
@@ -151,12 +155,13 @@ fn fewer_traits(pods: &[Traits]) -> Vec<Vec<Traits>> {
     if pods.len() > 1 {
         all.push(pods[..pods.len() - 1].to_vec());
     }
-    let without: [fn(&mut Traits); 5] = [
+    let without: [fn(&mut Traits); 6] = [
         |pod| pod.node = None,
         |pod| pod.phase = None,
         |pod| pod.ready = None,
         |pod| pod.cost = None,
         |pod| pod.restarts = None,
+        |pod| pod.sidecar_restarts = None,
     ];
     for drop in without {
         let mut fewer = pods.to_vec();

@@ -23,9 +23,10 @@ use crate::campaign::{Cause, Searched, Shard};
 use crate::clock::{self, Instant};
 use crate::cluster::SiteName;
 use crate::outcome::Outcome;
+use crate::recording::Recording;
 use crate::report;
 use crate::run::Events;
-use crate::search::{Area, Areas, Hunt, Look, said};
+use crate::search::{About, Area, Areas, Hunt, Look, Played, said};
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
 use found::Writer;
@@ -95,8 +96,9 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     let is_over =
         move || within.is_some_and(|within| since.elapsed() >= within) || Interrupt::of_process().cause().is_some();
     let stage = OnSetup { setup: &setup, specs: &specs, is_over: &is_over };
+    let ours = OnSetup { setup: &setup, specs: &[Spec::Ours], is_over: &is_over };
     let hunt = Hunt::new(arguments.sharding.shard().seed(arguments.place.seed), &Areas::only(&arguments.only));
-    let mut search = Search { arguments: &arguments, typed, specs: &specs, stage, hunt, since };
+    let mut search = Search { arguments: &arguments, typed, specs: &specs, stage, ours, hunt, since };
     let ended = search.run().await;
     setup.close_programs().await;
     search.progress();
@@ -116,6 +118,8 @@ struct Search<'a> {
     /// The controller to compare with, if any, and the subject.
     specs: &'a [Spec],
     stage: OnSetup<'a>,
+    /// Where Lockstep's own controller is played, which steers the search, unless it is one of the two.
+    ours: OnSetup<'a>,
     hunt: Hunt,
     since: Instant,
 }
@@ -133,7 +137,12 @@ impl Search<'_> {
             // Every program is in one shard, so that none is played in two.
             let (shard, size) = (self.shard(), BATCH.min(most - self.hunt.played()));
             let (about, programs) = self.hunt.batch(size, |program| shard.has_text(&program.text("")));
-            for played in self.stage.once(about, programs).await? {
+            let all = self.stage.once(about, programs).await?;
+            let side = self.specs.iter().position(|spec| *spec == Spec::Ours);
+            let shown = if side.is_none() { self.shown(about, &all).await? } else { Vec::new() };
+            for (at, played) in all.into_iter().enumerate() {
+                let shown = side.map_or_else(|| shown.get(at), |side| played.sides.get(side));
+                self.hunt.learn(&played.program, shown.and_then(Option::as_ref));
                 if let Some(look) = self.hunt.look(played)
                     && self.stage.goes_on()
                 {
@@ -146,6 +155,13 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What Lockstep's own controller does with each program.
+    async fn shown(&self, about: About, all: &[Played]) -> Result<Vec<Option<Recording>>, CliError> {
+        let cases: Vec<_> = all.iter().map(|played| Arc::clone(&played.case)).collect();
+        let sides = self.ours.play(about, &cases, &[0]).await?;
+        Ok(sides.into_iter().flatten().map(|plays| plays.into_iter().next().flatten()).collect())
     }
 
     /// A difference of a cause that was not seen before: is it chance, how small does it get; write it down.

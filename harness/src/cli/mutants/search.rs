@@ -103,8 +103,7 @@ async fn round(
             break;
         }
     }
-    // What upstream did steers the search.
-    programs.iter().zip(&others).for_each(|(program, other)| hunt.learn(program, other.as_ref()));
+    programs.iter().zip(&right).for_each(|(program, right)| hunt.learn(program, right.as_ref()));
     Ok(())
 }
 
