@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
-use super::generate::{generate, index, one_in};
+use super::draw::{index, one_in};
+use super::generate::generate;
 use super::given::About;
 use super::mutate::{Decisions, mutate};
 use super::program::Program;

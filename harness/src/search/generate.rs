@@ -7,6 +7,7 @@
 use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
+use super::draw::{index, number, one_in};
 use super::given::{About, Bound, Deployment, Family, Strategy};
 use super::op::{Field, Op, ToPod, ToSet, Write};
 use super::program::{Program, Step};
@@ -290,22 +291,6 @@ fn bound(chance: &mut Chance) -> Bound {
         0 => Bound::Percent([0, 10, 25, 30, 50, 100, 150][index(chance, 7)]),
         _ => Bound::Number(number(chance, 4)),
     }
-}
-
-/// A number up to `most`; smaller ones come more often.
-pub(super) fn number(chance: &mut Chance, most: u64) -> u32 {
-    let (one, two) = (chance.below(most + 1), chance.below(most + 1));
-    u32::try_from(one.min(two)).unwrap_or(u32::MAX)
-}
-
-pub(super) fn one_in(chance: &mut Chance, many: u64) -> bool {
-    chance.below(many) == 0
-}
-
-/// A place in a list of so many.
-pub(super) fn index(chance: &mut Chance, length: usize) -> usize {
-    let length = u64::try_from(length.max(1)).unwrap_or(u64::MAX);
-    usize::try_from(chance.below(length)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //!   written as the YAML that everybody reads. `given` has what it begins with, `op` its operations, `traits` what it says
 //!   of pods, `trouble` what goes wrong in the middle of an operation.
 //! * `area` names the parts of the language, to which a search can be confined.
-//! * `generate` draws one, with the help of `scene` where pods are chosen among, `mutate` changes one, both from a [`Chance`](kube_apiserver_sim::Chance).
+//! * `generate` draws one, with the help of `scene` where pods are chosen among, `mutate` changes one, both from a
+//!   [`Chance`](kube_apiserver_sim::Chance), of which `draw` makes numbers.
 //! * `behaviour` says what a timeline shows: the keys by which a program counts as new.
 //! * `corpus` keeps the programs that showed something new, and chooses what is changed next.
 //! * `differ` compares recordings of a program, and says by which decision they differ first; whether
@@ -20,6 +21,7 @@ mod area;
 mod behaviour;
 mod corpus;
 mod differ;
+mod draw;
 mod generate;
 mod given;
 mod hunt;

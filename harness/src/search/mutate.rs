@@ -3,7 +3,8 @@
 use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
-use super::generate::{deployment, fault, index, one_in, step, write};
+use super::draw::{index, one_in};
+use super::generate::{deployment, fault, step, write};
 use super::given::About;
 use super::op::Op;
 use super::program::{Program, Step};

@@ -7,7 +7,7 @@
 
 use kube_apiserver_sim::Chance;
 
-use super::generate::{index, number, one_in};
+use super::draw::{index, number, one_in};
 use super::op::{Op, Write};
 use super::program::Program;
 use super::traits::{Ready, Traits};
