@@ -89,6 +89,14 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         seed: None,
         brief: false,
     }))?;
+    let (cluster, controller) = (&live.header.subject.name, expected.header.subject.title());
+    match (second.outcome(), second.findings.first()) {
+        (Outcome::Conformant, _) => note!("{cluster} did what {controller} does"),
+        (Outcome::NonConformant, Some(finding)) => {
+            note!("{cluster} did not do what {controller} does: {}", finding.place);
+        }
+        _ => note!("whether {cluster} did what {controller} does cannot be said"),
+    }
     let outcomes = [second.outcome()];
     let cause = Interrupt::of_process().cause();
     events.emit(&Event::RunEnded { outcomes: &outcomes, left: None, cause, took: since.elapsed() })?;
