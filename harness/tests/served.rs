@@ -2,6 +2,7 @@
 //!
 //! Trials `sim::served::<what>`; they need no binaries, as the subject is this project's own, through a socket.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use lockstep::case::{self, Case};
 use lockstep::cluster::{self, Cluster, Plan, Site};
 use lockstep::golden::GoldenTimelines;
+use lockstep::recording::{Entry, Recording};
 use lockstep::report;
 use lockstep::runner::{Environment, Player, Session, SessionOptions};
 use lockstep::subject::Spec;
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
     };
     let mut trials = vec![
         trial("cases-side-by-side", |runtime| runtime.block_on(side_by_side())),
+        trial("cases-side-by-side-at-one-server", |runtime| runtime.block_on(shared())),
+        trial("a-subject-that-ends-in-one-of-several-cases", |runtime| runtime.block_on(ended())),
         trial("writes-reach-a-watch", |runtime| runtime.block_on(watched())),
         trial("a-stranger-is-not-let-in", |runtime| runtime.block_on(strange())),
         trial("what-it-does-not-know-is-kept", |runtime| runtime.block_on(unknown())),
@@ -130,9 +134,13 @@ async fn ask_too_much(client: &kube::Client) -> Checked {
 
 /// A small case.
 fn small() -> Result<Arc<Case>, Box<dyn std::error::Error>> {
-    let steps = "  - set: {image: \"app:2\"}\n  - ready: {pods: all}";
+    case_of("web", "  - set: {image: \"app:2\"}\n  - ready: {pods: all}\n")
+}
+
+/// These steps with a Deployment of this name.
+fn case_of(name: &str, steps: &str) -> Result<Arc<Case>, Box<dyn std::error::Error>> {
     let text = format!(
-        "description: x\ngiven:\n  - deployment: {{name: web, replicas: 2, image: \"app:1\"}}\n  - ready: {{pods: all}}\nsteps:\n{steps}\n"
+        "description: x\ngiven:\n  - deployment: {{name: {name}, replicas: 2, image: \"app:1\"}}\n  - ready: {{pods: all}}\nsteps:\n{steps}"
     );
     Ok(Arc::new(case::parse("served/x.yaml", "served/x", &text)?))
 }
@@ -146,20 +154,14 @@ async fn side_by_side() -> Checked {
     {
         let player = Player::Sessions(sessions.into());
         assert_eq!(player.lanes(), 2);
-        let (one, two) = (player.turn().await, player.turn().await);
-        assert!(!std::ptr::eq(one.session().ok_or("a session")?, two.session().ok_or("a session")?));
-        let mut third = Box::pin(player.turn());
-        assert!(futures::poll!(&mut third).is_pending());
         let case = small()?;
+        let (one, two) = (player.turn(&case).await, player.turn(&case).await);
+        assert!(!std::ptr::eq(one.session().ok_or("a session")?, two.session().ok_or("a session")?));
+        let mut third = Box::pin(player.turn(&case));
+        assert!(futures::poll!(&mut third).is_pending());
         let (first, second) = futures::join!(one.play(&case, None), two.play(&case, None));
         for recording in [first?, second?] {
-            let judgement = verdict::judge_live(&case, &recording, &recording);
-            assert_eq!(
-                judgement.verdict,
-                Verdict::Conformant,
-                "{}",
-                report::failure(&judgement, &report::Again::default(), false)
-            );
+            conforms(&case, &recording);
         }
         drop(one);
         drop(third.await);
@@ -170,6 +172,61 @@ async fn side_by_side() -> Checked {
         environment.close().await;
     }
     Ok(())
+}
+
+/// Cases that leave the subject alone are played at the same time in namespaces of one server; one that stops it is played alone.
+async fn shared() -> Checked {
+    let environment = Environment::open(boot().await?).await?;
+    let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
+    let player = Player::Sessions(vec![Session::take(&environment, &Spec::Ours, &options).await?].into());
+    assert_eq!(player.lanes(), 3);
+    let stops = case_of("web", "  - subject: stop\n  - set: {image: \"app:2\"}\n  - subject: start\n")?;
+    let small = small()?;
+    {
+        let _turns = [player.turn(&small).await, player.turn(&small).await];
+        assert!(futures::poll!(Box::pin(player.turn(&stops))).is_pending());
+        let _third = player.turn(&small).await;
+        assert!(futures::poll!(Box::pin(player.turn(&small))).is_pending());
+    }
+    {
+        let _alone = player.turn(&stops).await;
+        assert!(futures::poll!(Box::pin(player.turn(&small))).is_pending());
+    }
+    let cases = [&small, &small, &stops, &small, &small, &small];
+    for (case, recording) in cases.iter().zip(try_join_all(cases.iter().map(|case| player.play(case))).await?) {
+        conforms(case, &recording);
+        let elsewhere = recording.entries.iter().any(|it| matches!(it, Entry::Request(it) if it.elsewhere.is_some()));
+        assert!(!elsewhere, "a request about another case's namespace");
+    }
+    player.leave().await;
+    environment.close().await;
+    Ok(())
+}
+
+/// In which of several cases a subject has ended is found by playing each of them alone.
+async fn ended() -> Checked {
+    let environment = Environment::open(boot().await?).await?;
+    let options = SessionOptions { lanes: NonZeroUsize::new(3).ok_or("three")?, ..SessionOptions::default() };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/subjects/wrong.py");
+    let words = ["python3", &script.display().to_string(), "ends-on-doomed"].map(ToOwned::to_owned);
+    let spec = Spec::Command(words.into());
+    let player = Player::Sessions(vec![Session::take(&environment, &spec, &options).await?].into());
+    let scaled = "  - scale: 2\n";
+    let cases = [case_of("web", scaled)?, case_of("doomed", scaled)?, case_of("api", scaled)?];
+    let recordings = try_join_all(cases.iter().map(|case| player.play(case))).await?;
+    let says = |recording| serde_json::to_string(&recording).map(|text| text.matches("the subject ended").count());
+    let said: Result<Vec<_>, _> = recordings.iter().map(|recording| says(&recording.entries)).collect();
+    assert_eq!(said?, [0, 1, 0]);
+    assert!(recordings.iter().map(|it| it.end.as_ref().is_some_and(|end| end.completed)).eq([true, false, true]));
+    player.leave().await;
+    environment.close().await;
+    Ok(())
+}
+
+fn conforms(case: &Arc<Case>, recording: &Recording) {
+    let judgement = verdict::judge_live(case, recording, recording);
+    let failure = || report::failure(&judgement, &report::Again::default(), false);
+    assert_eq!(judgement.verdict, Verdict::Conformant, "{}", failure());
 }
 
 /// A controller that shares nothing with this project reaches the server and is judged by what upstream did.

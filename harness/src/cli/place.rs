@@ -82,7 +82,10 @@ pub(super) struct Place {
     #[arg(help_heading = "Playing", long, value_name = "N", default_value_t = 2, requires = "check_determinism")]
     #[arg(value_parser = clap::value_parser!(u32).range(2..))]
     check_plays: u32,
-    /// Cases played in parallel, each on a cluster of its own [default: number of cores].
+    /// Cases played in parallel [default: number of cores on sim, twice as many elsewhere].
+    ///
+    /// On sim each has a cluster of its own. Elsewhere they are played in namespaces of one cluster, beside
+    /// each other unless a case stops the subject, or holds or breaks what passes between it and the server.
     #[arg(help_heading = "Playing", short = 'j', long, value_name = "N", value_parser = jobs)]
     jobs: Option<NonZeroUsize>,
     /// kind: leave the cluster running; the next run uses it.
@@ -272,7 +275,11 @@ impl Place {
             PodsArgument::Held => PodKind::Held,
             PodsArgument::Real => PodKind::Real,
         });
-        let lanes = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+        let plan = self.site.plan(self.keep);
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        // On a real cluster a case mostly waits.
+        let usual = if plan.site.name() == SiteName::Sim { cores } else { cores.saturating_mul(WAITING) };
+        let lanes = self.jobs.unwrap_or(usual);
         Setup {
             source: Source::Standing,
             budget: self.budget,
@@ -287,7 +294,7 @@ impl Place {
             cluster_controllers: self.cluster_controllers.clone(),
             interrupt: Interrupt::of_process(),
             events,
-            ..Setup::new(self.site.plan(self.keep))
+            ..Setup::new(plan)
         }
     }
 }
@@ -301,6 +308,9 @@ fn budget(text: &str) -> Result<Duration, String> {
         time => Ok(time),
     }
 }
+
+/// How many cases for each core of this machine are played side by side on a real cluster.
+const WAITING: NonZeroUsize = NonZeroUsize::new(2).expect("two is not zero");
 
 /// Longer than any case takes to settle.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);

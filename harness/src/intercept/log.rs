@@ -76,7 +76,10 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     arrived: u64,
+    /// What was finished and no reader takes.
     waiting: Vec<InterceptedRequest>,
+    /// What was finished since each reader looked last, by its number.
+    readers: BTreeMap<u64, Unread>,
     counts: BTreeMap<Verb, u64>,
     /// Requests that the server refused, by what was asked.
     refused: BTreeMap<String, u64>,
@@ -85,6 +88,20 @@ struct State {
     under_way: BTreeMap<String, u64>,
     /// Until when a client was told to wait before it tries a request again, by namespace.
     retries: BTreeMap<String, Instant>,
+}
+
+/// What one reader has not taken yet.
+#[derive(Debug)]
+struct Unread {
+    namespace: String,
+    requests: Vec<InterceptedRequest>,
+}
+
+/// Takes the requests about one namespace, and those about no reader's that the server refused, out of the log.
+#[derive(Debug)]
+pub struct LogReader {
+    log: InterceptorLog,
+    number: u64,
 }
 
 /// The connections that clients have opened.
@@ -103,9 +120,18 @@ impl InterceptorLog {
         Self(Arc::new(Shared { state: Mutex::default(), finished: Notifier::default() }))
     }
 
-    /// Take what was finished since the last time: in order of completion, watches when their answer began.
+    /// Take what was finished since the last time while there was no [`reader`](Self::reader): in order of completion, watches when
+    /// their answer began.
     pub fn drain(&self) -> Vec<InterceptedRequest> {
         std::mem::take(&mut self.state().waiting)
+    }
+
+    /// From now on keep what is about this namespace for this reader.
+    pub fn reader(&self, namespace: &str) -> LogReader {
+        let mut state = self.state();
+        let number = state.readers.last_key_value().map_or(0, |(last, _)| last + 1);
+        state.readers.insert(number, Unread { namespace: namespace.to_owned(), requests: Vec::new() });
+        LogReader { log: self.clone(), number }
     }
 
     /// How many requests were finished in all, by verb.
@@ -213,13 +239,47 @@ impl InterceptorLog {
                     _ => state.under_way.insert(request.namespace.clone(), left),
                 };
             }
-            state.waiting.push(request);
+            state.hand_out(request);
         }
         self.0.finished.notify();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LogReader {
+    /// Take what was finished since the last time, in order of completion.
+    pub fn drain(&self) -> Vec<InterceptedRequest> {
+        let mut state = self.log.state();
+        state.readers.get_mut(&self.number).map(|unread| std::mem::take(&mut unread.requests)).unwrap_or_default()
+    }
+
+    /// The whole log.
+    pub fn log(&self) -> &InterceptorLog {
+        &self.log
+    }
+}
+
+impl Drop for LogReader {
+    fn drop(&mut self) {
+        self.log.state().readers.remove(&self.number);
+    }
+}
+
+impl State {
+    /// To the readers of its namespace; if there is none, to all readers, if it was refused. Without any reader it waits for
+    /// [`drain`](InterceptorLog::drain).
+    fn hand_out(&mut self, request: InterceptedRequest) {
+        if self.readers.is_empty() {
+            self.waiting.push(request);
+            return;
+        }
+        let about_a_case = self.readers.values().any(|unread| unread.namespace == request.namespace);
+        let refused_elsewhere = !about_a_case && request.is_refused();
+        let concerned = self.readers.values_mut().filter(|it| refused_elsewhere || it.namespace == request.namespace);
+        concerned.for_each(|unread| unread.requests.push(request.clone()));
     }
 }
 
@@ -298,6 +358,24 @@ mod tests {
         drop(watch);
         assert!(log.drain().is_empty());
         assert_eq!(log.counts(), BTreeMap::from([(Verb::List, 1), (Verb::Watch, 1)]));
+    }
+
+    #[test]
+    fn each_reader_gets_its_namespace_and_what_is_refused_elsewhere() {
+        let log = InterceptorLog::new();
+        let [a, b] = ["a", "b"].map(|namespace| log.reader(namespace));
+        let answered = |path: &str, status| drop(log.open(&get(path)).answered(status));
+        answered("/api/v1/namespaces/a/pods", 200);
+        answered("/api/v1/namespaces/b/pods", 403);
+        answered("/api/v1/namespaces/c/pods", 200);
+        answered("/version", 403);
+        let paths = |requests: Vec<InterceptedRequest>| requests.into_iter().map(|r| r.path).collect::<Vec<_>>();
+        assert_eq!(paths(a.drain()), ["/api/v1/namespaces/a/pods", "/version"]);
+        assert_eq!(paths(b.drain()), ["/api/v1/namespaces/b/pods", "/version"]);
+        assert!(a.drain().is_empty() && log.drain().is_empty());
+        drop((a, b));
+        answered("/api/v1/namespaces/a/pods", 200);
+        assert_eq!(paths(log.drain()), ["/api/v1/namespaces/a/pods"]);
     }
 
     #[tokio::test(start_paused = true)]

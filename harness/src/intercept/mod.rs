@@ -65,7 +65,7 @@ pub use command::{Act, Command, Pattern, Refusal, Side, WatchAct, WatchCommand};
 pub use control::{Armed, ArmedWatch, Control};
 pub use error::InterceptorError;
 pub use kube_apiserver_sim::{Route, Verb};
-pub use log::{Connections, InterceptedRequest, InterceptorLog};
+pub use log::{Connections, InterceptedRequest, InterceptorLog, LogReader};
 pub use met::Met;
 pub(crate) use refusal::object_of;
 pub use sent::{SentLog, SentRequest};

@@ -94,10 +94,14 @@ impl Setup {
     ) -> Result<(), E> {
         let plays = stream::iter(plan.here()).map(async |(item, round, number)| {
             let case = &plan.cases[number];
-            let turn = player.turn().await;
-            let began = clock::instant();
+            let turn = player.turn(case).await;
+            let mut began = clock::instant();
             self.events.emit(&Event::CaseStarted { case })?;
-            let (recording, output) = turn.play_with_output(case, round.seed, plan.output).await?;
+            let (mut recording, mut output) = turn.play_with_output(case, round.seed, plan.output).await?;
+            if let Some(alone) = turn.alone().await {
+                began = clock::instant();
+                (recording, output) = alone.play_with_output(case, round.seed, plan.output).await?;
+            }
             let took = began.elapsed();
             self.events.emit(&Event::CasePlayed { case })?;
             Ok::<_, RunError>(Played { item, round, number, case, recording, took, output })

@@ -44,7 +44,7 @@ pub struct Setup {
     pub seed: u64,
     /// How often every case in virtual time is played, to compare the plays; 1: nothing is compared.
     pub plays: u32,
-    /// How many cases are played side by side, where each has a simulated cluster of its own.
+    /// How many cases are played side by side: on simulated clusters of their own, or in namespaces of one real cluster.
     pub lanes: NonZeroUsize,
     /// Whose the controllers of a simulated cluster are.
     pub cluster_controllers: ClusterControllers,
@@ -246,6 +246,8 @@ impl Setup {
             pods: self.pods,
             restart: RestartOptions { profile, ..RestartOptions::default() },
             in_cluster: self.in_cluster && matches!(spec, Spec::Command(_)),
+            // A simulated server costs little: each lane has one.
+            lanes: if self.plan.site.name() == SiteName::Sim { NonZeroUsize::MIN } else { self.lanes },
             steps: self.steps(),
             sent: self.sent.clone(),
             ..SessionOptions::default()

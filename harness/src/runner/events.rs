@@ -13,7 +13,7 @@ impl Play<'_> {
     /// none while the test environment answers, or that ended after the last settling, is told so.
     pub(super) async fn events(&mut self, number: u32) -> bool {
         let session = self.session;
-        let Some(probe) = &session.probe else {
+        let Some(probe) = &self.probe else {
             // Whatever is to be published has been after as long a time.
             clock::pause(EVENTS).await;
             return session.exited().is_none();

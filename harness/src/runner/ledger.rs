@@ -3,16 +3,16 @@
 //! The interceptor logs whatever the subject asks, about any namespace. A case wants what concerns its own, and what the server refused
 //! elsewhere; settling wants to know how many writes there were so far without taking them out.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::play::CASES;
-use crate::intercept::{InterceptedRequest, InterceptorLog};
+use crate::intercept::{InterceptedRequest, InterceptorLog, LogReader};
 use crate::recording::Request;
 
 /// The subject's requests about one namespace.
 pub(super) struct Ledger {
-    log: InterceptorLog,
+    reader: LogReader,
     namespace: String,
     inner: Mutex<Inner>,
 }
@@ -25,29 +25,45 @@ struct Inner {
 
 /// What the server refused a subject in all its cases, and outside of them.
 #[derive(Default)]
-pub(super) struct Refused(Mutex<BTreeMap<String, u64>>);
+pub(super) struct Refused(Mutex<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    /// How often, by what was asked.
+    times: BTreeMap<String, u64>,
+    /// The requests that were counted: several cases may have the same one.
+    requests: BTreeSet<u64>,
+}
 
 impl Refused {
     /// Count those that were refused.
     pub(super) fn add<'a>(&self, requests: impl IntoIterator<Item = &'a InterceptedRequest>) {
-        let mut refused = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Counted { times, requests: counted } = &mut *self.counted();
         for request in requests.into_iter().filter(|request| request.is_refused()) {
-            *refused.entry(request.to_string()).or_default() += 1;
+            if counted.insert(request.seq) {
+                *times.entry(request.to_string()).or_default() += 1;
+            }
         }
     }
 
     /// What was asked, and how often.
     pub(super) fn so_far(&self) -> BTreeMap<String, u64> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.counted().times.clone()
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Ledger {
-    /// A ledger that begins now. What the interceptor has logged before is forgotten, but for what the server refused.
+    /// A ledger that begins now. What the interceptor has logged before for no other ledger is forgotten, but for what the server
+    /// refused.
     pub(super) fn open(log: &InterceptorLog, namespace: &str) -> Self {
+        let reader = log.reader(namespace);
         let requests = log.drain().into_iter().filter(matters_elsewhere).collect();
         let inner = Mutex::new(Inner { requests, writes: 0 });
-        Self { log: log.clone(), namespace: namespace.to_owned(), inner }
+        Self { reader, namespace: namespace.to_owned(), inner }
     }
 
     /// A request as the recording keeps it, with where it was about if not about the case's namespace.
@@ -71,12 +87,12 @@ impl Ledger {
 
     /// Requests that have no answer yet, Events aside.
     pub(super) fn under_way(&self) -> u64 {
-        self.log.under_way(&self.namespace)
+        self.reader.log().under_way(&self.namespace)
     }
 
     /// Whether the subject may still wait, as the interceptor told it to, before it tries a request again.
     pub(super) fn retries_later(&self) -> bool {
-        self.log.retries_later(&self.namespace)
+        self.reader.log().retries_later(&self.namespace)
     }
 
     /// The requests since the last call, in the order in which they were answered.
@@ -85,8 +101,8 @@ impl Ledger {
     }
 
     fn read(&self) -> MutexGuard<'_, Inner> {
-        let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for request in self.log.drain() {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        for request in self.reader.drain() {
             if request.namespace != self.namespace {
                 if matters_elsewhere(&request) {
                     inner.requests.push(request);

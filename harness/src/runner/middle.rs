@@ -222,7 +222,7 @@ impl<'a> Play<'a> {
 
     /// Wait until the test environment has done its part and the subject has heard.
     async fn arrived(&mut self) -> Result<(), Stopped> {
-        let trouble = self.with_scene(Half::Blind, async |scene, play| match &play.session.probe {
+        let trouble = self.with_scene(Half::Blind, async |scene, play| match &play.probe {
             Some(probe) => arrive(&play.session.environment.world, probe, &scene, &play.written).await,
             None => still::arrive(&play.session.environment.world, &scene, &play.written).await,
         });

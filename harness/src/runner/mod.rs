@@ -16,9 +16,11 @@ mod middle;
 mod options;
 mod play;
 mod player;
+mod probes;
 mod rest;
 mod revive;
 mod session;
+mod sharing;
 mod simulated;
 
 pub use environment::{Environment, EnvironmentError};

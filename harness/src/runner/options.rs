@@ -1,5 +1,6 @@
 //! What a session is taken with.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::StepHook;
@@ -25,6 +26,8 @@ pub struct SessionOptions {
     pub bypass_interceptor: bool,
     /// Whether a process finds what a pod does: the variables and files of a service account.
     pub in_cluster: bool,
+    /// How many cases may be played at the same time, in real time.
+    pub lanes: NonZeroUsize,
     /// Called after each step that has settled.
     pub steps: StepHook,
     /// Where every request of the subject's is kept, with its body.
@@ -40,6 +43,7 @@ impl Default for SessionOptions {
             restart: RestartOptions::default(),
             bypass_interceptor: false,
             in_cluster: false,
+            lanes: NonZeroUsize::MIN,
             steps: StepHook::default(),
             sent: None,
         }

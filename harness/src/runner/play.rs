@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use super::Session;
 use super::ledger::Ledger;
 use super::middle::Interception;
+use super::probes::Lent;
 use crate::case::cost;
 use crate::case::model::{Case, Count, Operation, Pods, Share, Step};
 use crate::clock;
@@ -28,6 +29,8 @@ pub(super) struct Play<'a> {
     pub(super) case: &'a Case,
     pub(super) namespace: String,
     pub(super) driver: Driver,
+    /// `None` in virtual time.
+    pub(super) probe: Option<Lent<'a>>,
     pub(super) ledger: Ledger,
     began: u64,
     /// How long one settling may take.
@@ -46,6 +49,15 @@ pub(super) struct Stopped;
 impl Session<'_> {
     /// Play a case in a namespace of its own. Whatever happens stands in the recording; the namespace goes after it.
     pub async fn play(&self, case: &Case) -> Recording {
+        self.play_with(case, false).await
+    }
+
+    /// The same while other cases may be played; only for a case that leaves the subject alone.
+    pub(super) async fn play_with(&self, case: &Case, beside_others: bool) -> Recording {
+        let probe = match &self.probes {
+            Some(probes) => Some(probes.lend().await),
+            None => None,
+        };
         let number = self.cases.fetch_add(1, Ordering::Relaxed);
         let namespace = namespace(case, number);
         let world = &self.environment.world;
@@ -61,6 +73,7 @@ impl Session<'_> {
             case,
             namespace: namespace.clone(),
             driver,
+            probe,
             ledger,
             began,
             patience: cost(case).patience(self.budget),
@@ -100,11 +113,11 @@ impl Session<'_> {
         }
         attendant.shutdown().await;
         // A simulated cluster of the case's own goes as a whole.
-        if self.probe.is_some() {
+        if play.probe.is_some() {
             remove_namespace(&self.environment.client, &namespace).await;
         }
         // The end of a process is told once, by the case in which it happened.
-        if let Some(ended) = self.ended_in(&case.name, &namespace)
+        if let Some(ended) = self.ended_in(&case.name, &namespace, beside_others)
             && !play.tells(&ended.why)
         {
             play.trouble(ended.blame, ended.why);

@@ -1,5 +1,7 @@
 //! Somebody to play cases: a subject started at a cluster, or at several of its own, or one that
 //! gets a simulated cluster for each case.
+//!
+//! Where there is one session, cases that can share a subject are played side by side at it, and all others alone.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use futures::future::join_all;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::sharing::can_share;
 use super::{EnvironmentError, Session, Simulation, simulated_with_output};
 use crate::case::Case;
 use crate::recording::Recording;
@@ -15,7 +18,7 @@ use crate::subject::Spec;
 
 /// A subject that plays cases.
 pub enum Player<'a> {
-    /// At clusters that outlive a case, on each of them one case after the other.
+    /// At clusters that outlive a case.
     Sessions(Sessions<'a>),
     /// On a new simulated cluster for each case.
     Simulated {
@@ -29,10 +32,12 @@ pub enum Player<'a> {
 }
 
 /// The sessions of one subject, each at a cluster of its own, as one subject at a time acts on a
-/// cluster.
+/// cluster. Either one with several lanes, or several with one each.
 pub struct Sessions<'a> {
     sessions: Vec<Session<'a>>,
-    /// Those that nobody plays at.
+    /// How many lanes each has.
+    lanes: usize,
+    /// Those with a free lane, once for each.
     free: Mutex<Vec<usize>>,
     /// As many as are free.
     permits: Semaphore,
@@ -47,32 +52,52 @@ enum Table<'a> {
     Simulated { spec: &'a Spec, simulation: &'a Simulation },
 }
 
-/// A session that is taken until this is dropped.
+/// Lanes of a session that are taken until this is dropped.
 struct Taken<'a> {
     sessions: &'a Sessions<'a>,
     which: usize,
+    /// All that the session has, or one.
+    lanes: usize,
     _permit: SemaphorePermit<'a>,
 }
 
 impl<'a> From<Vec<Session<'a>>> for Sessions<'a> {
     fn from(sessions: Vec<Session<'a>>) -> Self {
         // The first is the first to be taken.
-        let (free, permits) = (Mutex::new((0..sessions.len()).rev().collect()), Semaphore::new(sessions.len()));
-        Self { sessions, free, permits }
+        let lanes = if let [session] = sessions.as_slice() { session.lanes() } else { 1 };
+        let free: Vec<usize> = (0..sessions.len()).rev().flat_map(|which| std::iter::repeat_n(which, lanes)).collect();
+        let permits = Semaphore::new(free.len());
+        Self { sessions, lanes, free: Mutex::new(free), permits }
     }
 }
 
 impl<'a> Sessions<'a> {
-    async fn take(&'a self) -> Taken<'a> {
-        let permit = self.permits.acquire().await.expect("it is never closed");
-        let which = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Taken { sessions: self, which: which.expect("as many are free as there are permits"), _permit: permit }
+    /// Wait for a session that has a lane free, or that nobody plays at, if it must be `alone`. A subject that has ended is started
+    /// again while no case is played.
+    async fn take(&'a self, alone: bool) -> Taken<'a> {
+        if !alone {
+            let taken = self.lanes(1).await;
+            if taken.is_alone() || taken.session().exited().is_none() {
+                return taken;
+            }
+        }
+        self.lanes(self.lanes).await
+    }
+
+    async fn lanes(&'a self, lanes: usize) -> Taken<'a> {
+        let wanted = u32::try_from(lanes).expect("fewer lanes than cases");
+        let permit = self.permits.acquire_many(wanted).await.expect("it is never closed");
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = free.len() - lanes;
+        let which = free.split_off(left).pop().expect("as many are free as there are permits");
+        Taken { sessions: self, which, lanes, _permit: permit }
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.sessions.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.which);
+        let mut free = self.sessions.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.extend(std::iter::repeat_n(self.which, self.lanes));
     }
 }
 
@@ -82,14 +107,19 @@ impl<'a> Player<'a> {
     /// # Errors
     /// When a simulated cluster's subject cannot be started, or one that has ended cannot be started again.
     pub async fn play(&'a self, case: &Case) -> Result<Recording, EnvironmentError> {
-        self.turn().await.play(case, None).await
+        let turn = self.turn(case).await;
+        let recording = turn.play(case, None).await?;
+        match turn.alone().await {
+            Some(alone) => alone.play(case, None).await,
+            None => Ok(recording),
+        }
     }
 
-    /// Wait until there is a cluster to play a case on. Where each case has its own, there always
+    /// Wait until there is a cluster to play this case on. Where each case has its own, there always
     /// is.
-    pub async fn turn(&'a self) -> Turn<'a> {
+    pub async fn turn(&'a self, case: &Case) -> Turn<'a> {
         Turn(match self {
-            Self::Sessions(sessions) => Table::Session(sessions.take().await),
+            Self::Sessions(sessions) => Table::Session(sessions.take(!can_share(case)).await),
             Self::Simulated { spec, simulation, .. } => Table::Simulated { spec, simulation },
         })
     }
@@ -97,7 +127,7 @@ impl<'a> Player<'a> {
     /// How many cases may be played side by side.
     pub fn lanes(&self) -> usize {
         match self {
-            Self::Sessions(sessions) => sessions.sessions.len(),
+            Self::Sessions(sessions) => sessions.sessions.len() * sessions.lanes,
             Self::Simulated { lanes, .. } => lanes.get(),
         }
     }
@@ -123,7 +153,19 @@ impl<'a> Player<'a> {
     }
 }
 
-impl Turn<'_> {
+impl<'a> Turn<'a> {
+    /// If the subject has ended while this case and others were played, it is not known in which of them: the turn in which the case
+    /// is played again, alone.
+    pub async fn alone(self) -> Option<Turn<'a>> {
+        let Table::Session(taken) = self.0 else { return None };
+        if taken.is_alone() || taken.session().exited().is_none() {
+            return None;
+        }
+        let sessions = taken.sessions;
+        drop(taken);
+        Some(Turn(Table::Session(sessions.take(true).await)))
+    }
+
     /// The session, at a cluster that outlives the case.
     pub fn session(&self) -> Option<&Session<'_>> {
         match &self.0 {
@@ -155,7 +197,7 @@ impl Turn<'_> {
             Table::Session(taken) => {
                 let log_source = taken.session().log_source().filter(|_| output);
                 taken.session().revive().await?;
-                let recording = taken.session().play(case).await;
+                let recording = taken.session().play_with(case, !taken.is_alone()).await;
                 let output = match log_source {
                     Some(log_source) => Some(log_source.read().await),
                     None => None,
@@ -175,6 +217,11 @@ impl Turn<'_> {
 }
 
 impl<'a> Taken<'a> {
+    /// Whether no other case is played at the session.
+    fn is_alone(&self) -> bool {
+        self.lanes == self.sessions.lanes
+    }
+
     fn session(&self) -> &Session<'a> {
         &self.sessions.sessions[self.which]
     }

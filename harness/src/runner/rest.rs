@@ -30,7 +30,7 @@ impl Play<'_> {
 
     async fn at_rest(&self, scene: &Scene<'_>) -> Rest {
         let world = &self.session.environment.world;
-        match &self.session.probe {
+        match &self.probe {
             Some(probe) => settle(world, probe, scene, &self.written).await,
             None => still::settle(world, scene, &self.written).await,
         }

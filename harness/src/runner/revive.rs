@@ -3,6 +3,7 @@
 //! Its end counts once, in the case in which it happened: the next case begins with a subject that runs and follows the
 //! probe. One that ends at each of [`STARTS`] starts in a row cannot be judged, and playing on would prove nothing more.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -40,11 +41,14 @@ pub(super) struct Starting<'a> {
 /// How the subject ended by itself in no case.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    /// The last case that was played, and its namespace.
+    /// The last case that was played.
     last: String,
-    namespace: String,
+    /// Its namespace, and those of cases that were played when the subject ended.
+    namespaces: BTreeSet<String>,
     /// Whether the case in which it ended has been told.
     told: bool,
+    /// Whether it ended while several cases were played.
+    beside_others: bool,
     /// After which case, and how.
     found: Vec<String>,
 }
@@ -113,7 +117,7 @@ impl Session<'_> {
     /// # Errors
     /// [`SubjectError::EndsAtStart`], or when it cannot be started.
     pub async fn revive(&self) -> Result<(), EnvironmentError> {
-        let (Some(probe), Some(ended)) = (&self.probe, self.exited()) else { return Ok(()) };
+        let (Some(probes), Some(ended)) = (&self.probes, self.exited()) else { return Ok(()) };
         self.ends().note(&ended.why);
         tracing::info!(ended = ended.why, "starting the subject again");
         self.stop().await;
@@ -124,7 +128,7 @@ impl Session<'_> {
             environment: self.environment,
             spec: &self.spec,
             interceptor: &self.interceptor,
-            probe,
+            probe: probes.first(),
             options: &options,
         };
         let subject = starting.again().await?;
@@ -133,27 +137,34 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// After a case: whether the subject has ended by itself in it, and how.
-    pub(super) fn ended_in(&self, case: &str, namespace: &str) -> Option<Trouble> {
+    /// After a case: whether the subject has ended by itself in it, and how. Where others were played beside it, it is not known in
+    /// which of them it ended.
+    pub(super) fn ended_in(&self, case: &str, namespace: &str, beside_others: bool) -> Option<Trouble> {
         let ended = self.exited();
         let mut ends = self.ends();
         case.clone_into(&mut ends.last);
-        namespace.clone_into(&mut ends.namespace);
-        ends.told = ended.is_some();
+        if ended.is_none() {
+            ends.namespaces.clear();
+        }
+        ends.namespaces.insert(namespace.to_owned());
+        ends.told = ended.is_some() && !beside_others;
+        ends.beside_others = beside_others;
         ended
     }
 
-    /// Wait until the last case's namespace is gone, though not for ever.
+    /// Wait until the last cases' namespaces are gone, though not for ever.
     async fn swept(&self) {
-        let namespace = self.ends().namespace.clone();
+        let left = std::mem::take(&mut self.ends().namespaces);
         let namespaces: Api<Namespace> = Api::all(self.environment.client.clone());
         let gone = async {
-            while !matches!(namespaces.get_opt(&namespace).await, Ok(None)) {
-                clock::pause(Duration::from_millis(100)).await;
+            for namespace in &left {
+                while !matches!(namespaces.get_opt(namespace).await, Ok(None)) {
+                    clock::pause(Duration::from_millis(100)).await;
+                }
             }
         };
-        if !namespace.is_empty() && tokio::time::timeout(SWEEPING, gone).await.is_err() {
-            tracing::warn!(namespace, "the subject is started again beside what it ended in");
+        if tokio::time::timeout(SWEEPING, gone).await.is_err() {
+            tracing::warn!(?left, "the subject is started again beside what it ended in");
         }
     }
 
@@ -168,7 +179,7 @@ impl Session<'_> {
 
     /// What is known of a subject that got into trouble; nothing of one in virtual time, which has neither a socket nor output.
     pub(super) async fn diagnosis(&self) -> Option<Diagnosis> {
-        self.probe.as_ref()?;
+        self.probes.as_ref()?;
         let log = self.interceptor.log();
         let Connections { opened, unsecured, why } = log.connections();
         let output = self.subject().as_ref().and_then(Running::log_source);
@@ -214,9 +225,12 @@ impl Ends {
     /// Keep it, unless a case has told it.
     fn note(&mut self, ended: &str) {
         if !std::mem::replace(&mut self.told, true) {
-            let when =
-                if self.last.is_empty() { "before the first case".to_owned() } else { format!("after {}", self.last) };
-            self.found.push(format!("{when}, between cases: {ended}"));
+            let when = match (self.last.as_str(), self.beside_others) {
+                ("", _) => "before the first case, between cases".to_owned(),
+                (last, true) => format!("with {last}, in one of several cases, which are played again alone"),
+                (last, false) => format!("after {last}, between cases"),
+            };
+            self.found.push(format!("{when}: {ended}"));
         }
     }
 }

@@ -1,12 +1,14 @@
 //! A subject at work on a test environment.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::definitions::Definitions;
 use super::ledger::{self, Refused};
 use super::options::SessionOptions;
+use super::probes::Probes;
 use super::revive::{Ends, Starting};
 use super::{Environment, EnvironmentError, StepHook};
 use crate::case::RestartOptions;
@@ -16,8 +18,8 @@ use crate::cluster::{Guard, installation, kubeconfig};
 use crate::controllers::Controller;
 use crate::driver::Stillness;
 use crate::intercept::Interceptor;
-use crate::observe::namespace::{make_namespace, remove_leftovers, remove_namespace};
-use crate::observe::{ObserveError, Probe};
+use crate::observe::ObserveError;
+use crate::observe::namespace::{make_namespace, remove_leftovers};
 use crate::recording::{Identity, Trouble};
 use crate::subject::{
     ClusterControllers, HEAD_START, Inside, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError,
@@ -32,7 +34,7 @@ pub struct Session<'a> {
     /// `None` while it was stopped on purpose.
     subject: Mutex<Option<Running>>,
     /// `None` in virtual time, where nothing needs to be proved.
-    pub(super) probe: Option<Probe>,
+    pub(super) probes: Option<Probes>,
     pub(super) budget: Duration,
     pub(super) most_sub_steps: u32,
     pub(super) pods: Option<PodKind>,
@@ -58,7 +60,7 @@ pub struct Session<'a> {
 struct Begun {
     interceptor: Interceptor,
     subject: Running,
-    probe: Option<Probe>,
+    probes: Option<Probes>,
     half: Option<Running>,
     alone: Option<Guard>,
     beyond: usize,
@@ -87,7 +89,7 @@ impl<'a> Session<'a> {
             let interceptor = Interceptor::inside(sim.clone());
             options.sent.iter().for_each(|sent| interceptor.keep_requests(sent));
             let subject = begin(environment, spec, &interceptor, "", options).await?;
-            let begun = Begun { interceptor, subject, probe: None, half, alone: None, beyond: 0 };
+            let begun = Begun { interceptor, subject, probes: None, half, alone: None, beyond: 0 };
             return Ok(Self::begun(environment, spec, options, begun));
         }
         let alone = environment.cluster.exclusive().await?;
@@ -97,32 +99,15 @@ impl<'a> Session<'a> {
         };
         let beyond = environment.cluster.unsupported().await?.len();
         remove_leftovers(&environment.client).await.map_err(|error| ObserveError::Probe(Box::new(error)))?;
-        let namespace = format!("lockstep-probe-{:x}", clock::now().as_nanosecond());
-        let doubt = environment.cluster.doubt();
-        let under_test = environment.under_test();
-        let probe = match Probe::prove(
-            &environment.client,
-            &environment.world,
-            &namespace,
-            under_test,
-            (options.budget, doubt),
-        )
-        .await
-        {
-            Ok(probe) => probe,
-            Err(error) => {
-                remove_namespace(&environment.client, &namespace).await;
-                return Err(error.into());
-            }
-        };
-        environment.cluster.admit(&namespace).await?;
+        let probes = Probes::prove(environment, options).await?;
         let interceptor = interceptor(environment, spec).await?;
         options.sent.iter().for_each(|sent| interceptor.keep_requests(sent));
-        let starting = Starting { environment, spec, interceptor: &interceptor, probe: &probe, options };
+        let probe = probes.first();
+        let starting = Starting { environment, spec, interceptor: &interceptor, probe, options };
         let (subject, taken_up) = match starting.first().await {
             Ok(started) => started,
             Err(error) => {
-                remove_namespace(&environment.client, &probe.namespace).await;
+                probes.remove(&environment.client).await;
                 return Err(error);
             }
         };
@@ -132,12 +117,12 @@ impl<'a> Session<'a> {
             subject.stop().await;
             return Err(SubjectError::BypassInterceptor(spec.to_string()).into());
         }
-        let begun = Begun { interceptor, subject, probe: Some(probe), half, alone: Some(alone), beyond };
+        let begun = Begun { interceptor, subject, probes: Some(probes), half, alone: Some(alone), beyond };
         Ok(Self::begun(environment, spec, options, begun))
     }
 
     fn begun(environment: &'a Environment, spec: &Spec, options: &SessionOptions, begun: Begun) -> Self {
-        let Begun { interceptor, subject, probe, half, alone, beyond } = begun;
+        let Begun { interceptor, subject, probes, half, alone, beyond } = begun;
         let (identity, spec, subject) = (subject.identity.clone(), spec.clone(), Mutex::new(Some(subject)));
         let (budget, most_sub_steps) = (options.budget, options.most_sub_steps);
         let (pods, restart) = (options.pods, Mutex::new(options.restart.clone()));
@@ -147,7 +132,7 @@ impl<'a> Session<'a> {
             identity,
             spec,
             subject,
-            probe,
+            probes,
             budget,
             most_sub_steps,
             pods,
@@ -163,6 +148,11 @@ impl<'a> Session<'a> {
             half,
             _alone: alone,
         }
+    }
+
+    /// How many cases can be played at the same time, of those that leave the subject alone.
+    pub fn lanes(&self) -> usize {
+        self.probes.as_ref().map_or(1, Probes::count)
     }
 
     /// Who sits here.
@@ -257,7 +247,7 @@ impl<'a> Session<'a> {
     /// Start it again, by the same kubeconfig, unless it runs.
     pub(super) async fn start(&self) -> Result<(), EnvironmentError> {
         if self.is_off() {
-            let folder = self.probe.as_ref().map_or("", |probe| &probe.namespace);
+            let folder = self.probes.as_ref().map_or("", |probes| &probes.first().namespace);
             let subject = begin(self.environment, &self.spec, &self.interceptor, folder, &self.options()).await?;
             *self.subject() = Some(subject);
         }
@@ -275,6 +265,7 @@ impl<'a> Session<'a> {
             restart,
             bypass_interceptor,
             in_cluster,
+            lanes: NonZeroUsize::MIN,
             steps: self.steps.clone(),
             // The interceptor has it.
             sent: None,
@@ -329,8 +320,8 @@ impl<'a> Session<'a> {
         if let Some(half) = self.half {
             half.kill().await;
         }
-        if let Some(probe) = &self.probe {
-            remove_namespace(&self.environment.client, &probe.namespace).await;
+        if let Some(probes) = &self.probes {
+            probes.remove(&self.environment.client).await;
             self.definitions.remove(&self.environment.client).await;
         }
     }
