@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::quantity::canonical;
 use super::{Field, Shape, TYPES, Type, bare};
 use crate::syntax::base64_fault;
 
@@ -283,17 +284,9 @@ fn is_written_so(text: &[u8]) -> bool {
         && number(17) < 60
 }
 
-/// A number with a suffix, as it is written. Upstream: `resource.ParseQuantity`.
+/// A number with a suffix.
 fn quantity(text: &str) -> Result<Value, String> {
-    const FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-    let digits = text.trim_start_matches(['+', '-']);
-    let number = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let suffix = &digits[number.len()..];
-    let known = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].contains(&suffix);
-    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
-        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-        && number.bytes().filter(|byte| *byte == b'.').count() <= 1;
-    if known && is_number { Ok(Value::String(text.to_owned())) } else { Err(FORM.to_owned()) }
+    canonical(text).map(Value::String).map_err(str::to_owned)
 }
 
 /// Go's name for a string type.

@@ -6,6 +6,7 @@
 
 mod decode;
 mod merge;
+mod quantity;
 mod strict;
 
 pub(super) use decode::{Decoded, decode, decode_loosely};
