@@ -9,7 +9,8 @@
 // `default=` is a scalar's default, as JSON.
 // `required` and `enum=` are what OpenAPI calls them. After a type's name stands its package, as the
 // names of OpenAPI have it: `io.k8s.api.` and this, or `io.k8s.apimachinery.pkg.apis.` and this.
-// A type whose name another one has too carries its group before it: `events.Event`.
+// A type whose name another one has too carries its group before it, `events.Event`, or its group and
+// its version.
 //
 //	cd scripts/api-types && go run . > ../../harness/apiserver/src/api/v1.36.table
 package main
@@ -56,7 +57,9 @@ var roots = []any{
 	policyv1.Eviction{}, autoscalingv2.HorizontalPodAutoscaler{}, authorizationv1.SelfSubjectAccessReview{}, apiextensionsv1.CustomResourceDefinition{},
 	authorizationv1.SelfSubjectRulesReview{}, metav1.APIResourceList{}, metav1.APIGroup{}, metav1.WatchEvent{},
 	metav1.APIVersions{}, metav1.APIGroupList{}, apidiscoveryv2.APIGroupDiscoveryList{},
-	eventsv1.Event{}, networkingv1.Ingress{},
+	eventsv1.Event{}, networkingv1.Ingress{}, metav1.PartialObjectMetadata{},
+	// Those of the last three stand in annotations only.
+	autoscalingv1.HorizontalPodAutoscaler{}, autoscalingv1.MetricSpec{}, autoscalingv1.MetricStatus{}, autoscalingv1.HorizontalPodAutoscalerCondition{},
 }
 
 // Types whose JSON is not their fields'.
@@ -93,10 +96,14 @@ func name(t reflect.Type) string {
 	}
 }
 
-// called is a type's name in the table. events.k8s.io and core have two types of the same names.
+// called is a type's name in the table. events.k8s.io and core have two types of the same names, and
+// so have the two versions of autoscaling; scales are in the first one alone.
 func called(t reflect.Type) string {
-	if t.PkgPath() == "k8s.io/api/events/v1" {
+	switch {
+	case t.PkgPath() == "k8s.io/api/events/v1":
 		return "events." + t.Name()
+	case t.PkgPath() == "k8s.io/api/autoscaling/v1" && !strings.HasPrefix(t.Name(), "Scale"):
+		return "autoscaling.v1." + t.Name()
 	}
 	return t.Name()
 }

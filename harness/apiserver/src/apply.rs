@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::api::{Decoded, TYPES, decode};
 use super::claims::writer;
+use super::convert::converted;
 use super::managed::{Atom, Refused, Writer, told};
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped};
@@ -23,7 +24,7 @@ impl Server {
         };
         let (config, version) = (config(ask)?, kind.api_version());
         let live = match &old {
-            Some(old) => old.body.clone(),
+            Some(old) => old.at(kind).body.clone(),
             None => normal(kind, json!({}))?,
         };
         check(&config, (&version, kind.kind), |config| typed(kind, config))?;
@@ -38,6 +39,7 @@ impl Server {
         defaults::fill(kind, &mut new);
         check_namespace(&mut new, kind, &ask.route.namespace)?;
         check_name(&new, &ask.route.name)?;
+        let new = converted(new, kind, kind.inner());
         match old {
             Some(old) => self.replaced(ask, &old, new, status),
             None => self.make(ask, new),
@@ -62,7 +64,13 @@ impl Server {
         check(&config, what, |config| decode(place, config.clone()))?;
         let force = matches!(ask.call.param("force"), "true" | "1");
         let version = of_object.api_version.clone();
-        let of_scale = Writer { root: Atom::of_type(place), api_version: what.0.to_owned(), reset: &[], ..of_object };
+        let of_scale = Writer {
+            root: Atom::of_type(place),
+            api_version: what.0.to_owned(),
+            reset: &[],
+            others: Vec::new(),
+            ..of_object
+        };
         let managers = (&old.body["metadata"]["managedFields"], version.as_str());
         let applied = of_scale.apply_scale(scale, managers, &config, force);
         let before = scale;

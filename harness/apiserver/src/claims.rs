@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 
+use super::convert::converted;
 use super::defaults::entry;
 use super::kinds::Kind;
-use super::managed::{self, Atom, Writer};
+use super::managed::{self, Atom, Form, Writer};
 use super::problem::Outcome;
 use super::rules;
 use super::server::Ask;
@@ -19,7 +20,9 @@ pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Ou
     {
         meta.remove("managedFields");
     }
-    let mut typed = normal(ask.kind, new.clone())?;
+    let inner = ask.kind.inner();
+    let mut typed = converted(normal(inner, new.clone())?, inner, ask.kind);
+    let before = &converted(before.clone(), inner, ask.kind);
     // What its version has of a field that is held as another.
     if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
         entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
@@ -45,6 +48,12 @@ fn root(kind: &Kind) -> Atom<'static> {
     }
 }
 
+/// Another version of a kind, as managers have sets of its fields.
+fn form(own: &'static Kind, other: &'static Kind, subresource: &str) -> Form {
+    let reset = rules::reset(other, subresource);
+    Form { root: root(other), api_version: other.api_version(), reset, own, other }
+}
+
 /// The object after a controller of the server removed fields: no manager owns those any more.
 pub(super) fn taken_out(kind: &Kind, before: &Value, after: &Value) -> Value {
     let mut after = normal(kind, after.clone()).unwrap_or_else(|_| after.clone());
@@ -64,6 +73,7 @@ pub(super) fn writer(ask: &Ask<'_>) -> Writer {
         manager: ask.call.manager(),
         subresource: ask.route.subresource.clone(),
         reset: rules::reset(ask.kind, &ask.route.subresource),
+        others: ask.kind.other_versions().map(|kind| form(ask.kind, kind, &ask.route.subresource)).collect(),
         // Upstream: `ScaleHandler.ToParent` takes the times of the parent's entries.
         time: (ask.route.subresource != "scale").then(|| crate::clock::rfc3339(ask.now)),
     }

@@ -97,11 +97,16 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
                 set(port, "protocol", json!("TCP"));
             }
         }
+        // v1 gets its metric where it becomes v2.
+        "HorizontalPodAutoscaler" if kind.is_first_autoscaler() => spec(body, &json!({"minReplicas": 1})),
         "HorizontalPodAutoscaler" => {
             spec(body, &json!({"minReplicas": 1}));
             if body["spec"]["metrics"].as_array().is_none_or(Vec::is_empty) {
                 body["spec"]["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
                     "target": {"type": "Utilization", "averageUtilization": 80}}}]);
+            }
+            if body["spec"]["behavior"].is_object() {
+                behavior(&mut body["spec"]["behavior"]);
             }
         }
         "LimitRange" => items(&mut body["spec"], "limits").for_each(limit),
@@ -118,6 +123,18 @@ pub(super) fn fill(kind: &Kind, body: &mut Value) {
         }
         _ => {}
     }
+}
+
+/// Of a behaviour both directions are filled in. Upstream: `SetDefaults_HorizontalPodAutoscalerBehavior`.
+fn behavior(behavior: &mut Value) {
+    let policy = |kind: &str, value: i64| json!({"type": kind, "value": value, "periodSeconds": 15});
+    let up = entry(behavior, "scaleUp");
+    set(up, "stabilizationWindowSeconds", json!(0));
+    set(up, "selectPolicy", json!("Max"));
+    set(up, "policies", json!([policy("Pods", 4), policy("Percent", 100)]));
+    let down = entry(behavior, "scaleDown");
+    set(down, "selectPolicy", json!("Max"));
+    set(down, "policies", json!([policy("Percent", 100)]));
 }
 
 fn job(body: &mut Value) {

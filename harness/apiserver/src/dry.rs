@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::events;
+use super::convert;
 use super::kinds::Kind;
 use super::server::Server;
 use super::store::{Key, Object};
@@ -21,7 +21,7 @@ impl Server {
             let version = self.store.get(&key).map_or(0, |there| there.version);
             return Object::new(asked, body, version);
         }
-        self.store.put(kind, key, events::converted(body, asked, kind)).at(asked)
+        self.store.put(kind, key, convert::converted(body, asked, kind)).at(asked)
     }
 
     /// Remove an object.

@@ -8,8 +8,6 @@
 
 use serde_json::Value;
 
-use super::kinds::Kind;
-
 /// What a field is called in `events.k8s.io`, and in core.
 const NAMES: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
@@ -20,15 +18,6 @@ const NAMES: [(&str, &str); 7] = [
     ("deprecatedLastTimestamp", "lastTimestamp"),
     ("deprecatedCount", "count"),
 ];
-
-/// An object of one kind as another that has the same storage. Only Events have two.
-pub(super) fn converted(body: Value, from: &Kind, to: &Kind) -> Value {
-    match (from.is_new_event(), to.is_new_event()) {
-        (true, false) => to_core(body),
-        (false, true) => from_core(body),
-        _ => body,
-    }
-}
 
 /// An Event of `events.k8s.io` as core has it.
 pub(super) fn to_core(mut event: Value) -> Value {
@@ -48,7 +37,7 @@ pub(super) fn to_core(mut event: Value) -> Value {
 }
 
 /// An Event of core as `events.k8s.io` has it.
-fn from_core(mut event: Value) -> Value {
+pub(super) fn from_core(mut event: Value) -> Value {
     let names = NAMES.map(|(new, core)| (core, new));
     rename(&mut event, &names);
     if let Some(fields) = event.as_object_mut() {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::TYPES;
+use crate::autoscalers;
 use crate::custom::Custom;
 use crate::stored::StoredError;
 
@@ -55,7 +56,7 @@ pub(super) const fn kind(
 const ALL: &[&str] = &["all"];
 
 /// All kinds that are built in.
-pub(super) static KINDS: [Kind; 23] = [
+pub(super) static KINDS: [Kind; 24] = [
     Kind { namespaced: false, short_names: &["ns"], ..kind("", "namespaces", "Namespace", &["status", "finalize"]) },
     Kind { namespaced: false, short_names: &["no"], ..kind("", "nodes", "Node", &["status"]) },
     Kind {
@@ -97,7 +98,7 @@ pub(super) static KINDS: [Kind; 23] = [
         version: "v2",
         short_names: &["hpa"],
         categories: ALL,
-        ..kind("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", &["status"])
+        ..kind(AUTOSCALING, AUTOSCALERS, AUTOSCALER, &["status"])
     },
     Kind {
         namespaced: false,
@@ -107,10 +108,18 @@ pub(super) static KINDS: [Kind; 23] = [
     },
     Kind { short_names: &["ing"], ..kind("networking.k8s.io", "ingresses", "Ingress", &["status"]) },
     Kind { short_names: &["ev"], ..kind(EVENTS, "events", "Event", &[]) },
+    Kind { short_names: &["hpa"], categories: ALL, ..kind(AUTOSCALING, AUTOSCALERS, AUTOSCALER, &["status"]) },
 ];
 
 /// The group that has the Events of core in another form.
 pub(super) const EVENTS: &str = "events.k8s.io";
+
+/// The group that has autoscalers in two versions, and scales.
+const AUTOSCALING: &str = "autoscaling";
+/// The kind of autoscalers.
+pub(super) const AUTOSCALER: &str = "HorizontalPodAutoscaler";
+/// The plural of autoscalers.
+const AUTOSCALERS: &str = "horizontalpodautoscalers";
 
 /// The group of CustomResourceDefinitions.
 pub(super) const EXTENSIONS: &str = "apiextensions.k8s.io";
@@ -189,7 +198,11 @@ impl Kind {
 
     /// The name of a built-in kind's type in the table.
     pub(super) fn type_name(&self) -> &'static str {
-        if self.is_new_event() { "events.Event" } else { self.kind }
+        match () {
+            () if self.is_new_event() => "events.Event",
+            () if self.is_first_autoscaler() => autoscalers::FIRST,
+            () => self.kind,
+        }
     }
 
     /// Whether it is the Event of `events.k8s.io`, whose objects are stored as those of core.
@@ -197,10 +210,30 @@ impl Kind {
         self.custom.is_none() && self.group == EVENTS
     }
 
+    /// Whether it is the autoscaler of v1, whose objects are stored as those of v2.
+    pub(super) fn is_first_autoscaler(&self) -> bool {
+        self.custom.is_none() && self.group == AUTOSCALING && self.version == "v1" && self.plural == AUTOSCALERS
+    }
+
+    /// The kind in whose form requests are decided, after they are read and before they are answered.
+    pub(super) fn inner(&'static self) -> &'static Self {
+        if self.is_first_autoscaler() { self.storage() } else { self }
+    }
+
+    /// The other versions of a built-in kind, in which managers may have sets of fields.
+    pub(super) fn other_versions(&'static self) -> impl Iterator<Item = &'static Self> {
+        let all = KINDS.iter().filter(|kind| self.custom.is_none() && kind.version != self.version);
+        all.filter(|kind| kind.group == self.group && kind.plural == self.plural)
+    }
+
     /// The built-in kind as which its objects are stored: another one for an Event of
-    /// `events.k8s.io`.
+    /// `events.k8s.io` and for an autoscaler of v1.
     pub(super) fn storage(&'static self) -> &'static Self {
-        if self.is_new_event() { built_in("", "events").expect("core has Events") } else { self }
+        match () {
+            () if self.is_new_event() => built_in("", "events").expect("core has Events"),
+            () if self.is_first_autoscaler() => built_in(AUTOSCALING, AUTOSCALERS).expect("v2 stands first"),
+            () => self,
+        }
     }
 
     /// Its place among all kinds.
@@ -213,7 +246,7 @@ impl Kind {
     }
 }
 
-/// A built-in kind.
+/// A built-in kind; of several versions that in which objects are stored.
 pub(super) fn built_in(group: &str, plural: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.group == group && kind.plural == plural)
 }

@@ -36,8 +36,8 @@
 //! Services and LimitRanges of `v1`, Deployments, ReplicaSets, StatefulSets and DaemonSets of
 //! `apps/v1`, Jobs and CronJobs of `batch/v1`, Leases of `coordination.k8s.io/v1`, EndpointSlices of
 //! `discovery.k8s.io/v1`, PodDisruptionBudgets of `policy/v1`, Ingresses of `networking.k8s.io/v1` and
-//! HorizontalPodAutoscalers of `autoscaling/v2`; the Events of `v1` also as those of
-//! `events.k8s.io/v1`. It serves them in JSON, YAML and protobuf and as tables, with `managedFields` and server-side
+//! HorizontalPodAutoscalers of `autoscaling/v2` and `autoscaling/v1`; the Events of `v1` also as those
+//! of `events.k8s.io/v1`. It serves them in JSON, YAML and protobuf and as tables, with `managedFields` and server-side
 //! apply. CustomResourceDefinitions of `apiextensions.k8s.io/v1` add custom resources, in JSON and
 //! YAML: those are pruned, defaulted and validated by their structural schema and its CEL rules. It
 //! does not support conversion webhooks, authentication and authorization.
@@ -82,16 +82,19 @@
 mod admit;
 mod api;
 mod apply;
+mod autoscalers;
 mod body;
 mod builder;
 mod chance;
 mod claims;
 mod clock;
 mod controllers;
+mod convert;
 mod custom;
 mod defaults;
 mod discovery;
 mod dry;
+mod etcd;
 mod events;
 mod evict;
 mod field;

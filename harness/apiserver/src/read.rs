@@ -92,6 +92,21 @@ impl Server {
             let short = said.0.rsplit('/').next().unwrap_or_default();
             Problem::bad_request(format!("{} in version \"{short}\" cannot be handled as a {name}: {why}", said.1))
         };
+        let own = ask.kind.custom.is_none() && name == ask.kind.kind;
+        let other = self.kinds.named(said.0, said.1).filter(|kind| own && kind.place() == ask.kind.place());
+        if let Some(other) = other.filter(|_| said.0 != version) {
+            // It is decoded as what it is, and then it is not what the path is about.
+            let place = other.of_table();
+            let told = body::told(ask, As::Type(place), &body, false)?;
+            let decoded = decode(place, body.clone()).map_err(unfit)?;
+            let told =
+                if decoded.unknown.is_empty() { told } else { body::told(ask, As::Type(place), &Value::Null, true)? };
+            self.tell(ask, told, unfit)?;
+            return Err(Problem::bad_request(format!(
+                "the API version in the data ({}) does not match the expected API version ({version})",
+                said.0
+            )));
+        }
         if said.1 != name || said.0 != version {
             let is_older = said.0.starts_with("apps/") || said.0 == "policy/v1beta1";
             if self.kinds.named(said.0, said.1).is_some() || is_older && said.0 != version {
@@ -102,20 +117,17 @@ impl Server {
             }
             return Err(unfit(unregistered(said.0, said.1)));
         }
-        let own = ask.kind.custom.is_none() && name == ask.kind.kind;
         let name_of_type = if own { ask.kind.type_name() } else { name };
         let place = TYPES.place(name_of_type).expect("every kind is in the table");
         let mut told = body::told(ask, As::Type(place), &body, false)?;
-        let has_empty_rules = rules::has_empty_rules(ask.kind, &body);
+        let given = json!({"spec": {"rules": body["spec"]["rules"], "behavior": body["spec"]["behavior"]}});
         let decoded = decode(place, body).map_err(unfit)?;
         if !decoded.unknown.is_empty() {
             told = body::told(ask, As::Type(place), &Value::Null, true)?;
         }
         self.tell(ask, told, unfit)?;
         let mut value = decoded.value;
-        if has_empty_rules {
-            value["spec"]["rules"] = json!([]);
-        }
+        rules::keep_empty_rules(ask.kind, &given, &mut value);
         Ok(value)
     }
 

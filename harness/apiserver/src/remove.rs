@@ -142,7 +142,7 @@ impl Server {
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: /registry{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
                  ResourceVersion in precondition: , ResourceVersion in object meta: {}",
-                super::write::registry(kind, &key),
+                super::etcd::registry(kind, &key),
                 object.version
             );
             return Err(Problem::conflict(kind, &name, &why));

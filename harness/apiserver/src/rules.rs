@@ -5,8 +5,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
+use super::autoscalers;
 use super::defaults::entry;
-use super::kinds::Kind;
+use super::kinds::{AUTOSCALER, Kind};
 use crate::pointer::At;
 use crate::validate::batch::LABELS;
 
@@ -47,8 +48,12 @@ pub(super) fn reset(kind: &Kind, subresource: &str) -> &'static [&'static [&'sta
     }
 }
 
-/// Fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`.
+/// Fields that are stored as others: a Secret's `stringData`, a node's `podCIDR`. Annotations of an
+/// autoscaler that stand for fields of v2 in v1 are not stored.
 pub(super) fn convert(kind: &Kind, body: &mut Value) {
+    if kind.built_in() == "HorizontalPodAutoscaler" && !kind.is_first_autoscaler() {
+        autoscalers::drop_own_annotations(body);
+    }
     if kind.built_in() == "Node" {
         // `podCIDR` is the first of `podCIDRs`.
         let first = body["spec"]["podCIDR"].as_str().unwrap_or_default().to_owned();
@@ -193,10 +198,17 @@ pub(super) fn empty_lists(body: &mut Value) {
 }
 
 /// An Ingress's empty list of rules, which a read body does not have: it is not stored, but upstream's
-/// errors show it, and null where there was no list.
+/// errors show it, and null where there was no list. Likewise an autoscaler's empty list of policies.
 pub(super) fn keep_empty_rules(kind: &Kind, given: &Value, read: &mut Value) {
     if has_empty_rules(kind, given) {
         read["spec"]["rules"] = json!([]);
+    }
+    // An autoscaler's empty list of policies is no list that is left out: it gets no defaults.
+    for direction in ["scaleUp", "scaleDown"].into_iter().filter(|_| kind.built_in() == AUTOSCALER) {
+        let policies = |body: &Value| body["spec"]["behavior"][direction]["policies"].clone();
+        if policies(given).as_array().is_some_and(Vec::is_empty) {
+            read["spec"]["behavior"][direction]["policies"] = json!([]);
+        }
     }
 }
 

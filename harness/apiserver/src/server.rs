@@ -265,7 +265,9 @@ impl Server {
         if kind.has_protobuf() {
             return None;
         }
-        let left: Vec<&str> = call.accept.split(',').filter(|form| !form.contains("protobuf")).collect();
+        // Metadata alone has a form in protobuf whatever the kind.
+        let kept = |form: &&str| !form.contains("protobuf") || form.contains("as=PartialObjectMetadata");
+        let left: Vec<&str> = call.accept.split(',').filter(kept).collect();
         // A definition has a form in protobuf upstream: a client that takes nothing else gets JSON.
         let none = if kind.custom.is_some() { media::NO_FORM } else { JSON };
         let accept = if left.is_empty() { none.to_owned() } else { left.join(",") };
@@ -279,14 +281,15 @@ impl Server {
     }
 
     fn get(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
-        let object = self.existing(ask)?;
+        let object = self.existing(ask)?.at(ask.kind);
         Ok(text(StatusCode::OK, object.text()))
     }
 
+    /// The object that a request names, in the form in which requests are decided.
     pub(super) fn existing(&self, ask: &Ask<'_>) -> Outcome<std::sync::Arc<Object>> {
         let found = self.store.get(&ask.key()).cloned();
         let found = found.ok_or_else(|| Problem::not_found(ask.kind, &ask.route.name))?;
-        Ok(found.at(ask.kind))
+        Ok(found.at(ask.kind.inner()))
     }
 }
 

@@ -13,8 +13,9 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::events;
-use super::kinds::{Kind, Place};
+use super::convert;
+use super::defaults;
+use super::kinds::{AUTOSCALER, Kind, Place};
 use super::owned::Owned;
 
 /// An object at one version.
@@ -119,22 +120,31 @@ impl Object {
         Arc::new(Self { kind, body, version, text: OnceLock::new() })
     }
 
-    /// The same object as a version of its kind, by the schema of which it is read anew; an Event in
-    /// the form of another group.
+    /// The same object as a version of its kind, by the schema of which it is read anew; an Event or
+    /// an autoscaler in its other form.
     pub(super) fn at(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
+        if kind.built_in() != AUTOSCALER {
+            return self.as_said(kind);
+        }
+        // It is stored as it was said, and what is read from etcd gets defaults once more.
+        let mut body = self.body.clone();
+        defaults::fill(self.kind, &mut body);
+        Arc::new(Self { kind: self.kind, body, version: self.version, text: OnceLock::new() }).as_said(kind)
+    }
+
+    /// The same, without the defaults of what is read.
+    pub(super) fn as_said(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
         if std::ptr::eq(kind, self.kind) {
             return Arc::clone(self);
         }
-        let Some(custom) = kind.custom else {
-            return Arc::new(Self {
-                kind,
-                body: events::converted(self.body.clone(), self.kind, kind),
-                version: self.version,
-                text: OnceLock::new(),
-            });
+        let body = match kind.custom {
+            None => convert::converted(self.body.clone(), self.kind, kind),
+            Some(custom) => {
+                let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
+                custom.fill(&mut body);
+                body
+            }
         };
-        let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
-        custom.fill(&mut body);
         Arc::new(Self { kind, body, version: self.version, text: OnceLock::new() })
     }
 

@@ -9,8 +9,8 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::convert;
 use crate::custom::kinds_of;
-use crate::events;
 use crate::kinds::{DEFINITION, Kind, Kinds};
 use crate::read::untyped;
 use crate::server::{Server, stamp};
@@ -79,7 +79,7 @@ impl Entry {
         }
         let key = Key::new(kind, if kind.namespaced { &namespace } else { "" }, &name);
         let version = body["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
-        let body = events::converted(untyped(body), kind, kind.storage());
+        let body = convert::converted(untyped(body), kind, kind.storage());
         Ok(Self { kind: kind.storage(), key, body, version })
     }
 }

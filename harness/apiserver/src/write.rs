@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use super::api::{self, Decoded, decode};
 use super::body::{self, patch_error, unregistered};
 use super::claims::note_manager;
+use super::convert::converted;
 use super::custom::{Custom, refuse_definition};
 use super::field::FieldError;
-use super::kinds::{DEFINITION, Kind};
+use super::kinds::{AUTOSCALER, DEFINITION, Kind};
 use super::managed;
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
@@ -26,14 +27,15 @@ impl Server {
         for own in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             body["metadata"].as_object_mut().and_then(|meta| meta.remove(own));
         }
-        let empty = normal(ask.kind, json!({}))?;
+        let mut body = converted(body, ask.kind, ask.kind.inner());
+        let empty = normal(ask.kind.inner(), json!({}))?;
         note_manager(ask, &empty, &mut body)?;
         self.make(ask, body)
     }
 
     /// Creates an object.
     pub(super) fn make(&mut self, ask: &Ask<'_>, mut body: Value) -> Outcome<Answer> {
-        let kind = ask.kind;
+        let kind = ask.kind.inner();
         let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
         let meta = &mut body["metadata"];
         let base = meta["generateName"].as_str().unwrap_or_default().to_owned();
@@ -67,8 +69,14 @@ impl Server {
         if shared {
             body["metadata"]["labels"] = body["spec"]["template"]["metadata"]["labels"].clone();
         }
-        // A namespace's label has its name, which may have just been generated.
-        defaults::fill(kind, &mut body);
+        // A namespace's label has its name, which may have just been generated. What an annotation of an
+        // autoscaler of v1 says is judged as it is said.
+        if kind.built_in() != AUTOSCALER {
+            defaults::fill(kind, &mut body);
+        }
+        if let Some(what) = validate::unordered(kind, &body) {
+            return Err(Problem::unsupported(what));
+        }
         let errors = match kind.custom {
             Some(custom) => {
                 let (errors, _) = custom.validate(&body, None)?;
@@ -108,7 +116,8 @@ impl Server {
             _ => {}
         }
         let body = normal(kind, body)?;
-        let object = self.keep(kind, key, body);
+        let kept = self.keep(kind, key, body);
+        let object = if self.dry { kept.as_said(ask.kind) } else { kept.at(ask.kind) };
         if self.dry {
             // It has no version but the one in the request.
             let mut made = object.typed();
@@ -128,6 +137,7 @@ impl Server {
             let mut new = self.read(ask)?;
             check_namespace(&mut new, ask.kind, &ask.route.namespace)?;
             check_name(&new, &ask.route.name)?;
+            let mut new = converted(new, ask.kind, ask.kind.inner());
             return match self.existing(ask) {
                 Ok(old) => self.replaced(ask, &old, new, status),
                 Err(_) if ask.kind.built_in() == "Service" && status => {
@@ -156,12 +166,14 @@ impl Server {
             return self.apply(ask, status);
         }
         let old = self.existing(ask)?;
-        let new = self.patched(ask, &old.typed())?;
+        let new = self.patched(ask, &old.at(ask.kind).typed())?;
+        let new = converted(new, ask.kind, ask.kind.inner());
         self.replaced(ask, &old, new, status)
     }
 
     pub(super) fn replaced(&mut self, ask: &Ask<'_>, old: &Object, new: Value, status: bool) -> Outcome<Answer> {
         let object = self.replace(ask, old, new, status)?;
+        let object = if self.dry { object.as_said(ask.kind) } else { object.at(ask.kind) };
         Ok(text(StatusCode::OK, object.text()))
     }
 
@@ -176,6 +188,10 @@ impl Server {
         if !loose {
             if said.0.is_empty() {
                 return Err(Problem::unsupported("a patch that takes the version away"));
+            }
+            let is_other = said.0 != version && self.kinds.named(said.0, name).is_some();
+            if kind.custom.is_none() && is_other {
+                return Err(Problem::unsupported("a patch of the version in which an object is written"));
             }
             if kind.custom.is_some() && (said.0 != version || said.1 != name) {
                 return Err(Problem::unsupported("a patch of a custom resource's version or kind"));
@@ -205,7 +221,7 @@ impl Server {
         mut new: Value,
         status: bool,
     ) -> Outcome<std::sync::Arc<Object>> {
-        let kind = ask.kind;
+        let kind = ask.kind.inner();
         let name = ask.route.name.as_str();
         check_namespace(&mut new, kind, old.meta("namespace"))?;
         let empty_rules = rules::take_empty_rules(kind, &mut new);
@@ -263,6 +279,9 @@ impl Server {
         let mut seen = with_rollback(kind, &new)?;
         if empty_rules && !status {
             seen.to_mut()["spec"]["rules"] = json!([]);
+        }
+        if let Some(what) = validate::unordered(kind, &seen).filter(|_| !status) {
+            return Err(Problem::unsupported(what));
         }
         let errors = match kind.custom {
             Some(custom) => {
@@ -329,35 +348,6 @@ fn base_version(body: &Value) -> Outcome<u64> {
             .parse()
             .map_err(|_| Problem::plain_internal(format!("strconv.ParseUint: parsing \"{text}\": invalid syntax"))),
     }
-}
-
-impl Server {
-    /// The UID in the request is that of another object of this name.
-    pub(super) fn wrong_uid(&self, ask: &Ask<'_>, there: &str, uid: &str) -> Problem {
-        // A dry run does not reach etcd, whose keys have a prefix.
-        let path = format!("{}{}", if self.dry { "" } else { "/registry" }, registry(ask.kind, &ask.key()));
-        let why = format!(
-            "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-             UID in precondition: {uid}, UID in object meta: {there}"
-        );
-        Problem::conflict(ask.kind, &ask.route.name, &why)
-    }
-}
-
-/// The storage key.
-pub(super) fn registry(kind: &Kind, key: &Key) -> String {
-    let names: Vec<&str> =
-        [key.namespace.as_str(), key.name.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    let plural = match kind.built_in() {
-        "" => return format!("/{}/{}/{}", kind.group, kind.plural, names.join("/")),
-        // The former name of nodes.
-        "Node" => "minions",
-        "Service" => "services/specs",
-        "Ingress" => "ingress",
-        DEFINITION => "apiextensions.k8s.io/customresourcedefinitions",
-        _ => kind.plural,
-    };
-    format!("/{plural}/{}", names.join("/"))
 }
 
 /// The body as it is stored, without empty fields.

@@ -29,7 +29,7 @@ pub(crate) type Checked<T = ()> = Result<T, Box<dyn std::error::Error>>;
 type Play = fn(&Kubectl) -> Checked;
 
 /// Every verb, by the name of its trial.
-const VERBS: [(&str, Play); 25] = [
+const VERBS: [(&str, Play); 26] = [
     ("get", verbs::get),
     ("get-wide", verbs::get_wide),
     ("get-yaml", verbs::get_yaml),
@@ -50,6 +50,7 @@ const VERBS: [(&str, Play); 25] = [
     ("auth-can-i", verbs::auth_can_i),
     ("api-resources", verbs::api_resources),
     ("explain", verbs::explain),
+    ("autoscale", verbs::autoscale),
     ("dry-run", verbs::dry_run),
     ("custom-resources", verbs::custom_resources),
     ("rollout-status", rollouts::status),

@@ -269,6 +269,24 @@ pub(crate) fn explain(kubectl: &Kubectl) -> Checked {
     kubectl.fails("explain deployment.spec.nothing", "", "does not exist").map(drop)
 }
 
+pub(crate) fn autoscale(kubectl: &Kubectl) -> Checked {
+    kubectl.fed("create -f -", WEB)?;
+    kubectl.ok("autoscale deploy web --min=1 --max=3 --cpu=50%")?;
+    let text = kubectl.ok("get hpa")?;
+    let rows = lines(&text);
+    check(rows[0][..4] == ["NAME", "REFERENCE", "TARGETS", "MINPODS"] && rows[1][1] == "Deployment/web", &text)?;
+    check(text.contains("cpu: <unknown>/50%"), &text)?;
+    // The same in the other version.
+    let first = "horizontalpodautoscalers.v1.autoscaling";
+    kubectl.says(&format!("get {first} web -o jsonpath={{.spec.targetCPUUtilizationPercentage}}"), "50")?;
+    kubectl.says(&format!("get {first}"), "cpu: <unknown>/50%")?;
+    kubectl.ok(&format!("patch {first} web -p '{{\"spec\":{{\"targetCPUUtilizationPercentage\":70}}}}'"))?;
+    kubectl.says("get hpa web -o jsonpath={.spec.metrics[0].resource.target.averageUtilization}", "70")?;
+    kubectl.says("explain hpa.spec --api-version=autoscaling/v1", "targetCPUUtilizationPercentage")?;
+    kubectl.says("explain hpa.spec.behavior", "scaleDown")?;
+    kubectl.says("describe hpa web", "Deployment/web")
+}
+
 pub(crate) fn dry_run(kubectl: &Kubectl) -> Checked {
     kubectl.fed("create --dry-run=server -f -", WEB)?;
     kubectl.fails("get deploy web", "", "not found")?;

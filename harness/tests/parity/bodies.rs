@@ -20,7 +20,7 @@ const fn kind(kind: &'static str, plural: &'static str, version: &'static str, p
 }
 
 /// All that are tried.
-pub(crate) const KINDS: [Kind; 23] = [
+pub(crate) const KINDS: [Kind; 24] = [
     kind("Deployment", "deployments", "apps/v1", (true, true)),
     kind("ReplicaSet", "replicasets", "apps/v1", (true, true)),
     kind("Pod", "pods", "v1", (true, false)),
@@ -44,6 +44,7 @@ pub(crate) const KINDS: [Kind; 23] = [
     kind("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling/v2", (true, false)),
     kind("Ingress", "ingresses", "networking.k8s.io/v1", (true, false)),
     kind("Event", "events", "events.k8s.io/v1", (false, false)),
+    kind("HorizontalPodAutoscaler", "horizontalpodautoscalers", "autoscaling/v1", (true, false)),
 ];
 
 impl Kind {
@@ -65,6 +66,11 @@ impl Kind {
     /// Whether it is the Event of `events.k8s.io`.
     pub(crate) fn new_event(&self) -> bool {
         self.version == "events.k8s.io/v1"
+    }
+
+    /// Whether it is the autoscaler of v1.
+    pub(crate) fn first_autoscaler(&self) -> bool {
+        self.version == "autoscaling/v1"
     }
 
     pub(crate) fn workload(&self) -> bool {
@@ -116,6 +122,8 @@ pub(crate) fn pod_spec(lots: &mut Lots) -> Value {
             json!({"limits": {"cpu": "1", "memory": "64Mi"}}),
             json!({"limits": {"cpu": "1"}, "requests": {"cpu": "500m"}}),
             json!({"requests": {"cpu": 1}}),
+            json!({"requests": {"cpu": 0.5, "memory": "1.5Gi"}}),
+            json!({"requests": {"cpu": "1000m", "memory": "1e3"}, "limits": {"cpu": "2000m", "memory": "1024Mi"}}),
         ]);
     }
     if lots.percent(15) {
@@ -300,6 +308,7 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
         "LimitRange" => {
             body["spec"] = json!({"limits": [lots.one(&[
                 json!({"type": "Container", "default": {"cpu": "1"}}),
+                json!({"type": "Container", "default": {"cpu": "0.25"}}),
                 json!({"type": "Container", "defaultRequest": {"cpu": "100m", "memory": "32Mi"}}),
                 json!({"type": "Container", "max": {"cpu": "2"}}),
                 json!({"type": "Container", "min": {"memory": "16Mi"}}),
@@ -318,15 +327,76 @@ pub(crate) fn object(kind: &Kind, name: &str, lots: &mut Lots) -> Value {
             if lots.percent(30) {
                 body["spec"]["minReplicas"] = 2.into();
             }
-            if lots.percent(30) {
-                body["spec"]["metrics"] = json!([{"type": "Resource", "resource": {"name": "memory",
-                    "target": {"type": "AverageValue", "averageValue": "100Mi"}}}]);
+            if kind.first_autoscaler() {
+                if lots.percent(40) {
+                    body["spec"]["targetCPUUtilizationPercentage"] = lots.one(&[50, 80]).into();
+                }
+                if lots.percent(40) {
+                    let (name, text) = autoscaling_note(lots);
+                    body["metadata"]["annotations"][name] = text.into();
+                }
+            } else {
+                if lots.percent(50) {
+                    let first = autoscaling_metric(lots);
+                    body["spec"]["metrics"] = json!([first]);
+                    if lots.percent(40) {
+                        body["spec"]["metrics"] = json!([first, autoscaling_metric(lots)]);
+                    }
+                }
+                if lots.percent(25) {
+                    body["spec"]["behavior"] = lots.one(&[
+                        json!({}),
+                        json!({"scaleUp": {"selectPolicy": "Min"}}),
+                        json!({"scaleDown": {"stabilizationWindowSeconds": 60, "tolerance": "50m",
+                            "policies": [{"type": "Percent", "value": 10, "periodSeconds": 60}]}}),
+                        json!({"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 15}]}, "scaleDown": {}}),
+                    ]);
+                }
             }
         }
         "Node" if lots.percent(30) => body["spec"] = json!({"unschedulable": true}),
         _ => {}
     }
     body
+}
+
+/// A metric of an autoscaler of v2.
+fn autoscaling_metric(lots: &mut Lots) -> Value {
+    let named = json!({"name": "hits", "selector": {"matchLabels": {"b": "1", "a": "2"}}});
+    lots.one(&[
+        json!({"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "100Mi"}}}),
+        json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}),
+        json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "500m"}}}),
+        json!({"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "app",
+            "target": {"type": "Utilization", "averageUtilization": 60}}}),
+        json!({"type": "Pods", "pods": {"metric": named, "target": {"type": "AverageValue", "averageValue": "5"}}}),
+        json!({"type": "Object", "object": {"metric": {"name": "hits"}, "target": {"type": "Value", "value": "9"},
+            "describedObject": {"kind": "Service", "name": "s", "apiVersion": "v1"}}}),
+        json!({"type": "Object", "object": {"metric": named, "target": {"type": "AverageValue", "averageValue": "9"},
+            "describedObject": {"kind": "Service", "name": "s"}}}),
+        json!({"type": "External", "external": {"metric": named, "target": {"type": "Value", "value": "2k"}}}),
+        json!({"type": "External", "external": {"metric": {"name": "q"}, "target": {"type": "AverageValue", "averageValue": "3"}}}),
+    ])
+}
+
+/// An annotation of an autoscaler that stands for a field of v2, or fails to.
+fn autoscaling_note(lots: &mut Lots) -> (&'static str, &'static str) {
+    lots.one(&[
+        ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Resource","resource":{"name":"memory","targetAverageValue":"1Mi"}}]"#),
+        ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Pods","pods":{"metricName":"q","targetAverageValue":"2"}}]"#),
+        ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Object","object":{"target":{"kind":"Service","name":"s"},"metricName":"q","averageValue":"4"}}]"#),
+        ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"External","external":{"metricName":"q","targetValue":"4","odd":1}}]"#),
+        ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Pods","pods":{"metricName":5}}]"#),
+        ("autoscaling.alpha.kubernetes.io/metrics", r#"[{"type":"Resource"}]"#),
+        ("autoscaling.alpha.kubernetes.io/metrics", "[]"),
+        ("autoscaling.alpha.kubernetes.io/metrics", "nothing"),
+        ("autoscaling.alpha.kubernetes.io/behavior", r#"{"ScaleUp":{"SelectPolicy":"Min"},"ScaleDown":null}"#),
+        ("autoscaling.alpha.kubernetes.io/behavior", r#"{"scaleDown":{"policies":[{"type":"Percent","value":10,"periodSeconds":60}]}}"#),
+        ("autoscaling.alpha.kubernetes.io/behavior", "{}"),
+        ("autoscaling.alpha.kubernetes.io/conditions", r#"[{"type":"AbleToScale","status":"True","lastTransitionTime":"1999-01-01T00:00:00Z"}]"#),
+        ("autoscaling.alpha.kubernetes.io/current-metrics", r#"[{"type":"Resource","resource":{"name":"cpu","currentAverageUtilization":7,"currentAverageValue":"70m"}}]"#),
+        ("autoscaling.alpha.kubernetes.io/scale-up-tolerance", "1"),
+    ])
 }
 
 /// The spec of a Job.
@@ -766,7 +836,32 @@ pub(crate) fn spoil(kind: &Kind, lots: &mut Lots) -> (String, Value) {
             ("/spec/selector", json!({"matchLabels": {"a b": "c"}})),
             ("/spec/unhealthyPodEvictionPolicy", json!("Odd")),
         ]),
+        "HorizontalPodAutoscaler" if kind.first_autoscaler() => all.extend([
+            ("/spec/minReplicas", json!(9)),
+            ("/spec/maxReplicas", json!(0)),
+            ("/spec/targetCPUUtilizationPercentage", json!(0)),
+            ("/spec/targetCPUUtilizationPercentage", json!("x")),
+            ("/spec/targetCPUUtilizationPercentage", json!(null)),
+            ("/spec/targetCPUUtilizationPercentage", json!(70)),
+            ("/spec/metrics", json!([])),
+            ("/apiVersion", json!("autoscaling/v2")),
+            ("/metadata/annotations", json!({autoscaling_note(lots).0: autoscaling_note(lots).1})),
+            ("/spec/scaleTargetRef", json!({"kind": "a/b", "name": "x", "apiVersion": "a/b/c"})),
+        ]),
         "HorizontalPodAutoscaler" => all.extend([
+            ("/apiVersion", json!("autoscaling/v1")),
+            ("/metadata/annotations", json!({autoscaling_note(lots).0: autoscaling_note(lots).1})),
+            ("/spec/metrics", json!([{"type": "Pods", "pods": {"metric": {"name": "a/b"}, "target": {"type": "Value", "value": "0"}}}])),
+            ("/spec/metrics", json!([{"type": "Object", "object": {"metric": {"name": "q"}, "target": {"type": "Value"},
+                "describedObject": {"kind": "", "name": "x", "apiVersion": "a/b/c"}}}])),
+            ("/spec/metrics", json!([{"type": "External", "external": {"metric": {"name": ""},
+                "target": {"type": "Value", "value": "1", "averageValue": "-1"}}}])),
+            ("/spec/metrics", json!([{"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "A",
+                "target": {"type": "Utilization", "averageUtilization": 0}}}])),
+            ("/spec/metrics", json!([{"type": "Resource", "pods": {"metric": {"name": "q"}, "target": {"type": "AverageValue", "averageValue": "1"}}}])),
+            ("/spec/behavior", json!({"scaleUp": {"selectPolicy": "Odd", "policies": [], "stabilizationWindowSeconds": -1}})),
+            ("/spec/behavior", json!({"scaleDown": {"stabilizationWindowSeconds": 3601, "tolerance": "-1",
+                "policies": [{"type": "Odd", "value": 0, "periodSeconds": 1801}, {"type": "Pods", "value": 1, "periodSeconds": 0}]}})),
             ("/spec/minReplicas", json!(0)),
             ("/spec/minReplicas", json!(9)),
             ("/spec/maxReplicas", json!(0)),
@@ -933,7 +1028,18 @@ pub(crate) fn status(kind: &Kind, lots: &mut Lots) -> Value {
                     "lastTransitionTime": "1999-01-01T00:00:00Z"}]}),
             json!({"disruptionsAllowed": -1}),
         ]),
+        "HorizontalPodAutoscaler" if kind.first_autoscaler() => lots.one(&[
+            json!({"currentReplicas": 2, "desiredReplicas": 3, "currentCPUUtilizationPercentage": 40}),
+            json!({"currentReplicas": 2, "desiredReplicas": 2, "observedGeneration": 1, "lastScaleTime": "1999-01-01T00:00:00Z"}),
+            json!({"desiredReplicas": -1}),
+            json!({"currentMetrics": []}),
+        ]),
         "HorizontalPodAutoscaler" => lots.one(&[
+            json!({"currentReplicas": 2, "desiredReplicas": 3, "conditions": [{"type": "AbleToScale", "status": "True",
+                "reason": "Ready", "message": "1 < 2", "lastTransitionTime": "1999-01-01T00:00:00Z"}]}),
+            json!({"currentReplicas": 2, "desiredReplicas": 3, "currentMetrics": [
+                {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 7, "averageValue": "70m"}}},
+                {"type": "Pods", "pods": {"metric": {"name": "q"}, "current": {"averageValue": "3"}}}]}),
             json!({"currentReplicas": 2, "desiredReplicas": 3, "currentMetrics": null}),
             json!({"currentReplicas": -1}),
         ]),

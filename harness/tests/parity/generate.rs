@@ -45,6 +45,11 @@ pub(crate) fn sequence(seed: u64) -> Vec<Step> {
         let named = |name: &str| *KINDS.iter().find(|kind| kind.kind == name).expect("it is one of them");
         favourites = [named("Pod"), named("PodDisruptionBudget"), named("Pod")];
     }
+    // In some autoscalers are written in both versions.
+    if lots.percent(4) {
+        let of = |version: &str| *KINDS.iter().find(|kind| kind.version == version).expect("it is one of them");
+        favourites = [of("autoscaling/v1"), of("autoscaling/v2"), of("autoscaling/v1")];
+    }
     for kind in &favourites {
         for name in ["a", "b"] {
             // Mostly there is something to act on.
@@ -101,6 +106,7 @@ fn in_other_forms(step: &mut Step, lots: &mut Lots) {
             "application/json;as=Table;v=v1;g=meta.k8s.io",
             "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
             "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
             "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io,application/yaml;q=0.5",
         ];
         lots.one(&forms).clone_into(&mut step.accept);
@@ -125,8 +131,9 @@ fn in_other_forms(step: &mut Step, lots: &mut Lots) {
         step.accept = format!("{}{json}", protobuf::MEDIA_TYPE);
     }
     let sends = matches!(step.method.as_str(), "POST" | "PUT") && step.form == JSON && lots.percent(20);
-    // Without its version an Event's bytes are those of core, which no server reads as another.
-    let told = |body: &Value| step.kind != "Event" || body["apiVersion"].as_str().is_some_and(|text| !text.is_empty());
+    // Without its version an Event's bytes are those of core, which no server reads as another; and so of an autoscaler.
+    let has_forms = matches!(step.kind.as_str(), "Event" | "HorizontalPodAutoscaler");
+    let told = |body: &Value| !has_forms || body["apiVersion"].as_str().is_some_and(|text| !text.is_empty());
     if sends && serde_json::from_str(&step.body).is_ok_and(|body: Value| told(&body) && protobuf::encode(&body).is_ok())
     {
         step.form = protobuf::MEDIA_TYPE.to_owned();
@@ -584,6 +591,21 @@ fn merge(kind: &Kind, lots: &mut Lots, strategic: bool) -> Value {
             json!({"spec": {"odd": 1}}),
             json!({"spec": {"nested": {"inner": "y"}}}),
             json!({"status": {"phase": "A"}}),
+        ]),
+        "HorizontalPodAutoscaler" if kind.first_autoscaler() => patches.extend([
+            json!({"spec": {"targetCPUUtilizationPercentage": 60}}),
+            json!({"spec": {"targetCPUUtilizationPercentage": null}}),
+            json!({"spec": {"maxReplicas": 7}}),
+            json!({"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/metrics": null}}}),
+            json!({"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/behavior": null, "x": "1"}}}),
+        ]),
+        "HorizontalPodAutoscaler" => patches.extend([
+            json!({"spec": {"maxReplicas": 8}}),
+            json!({"spec": {"metrics": null}}),
+            json!({"spec": {"metrics": [{"type": "Resource", "resource": {"name": "cpu",
+                "target": {"type": "Utilization", "averageUtilization": 33}}}]}}),
+            json!({"spec": {"behavior": null}}),
+            json!({"spec": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": 30}}}}),
         ]),
         "ResourceQuota" => patches.push(json!({"spec": {"hard": {"replicationcontrollers": "7"}}})),
         _ => {}

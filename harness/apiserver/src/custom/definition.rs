@@ -202,6 +202,7 @@ impl Server {
             subresource: "status".to_owned(),
             reset: crate::rules::reset(kind(), "status"),
             time: Some(crate::clock::rfc3339(now)),
+            others: Vec::new(),
         };
         let managers = writer.update(&object.body, &body);
         if !managers.is_null() {

@@ -116,6 +116,23 @@ impl Managed {
         self.entries.entry(id).or_default().set = set;
     }
 
+    /// The versions in which managers have sets.
+    pub(super) fn versions(&self) -> Vec<String> {
+        let mut versions: Vec<String> = self.entries.keys().map(|id| id.api_version.clone()).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        versions
+    }
+
+    /// What the manager applied last, with its version, which is this one's from now on.
+    pub(super) fn move_applied(&mut self, id: &Id) -> Option<(String, Set)> {
+        let is_same = |one: &&Id| one.as_text() == id.as_text();
+        let last = self.entries.keys().find(is_same)?.clone();
+        let entry = self.entries.remove(&last)?;
+        self.entries.insert(id.clone(), entry.clone());
+        Some((last.api_version, entry.set))
+    }
+
     /// Adds to a manager's set.
     pub(super) fn add(&mut self, id: Id, set: &Set, time: Option<&str>) {
         let entry = self.entries.entry(id).or_default();
@@ -131,13 +148,14 @@ impl Managed {
         }
     }
 
-    pub(super) fn remove(&mut self, id: &Id) {
-        self.entries.remove(id);
+    /// Removes a manager; returns the time of its last write.
+    pub(super) fn remove(&mut self, id: &Id) -> Option<String> {
+        self.entries.remove(id).and_then(|entry| entry.time)
     }
 
     /// Changes each set, and drops managers that have nothing left.
-    pub(super) fn retain(&mut self, change: impl Fn(&mut Set)) {
-        self.entries.values_mut().for_each(|entry| change(&mut entry.set));
+    pub(super) fn retain(&mut self, change: impl Fn(&Id, &mut Set)) {
+        self.entries.iter_mut().for_each(|(id, entry)| change(id, &mut entry.set));
         self.entries.retain(|_, entry| !entry.set.is_empty());
     }
 

@@ -5,9 +5,9 @@
 //! that it changes and another manager has is a conflict, unless it is forced; a field that it
 //! claimed before, no longer names, and nobody else has is removed.
 //!
-//! Values are compared in the only version of their kind, so no set is ever converted. Sets of
-//! another API group's version are dropped by the next write, as upstream converts none of them:
-//! so an Event's, which two groups serve.
+//! A set is one of the version that its manager wrote (`versions`). Sets of another API group's
+//! version are dropped by the next write, as upstream converts none of them: so an Event's, which two
+//! groups serve.
 //!
 //! Upstream: `managedfields/internal` and `structured-merge-diff/merge`.
 
@@ -17,6 +17,7 @@ mod merge;
 mod path;
 mod scale;
 mod typed;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -27,6 +28,8 @@ pub(super) use conflict::{Conflict, told};
 use entries::{Id, Managed};
 use path::Set;
 pub(super) use typed::Atom;
+use versions::Changed;
+pub(super) use versions::Form;
 
 /// More update managers than these become one.
 const MOST_UPDATERS: usize = 10;
@@ -53,6 +56,8 @@ pub(super) struct Writer {
     pub(super) reset: &'static [&'static [&'static str]],
     /// RFC 3339; `None` for a subresource whose writes upstream does not date.
     pub(super) time: Option<String>,
+    /// The other versions of the kind.
+    pub(super) others: Vec<Form>,
 }
 
 /// Metadata that belongs to no manager. Upstream: `stripMetaManager`.
@@ -112,27 +117,39 @@ impl Writer {
         if self.subresource == "scale" && managed.iter().all(|(_, set)| set.intersection(&replicas).is_empty()) {
             return managed.to_json();
         }
+        // Upstream then drops all managers, as their sets would not be true any more.
+        if self.loses(&managed, [live, new]) {
+            return Value::Null;
+        }
         let managed = self.updated(live, new, managed);
         if self.subresource == "scale" { managed.to_json_apart(&replicas) } else { managed.into_json() }
     }
 
     fn updated(&self, live: &Value, new: &Value, mut managed: Managed) -> Managed {
         managed.keep_group(&self.api_version);
-        let compared = self.atom().compare(live, new);
-        let reset = Set::of_fields(self.reset);
-        // For the others what is reset does not count.
-        let taken = compared.modified.union(&compared.added).recursive_difference(&reset);
-        let removed = compared.removed.recursive_difference(&reset);
-        managed.retain(|set| {
-            set.take(&taken);
-            set.take(&removed);
-        });
-        let set = taken.difference(&OF_NOBODY);
+        let changes = self.changes(live, new, &managed);
+        take(&changes, &mut managed);
+        let set = changes[&self.api_version].taken.difference(&OF_NOBODY);
         if !set.is_empty() {
             managed.add(self.id("Update"), &set, self.time.as_deref());
         }
         managed.cap(MOST_UPDATERS, ANCIENT);
         managed
+    }
+
+    /// What a write changes, in each version in which managers have sets, and in its own.
+    fn changes(&self, live: &Value, new: &Value, managed: &Managed) -> BTreeMap<String, Changed> {
+        let mut versions = managed.versions();
+        if !versions.contains(&self.api_version) {
+            versions.push(self.api_version.clone());
+        }
+        versions
+            .into_iter()
+            .map(|version| {
+                let changed = self.changed_at(&version, live, new);
+                (version, changed)
+            })
+            .collect()
     }
 
     /// The object after an apply, with its managers; `None` where it leaves the object as it is.
@@ -179,17 +196,16 @@ impl Writer {
         managed.keep_group(&self.api_version);
         let (id, atom) = (self.id("Apply"), self.atom());
         let merged = atom.merge(Some(&live), Some(applied)).map_err(Refused::Merge)?.unwrap_or_default();
-        let last = managed.set(&id).cloned();
+        // A manager applies in one version at a time.
+        let last = managed.move_applied(&id);
         let reset = Set::of_fields(self.reset);
         managed.put(id.clone(), atom.fields_of(applied).recursive_difference(&reset));
-        let new =
-            last.filter(|last| !last.is_empty()).map_or(merged.clone(), |last| prune(atom, &merged, &managed, &last));
-        let compared = atom.compare(&live, &new);
-        let taken = compared.modified.union(&compared.added).recursive_difference(&reset);
-        let removed = compared.removed.recursive_difference(&reset);
+        let last = last.filter(|(_, last)| !last.is_empty());
+        let new = last.map_or(merged.clone(), |(version, last)| self.prune(&merged, &managed, (&version, &last)));
+        let changes = self.changes(&live, &new, &managed);
         let others = managed.iter().filter(|(one, _)| **one != id);
         let conflicts: BTreeMap<String, (&Id, Set)> = others
-            .map(|(one, set)| (one.as_text(), (one, set.intersection(&taken))))
+            .map(|(one, set)| (one.as_text(), (one, set.intersection(&changes[&one.api_version].taken))))
             .filter(|(_, (_, set))| !set.is_empty())
             .collect();
         if !force && !conflicts.is_empty() {
@@ -197,20 +213,43 @@ impl Writer {
             return Err(Refused::Conflicts(conflicts.collect()));
         }
         let own = managed.set(&id).cloned().unwrap_or_default().difference(&OF_NOBODY);
-        managed.remove(&id);
-        managed.retain(|set| {
-            set.take(&taken);
-            set.take(&removed);
-        });
+        let written = managed.remove(&id);
+        take(&changes, &mut managed);
         if !own.is_empty() {
             managed.put(id.clone(), own);
-            if let Some(time) = self.time.as_deref().filter(|_| new != live) {
+            // Who claims what is there already writes nothing, at no time.
+            if let Some(time) = self.time.as_deref().filter(|_| new != live).or(written.as_deref()) {
                 managed.touch(&id, time);
             }
         }
         let mut object = new;
         object["metadata"]["managedFields"] = managed.to_json();
         Ok(object)
+    }
+
+    /// Removes what the manager no longer names and nobody else has; `last` is what it named, in the
+    /// version of then. Upstream: `prune`.
+    fn prune(&self, merged: &Value, managed: &Managed, (version, last): (&str, &Set)) -> Value {
+        let atom = self.root_of(version);
+        let then = self.there(version, merged);
+        let last = atom.with_named_fields(last);
+        let mut pruned = self.back(version, atom.without(&then, &last));
+        // The version of then comes first.
+        let mut versions = managed.versions();
+        versions.sort_by_key(|one| one != version);
+        for version in versions {
+            let (atom, there) = (self.root_of(&version), self.there(&version, merged));
+            let named = |set: &Set| atom.with_named_fields(set);
+            let own = managed.iter().filter(|(id, _)| id.api_version == version);
+            let everyones = own.fold(Set::default(), |all, (_, set)| all.union(set));
+            let kept = named(&atom.fields_of(&self.there(&version, &pruned))).union(&named(&everyones));
+            let gone = named(&atom.fields_of(&there)).difference(&kept);
+            pruned = self.back(&version, atom.without(&there, &gone));
+        }
+        // What nobody ever had stays.
+        let named = |object: &Value| atom.with_named_fields(&atom.fields_of(object));
+        let gone = named(&then).difference(&named(&self.there(version, &pruned))).intersection(&last);
+        self.back(version, atom.without(&then, &gone))
     }
 
     /// The fields that `kubectl apply` set on the client's side and that are still so.
@@ -229,13 +268,22 @@ impl Writer {
     }
 }
 
+/// Takes what a write changes from all managers, of each in its version.
+fn take(changes: &BTreeMap<String, Changed>, managed: &mut Managed) {
+    managed.retain(|id, set| {
+        let changed = &changes[&id.api_version];
+        set.take(&changed.taken);
+        set.take(&changed.removed);
+    });
+}
+
 /// Takes the fields that a write only removes from all managers. Who writes gets no set by that.
 pub(super) fn take_out(root: Atom<'static>, before: &Value, after: &mut Value) {
     let Some(mut managed) = Managed::read(&before["metadata"]["managedFields"]).filter(|all| !all.is_empty()) else {
         return;
     };
     let removed = root.compare(before, after).removed;
-    managed.retain(|set| set.take(&removed));
+    managed.retain(|_, set| set.take(&removed));
     match (managed.to_json(), after["metadata"].as_object_mut()) {
         (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
         (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),
@@ -249,19 +297,6 @@ pub(super) enum Refused {
     Conflicts(Vec<Conflict>),
     /// The decoder's words.
     Merge(String),
-}
-
-/// Removes what the manager no longer names and nobody else has. Upstream: `prune`.
-fn prune(atom: Atom<'_>, merged: &Value, managed: &Managed, last: &Set) -> Value {
-    let named = |set: &Set| atom.with_named_fields(set);
-    let (last, of_merged) = (named(last), named(&atom.fields_of(merged)));
-    let pruned = atom.without(merged, &last);
-    let everyones = managed.iter().fold(Set::default(), |all, (_, set)| all.union(set));
-    let kept = named(&atom.fields_of(&pruned)).union(&named(&everyones));
-    let pruned = atom.without(merged, &of_merged.difference(&kept));
-    // What nobody ever had stays.
-    let gone = of_merged.difference(&named(&atom.fields_of(&pruned))).intersection(&last);
-    atom.without(merged, &gone)
 }
 
 /// Two objects that differ in the times of managers alone are one. Upstream:

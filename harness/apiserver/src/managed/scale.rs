@@ -43,11 +43,11 @@ impl Writer {
         for (id, set) in of_parent.iter().filter(|(_, set)| has(set, &in_parent)) {
             let own = Id { api_version: SCALE.to_owned(), ..id.clone() };
             if left.set(&own).is_some() {
-                left.remove(&own);
+                drop(left.remove(&own));
                 continue;
             }
             let rest = set.difference(&in_parent);
-            if rest.is_empty() { managed.remove(id) } else { managed.put(id.clone(), rest) }
+            if rest.is_empty() { drop(managed.remove(id)) } else { managed.put(id.clone(), rest) }
         }
         for (id, _) in left.iter().filter(|(_, set)| has(set, &in_scale)) {
             managed.put(Id { api_version: version.to_owned(), ..id.clone() }, in_parent.clone());

@@ -195,6 +195,21 @@ impl<'a> Atom<'a> {
         all
     }
 
+    /// Whether a list that is merged has an item twice.
+    pub(super) fn has_duplicates(self, value: &Value) -> bool {
+        let this = self.settled(&[Some(value)]);
+        match (this, value) {
+            (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
+                object.iter().any(|(name, value)| this.behind(&Element::Field(name.clone())).has_duplicates(value))
+            }
+            (_, Value::Array(items)) if this.is_list() => {
+                let all = this.elements(items);
+                all.iter().any(|(element, items)| items.len() > 1 || this.behind(element).has_duplicates(items[0]))
+            }
+            _ => false,
+        }
+    }
+
     /// What differs between an old object and a new one, their managers aside.
     pub(super) fn compare(self, old: &Value, new: &Value) -> Comparison {
         let mut comparison = Comparison::default();

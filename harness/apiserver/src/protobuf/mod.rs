@@ -19,6 +19,7 @@ pub(crate) mod wire;
 use serde_json::{Map, Value, json};
 
 use crate::api::{Shape, TYPES};
+use crate::autoscalers::FIRST;
 use crate::kinds::EVENTS;
 
 /// What stands before each object.
@@ -206,10 +207,14 @@ fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
     String::from_utf8(bytes.to_vec()).map_err(|_| ProtobufError("a string is not UTF-8".to_owned()))
 }
 
-/// The type of a kind. Two groups have Events.
+/// The type of a kind. Two groups have Events, and one has autoscalers in two versions.
 fn type_named(api_version: &str, kind: &str) -> Option<usize> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    TYPES.place(if group == EVENTS && kind == "Event" { "events.Event" } else { kind })
+    TYPES.place(match kind {
+        "Event" if group == EVENTS => "events.Event",
+        "HorizontalPodAutoscaler" if api_version == "autoscaling/v1" => FIRST,
+        kind => kind,
+    })
 }
 
 fn known(api_version: &str, kind: &str) -> Result<usize, ProtobufError> {

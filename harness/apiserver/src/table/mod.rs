@@ -19,6 +19,7 @@ mod workloads;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::autoscalers;
 use super::events;
 use super::field::FieldError;
 use super::kinds::Kind;
@@ -116,6 +117,9 @@ impl Printed<'_> {
             Some(columns) => custom::cells(columns, object, now),
             None if self.kind == "Event" && self.api_version.contains('/') => {
                 cells(self.kind, &events::to_core(object.clone()), now)
+            }
+            None if self.kind == "HorizontalPodAutoscaler" && self.api_version.ends_with("/v1") => {
+                cells(self.kind, &autoscalers::from_first(object), now)
             }
             None => cells(self.kind, object, now),
         }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::batch;
+use super::{autoscaler, batch};
 use crate::kinds::Kind;
 
 /// The same of a status.
@@ -24,6 +24,14 @@ pub(in super::super) fn beyond_status(kind: &Kind, new: &Value) -> Option<String
         }
         _ => None,
     }
+}
+
+/// What upstream judges in the order of a Go map, so that its errors are up to chance.
+pub(in super::super) fn unordered(kind: &Kind, new: &Value) -> Option<String> {
+    let all = new["spec"]["metrics"].as_array().into_iter().flatten();
+    let mut odd =
+        all.filter(|_| kind.built_in() == "HorizontalPodAutoscaler").filter(|one| autoscaler::surplus(one) > 1);
+    odd.next().map(|_| "a metric with several sources that are not of its type".to_owned())
 }
 
 /// The first such thing of an object; `old` is that before an update.
@@ -56,10 +64,12 @@ pub(in super::super) fn beyond(kind: &Kind, new: &Value, old: Option<&Value>) ->
                 .or_else(|| ports.filter_map(|port| has(port, &["appProtocol"])).next())
                 .or_else(|| other.then(|| "an EndpointSlice of another addressType than IPv4".to_owned()))
         }
-        "HorizontalPodAutoscaler" => has(spec, &["behavior"]).or_else(|| {
-            let mut all = spec["metrics"].as_array().into_iter().flatten();
-            all.find_map(|one| has(one, &["object", "external", "pods", "containerResource"]))
-        }),
+        "HorizontalPodAutoscaler" => {
+            let all = spec["metrics"].as_array().into_iter().flatten();
+            let mut names = all.filter_map(|one| one["containerResource"]["name"].as_str());
+            let odd = names.find(|name| !matches!(*name, "" | "cpu" | "memory"));
+            odd.map(|name| format!("a metric of the resource {name:?} of a container"))
+        }
         "LimitRange" => {
             let mut all = spec["limits"].as_array().into_iter().flatten();
             all.find_map(|one| match one["type"].as_str() {

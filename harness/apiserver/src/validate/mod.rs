@@ -4,6 +4,7 @@
 //! object that the real server rejects.
 
 mod apps;
+mod autoscaler;
 pub(super) mod batch;
 mod beyond;
 mod container;
@@ -53,7 +54,7 @@ pub(super) fn create(kind: &Kind, new: &Value) -> Vec<FieldError> {
         "CronJob" => errors.extend(batch::cron_job(new, true)),
         "Service" => errors.extend(network::service(new)),
         "EndpointSlice" => errors.extend(network::endpoint_slice(new, None)),
-        "HorizontalPodAutoscaler" => errors.extend(policy::autoscaler(&new["spec"])),
+        "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], None)),
         "LimitRange" => errors.extend(policy::limit_range(&new["spec"])),
         "Ingress" => errors.extend(ingress::create(new)),
         _ => {}
@@ -130,7 +131,7 @@ pub(super) fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
             errors.extend(network::endpoint_slice(new, Some(old)));
         }
         "PodDisruptionBudget" => errors.extend(policy::budget(&new["spec"])),
-        "HorizontalPodAutoscaler" => errors.extend(policy::autoscaler(&new["spec"])),
+        "HorizontalPodAutoscaler" => errors.extend(autoscaler::spec(&new["spec"], Some(&old["spec"]))),
         "LimitRange" => {
             errors.extend(meta::create(kind, &new["metadata"]));
             errors.extend(policy::limit_range(&new["spec"]));
@@ -253,5 +254,5 @@ fn choice(errors: &mut Vec<FieldError>, object: &Value, path: &str, name: &str, 
 }
 
 pub(super) use apps::scale;
-pub(super) use beyond::{beyond, beyond_status};
+pub(super) use beyond::{beyond, beyond_status, unordered};
 pub(super) use quantity::compare;

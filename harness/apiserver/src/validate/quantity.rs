@@ -13,6 +13,11 @@ pub(super) fn nonnegative(amount: &Value, path: &str) -> Option<FieldError> {
     below.then(|| FieldError::invalid(path, text, "must be greater than or equal to 0"))
 }
 
+/// Whether a quantity is above zero.
+pub(super) fn is_positive(amount: &Value) -> bool {
+    number(amount.as_str().unwrap_or_default()) > 0.0
+}
+
 /// A quantity that must be whole, as a count is.
 pub(super) fn whole(amount: &Value, path: &str) -> Option<FieldError> {
     let text = amount.as_str().unwrap_or_default();

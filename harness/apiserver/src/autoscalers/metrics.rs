@@ -1,0 +1,174 @@
+//! Metrics of v2 as v1 has them, and back.
+//!
+//! Upstream: `Convert_v1_…` and `Convert_autoscaling_…` of the metrics in
+//! `pkg/apis/autoscaling/v1/conversion.go`.
+
+use serde_json::{Map, Value, json};
+
+/// Whether v1 has the metric as its field.
+pub(super) fn is_share_of_cpu(metric: &Value) -> bool {
+    let resource = &metric["resource"];
+    metric["type"] == "Resource" && resource["name"] == "cpu" && !resource["target"]["averageUtilization"].is_null()
+}
+
+/// The metric that v1 has as its field.
+pub(super) fn share_of_cpu(share: &Value) -> Value {
+    let target = json!({"type": "Utilization", "averageUtilization": share});
+    json!({"type": "Resource", "resource": {"name": "cpu", "target": target}})
+}
+
+/// The fields of an object that are set.
+fn set<const N: usize>(fields: [(&str, &Value); N]) -> Value {
+    let set = fields.into_iter().filter(|(_, value)| !value.is_null());
+    Value::Object(set.map(|(name, value)| (name.to_owned(), value.clone())).collect())
+}
+
+/// A quantity that v1 cannot leave out.
+fn or_zero(quantity: &Value) -> Value {
+    if quantity.is_null() { "0".into() } else { quantity.clone() }
+}
+
+/// Each source of a metric in another form, by its name.
+fn each(metric: &Value, change: impl Fn(&str, &Value) -> Value) -> Value {
+    let mut all = Map::new();
+    all.insert("type".to_owned(), metric["type"].clone());
+    for name in ["object", "pods", "resource", "containerResource", "external"] {
+        if metric[name].is_object() {
+            all.insert(name.to_owned(), change(name, &metric[name]));
+        }
+    }
+    Value::Object(all)
+}
+
+/// A metric of v2 as v1 has it.
+pub(super) fn to_first(metric: &Value) -> Value {
+    each(metric, |name, source| {
+        let (target, named) = (&source["target"], &source["metric"]);
+        match name {
+            "object" => set([
+                ("target", &source["describedObject"]),
+                ("metricName", &named["name"]),
+                ("targetValue", &or_zero(&target["value"])),
+                ("selector", &named["selector"]),
+                ("averageValue", &target["averageValue"]),
+            ]),
+            "pods" => set([
+                ("metricName", &named["name"]),
+                ("targetAverageValue", &or_zero(&target["averageValue"])),
+                ("selector", &named["selector"]),
+            ]),
+            "external" => set([
+                ("metricName", &named["name"]),
+                ("metricSelector", &named["selector"]),
+                ("targetValue", &target["value"]),
+                ("targetAverageValue", &target["averageValue"]),
+            ]),
+            _ => set([
+                ("name", &source["name"]),
+                ("container", &source["container"]),
+                ("targetAverageUtilization", &target["averageUtilization"]),
+                ("targetAverageValue", &target["averageValue"]),
+            ]),
+        }
+    })
+}
+
+/// A metric of v1 as v2 has it.
+pub(super) fn from_first(metric: &Value) -> Value {
+    each(metric, |name, source| {
+        let named = |selector: &str| set([("name", &source["metricName"]), ("selector", &source[selector])]);
+        match name {
+            "object" => {
+                let (value, average) = (&source["targetValue"], &source["averageValue"]);
+                // v1 cannot leave the value out: beside an average a zero means that there is none.
+                let kept = average.is_null() || value.as_str().is_none_or(|text| !is_zero(text));
+                let value = if kept { value } else { &Value::Null };
+                let kind = if average.is_null() { "Value" } else { "AverageValue" };
+                let target = set([("type", &kind.into()), ("value", value), ("averageValue", average)]);
+                json!({"describedObject": source["target"], "metric": named("selector"), "target": target})
+            }
+            "pods" => {
+                let target = json!({"type": "AverageValue", "averageValue": source["targetAverageValue"]});
+                json!({"metric": named("selector"), "target": target})
+            }
+            "external" => {
+                let (value, average) = (&source["targetValue"], &source["targetAverageValue"]);
+                let kind = if value.is_null() { "AverageValue" } else { "Value" };
+                let target = set([("type", &kind.into()), ("value", value), ("averageValue", average)]);
+                json!({"metric": named("metricSelector"), "target": target})
+            }
+            _ => {
+                let (share, average) = (&source["targetAverageUtilization"], &source["targetAverageValue"]);
+                let kind = if share.is_null() { "AverageValue" } else { "Utilization" };
+                let target = set([("type", &kind.into()), ("averageValue", average), ("averageUtilization", share)]);
+                set([("name", &source["name"]), ("container", &source["container"]), ("target", &target)])
+            }
+        }
+    })
+}
+
+/// What is measured, of v2, as v1 has it.
+pub(super) fn current_to_first(metric: &Value) -> Value {
+    each(metric, |name, source| {
+        let (current, named) = (&source["current"], &source["metric"]);
+        match name {
+            "object" => set([
+                ("target", &source["describedObject"]),
+                ("metricName", &named["name"]),
+                ("currentValue", &or_zero(&current["value"])),
+                ("selector", &named["selector"]),
+                ("averageValue", &current["averageValue"]),
+            ]),
+            "pods" => set([
+                ("metricName", &named["name"]),
+                ("currentAverageValue", &or_zero(&current["averageValue"])),
+                ("selector", &named["selector"]),
+            ]),
+            "external" => set([
+                ("metricName", &named["name"]),
+                ("metricSelector", &named["selector"]),
+                ("currentValue", &or_zero(&current["value"])),
+                ("currentAverageValue", &current["averageValue"]),
+            ]),
+            _ => set([
+                ("name", &source["name"]),
+                ("container", &source["container"]),
+                ("currentAverageUtilization", &current["averageUtilization"]),
+                ("currentAverageValue", &or_zero(&current["averageValue"])),
+            ]),
+        }
+    })
+}
+
+/// What is measured, of v1, as v2 has it.
+pub(super) fn current_from_first(metric: &Value) -> Value {
+    each(metric, |name, source| {
+        let named = |selector: &str| set([("name", &source["metricName"]), ("selector", &source[selector])]);
+        match name {
+            "object" => {
+                let current = set([("value", &source["currentValue"]), ("averageValue", &source["averageValue"])]);
+                json!({"describedObject": source["target"], "metric": named("selector"), "current": current})
+            }
+            "pods" => {
+                json!({"metric": named("selector"), "current": {"averageValue": source["currentAverageValue"]}})
+            }
+            "external" => {
+                let average = &source["currentAverageValue"];
+                let current = set([("value", &source["currentValue"]), ("averageValue", average)]);
+                json!({"metric": named("metricSelector"), "current": current})
+            }
+            _ => {
+                let average = &source["currentAverageValue"];
+                let share = &source["currentAverageUtilization"];
+                let current = set([("averageValue", average), ("averageUtilization", share)]);
+                set([("name", &source["name"]), ("container", &source["container"]), ("current", &current)])
+            }
+        }
+    })
+}
+
+/// Whether a quantity is 0, in whatever unit.
+fn is_zero(quantity: &str) -> bool {
+    let number = quantity.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    number.parse::<f64>().is_ok_and(|number| number == 0.0)
+}
