@@ -11,6 +11,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::autoscalers;
 use super::kinds::{EVENTS, Kind, Kinds};
 use super::problem::{Outcome, Problem};
 use super::protobuf::{self, Event};
@@ -83,7 +84,12 @@ impl Form {
 
     /// Checks that the client accepts a form that there is.
     pub(super) fn check(call: &Call, offered: Offered) -> Outcome<()> {
+        // Upstream's routes know each form and `*/*`, but no `application/*`.
+        let named = |clause: &Clause<'_>| clause.subtype != "*" || clause.kind == "*";
         let found = Self::accepted(&call.accept, offered);
+        if found.is_some() && !call.accept.trim().is_empty() && !clauses(&call.accept).iter().any(named) {
+            return Err(nothing_named());
+        }
         found.map(drop).ok_or_else(|| not_acceptable(&call.accept, offered))
     }
 
@@ -200,7 +206,7 @@ impl Form {
             Coding::Json | Coding::Yaml => format!("{event}\n").into(),
             Coding::Protobuf => {
                 let kind = event["type"].as_str().unwrap_or_default().to_owned();
-                // Every kind that is watched is in the table of types.
+                // Every kind that is watched is in the table of types, and so is its metadata alone.
                 let object = protobuf::encode(&event["object"]).unwrap_or_default();
                 Event { kind, object }.frame().into()
             }
@@ -279,6 +285,9 @@ pub(super) fn own(object: &Value) -> Value {
     if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
         let before = annotations.len();
         annotations.retain(|name, _| !OF_FIELDS.contains(&name.as_str()));
+        if !object["spec"]["scaleTargetRef"].is_null() {
+            annotations.retain(|name, _| !autoscalers::OWN.contains(&name.as_str()));
+        }
         if annotations.is_empty() && before > 0 {
             meta.as_object_mut().and_then(|meta| meta.remove("annotations"));
         }
@@ -288,15 +297,24 @@ pub(super) fn own(object: &Value) -> Value {
 
 /// The refusal of a header that accepts nothing that there is.
 fn not_acceptable(header: &str, offered: Offered) -> Problem {
-    let all = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
-    let forms = all.join(", ");
-    let streams = format!("application/json;stream=watch, {}", protobuf::WATCH_MEDIA_TYPE);
     if clauses(header).iter().all(|clause| clause.coding().is_none()) {
-        // Refused before it is known which resource this is about.
-        return Problem::not_served(format!("406: Not Acceptable\n\nAvailable representations: {forms}, {streams}"));
+        return nothing_named();
     }
+    let (forms, streams) = forms();
     let accepted = if offered == Offered::Stream { streams } else { forms };
     Problem::not_acceptable(format!("only the following media types are accepted: {accepted}"))
+}
+
+/// The refusal of a header that names no form, before it is known which resource this is about.
+fn nothing_named() -> Problem {
+    let (forms, streams) = forms();
+    Problem::not_served(format!("406: Not Acceptable\n\nAvailable representations: {forms}, {streams}"))
+}
+
+/// The forms of answers, and of watches.
+fn forms() -> (String, String) {
+    let all = ["application/json", "application/yaml", protobuf::MEDIA_TYPE];
+    (all.join(", "), format!("application/json;stream=watch, {}", protobuf::WATCH_MEDIA_TYPE))
 }
 
 /// One clause of an `Accept` header.
