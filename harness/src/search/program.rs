@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::given::{About, Deployment, Family};
 use super::op::{Op, ToPod, Words, Write, letter};
-use super::traits::Traits;
+use super::traits::{NODE, Traits};
 use super::trouble::Trouble;
 use crate::case::{Case, parse};
 
@@ -149,23 +149,38 @@ impl Program {
         self.steps.iter().map(number).collect()
     }
 
-    /// In which traits two pods differ, as a case calls them; one without a name has none.
+    /// In which traits two pods differ, as a case calls them; one without a name has none. Of the node it is said by what
+    /// two nodes differ: how many pods of the pods' own ReplicaSet are there, and how many of another.
     #[must_use]
     pub fn apart(&self, one: Option<&str>, two: Option<&str>) -> Vec<&'static str> {
         let all = self.named();
         let of = |name: Option<&str>| name.and_then(|name| all.get(name)).cloned().unwrap_or_default();
-        of(one).apart(&of(two))
+        let [(set, one), (_, two)] = [of(one), of(two)];
+        let mut apart = one.apart(&two);
+        if let Some(at) = apart.iter().position(|name| *name == NODE) {
+            let beside = |pod: &Traits, is_own: bool| {
+                let there = all.values().filter(|(of, other)| (*of == set) == is_own && other.node == pod.node);
+                there.count()
+            };
+            let differ = |is_own| beside(&one, is_own) != beside(&two, is_own);
+            let crowds = [("ownPodsOnNode", differ(true)), ("othersOnNode", differ(false))];
+            let crowds: Vec<_> = crowds.into_iter().filter(|(_, differ)| *differ).map(|(name, _)| name).collect();
+            if !crowds.is_empty() {
+                apart.splice(at..=at, crowds);
+            }
+        }
+        apart
     }
 
-    /// The named pods and their traits, as they are in the end.
-    fn named(&self) -> BTreeMap<String, Traits> {
-        let mut all: Vec<Traits> = Vec::new();
+    /// The named pods: of which ReplicaSet each is, and its traits, as they are in the end.
+    fn named(&self) -> BTreeMap<String, (u32, Traits)> {
+        let mut all: Vec<(u32, Traits)> = Vec::new();
         for op in self.steps.iter().flat_map(Step::ops).flat_map(Op::parts) {
             match op {
-                Op::Name(_, pods) => all.extend(pods.iter().cloned()),
+                Op::Name(set, pods) => all.extend(pods.iter().map(|pod| (*set, pod.clone()))),
                 Op::Pod(pod, ToPod::Cost(cost)) => {
                     let pod = usize::try_from(*pod).ok().and_then(|pod| all.get_mut(pod));
-                    pod.into_iter().for_each(|pod| pod.cost = Some(*cost));
+                    pod.into_iter().for_each(|(_, pod)| pod.cost = Some(*cost));
                 }
                 _ => {}
             }
@@ -209,6 +224,20 @@ mod tests {
         assert_eq!(program.apart(Some("b"), Some("c")), ["binding", "ready"]);
         assert_eq!(program.apart(Some("c"), None), ["ready"]);
         assert!(program.apart(Some("a"), Some("a")).is_empty());
+    }
+
+    #[test]
+    fn nodes_differ_by_who_else_is_there() {
+        let on = |nodes: &[u32]| nodes.iter().map(|node| Traits { node: Some(*node), ..Traits::default() }).collect();
+        let apart = |own: &[u32], others: &[u32]| {
+            let program = of_sets(vec![Op::Name(1, on(own)), Op::Name(2, on(others))]);
+            program.apart(Some("a"), Some("b"))
+        };
+        assert_eq!(apart(&[1, 2], &[1, 2]), ["node"]);
+        assert_eq!(apart(&[1, 2, 2], &[]), ["ownPodsOnNode"]);
+        assert_eq!(apart(&[1, 2], &[2]), ["othersOnNode"]);
+        assert_eq!(apart(&[1, 2, 2], &[1]), ["ownPodsOnNode", "othersOnNode"]);
+        assert!(apart(&[1, 1], &[2]).is_empty());
     }
 
     #[test]

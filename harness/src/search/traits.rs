@@ -2,6 +2,9 @@
 
 use std::fmt::{Display, Formatter};
 
+/// What the trait of being on another node is called.
+pub(super) const NODE: &str = "node";
+
 /// What the case says of a named pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Traits {
@@ -44,7 +47,7 @@ impl Traits {
             (bound(self).is_some() == bound(other).is_some(), is_ready(self) == is_ready(other));
         let all = [
             ("binding", !same_bound),
-            ("node", same_bound && bound(self) != bound(other)),
+            (NODE, same_bound && bound(self) != bound(other)),
             ("phase", self.phase != other.phase),
             ("ready", !same_ready),
             ("deletionCost", self.cost != other.cost),
