@@ -7,7 +7,7 @@
 //! it is to be played again with other seeds, and made smaller ([`Shrinking`]), and what came of it is
 //! told with [`found`](Hunt::found).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -28,6 +28,9 @@ use crate::timeline::Timeline;
 const SHRINKING: usize = 500;
 /// How many programs are looked at before a cause that is chance in each of them is believed to be chance.
 const CHANCES: usize = 8;
+/// How many programs are made smaller before a cause that was another one in each small program is believed to be that: two
+/// causes may look alike while a program is large.
+const LARGE: usize = 3;
 
 /// A search under way.
 #[derive(Debug)]
@@ -38,8 +41,8 @@ pub struct Hunt {
     turn: usize,
     corpora: BTreeMap<About, Corpus>,
     found: BTreeMap<String, Cause>,
-    /// Causes that were another one when their program was small.
-    smaller: BTreeMap<String, String>,
+    /// Causes that were another one when their program was small: which, the last time, and how many programs were made smaller.
+    smaller: BTreeMap<String, (String, usize)>,
     unknown: BTreeMap<String, usize>,
     played: usize,
 }
@@ -150,7 +153,10 @@ impl Hunt {
             Answer::Equal => {}
             Answer::Differs(differing) => {
                 let cause = cause(&differing, &played.program);
-                let cause = self.smaller.get(&cause).unwrap_or(&cause);
+                let cause = match self.smaller.get(&cause) {
+                    Some((small, LARGE..)) => small,
+                    _ => &cause,
+                };
                 if let Some(known) = self.found.get_mut(cause) {
                     known.programs += 1;
                     if known.path.is_some() || known.programs > CHANCES {
@@ -183,7 +189,9 @@ impl Hunt {
         if cause == small {
             return false;
         }
-        self.smaller.insert(cause, small.to_owned());
+        let (known, programs) = self.smaller.entry(cause).or_default();
+        small.clone_into(known);
+        *programs += 1;
         let known = self.found.get_mut(small).filter(|known| known.path.is_some());
         known.map(|known| known.programs += 1).is_some()
     }
@@ -224,26 +232,34 @@ impl Hunt {
 #[derive(Debug)]
 pub struct Shrinking {
     smallest: Look,
-    /// Those that come next; the next is the last.
-    candidates: Vec<Program>,
-    spent: usize,
+    /// Those that come next.
+    candidates: VecDeque<Program>,
+    /// How many of the candidates for the smallest so far were taken from the front.
+    tried: usize,
+    /// All that were played.
+    played: BTreeSet<Program>,
 }
 
 impl Shrinking {
     /// Of this program.
     #[must_use]
     pub fn of(look: Look) -> Self {
-        let candidates = in_turn(&look.played.program);
-        Self { smallest: look, candidates, spent: 0 }
+        let candidates = smaller(&look.played.program).into();
+        Self { smallest: look, candidates, tried: 0, played: BTreeSet::new() }
     }
 
     /// So many programs, at most, that are to be played now; none when it is as small as it gets.
     pub fn next(&mut self, most: usize) -> Vec<Program> {
-        let most = most.min(SHRINKING.saturating_sub(self.spent));
-        let candidates = std::iter::from_fn(|| self.candidates.pop());
+        let Self { candidates, tried, played, .. } = self;
+        let most = most.min(SHRINKING.saturating_sub(played.len()));
+        let candidates = std::iter::from_fn(|| {
+            *tried += 1;
+            candidates.pop_front()
+        });
         // Most are never looked at, as one before them is taken.
-        let next: Vec<Program> = candidates.filter(|program| program.case().is_some()).take(most).collect();
-        self.spent += next.len();
+        let fresh = candidates.filter(|program| !played.contains(program) && program.case().is_some());
+        let next: Vec<Program> = fresh.take(most).collect();
+        played.extend(next.iter().cloned());
         next
     }
 
@@ -261,10 +277,12 @@ impl Shrinking {
         }
     }
 
-    /// Go on from this smaller one.
+    /// Go on from this smaller one. What could not be left out before can seldom be left out now: it comes last.
     pub fn take(&mut self, look: Look) {
-        self.candidates = in_turn(&look.played.program);
-        self.smallest = look;
+        self.candidates = smaller(&look.played.program).into();
+        let tried = self.tried.min(self.candidates.len());
+        self.candidates.rotate_left(tried);
+        (self.smallest, self.tried) = (look, 0);
     }
 
     /// The smallest so far.
@@ -279,12 +297,6 @@ fn is_part(some: &[&str], all: &[&str]) -> bool {
     some.is_empty() == all.is_empty() && some.iter().all(|one| all.contains(one))
 }
 
-fn in_turn(program: &Program) -> Vec<Program> {
-    let mut candidates = smaller(program);
-    candidates.reverse();
-    candidates
-}
-
 /// Words for what repeats have shown: `differs with 5 of 5 seeds`.
 #[must_use]
 pub fn said(repeats: Repeats, other: &str) -> String {
@@ -295,8 +307,11 @@ pub fn said(repeats: Repeats, other: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::timeline::fixture::Film;
+    use crate::timeline::fixture::{self, Film};
+    use crate::verdict::fixture::case_of;
 
     #[test]
     fn a_file_is_named_by_its_cause() {
@@ -334,5 +349,60 @@ mod tests {
         hunt.found("small".to_owned(), Some(PathBuf::from("a.yaml")));
         assert!(hunt.shrunk("larger".to_owned(), "small"));
         assert_eq!((hunt.real(), hunt.causes()["small"].programs), (1, 2));
+    }
+
+    /// A scale to 12, after which the ReplicaSet goes on to this size.
+    fn scaled_to(size: i32) -> Recording {
+        let web = fixture::with(&fixture::deployment("web", 10, "app:1"), &fixture::revision(1));
+        let set = fixture::with(&fixture::owned_set(&web, "1", "app:1", 10), &json!({"status": fixture::ready(10)}));
+        let scaled = fixture::scaled(&set, 12);
+        let film = Film::rolled_out(10).user(1, "scale 12").driver(&fixture::scaled(&web, 12)).other(&scaled).settled();
+        film.node(2, 1, "ready 1").other(&fixture::scaled(&scaled, size)).settled().end()
+    }
+
+    #[test]
+    fn several_large_programs_are_made_smaller_before_they_count_as_one_cause() {
+        let mut hunt = Hunt::new(1, &Areas::only(&[]));
+        let program = hunt.batch(1, |_| true).1.remove(0);
+        let (other, subject) = (scaled_to(11), scaled_to(13));
+        let played = || Played {
+            program: program.clone(),
+            case: case_of(&other),
+            sides: vec![Some(other.clone()), Some(subject.clone())],
+        };
+        hunt.found("small".to_owned(), Some(PathBuf::from("a.yaml")));
+        for _ in 0..LARGE {
+            let look = hunt.look(played()).expect("it may be another cause");
+            assert!(hunt.shrunk(look.cause(), "small"));
+        }
+        assert!(hunt.look(played()).is_none());
+        assert_eq!(hunt.causes()["small"].programs, 1 + LARGE + 1);
+    }
+
+    #[test]
+    fn what_was_played_is_not_played_again_when_a_program_gets_smaller() {
+        let mut hunt = Hunt::new(3, &Areas::only(&[]));
+        let program =
+            hunt.batch(8, |_| true).1.into_iter().find(|program| program.steps.len() > 4).expect("a long one");
+        let (other, subject) = (scaled_to(11), scaled_to(13));
+        let look = |program: &Program| {
+            let sides = vec![Some(other.clone()), Some(subject.clone())];
+            let played = Played { program: program.clone(), case: case_of(&other), sides };
+            let Answer::Differs(differing) = played.answer() else { panic!("they differ") };
+            Look { played, differing: *differing }
+        };
+        let mut shrinking = Shrinking::of(look(&program));
+        let mut all = BTreeSet::new();
+        let mut rounds = 0;
+        while let [candidate] = shrinking.next(1).as_slice() {
+            assert!(all.insert(candidate.clone()), "played twice: {candidate:?}");
+            rounds += 1;
+            if rounds % 3 == 0 {
+                shrinking.take(look(candidate));
+            }
+        }
+        let small = shrinking.smallest().played.program;
+        assert!(small.size() < program.size());
+        assert!(smaller(&small).iter().all(|it| it.case().is_none() || all.contains(it) || all.len() == SHRINKING));
     }
 }
