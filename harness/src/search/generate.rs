@@ -7,10 +7,11 @@
 use kube_apiserver_sim::Chance;
 
 use super::area::Areas;
-use super::draw::{index, number, one_in};
+use super::draw::{DEADLINES, TIMES, index, number, one_in};
 use super::given::{About, Bound, Deployment, Family, Strategy};
 use super::op::{Field, Op, ToPod, ToSet, Write};
 use super::program::{Program, Step};
+use super::rollouts::rollouts;
 use super::scene::{named, scene};
 use super::trouble::{Disturbance, Failure, Trouble};
 
@@ -20,12 +21,8 @@ const LONGEST: usize = 9;
 const TRIES: usize = 40;
 /// Kinds whose events can be held back; steps write the first.
 const KINDS: [&str; 3] = ["deployments", "replicasets", "pods"];
-/// How long time passes at once: less than any minReadySeconds, more than that, more than any deadline.
-pub(super) const TIMES: [u32; 3] = [5, 60, 700];
 /// The only minReadySeconds besides 0.
 const MIN_READY: u32 = 30;
-/// Deadlines: sooner than the second of the times, and between once and twice that.
-const DEADLINES: [u32; 2] = [35, 90];
 
 /// A program that is a valid case.
 pub fn generate(about: About, areas: &Areas, chance: &mut Chance) -> Program {
@@ -70,8 +67,8 @@ fn drawn(about: About, areas: &Areas, chance: &mut Chance) -> Program {
             return program;
         }
     }
-    if about != About::ReplicaSet && program.steps.is_empty() && one_in(chance, 6) {
-        revisions(&mut program, chance);
+    if about != About::ReplicaSet && program.steps.is_empty() && one_in(chance, 4) {
+        rollouts(&mut program, chance);
     }
     let length = (2 + index(chance, LONGEST - 1)).max(program.steps.len() + 2);
     while program.steps.len() < length {
@@ -80,20 +77,6 @@ fn drawn(about: About, areas: &Areas, chance: &mut Chance) -> Program {
         program.steps.push(step);
     }
     program
-}
-
-/// Rollouts, most of them complete: what undo, rollbacks and the history are about.
-fn revisions(program: &mut Program, chance: &mut Chance) {
-    let at = index(chance, program.deployments.len());
-    for image in 2..=3 + number(chance, 1) {
-        if one_in(chance, 2) {
-            program.steps.push(Op::Write(at, Write::Annotate(1 + number(chance, 2))).into());
-        }
-        program.steps.push(Op::Write(at, Write::Image(image)).into());
-        if !one_in(chance, 3) {
-            program.steps.push(Op::Ready(at, None).into());
-        }
-    }
 }
 
 /// A Deployment, or what a ReplicaSet has of one.

@@ -5,8 +5,8 @@
 //!   written as the YAML that everybody reads. `given` has what it begins with, `op` its operations, `traits` what it says
 //!   of pods, `trouble` what goes wrong in the middle of an operation.
 //! * `area` names the parts of the language, to which a search can be confined.
-//! * `generate` draws one, with the help of `scene` where pods are chosen among, `mutate` changes one, both from a
-//!   [`Chance`](kube_apiserver_sim::Chance), of which `draw` makes numbers.
+//! * `generate` draws one, with the help of `scene` where pods are chosen among and of `rollouts` where it matters what was
+//!   before, `mutate` changes one, both from a [`Chance`](kube_apiserver_sim::Chance), of which `draw` makes numbers.
 //! * `behaviour` says what a timeline shows: the keys by which a program counts as new.
 //! * `corpus` keeps the programs that showed something new, and chooses what is changed next.
 //! * `differ` compares recordings of a program, and says by which decision they differ first; whether
@@ -28,6 +28,7 @@ mod hunt;
 mod mutate;
 mod op;
 mod program;
+mod rollouts;
 mod scene;
 mod shrink;
 mod traits;

@@ -1,7 +1,7 @@
 //! What is a little smaller than a program: a step less, nothing that goes wrong, one of two operations,
 //! a smaller number, a Deployment less.
 
-use super::generate::TIMES;
+use super::draw::TIMES;
 use super::given::{About, Bound, Deployment, Family, Strategy};
 use super::op::{Op, Write};
 use super::program::{Program, Step};
