@@ -220,7 +220,8 @@ fn recording(
 /// Programs that have the version of the cluster.
 const OF_THE_CLUSTER: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kube-apiserver"];
 
-/// Who looks after ReplicaSets and pods: whoever creates them with an owner, and kubelets, which write what became of a pod.
+/// Who looks after ReplicaSets and pods: whoever creates them with an owner, the garbage collector, which deletes those of an owner
+/// that is gone, and kubelets, which write what became of a pod.
 fn controllers(ordered: &[(u64, Entry)]) -> BTreeSet<(&str, &str)> {
     let makes = |entry: &&Entry| {
         matches!(entry.kind(), Some("ReplicaSet" | "Pod"))
@@ -229,8 +230,10 @@ fn controllers(ordered: &[(u64, Entry)]) -> BTreeSet<(&str, &str)> {
             && entry.response_object.as_ref().is_some_and(|object| controller_uid(object).is_some())
     };
     let all = ordered.iter().map(|(_, entry)| entry);
-    let kubelets = all.clone().filter(|entry| entry.program().0 == "kubelet");
-    all.filter(makes).chain(kubelets).map(Entry::writer).collect()
+    let is_helper =
+        |entry: &&Entry| entry.program().0 == "kubelet" || entry.writer().0.ends_with(":generic-garbage-collector");
+    let helpers = all.clone().filter(is_helper);
+    all.filter(makes).chain(helpers).map(Entry::writer).collect()
 }
 
 #[cfg(test)]

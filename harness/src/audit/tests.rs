@@ -166,3 +166,13 @@ fn requests_that_failed_changed_nothing() {
     let told = later(&Log(lines).import(&Sought::default()).unwrap());
     assert!(!told.iter().any(|line| line.starts_with('7')));
 }
+
+/// It deletes what an owner that is gone has left.
+#[test]
+fn what_the_garbage_collector_deletes_is_no_users_deed() {
+    let collector = ("system:serviceaccount:kube-system:generic-garbage-collector", "kube-controller-manager");
+    let status = json!({"kind": "Status", "status": "Success"});
+    let told =
+        later(&log().entry(collector, "delete", "replicasets web-1", status).import(&Sought::default()).unwrap());
+    assert_eq!(told.last().unwrap(), "10 web-1 Deleted");
+}
