@@ -37,6 +37,21 @@ fn a_recording_becomes_a_case_that_does_the_same(#[case] name: &str, #[case] ste
     assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
 }
 
+/// Recordings of rollouts that ran on kind, with kubelet's pods and upstream's controllers; without what decides nothing.
+#[rstest]
+#[case::deadline("deadline", &["- advance: {to: 12s, since: step1}", "- undo: web"])]
+#[case::recreate("recreate", &["terminations: held", "{terminate: {pods: 1, of: {replicaset: rs1}}}", "- delete: pod/rs2.2"])]
+fn a_rollout_of_a_live_cluster_is_upstreams(#[case] name: &str, #[case] lines: &[&str]) {
+    let recording = format!("harness/tests/recordings/{name}.ndjson");
+    let (case, code) = lockstep(&["case", &recording]);
+    assert_eq!(code, 0, "{case}");
+    for line in lines {
+        assert!(case.contains(line), "no `{line}` in\n{case}");
+    }
+    let (said, code) = lockstep(&["replay", &recording, "--subject", "ours"]);
+    assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
+}
+
 /// What another controller would not have written is shown.
 #[test]
 fn what_the_other_does_not_do_is_the_first_difference() {

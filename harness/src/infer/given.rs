@@ -19,8 +19,8 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// For what is there.
-    pub(super) fn of(live: &Live<'_>) -> Self {
+    /// For what is there. With `terminates` the end of a pod's deletion is a step of its own.
+    pub(super) fn of(live: &Live<'_>, terminates: bool) -> Self {
         let Some(deployment) = live.deployment() else { return Self::default() };
         let mut sets: Vec<&Value> = live.sets().into_iter().filter(|set| live::revision(set).is_some()).collect();
         sets.sort_by_key(|set| live::revision(set));
@@ -43,7 +43,7 @@ impl Given {
             let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
             steps.push(Written { step: wording.step, note });
             // A Recreate waits until the old pods are gone.
-            if text(deployment, "/spec/strategy/type") == "Recreate" {
+            if terminates && text(deployment, "/spec/strategy/type") == "Recreate" {
                 steps.push(Written::plain("terminate: {pods: all}"));
             }
             generation += 1;

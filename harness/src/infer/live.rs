@@ -23,9 +23,16 @@ pub(super) struct Live<'a> {
     objects: BTreeMap<(&'a str, &'a str), &'a Value>,
     /// The UIDs of ReplicaSets in the order in which they appeared.
     appeared: Vec<&'a str>,
+    /// Whether pods that are on their way out count.
+    terminates: bool,
 }
 
 impl<'a> Live<'a> {
+    /// Nothing yet. With `terminates` the controllers settle after the end of a pod's deletion as well.
+    pub(super) fn new(terminates: bool) -> Self {
+        Self { terminates, ..Self::default() }
+    }
+
     /// Take in one version; the object before it comes back.
     pub(super) fn apply(&mut self, version: &'a Version) -> Option<&'a Value> {
         let key = (version.kind.as_str(), version.name.as_str());
@@ -55,6 +62,11 @@ impl<'a> Live<'a> {
         self.appeared.iter().position(|known| *known == uid).map(|at| at + 1)
     }
 
+    /// A pod, alive or not.
+    pub(super) fn pod(&self, name: &'a str) -> Option<&'a Value> {
+        self.objects.get(&(POD, name)).copied()
+    }
+
     /// The pods of a ReplicaSet that are alive: ready ones first, since longest first; then by age.
     pub(super) fn pods(&self, set: &str) -> Vec<&'a Value> {
         let mut pods: Vec<&'a Value> =
@@ -79,6 +91,7 @@ impl<'a> Live<'a> {
                         && summed("/status/replicas")
                         && summed("/status/readyReplicas")
                         && summed("/status/availableReplicas")
+                        && (!self.terminates || summed("/status/terminatingReplicas"))
             })
     }
 
@@ -93,6 +106,14 @@ impl<'a> Live<'a> {
                 && int(set, "/status/readyReplicas") == ready
                 && (!at_once || int(set, "/status/availableReplicas") == ready)
                 && (has_failed || int(set, "/spec/replicas") == number(pods.len()))
+                && (!self.terminates || self.is_terminating_counted(set))
+    }
+
+    /// Whether the status, where it says so at all, knows how many pods are on their way out.
+    fn is_terminating_counted(&self, set: &Value) -> bool {
+        let goes = |pod: &&Value| is_deleting(pod) && !has_ended(pod) && controller(pod) == Some(uid(set));
+        let status = set.at("/status/terminatingReplicas").and_then(Value::as_i64);
+        status.is_none_or(|status| status == number(self.all(POD).filter(goes).count()))
     }
 
     fn all(&self, kind: &'static str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
@@ -119,7 +140,12 @@ pub(super) fn ready_since(pod: &Value) -> Option<&str> {
 
 /// Whether a pod counts: it neither goes nor has ended.
 pub(super) fn is_alive(pod: &Value) -> bool {
-    !is_deleting(pod) && !matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
+    !is_deleting(pod) && !has_ended(pod)
+}
+
+/// Whether all containers of a pod have ended for good.
+pub(super) fn has_ended(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Failed" | "Succeeded")
 }
 
 /// A string; empty where there is none.

@@ -116,7 +116,8 @@ fn mark(case: &Case, step: &CaseStep, (index, part): (u32, u32), at: u64) -> Ste
 /// The version as the case counts revisions, without what a case has not; `None` where nothing is left of it.
 fn normal(version: Version, marking: &Marking<'_>) -> Option<Version> {
     let mut change = version.change;
-    if !marking.terminates && version.kind == POD && is_deleting(&version.object) {
+    let is_over = !marking.terminates || live::has_ended(&version.object);
+    if is_over && version.kind == POD && is_deleting(&version.object) {
         if change == Change::Added {
             return None;
         }

@@ -7,7 +7,8 @@
 //! * `live` is the state of the objects at a moment, and whether the controllers had settled by then: what comes before
 //!   they have is one step with what went before it (`together`), as it is not known in which order they saw the two.
 //! * `given` makes what was there at the beginning: each ReplicaSet that is kept is a template that was rolled out.
-//! * `moves` finds what was done, `written` words what users wrote, `template` their changes of pod templates, `steps` makes steps of it.
+//! * `moves` finds what was done, `timing` what was done because time had passed; `written` words what users wrote, `template` their
+//!   changes of pod templates, `steps` makes steps of it.
 //! * `arrange` has the other ways to put what came before the controllers had settled.
 //! * `marks` puts a mark for each step into the recording, so that it can be judged as if the case had been played; `revisions` counts
 //!   as the case does.
@@ -25,6 +26,7 @@ mod moves;
 mod revisions;
 mod steps;
 mod template;
+mod timing;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,9 +39,10 @@ pub use arrange::{Arrangement, Arrangements, arrangements};
 pub use marks::staged;
 
 use self::given::Given;
-use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, condition, int, is_deleting, text};
+use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, int, is_deleting, text};
 use self::marks::{Marking, marked};
 use self::moves::Scan;
+use self::steps::Step;
 use crate::case::{Case, CaseError, parse};
 use crate::recording::{Change, Entry, Recording, Version};
 use crate::timeline::StepId;
@@ -104,22 +107,22 @@ pub enum InferError {
 pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Result<Inferred, InferError> {
     one_deployment(recording)?;
     let stage = stage(recording);
-    let mut live = Live::default();
+    let terminates = recreates(recording);
+    let mut live = Live::new(terminates);
     let mut there: Vec<&Version> = versions(&recording.entries[..stage]).collect();
     there.sort_by_key(|version| live::revision(&version.object));
     for version in there {
         live.apply(version);
     }
-    let given = Given::of(&live);
-    let terminates = recreates(recording);
-    let timed = time_matters(recording);
-    let happenings = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage, timed);
-    let steps = steps::steps(&happenings, arranged);
+    let given = Given::of(&live, terminates);
+    let happenings = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage);
+    let timed = deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0);
+    let steps = steps::steps(&happenings, arranged, timed);
     if steps.is_empty() {
         return Err(InferError::Nothing);
     }
     let head = head(recording, &given, terminates);
-    let texts: Vec<String> = steps.iter().map(|step| line(&step.line, step.notes.iter())).collect();
+    let texts: Vec<String> = steps.iter().map(text_of).collect();
     let case = parse(&format!("{name}.yaml"), name, &(head.clone() + &texts.concat()))?;
     let moved: BTreeSet<usize> = happenings.iter().filter(|one| !one.moves.is_empty()).map(|one| one.entry).collect();
     let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions: &given.revisions, terminates };
@@ -144,6 +147,11 @@ fn head(recording: &Recording, given: &Given, terminates: bool) -> String {
         given.steps.iter().for_each(|step| out += &line(&step.step, step.note.iter()));
     }
     out + "steps:\n"
+}
+
+fn text_of(step: &Step) -> String {
+    let label = step.label.as_ref().map(|label| format!("    label: {label}\n"));
+    line(&step.line, step.notes.iter()) + &label.unwrap_or_default()
 }
 
 fn line<'a>(step: &str, notes: impl Iterator<Item = &'a String>) -> String {
@@ -206,14 +214,6 @@ fn recreates(recording: &Recording) -> bool {
 
 /// A pod that takes longer to go, in milliseconds, is seen going.
 const LINGERS: u64 = 500;
-
-/// Whether something was decided because time had passed.
-fn time_matters(recording: &Recording) -> bool {
-    let late = |object: &Value| {
-        condition(object, "Progressing").is_some_and(|(_, reason, _)| reason == "ProgressDeadlineExceeded")
-    };
-    deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0 || late(object))
-}
 
 #[cfg(test)]
 mod tests;

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::live::{self, DEPLOYMENT, Live, POD, REPLICA_SET, int, is_deleting, ready_since, text, uid};
+use super::live::{self, DEPLOYMENT, Live, POD, REPLICA_SET, has_ended, int, is_deleting, ready_since, text, uid};
 use super::revisions::Revisions;
+use super::timing::{Done, Timers, Wait};
 use super::written::{self, Templates, Written};
+use crate::pointer::At;
 use crate::recording::{Change, Entry, Recording, Version, Writer};
 
 /// Something that no controller did, or a time in which nothing happened.
@@ -16,8 +18,8 @@ pub(super) struct Happening {
     pub(super) entry: usize,
     /// Whether the controllers had settled before.
     pub(super) settled: bool,
-    /// For how many seconds nothing had happened before, where time matters.
-    pub(super) waited: Option<u64>,
+    /// The time that has passed before, where time matters.
+    pub(super) waited: Option<Wait>,
     /// What was done; nothing where only time has passed.
     pub(super) moves: Vec<Move>,
 }
@@ -76,23 +78,27 @@ impl<'a> Scan<'a> {
         Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording) }
     }
 
-    /// What was done in the entries from `first` on. With `timed` a second or more without anything is told as well.
-    pub(super) fn all(mut self, recording: &'a Recording, first: usize, timed: bool) -> Vec<Happening> {
+    /// What was done in the entries from `first` on, and what the controllers did because time had passed.
+    pub(super) fn all(mut self, recording: &'a Recording, first: usize) -> Vec<Happening> {
         let mut all = Vec::new();
-        let mut last = None;
+        let mut timers = Timers::new(recording);
         for (entry, version) in recording.entries.iter().enumerate().skip(first) {
             let Entry::Object(version) = version else { continue };
             if ![DEPLOYMENT, REPLICA_SET, POD].contains(&version.kind.as_str()) {
                 continue;
             }
             let moves = self.of(version);
-            let quiet = version.at.saturating_sub(last.unwrap_or(version.at));
-            let waits = timed && quiet >= SECOND;
-            last = Some(version.at);
-            if !moves.is_empty() || waits {
-                let settled = self.live.has_settled();
-                let waited = (waits && settled).then(|| quiet.div_ceil(SECOND));
-                all.push(Happening { entry, settled, waited, moves });
+            let settled = self.live.has_settled();
+            let waited = match moves.is_empty() {
+                true => timers.due(&self.live, version),
+                false => timers.pending(&self.live, version),
+            };
+            if !moves.is_empty() || waited.is_some() {
+                let is_ready = |one: &Move| matches!(one, Move::Pod(PodMove { action: PodAction::Ready, .. }));
+                let readies = !moves.is_empty() && moves.iter().all(is_ready);
+                let done = Done { readies, settled: settled || waited.is_some() && moves.is_empty() };
+                let settled = timers.done(entry, version, done, &self.live);
+                all.push(Happening { entry, settled, waited: waited.filter(|_| settled), moves });
             }
             self.live.apply(version);
         }
@@ -120,15 +126,18 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A ReplicaSet is the controller's own, unless its managed fields said otherwise when it was recorded.
+    /// A ReplicaSet is the controller's own, unless its managed fields said otherwise when it was recorded, or it is deleted and no
+    /// controller deletes such a one.
     fn of_set(&self, version: &Version) -> Option<Written> {
         let before = self.live.sets().into_iter().find(|set| uid(set) == uid(&version.object))?;
         let number = self.live.number(uid(before))?;
-        if version.by != Writer::Driver {
+        let deleted = version.change == Change::Deleted || is_deleting(&version.object) && !is_deleting(before);
+        let is_foreign = if deleted { !self.is_cleaned_up(before) } else { version.by == Writer::Driver };
+        if !is_foreign || version.change == Change::Deleted && is_deleting(before) {
             return None;
         }
         let note = Some("written by somebody other than the controller".to_owned());
-        if version.change == Change::Deleted {
+        if deleted {
             return Some(Written { step: format!("delete: replicaset/rs{number}"), note });
         }
         let (from, to) = (int(before, "/spec/replicas"), int(&version.object, "/spec/replicas"));
@@ -145,8 +154,9 @@ impl<'a> Scan<'a> {
         let before = place.map(|at| pods[at]);
         let found = |action, is_next| Some(PodMove { action, set: number, place: place.unwrap_or(0) + 1, is_next });
         let Some(before) = before else {
-            // Seen going, or not seen before.
-            let gone = version.change == Change::Deleted && self.terminates && is_deleting(after);
+            // A Recreate waits no longer for a pod that has ended, though kubelet removes it later.
+            let lasted = self.live.pod(&version.name).is_some_and(|pod| !has_ended(pod)) && is_deleting(after);
+            let gone = self.terminates && lasted && (version.change == Change::Deleted || has_ended(after));
             return if gone { found(PodAction::Terminate, false) } else { None };
         };
         if version.change == Change::Deleted || is_deleting(after) {
@@ -163,6 +173,18 @@ impl<'a> Scan<'a> {
             (Some(_), None) => found(PodAction::Unready, false),
             _ => None,
         }
+    }
+
+    /// Whether a controller deletes this ReplicaSet: the Deployment goes, or there are more old ones without pods than its history keeps.
+    fn is_cleaned_up(&self, set: &Value) -> bool {
+        let Some(deployment) = self.live.deployment().filter(|deployment| !is_deleting(deployment)) else {
+            return true;
+        };
+        let is_old = |set: &Value| live::template(set) != live::template(deployment);
+        let is_empty = |set: &Value| int(set, "/spec/replicas") == 0 && int(set, "/status/replicas") == 0;
+        let old = self.live.sets().into_iter().filter(|set| is_old(set) && !is_deleting(set)).count();
+        let kept = deployment.at("/spec/revisionHistoryLimit").and_then(Value::as_u64).unwrap_or(HISTORY);
+        is_old(set) && is_empty(set) && u64::try_from(old).is_ok_and(|old| old > kept)
     }
 
     /// The number of the newest ReplicaSet that has a pod which is not ready.
@@ -183,8 +205,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Shorter silences are not told as time that passed, in milliseconds.
-const SECOND: u64 = 1000;
+/// How many old ReplicaSets a Deployment keeps by default.
+const HISTORY: u64 = 10;
 
 /// `Deleted pod: web-5d4-x7z`, as the ReplicaSet controller reports it.
 fn deleted_by_controller(recording: &Recording) -> BTreeSet<&str> {

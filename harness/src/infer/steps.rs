@@ -4,6 +4,7 @@
 use super::arrange::{Arrangement, Arrangements};
 use super::flow::quoted;
 use super::moves::{Happening, Move, PodAction, PodMove};
+use super::timing::Wait;
 use super::written::Written;
 
 /// A step of the case.
@@ -13,36 +14,51 @@ pub(super) struct Step {
     pub(super) line: String,
     /// Remarks for the reader.
     pub(super) notes: Vec<String>,
+    /// Its name, where time is counted from it.
+    pub(super) label: Option<String>,
     /// The entry with which it begins, or each of its sub-steps.
     pub(super) entries: Vec<usize>,
+    /// The entries of all that was done in it.
+    members: Vec<usize>,
+    /// Whether several timers end in it at about the same time.
+    at_once: bool,
+    /// What a sub-step does, if those of several pods are one step.
+    unit: Option<String>,
     /// What came before the controllers had settled, one by one in flow style; empty where it was one thing.
     pub(super) things: Vec<String>,
 }
 
-/// Pods that become ready in their usual order, one by one.
-const ONE_READY: &str = "ready: {pods: 1}";
-
-/// The steps, and the time between them where it matters.
-pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements) -> Vec<Step> {
+/// The steps, and the time between them where it matters. With `timed` it matters of each pod when it became ready.
+pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bool) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut group: Vec<&Happening> = Vec::new();
     for happening in happenings {
         // A pod is gone only after somebody deleted it: that was a step before.
-        let ends =
-            happening.moves.iter().any(|one| matches!(one, Move::Pod(PodMove { action: PodAction::Terminate, .. })));
-        if happening.settled || ends {
-            add(&mut steps, step(&group));
+        let ends = terminates(happening) && group.iter().any(|before| !terminates(before));
+        if happening.settled || ends || happening.waited.is_some() {
+            add(&mut steps, step(&group), timed);
             group.clear();
         }
-        if let Some(seconds) = happening.waited {
-            let line = format!("advance: {seconds}s");
-            add(&mut steps, Some(Step { line, notes: Vec::new(), entries: vec![happening.entry], things: Vec::new() }));
+        if let Some(wait) = happening.waited {
+            let line = waited(wait, &mut steps);
+            let known = wait.since.and_then(|_| steps.iter().position(|step| step.line == line));
+            match known {
+                // Pods that became ready in one step are available one after the other; so much time has passed already.
+                Some(at) => steps[at].at_once |= at + 1 == steps.len(),
+                None => {
+                    let mut step = Step::plain(line, happening.entry);
+                    if !happening.moves.is_empty() {
+                        step.members.clear();
+                    }
+                    steps.push(step);
+                }
+            }
         }
         if !happening.moves.is_empty() {
             group.push(happening);
         }
     }
-    add(&mut steps, step(&group));
+    add(&mut steps, step(&group), timed);
     for (number, step) in (1..).zip(&mut steps) {
         if let Some(arrangement) = arranged.get(&number) {
             step.arrange(arrangement);
@@ -51,26 +67,47 @@ pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements) -> Vec<St
     steps
 }
 
-/// Add a step. Pods that become ready one after the other are one.
-fn add(steps: &mut Vec<Step>, step: Option<Step>) {
+/// Whether pods have ended.
+fn terminates(happening: &Happening) -> bool {
+    happening.moves.iter().any(|one| matches!(one, Move::Pod(PodMove { action: PodAction::Terminate, .. })))
+}
+
+/// Add a step. Pods that become ready one after the other are one, and so are pods that end.
+fn add(steps: &mut Vec<Step>, step: Option<Step>, timed: bool) {
     let Some(step) = step else { return };
     match steps.last_mut() {
-        Some(last) if step.line == ONE_READY && last.is_ready_one_by_one() => {
+        Some(last) if step.unit.is_some() && last.unit == step.unit && !timed => {
             last.entries.extend(step.entries);
-            last.line = format!("ready: {{pods: {}}}", last.entries.len());
+            last.members.extend(step.members);
+            last.line = step.line.replacen("pods: 1", &format!("pods: {}", last.entries.len()), 1);
         }
         _ => steps.push(step),
     }
 }
 
+/// The operation that lets time pass; the step from which it is counted gets a name.
+fn waited(wait: Wait, steps: &mut [Step]) -> String {
+    let Wait { seconds, since } = wait;
+    let found = since.and_then(|entry| (1..).zip(steps).find(|(_, step)| step.members.contains(&entry)));
+    match found {
+        None => format!("advance: {seconds}s"),
+        Some((number, step)) => {
+            let label = step.label.get_or_insert_with(|| format!("step{number}"));
+            format!("advance: {{to: {seconds}s, since: {label}}}")
+        }
+    }
+}
+
 impl Step {
-    /// Whether several things came before the controllers had settled.
-    pub(super) fn is_concurrent(&self) -> bool {
-        self.things.len() > 1
+    /// One thing that begins with this entry.
+    fn plain(line: String, entry: usize) -> Self {
+        let (entries, members) = (vec![entry], vec![entry]);
+        Self { line, notes: Vec::new(), label: None, entries, members, at_once: false, unit: None, things: Vec::new() }
     }
 
-    fn is_ready_one_by_one(&self) -> bool {
-        self.line == ONE_READY || self.entries.len() > 1
+    /// Whether several things came before the controllers had settled.
+    pub(super) fn is_concurrent(&self) -> bool {
+        self.things.len() > 1 || self.at_once
     }
 
     /// Put its things in another way.
@@ -115,7 +152,20 @@ fn step(group: &[&Happening]) -> Option<Step> {
         }
     };
     let things = moves.iter().map(|one| thing(std::slice::from_ref(one))).collect();
-    Some(Step { line, notes, entries: vec![first.entry], things: if group.len() > 1 { things } else { Vec::new() } })
+    let several = group.len() > 1;
+    let unit = (!several && is_mergeable(&moves)).then(|| line.clone());
+    let members = group.iter().map(|happening| happening.entry).collect();
+    let things = if several { things } else { Vec::new() };
+    Some(Step { notes, members, unit, things, ..Step::plain(line, first.entry) })
+}
+
+/// Whether this and more of its kind are one step with sub-steps.
+fn is_mergeable(moves: &[&Move]) -> bool {
+    match moves {
+        [Move::Pod(PodMove { action: PodAction::Ready, is_next, .. })] => *is_next,
+        [Move::Pod(PodMove { action: PodAction::Terminate, .. })] => true,
+        _ => false,
+    }
 }
 
 /// One operation for moves that are alike.

@@ -39,6 +39,32 @@ impl Reel {
         self
     }
 
+    /// So many milliseconds pass.
+    fn after(mut self, milliseconds: u64) -> Self {
+        self.at += milliseconds;
+        self
+    }
+
+    /// The second that the cluster's clock shows, as it is stamped.
+    fn stamp(&self) -> String {
+        format!("2026-11-24T00:00:{:02}Z", self.at / 1000)
+    }
+
+    /// A pod that becomes ready now.
+    fn ready(self, name: &str, set: &str) -> Self {
+        let mut object = pod(name, set, true);
+        object["status"]["conditions"][0]["lastTransitionTime"] = json!(self.stamp());
+        self.version("Pod", Change::Modified, &object)
+    }
+
+    /// A pod whose deletion has begun, in this phase.
+    fn ending(self, name: &str, set: &str, phase: &str, change: Change) -> Self {
+        let mut object = pod(name, set, phase == "Running");
+        object["metadata"]["deletionTimestamp"] = json!("2026-11-24T00:00:30Z");
+        object["status"]["phase"] = json!(phase);
+        self.version("Pod", change, &object)
+    }
+
     fn deployment(self, generation: i64, observed: i64, image: &str, (total, ready): (i64, i64)) -> Self {
         let object = json!({
             "metadata": {"name": "web", "uid": "d", "generation": generation, "annotations": {"deployment.kubernetes.io/revision": "7"}},
@@ -190,4 +216,173 @@ fn a_deployment_that_no_controller_has_seen_is_created_in_a_step() {
     deployment["spec"]["template"] = template("app:1");
     let inferred = Reel::new().version("Deployment", Change::Added, &deployment).settled().inferred();
     assert_eq!(steps(&inferred), ["- deployment: {name: web, replicas: 2, image: \"app:1\"}"]);
+}
+
+/// When the Deployments of these tests have progressed, and why.
+const BEGAN: (&str, &str) = ("NewReplicaSetAvailable", "2026-11-24T00:00:00Z");
+
+/// A Deployment with this strategy, minReadySeconds, reason of Progressing and time of its last progress.
+fn with(strategy: &str, least: i64, image: &str, (generation, observed): (i64, i64), progress: (&str, &str)) -> Value {
+    let progress =
+        json!([{"type": "Progressing", "status": "True", "reason": progress.0, "lastUpdateTime": progress.1}]);
+    json!({
+        "metadata": {"name": "web", "uid": "d", "generation": generation, "annotations": {"deployment.kubernetes.io/revision": "7"}},
+        "spec": {"replicas": 2, "template": template(image), "strategy": {"type": strategy}, "minReadySeconds": least,
+            "progressDeadlineSeconds": 10},
+        "status": {"observedGeneration": observed, "replicas": 2, "readyReplicas": 2, "availableReplicas": 2, "conditions": progress}
+    })
+}
+
+/// As `Reel::begun`, with this Deployment.
+fn begun_with(deployment: &Value) -> Reel {
+    Reel::new()
+        .version(DEPLOYMENT, Change::Modified, deployment)
+        .set("new", 7, "app:7", (2, 2, 2))
+        .set("old", 5, "app:5", (0, 0, 0))
+        .pod("a", "new", true)
+        .pod("b", "new", true)
+        .settled()
+}
+
+/// kubelet removes a pod some time after its containers have ended; upstream's Recreate does not wait for that.
+#[test]
+fn a_recreate_goes_on_once_the_pods_have_ended() {
+    let recreate = |image: &str, generation| with("Recreate", 0, image, generation, BEGAN);
+    let inferred = begun_with(&recreate("app:7", (9, 9)))
+        .version(DEPLOYMENT, Change::Modified, &recreate("app:8", (10, 9)))
+        .set("new", 7, "app:7", (0, 2, 2))
+        .ending("a", "new", "Running", Change::Modified)
+        .ending("b", "new", "Running", Change::Modified)
+        .after(900)
+        .ending("a", "new", "Succeeded", Change::Modified)
+        .ending("b", "new", "Failed", Change::Modified)
+        .set("third", 8, "app:8", (2, 0, 0))
+        .ending("a", "new", "Succeeded", Change::Deleted)
+        .ending("b", "new", "Failed", Change::Deleted)
+        .inferred();
+    let ended = "{terminate: {pods: 1, of: {replicaset: rs2}}}";
+    let lines: Vec<&str> = steps(&inferred).into_iter().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines, ["- set: {image: \"app:8\"}", &format!("- together: [{ended}, {ended}]")]);
+    let entries = inferred.recording.entries.iter();
+    let ends = entries.skip_while(|entry| !matches!(entry, Entry::Step(mark) if mark.index == 2));
+    let told = ends.filter_map(|entry| match entry {
+        Entry::Step(mark) => Some(format!("{}.{}", mark.index, mark.part)),
+        Entry::Object(version) => Some(format!("{} {:?}", version.name, version.change)),
+        _ => None,
+    });
+    let expected = ["2.0", "a Deleted", "b Deleted", "web-third Modified"];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+/// Where pods of a Recreate go at once, their end is no step, and none is given.
+#[test]
+fn what_was_recreated_before_the_beginning_went_at_once() {
+    let recreate = |image: &str, generation| with("Recreate", 0, image, generation, BEGAN);
+    let inferred = begun_with(&recreate("app:7", (9, 9)))
+        .version(DEPLOYMENT, Change::Modified, &recreate("app:8", (10, 9)))
+        .inferred();
+    assert!(!inferred.case.source.contains("terminat"), "{}", inferred.case.source);
+}
+
+/// A deadline counts from the second in which a Deployment last progressed, however long the case takes to settle; no other time is told.
+#[test]
+fn a_deadline_is_counted_from_the_step_that_began_it() {
+    let rolling = |image, generation, progress| with("RollingUpdate", 0, image, generation, progress);
+    let reel = begun_with(&rolling("app:7", (9, 9), BEGAN)).after(3000);
+    let began = reel.stamp();
+    let inferred = reel
+        .version(DEPLOYMENT, Change::Modified, &rolling("app:8", (10, 9), BEGAN))
+        .version(DEPLOYMENT, Change::Modified, &rolling("app:8", (10, 10), ("ReplicaSetUpdated", &began)))
+        .after(300)
+        .pod("a", "new", true)
+        .after(10_900)
+        .version(DEPLOYMENT, Change::Modified, &rolling("app:8", (10, 10), ("ProgressDeadlineExceeded", &began)))
+        .after(5_000)
+        .version(DEPLOYMENT, Change::Modified, &rolling("app:9", (11, 10), ("ProgressDeadlineExceeded", &began)))
+        .inferred();
+    let expected = [
+        "- set: {image: \"app:8\"}",
+        "label: step1",
+        "- advance: {to: 12s, since: step1}",
+        "- set: {image: \"app:9\"}",
+    ];
+    assert_eq!(steps(&inferred), expected);
+}
+
+/// No controller decides anything between pods that become ready in the same second and are available later.
+#[test]
+fn pods_are_available_so_long_after_they_became_ready() {
+    let slow = |image, generation, (ready, available): (i64, i64)| {
+        let mut deployment = with("RollingUpdate", 4, image, generation, BEGAN);
+        for (counter, pods) in [("replicas", 5), ("readyReplicas", 2 + ready), ("availableReplicas", 2 + available)] {
+            deployment["status"][counter] = json!(pods);
+        }
+        deployment
+    };
+    let third = |ready: i64, available: i64| {
+        json!({"metadata": {"name": "web-third", "uid": "third", "generation": 1, "ownerReferences": [{"controller": true, "uid": "d"}],
+                "annotations": {"deployment.kubernetes.io/revision": "8"}},
+            "spec": {"replicas": 3, "minReadySeconds": 4, "template": template("app:8")},
+            "status": {"observedGeneration": 1, "replicas": 3, "readyReplicas": ready, "availableReplicas": available}})
+    };
+    let counted = |reel: Reel, ready, available| {
+        reel.version("ReplicaSet", Change::Modified, &third(ready, available)).version(
+            DEPLOYMENT,
+            Change::Modified,
+            &slow("app:8", (10, 10), (ready, available)),
+        )
+    };
+    let reel = begun_with(&with("RollingUpdate", 4, "app:7", (9, 9), BEGAN))
+        .version(DEPLOYMENT, Change::Modified, &with("RollingUpdate", 4, "app:8", (10, 9), BEGAN))
+        .version("ReplicaSet", Change::Modified, &third(0, 0))
+        .pod("c", "third", false)
+        .pod("d", "third", false)
+        .pod("e", "third", false);
+    let reel = counted(counted(reel, 0, 0).after(1000).ready("c", "third"), 1, 0);
+    let reel = counted(reel.after(100).ready("d", "third"), 2, 0);
+    let reel = counted(reel.after(2000).ready("e", "third"), 3, 0);
+    let reel = counted(counted(reel.after(2000), 3, 1), 3, 2);
+    let inferred = counted(reel.after(2000), 3, 3).inferred();
+    assert_eq!(inferred.concurrent.keys().map(|step| step.index).collect::<Vec<_>>(), [2, 5]);
+    let expected = [
+        "- set: {image: \"app:8\"}",
+        "- ready: {pods: 2, atomic: true}",
+        "label: step2",
+        "- advance: {to: 2s, since: step2}",
+        "- ready: {pods: 1}",
+        "label: step4",
+        "- advance: {to: 4s, since: step2}",
+        "- advance: {to: 4s, since: step4}",
+    ];
+    let lines: Vec<&str> = steps(&inferred).into_iter().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines, expected);
+}
+
+/// A controller deletes old ReplicaSets without pods, and no more of them than the history is too long.
+#[rstest]
+#[case::within_the_history("old", "app:5", 10, Some("delete: replicaset/rs1"))]
+#[case::beyond_the_history("old", "app:5", 0, None)]
+#[case::the_current_one("new", "app:7", 0, Some("delete: replicaset/rs2"))]
+fn a_replica_set_that_no_controller_deletes(
+    #[case] hash: &str,
+    #[case] image: &str,
+    #[case] kept: u64,
+    #[case] expected: Option<&str>,
+) {
+    let keeps = |image: &str, generation| {
+        let mut deployment = with("RollingUpdate", 0, image, generation, BEGAN);
+        deployment["spec"]["revisionHistoryLimit"] = json!(kept);
+        deployment
+    };
+    let mut reel = begun_with(&keeps("app:7", (9, 9)));
+    let found = reel.entries.iter().find_map(|entry| match entry {
+        Entry::Object(version) if version.name == format!("web-{hash}") => Some(Value::clone(&version.object)),
+        _ => None,
+    });
+    let gone = found.unwrap();
+    assert_eq!(gone["spec"]["template"], template(image));
+    reel = reel.version("ReplicaSet", Change::Deleted, &gone);
+    let inferred = reel.version(DEPLOYMENT, Change::Modified, &keeps("app:8", (10, 9))).inferred();
+    let text = steps(&inferred).concat();
+    assert!(expected.map_or(!text.contains("delete"), |expected| text.contains(expected)), "{text}");
 }

@@ -1,0 +1,191 @@
+//! What happened because time had passed, and what it is counted from.
+//!
+//! The controllers have two timers: a pod is available so long after it became ready (minReadySeconds), and a rollout is late so long after it
+//! last progressed. Both count from stamps of whole seconds, and so does this: what was done is dated by the cluster's own clock, which is
+//! read off the stamps. A case counts from the step that started a timer, however long settling has taken since.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::live::{self, DEPLOYMENT, Live, REPLICA_SET, int, ready_since, text, uid};
+use crate::pointer::At;
+use crate::recording::{Entry, Recording, Version};
+
+/// Time that passed before something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wait {
+    /// How much.
+    pub(super) seconds: u64,
+    /// The entry of what it is counted from; else from now on.
+    pub(super) since: Option<usize>,
+}
+
+/// The timers of the controllers.
+#[derive(Debug)]
+pub(super) struct Timers {
+    /// What is added to the recording's milliseconds to make them those since 1970 by the cluster's clock.
+    offset: i64,
+    /// The entries with which a step begins, and the seconds in which that was.
+    begun: Vec<(usize, i64)>,
+    /// The entry and the second in which a pod became ready, by UID.
+    ready: BTreeMap<String, (usize, i64)>,
+    /// The second in which a pod became ready, if nothing else was done since.
+    last_ready: Option<i64>,
+}
+
+/// What was done, as far as timers are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Done {
+    /// Whether pods became ready, and nothing else was done.
+    pub(super) readies: bool,
+    /// Whether the controllers had settled before.
+    pub(super) settled: bool,
+}
+
+impl Timers {
+    /// Before anything was done.
+    pub(super) fn new(recording: &Recording) -> Self {
+        // Nothing is stamped after it was seen, and what was seen soonest tells how far the two clocks are apart.
+        let lead = |entry: &Entry| match entry {
+            Entry::Object(version) => Some(last_stamp(&version.object)? * 1000 - millis(version.at)),
+            _ => None,
+        };
+        let offset = recording.entries.iter().filter_map(lead).max().unwrap_or(0);
+        Self { offset, begun: Vec::new(), ready: BTreeMap::new(), last_ready: None }
+    }
+
+    /// The second of this version by the cluster's clock. Readiness is stamped before it is written.
+    fn second(&self, version: &Version) -> i64 {
+        let seen = (millis(version.at) + self.offset).div_euclid(1000);
+        let last = self.begun.last().map_or(i64::MIN, |(_, last)| *last);
+        ready_since(&version.object).and_then(seconds).filter(|stamp| *stamp <= seen).unwrap_or(seen).max(last)
+    }
+
+    /// Something was done in this entry. Returns whether a step begins with it: not where the controllers had not settled. Where pods
+    /// are available some time after they are ready, no controller decides anything when they become ready: then it is the second
+    /// that counts.
+    pub(super) fn done(&mut self, entry: usize, version: &Version, done: Done, live: &Live<'_>) -> bool {
+        let second = self.second(version);
+        let last_ready = std::mem::replace(&mut self.last_ready, done.readies.then_some(second));
+        if done.readies {
+            self.ready.insert(uid(&version.object).to_owned(), (entry, second));
+        }
+        let begins = match last_ready {
+            Some(last) if done.readies && is_timed(live) => second > last,
+            _ => done.settled,
+        };
+        if begins || self.begun.is_empty() {
+            self.begun.push((entry, second));
+        }
+        begins
+    }
+
+    /// The time after which a controller wrote this, if it wrote it because that time had passed.
+    pub(super) fn due(&self, live: &Live<'_>, version: &Version) -> Option<Wait> {
+        let after = &*version.object;
+        match version.kind.as_str() {
+            REPLICA_SET => {
+                let before = live.sets().into_iter().find(|set| uid(set) == uid(after))?;
+                let available = |set: &Value| int(set, "/status/availableReplicas");
+                let (least, is) = (int(after, "/spec/minReadySeconds"), available(after));
+                if least == 0 || is <= available(before) {
+                    return None;
+                }
+                let pods = live.pods(uid(after));
+                let last = pods.get(usize::try_from(is - 1).ok()?).filter(|pod| ready_since(pod).is_some())?;
+                let found = self.ready.get(uid(last)).copied();
+                Some(self.wait(found, least))
+            }
+            DEPLOYMENT => {
+                let before = live.deployment()?;
+                if !is_late(after) || is_late(before) {
+                    return None;
+                }
+                let progressed = progressed(before)?;
+                let found = self.begun.iter().rev().find(|(_, second)| *second <= progressed).copied();
+                Some(self.wait(found, int(after, "/spec/progressDeadlineSeconds") + LATE))
+            }
+            _ => None,
+        }
+    }
+
+    /// The time that passed before something was done while pods were ready and not available yet.
+    pub(super) fn pending(&self, live: &Live<'_>, version: &Version) -> Option<Wait> {
+        let oldest = |set: &Value| {
+            let pods = live.pods(uid(set));
+            let available = usize::try_from(int(set, "/status/availableReplicas")).ok()?;
+            let pod = pods.get(available).filter(|pod| ready_since(pod).is_some())?;
+            Some((*self.ready.get(uid(pod))?, int(set, "/spec/minReadySeconds")))
+        };
+        let waiting = live.sets().into_iter().filter_map(oldest).filter(|(_, least)| *least > 0);
+        let ((entry, since), least) = waiting.min_by_key(|((_, since), _)| *since)?;
+        // Once it is over, what the controllers do then is seen.
+        let passed = (self.second(version) - since).min(least - 1);
+        let wait = Wait { seconds: u64::try_from(passed).ok()?, since: Some(entry) };
+        (wait.seconds > 0 && self.takes(entry) < wait.seconds * 1000).then_some(wait)
+    }
+
+    /// So much time since something was done.
+    fn wait(&self, found: Option<(usize, i64)>, length: i64) -> Wait {
+        let seconds = u64::try_from(length).unwrap_or(1);
+        match found {
+            Some((entry, _)) if self.takes(entry) < seconds * 1000 => Wait { seconds, since: Some(entry) },
+            // The case takes longer to settle than that: what is left is less than a second.
+            Some(_) => Wait { seconds: 1, since: None },
+            None => Wait { seconds, since: None },
+        }
+    }
+
+    /// How many milliseconds a case takes to settle after what was done in this entry and since.
+    fn takes(&self, entry: usize) -> u64 {
+        let later = self.begun.iter().filter(|(begun, _)| *begun > entry).count();
+        u64::try_from(later + 1).unwrap_or(u64::MAX).saturating_mul(SETTLING)
+    }
+}
+
+/// How long a case takes to settle after a step, in milliseconds of virtual time.
+const SETTLING: u64 = 700;
+/// So many seconds after a deadline upstream has noticed it: it looks a second later, and stamps have no fractions.
+const LATE: i64 = 2;
+
+/// Whether pods are available some time after they are ready.
+fn is_timed(live: &Live<'_>) -> bool {
+    live.deployment().is_some_and(|deployment| int(deployment, "/spec/minReadySeconds") > 0)
+}
+
+fn is_late(deployment: &Value) -> bool {
+    live::condition(deployment, "Progressing").is_some_and(|(_, reason, _)| reason == "ProgressDeadlineExceeded")
+}
+
+/// The second in which it last progressed.
+fn progressed(deployment: &Value) -> Option<i64> {
+    let all = conditions(deployment);
+    let found = all.iter().find(|condition| text(condition, "/type") == "Progressing")?;
+    seconds(text(found, "/lastUpdateTime"))
+}
+
+/// The last second that is written in an object about its past.
+fn last_stamp(object: &Value) -> Option<i64> {
+    let stamps = |condition: &Value| {
+        ["/lastTransitionTime", "/lastUpdateTime"]
+            .map(|place| seconds(text(condition, place)))
+            .into_iter()
+            .flatten()
+            .max()
+    };
+    let of_conditions = conditions(object).iter().filter_map(stamps).max();
+    of_conditions.max(seconds(text(object, "/metadata/creationTimestamp")))
+}
+
+fn conditions(object: &Value) -> &[Value] {
+    object.at("/status/conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn seconds(stamp: &str) -> Option<i64> {
+    stamp.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
+}
+
+fn millis(at: u64) -> i64 {
+    i64::try_from(at).unwrap_or(i64::MAX)
+}
