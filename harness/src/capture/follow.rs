@@ -40,6 +40,13 @@ pub(crate) enum News {
         /// Of which kind.
         kind: &'static str,
     },
+    /// The server does not answer, or refuses; it is asked again.
+    Lost {
+        /// Of which kind.
+        kind: &'static str,
+        /// What it says.
+        why: String,
+    },
 }
 
 /// The kinds, their groups, and what their paths call them.
@@ -106,9 +113,15 @@ impl Stream {
     pub(crate) async fn follow(self, to: Sender<News>) {
         let mut gap = None;
         loop {
-            let Some((objects, from)) = self.list().await else {
-                clock::pause(PAUSE).await;
-                continue;
+            let (objects, from) = match self.list().await {
+                Ok(listed) => listed,
+                Err(why) => {
+                    if to.send(News::Lost { kind: self.kind, why }).await.is_err() {
+                        return;
+                    }
+                    clock::pause(PAUSE).await;
+                    continue;
+                }
             };
             let listed = News::Listed { kind: self.kind, objects, gap: gap.take() };
             if to.send(listed).await.is_err() {
@@ -118,7 +131,7 @@ impl Stream {
         }
     }
 
-    async fn list(&self) -> Option<(Vec<Value>, String)> {
+    async fn list(&self) -> Result<(Vec<Value>, String), String> {
         let mut params = ListParams {
             label_selector: self.labels.clone(),
             field_selector: self.fields.clone(),
@@ -127,16 +140,18 @@ impl Stream {
         };
         let mut objects = Vec::new();
         loop {
-            let request = Request::new(self.api.resource_url()).list(&params).ok()?;
-            let mut list: Value = self.api.clone().into_client().request(request).await.ok()?;
-            let from = list.at("/metadata/resourceVersion")?.as_str()?.to_owned();
+            let request = Request::new(self.api.resource_url()).list(&params).map_err(|error| error.to_string())?;
+            let listed = self.api.clone().into_client().request(request).await;
+            let mut list: Value = listed.map_err(|error| said(&error))?;
+            let from = list.at("/metadata/resourceVersion").and_then(Value::as_str);
+            let from = from.ok_or("a list without a version")?.to_owned();
             if let Some(Value::Array(mut items)) = list.get_mut("items").map(Value::take) {
                 items.iter_mut().for_each(|item| (self.slim)(self.kind, item));
                 objects.extend(items);
             }
             match list.at("/metadata/continue").and_then(Value::as_str).filter(|token| !token.is_empty()) {
                 Some(token) => params.continue_token = Some(token.to_owned()),
-                None => return Some((objects, from)),
+                None => return Ok((objects, from)),
             }
         }
     }
@@ -155,7 +170,10 @@ impl Stream {
             let stream = match self.api.clone().into_client().request_events::<Value>(request).await {
                 Ok(stream) => stream,
                 Err(kube::Error::Api(status)) if status.code == 410 => return status.message.clone(),
-                Err(_) => {
+                Err(error) => {
+                    if to.send(News::Lost { kind: self.kind, why: said(&error) }).await.is_err() {
+                        return String::new();
+                    }
                     clock::pause(PAUSE).await;
                     continue;
                 }
@@ -200,14 +218,20 @@ impl Stream {
 
 /// The Deployment, if it is there.
 pub(super) async fn deployment(client: &Client, wish: &Wish) -> Result<Option<Value>, String> {
-    let found =
-        api(client, &wish.namespace, KINDS[0]).get_opt(&wish.deployment).await.map_err(|error| error.to_string())?;
+    let found = api(client, &wish.namespace, KINDS[0]).get_opt(&wish.deployment).await.map_err(|error| said(&error))?;
     Ok(found.map(|object| serde_json::to_value(object).unwrap_or_default()))
 }
 
-/// The kinds that this user may not list, by their plural names.
-pub(super) async fn missing_rights(client: &Client, namespace: &str) -> Result<Vec<String>, String> {
-    missing_of(client, Some(namespace), &KINDS).await
+/// What this user may not do of what is needed to capture: `watch pods`.
+pub(super) async fn missing_rights(client: &Client, wish: &Wish) -> Result<Vec<String>, String> {
+    let (_, _, plural) = KINDS[0];
+    let mut missing = match api(client, &wish.namespace, KINDS[0]).get_opt(&wish.deployment).await {
+        Err(error) if is_refused(&error) => vec![format!("get {plural}")],
+        Err(error) => return Err(said(&error)),
+        Ok(_) => Vec::new(),
+    };
+    missing.extend(missing_of(client, Some(&wish.namespace), &KINDS).await?);
+    Ok(missing)
 }
 
 /// The same of what is watched everywhere, in a namespace or in all.
@@ -222,13 +246,34 @@ async fn missing_of(
 ) -> Result<Vec<String>, String> {
     let mut missing = Vec::new();
     for kind in kinds.iter().copied() {
-        match api_in(client, namespace, kind).list(&ListParams::default().limit(1)).await {
+        let (api, (_, _, plural)) = (api_in(client, namespace, kind), kind);
+        match api.list(&ListParams::default().limit(1)).await {
             Ok(_) => {}
-            Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => missing.push(kind.2.to_owned()),
-            Err(error) => return Err(error.to_string()),
+            Err(error) if is_refused(&error) => missing.push(format!("list {plural}")),
+            Err(error) => return Err(said(&error)),
+        }
+        // A right to list is none to watch, and a watch that is refused each time would look like one that brings nothing.
+        let request = Request::new(api.resource_url()).watch(&WatchParams::default().timeout(1), "0");
+        let request = request.expect("a time-out below 295 s is allowed");
+        match api.into_client().request_events::<Value>(request).await {
+            Err(error) if is_refused(&error) => missing.push(format!("watch {plural}")),
+            _ => {}
         }
     }
     Ok(missing)
+}
+
+/// Whether the server refuses this to this user.
+fn is_refused(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 401 | 403))
+}
+
+/// What went wrong, in the server's words where it has some.
+fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn api(client: &Client, namespace: &str, kind: (&str, &str, &str)) -> Api<DynamicObject> {

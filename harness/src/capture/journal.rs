@@ -22,11 +22,19 @@ pub(crate) struct Journal {
     later: Vec<Version>,
     /// Gaps, and when they were noticed.
     gaps: Vec<(u64, String)>,
+    /// The kinds that are not watched at the moment, since when, and why.
+    lost: BTreeMap<&'static str, (u64, String)>,
     /// The last version of each object, by kind and name.
     last: BTreeMap<(&'static str, String), Value>,
     listed: BTreeSet<&'static str>,
-    /// The manager of the controller's writes.
-    controller: Option<String>,
+    /// The manager who created a ReplicaSet first.
+    creator: Option<String>,
+    /// The managers who wrote the Deployment's status, or created a ReplicaSet: there are several where the controller was replaced.
+    controllers: BTreeSet<String>,
+    /// The manager who wrote the Deployment's status last.
+    reporter: Option<String>,
+    /// The managers who wrote these versions of ReplicaSets, but for their status, by resourceVersion.
+    authors: BTreeMap<u64, Vec<String>>,
     /// Whether the Deployment was changed, or was not complete at first.
     busy: bool,
 }
@@ -39,17 +47,25 @@ impl Journal {
             there: Vec::new(),
             later: Vec::new(),
             gaps: Vec::new(),
+            lost: BTreeMap::new(),
             last: BTreeMap::new(),
             listed: BTreeSet::new(),
-            controller: None,
+            creator: None,
+            controllers: BTreeSet::new(),
+            reporter: None,
+            authors: BTreeMap::new(),
             busy: false,
         }
     }
 
     /// Take in what a watch has brought, so many milliseconds after the beginning.
     pub(super) fn take(&mut self, news: News, at: u64) {
+        match &news {
+            News::Lost { kind, why } => drop(self.lost.entry(kind).or_insert_with(|| (at, why.clone()))),
+            News::Heard { kind } | News::Seen { kind, .. } | News::Listed { kind, .. } => drop(self.lost.remove(kind)),
+        }
         match news {
-            News::Heard { .. } => {}
+            News::Heard { .. } | News::Lost { .. } => {}
             News::Seen { kind, change, object } => self.version(kind, change, object, at),
             News::Listed { kind, objects, gap } => {
                 let first = self.listed.insert(kind);
@@ -81,15 +97,24 @@ impl Journal {
         self.busy && self.deployment().is_none_or(is_complete)
     }
 
-    /// Who writes ReplicaSets there, as far as managed fields tell; with the server's version where that is upstream's.
+    /// Who looks after the Deployment there, as far as managed fields tell; with the server's version where that is upstream's.
     pub(super) fn controller(&self, cluster: &str, version: &str) -> Identity {
-        let program = self.controller.as_deref().unwrap_or("kube-controller-manager");
+        let program = self.reporter.as_deref().or(self.creator.as_deref()).unwrap_or("kube-controller-manager");
         Identity::new(cluster, program, if program == "kube-controller-manager" { version } else { "" })
     }
 
     /// The recording of what belongs to the Deployment.
     pub(crate) fn finish(self, header: Header, at: u64) -> Recording {
-        let Self { there, mut later, gaps, name, .. } = self;
+        let Self { there, mut later, mut gaps, lost, name, controllers, authors, .. } = self;
+        for version in later.iter_mut().filter(|version| version.kind == "ReplicaSet") {
+            let strangers = authors.get(&version.rv).filter(|all| all.iter().any(|one| !controllers.contains(one)));
+            if strangers.is_some() {
+                version.by = Writer::Driver;
+            }
+        }
+        gaps.extend(
+            lost.into_iter().map(|(kind, (at, why))| (at, format!("{kind}s were not seen from then on: {why}"))),
+        );
         later.sort_by_key(|version| version.rv);
         let belongs = belonging(&[&there, &later], &name);
         let kept =
@@ -116,9 +141,7 @@ impl Journal {
     /// What was there before anything happened.
     pub(crate) fn found(&mut self, kind: &'static str, object: Value) {
         self.busy |= kind == "Deployment" && !is_complete(&object);
-        if kind == "ReplicaSet" {
-            self.controller = self.controller.take().or_else(|| manager(&object));
-        }
+        self.notice(kind, None, &object);
         self.last.insert((kind, name(&object).to_owned()), object.clone());
         let name = name(&object).to_owned();
         self.there.push(Version {
@@ -134,15 +157,30 @@ impl Journal {
 
     /// A version that a watch has shown: its managed fields say who wrote it.
     fn version(&mut self, kind: &'static str, change: Change, object: Value, at: u64) {
-        let mut by = Writer::Other;
-        if kind == "ReplicaSet" {
-            match self.last.get(&(kind, name(&object).to_owned())) {
-                None => self.controller = self.controller.take().or_else(|| manager(&object)),
-                Some(before) if self.is_foreign(before, &object) => by = Writer::Driver,
-                Some(_) => {}
+        let before = self.last.get(&(kind, name(&object).to_owned())).cloned();
+        self.notice(kind, before.as_ref(), &object);
+        self.written(kind, change, object, Writer::Other, at);
+    }
+
+    /// Who wrote this version, by its managed fields.
+    fn notice(&mut self, kind: &str, before: Option<&Value>, object: &Value) {
+        match (kind, before) {
+            ("Deployment", _) if name(object) == self.name => {
+                let reports = |entry: &&Value| entry.at("/subresource").and_then(Value::as_str) == Some("status");
+                let mut all: Vec<&Value> = entries(object).iter().filter(reports).collect();
+                all.sort_by_key(|entry| text(entry, "/time"));
+                let names: Vec<String> = all.iter().filter_map(|entry| manager(entry)).collect();
+                self.reporter = names.last().cloned().or(self.reporter.take());
+                self.controllers.extend(names);
             }
+            ("ReplicaSet", None) => {
+                let creator = creator(object);
+                self.controllers.extend(creator.clone());
+                self.creator = self.creator.take().or(creator);
+            }
+            ("ReplicaSet", Some(before)) => drop(self.authors.insert(rv(object), authors(before, object))),
+            _ => {}
         }
-        self.written(kind, change, object, by, at);
     }
 
     /// A version, and who wrote it.
@@ -157,20 +195,6 @@ impl Journal {
         let (name, rv) = (name(&object).to_owned(), rv(&object));
         self.later.push(Version { kind: kind.to_owned(), name, change, rv, by, at, object: Arc::new(object) });
     }
-
-    /// Whether somebody other than the controller wrote this version's spec or metadata, by its managed fields.
-    fn is_foreign(&self, before: &Value, after: &Value) -> bool {
-        let Some(controller) = &self.controller else { return false };
-        let known = entries(before);
-        let is_other = |entry: &Value| entry.at("/manager").and_then(Value::as_str) != Some(controller);
-        // An entry stays as it is where its manager writes another size once more.
-        let sized = before.at("/spec/replicas") != after.at("/spec/replicas");
-        entries(after).iter().any(|entry| {
-            let is_status = entry.at("/subresource").and_then(Value::as_str) == Some("status");
-            let is_new = !known.contains(entry) || sized && entry.at("/fieldsV1/f:spec/f:replicas").is_some();
-            !is_status && is_new && is_other(entry)
-        })
-    }
 }
 
 /// The place of the resourceVersion.
@@ -180,10 +204,26 @@ fn entries(object: &Value) -> &[Value] {
     object.at("/metadata/managedFields").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
+fn manager(entry: &Value) -> Option<String> {
+    Some(text(entry, "/manager")?.to_owned())
+}
+
 /// Who created this ReplicaSet: the first manager of anything but its status.
-fn manager(set: &Value) -> Option<String> {
-    let own = entries(set).iter().find(|entry| entry.at("/subresource").is_none())?;
-    Some(own.at("/manager")?.as_str()?.to_owned())
+fn creator(set: &Value) -> Option<String> {
+    manager(entries(set).iter().find(|entry| entry.at("/subresource").is_none())?)
+}
+
+/// Who wrote the spec or the metadata of a ReplicaSet between two versions.
+fn authors(before: &Value, after: &Value) -> Vec<String> {
+    let known = entries(before);
+    // An entry stays as it is where its manager writes another size once more.
+    let sized = before.at("/spec/replicas") != after.at("/spec/replicas");
+    let wrote = |entry: &&Value| {
+        let is_status = entry.at("/subresource").and_then(Value::as_str) == Some("status");
+        let is_new = !known.contains(entry) || sized && entry.at("/fieldsV1/f:spec/f:replicas").is_some();
+        !is_status && is_new
+    };
+    entries(after).iter().filter(wrote).filter_map(manager).collect()
 }
 
 /// The UIDs of the Deployment, of the ReplicaSets that were ever its own, and of their pods.
@@ -239,6 +279,42 @@ mod tests {
         News::Seen { kind: "ReplicaSet", change, object: json!({"metadata": metadata, "spec": {"replicas": replicas}}) }
     }
 
+    fn header() -> Header {
+        Header {
+            format: crate::recording::FORMAT,
+            case: "captured/web".to_owned(),
+            path: String::new(),
+            source: String::new(),
+            judged: Default::default(),
+            under_test: Default::default(),
+            namespace: "shop".to_owned(),
+            subject: Identity::new("prod", "kube-controller-manager", "v1.36.3"),
+            kind: crate::recording::SubjectKind::Cluster,
+            cluster: Identity::new("prod", "kube-apiserver", "v1.36.3"),
+            cluster_controllers: None,
+            workload: None,
+            real_pods: true,
+            seed: None,
+            started: "2026-11-24T00:00:00Z".to_owned(),
+        }
+    }
+
+    /// A watch that comes back goes on without a gap; one that does not, leaves one.
+    #[test]
+    fn what_is_not_watched_at_the_end_is_a_gap() {
+        let mut journal = Journal::new("web");
+        let lost = |kind| News::Lost { kind, why: "no route to host".to_owned() };
+        journal.take(lost("Pod"), 1);
+        journal.take(lost("Deployment"), 2);
+        journal.take(News::Heard { kind: "Pod" }, 3);
+        let recording = journal.finish(header(), 4);
+        let told = recording.entries.iter().filter_map(|entry| match entry {
+            Entry::Trouble(trouble) => Some(trouble.why.as_str()),
+            _ => None,
+        });
+        assert_eq!(told.collect::<Vec<_>>(), ["Deployments were not seen from then on: no route to host"]);
+    }
+
     #[test]
     fn who_scaled_a_replicaset_is_told_each_time() {
         let mut journal = Journal::new("web");
@@ -247,7 +323,36 @@ mod tests {
         {
             journal.take(set(rv, replicas, manager), rv);
         }
-        let by: Vec<Writer> = journal.later.iter().map(|version| version.by).collect();
-        assert_eq!(by, [Writer::Other, Writer::Driver, Writer::Driver, Writer::Other, Writer::Other]);
+        assert_eq!(written_by(journal), [Writer::Other, Writer::Driver, Writer::Driver, Writer::Other, Writer::Other]);
+    }
+
+    /// Who wrote the versions of ReplicaSets.
+    fn written_by(mut journal: Journal) -> Vec<Writer> {
+        journal.take(deployment(1, "controller"), 0);
+        let all = journal.finish(header(), 9).entries.into_iter().filter_map(|entry| match entry {
+            Entry::Object(version) if version.kind == "ReplicaSet" => Some(version.by),
+            _ => None,
+        });
+        all.collect()
+    }
+
+    /// The Deployment, whose status this manager wrote.
+    fn deployment(rv: u64, manager: &str) -> News {
+        let fields = [json!({"manager": manager, "subresource": "status", "time": "2026-11-24T00:00:00Z"})];
+        let metadata = json!({"name": "web", "uid": "d", "resourceVersion": rv.to_string(), "managedFields": fields});
+        News::Seen { kind: "Deployment", change: Change::Modified, object: json!({"metadata": metadata}) }
+    }
+
+    /// A controller that takes the place of another writes ReplicaSets that it did not create; the status of the Deployment shows who
+    /// it is, if only later.
+    #[test]
+    fn a_controller_that_replaces_another_is_no_stranger() {
+        let mut journal = Journal::new("web");
+        journal.take(set(2, 3, "controller"), 2);
+        journal.take(set(3, 4, "its-successor"), 3);
+        journal.take(set(5, 6, "kubectl"), 5);
+        journal.take(deployment(6, "its-successor"), 6);
+        assert_eq!(journal.controller("prod", "v1.36.3").version, "");
+        assert_eq!(written_by(journal), [Writer::Other, Writer::Other, Writer::Driver]);
     }
 }

@@ -51,7 +51,7 @@ pub enum CaptureError {
     Unreachable(String),
     /// This user may not read what is needed.
     #[error(
-        "this user may not read {0}; it needs get, list and watch of deployments and replicasets (apps), and of pods and events"
+        "this user may not {0}; capture needs get of deployments, and list and watch of deployments, replicasets, pods and events"
     )]
     Rights(String),
     /// There is no such Deployment.
@@ -89,9 +89,13 @@ pub async fn connect(
     let mut config = kube::Config::from_custom_kubeconfig(config, &options).await.map_err(|error| client(&error))?;
     config.default_retry = false;
     config.read_timeout = None;
+    config.connect_timeout = Some(CONNECT);
     let namespace = config.default_namespace.clone();
     Ok((Client::try_from(config).map_err(|error| client(&error))?, name, namespace))
 }
+
+/// How long a server may take to take a connection. kubelet restarts a pod that is silent for longer, and nothing would say why.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// A client for the cluster in which this runs as a pod.
 fn in_cluster() -> Result<(Client, String, String), CaptureError> {
@@ -99,6 +103,7 @@ fn in_cluster() -> Result<(Client, String, String), CaptureError> {
     let mut config = kube::Config::incluster().map_err(|error| client(&error))?;
     config.default_retry = false;
     config.read_timeout = None;
+    config.connect_timeout = Some(CONNECT);
     let namespace = config.default_namespace.clone();
     Ok((Client::try_from(config).map_err(|error| client(&error))?, "in-cluster".to_owned(), namespace))
 }
@@ -169,7 +174,7 @@ const REST: Duration = Duration::from_secs(5);
 
 /// The Deployment's selector in the words of a list, after a look at the rights.
 async fn selector(client: &Client, wish: &Wish) -> Result<String, CaptureError> {
-    let missing = missing_rights(client, &wish.namespace).await.map_err(CaptureError::Unreachable)?;
+    let missing = missing_rights(client, wish).await.map_err(CaptureError::Unreachable)?;
     if !missing.is_empty() {
         return Err(CaptureError::Rights(format!("{} in namespace {}", missing.join(", "), wish.namespace)));
     }

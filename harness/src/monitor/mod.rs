@@ -100,6 +100,8 @@ impl Monitor {
     pub(crate) fn take(&mut self, news: News, at: u64) {
         let kind = match news {
             News::Heard { kind } => kind,
+            // What was seen until then stays judged until then.
+            News::Lost { .. } => return,
             News::Seen { kind, change, object } => {
                 let seen = self.seen(kind, change, object, at);
                 self.queue.put(seen);

@@ -60,7 +60,7 @@ pub enum WatchError {
     #[error("the cluster does not answer: {0}")]
     Unreachable(String),
     /// This user may not read what is needed.
-    #[error("this user may not read {0}; it needs list and watch of deployments and replicasets (apps), and of pods")]
+    #[error("this user may not {0}; watch needs list and watch of deployments, replicasets and pods")]
     Rights(String),
     /// Metrics cannot be served.
     #[error("metrics cannot be served at {address}: {source}; choose another address with --metrics")]
