@@ -21,6 +21,7 @@ use crate::report::page::{self, Sheet};
 use crate::run::FileError;
 use crate::timeline::Timeline;
 use crate::verdict::{self, Judgement};
+use crate::workload::Workload;
 
 /// Step through a recording, forwards and backwards, in a terminal.
 #[derive(Debug, clap::Args)]
@@ -37,6 +38,9 @@ pub(super) struct Arguments {
     /// Folder of the cases and golden timelines, if they have moved.
     #[arg(help_heading = "Selection", long, value_name = "FOLDER")]
     cases: Option<PathBuf>,
+    /// Compare what this workload compares: for recordings that were made with `run --workload`.
+    #[arg(help_heading = "Subject", long, value_name = "WORKLOAD")]
+    workload: Option<Workload>,
     #[command(flatten)]
     like: Like,
 }
@@ -53,7 +57,10 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
             `--html FILE` writes a page for a browser, `--trace FILE` a trace for Perfetto";
         return Err(CliError::Usage(why.to_owned()));
     }
-    let recording = recorded::read(&arguments.recording)?;
+    let mut recording = recorded::read(&arguments.recording)?;
+    if let (Some(workload), Some(recorded)) = (&arguments.workload, &mut recording.header.workload) {
+        **recorded = workload.clone();
+    }
     let judged = arguments.judge(&recording)?;
     let inspected = match &judged {
         Some((judgement, expected)) => Inspected::judged(&recording, judgement, expected.as_ref()),
