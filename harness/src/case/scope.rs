@@ -10,7 +10,7 @@ use super::read;
 use super::tree::{Kind, Node};
 
 /// Kinds that a controller can have something to do with.
-const WORKLOADS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"];
+const WORKLOADS: [&str; 6] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "CronJob", "Job"];
 
 /// The scope of one case.
 #[derive(Debug, Default)]

@@ -145,7 +145,7 @@ fn upstream_of(case: &Case) -> Option<Reference> {
     Reference::of(case.restart.profile).filter(|_| case.controllers.has(Controller::ConfigRestart))
 }
 
-/// Five recordings of each case on simulated clusters, each with another seed.
+/// Five recordings of each case on simulated clusters, each with another seed: `--seed` and those that follow it.
 async fn simulated(
     arguments: &Arguments,
     spec: &Spec,
@@ -155,7 +155,8 @@ async fn simulated(
     let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
     let mut recordings: Vec<Vec<Recording>> = vec![Vec::new(); cases.len()];
     let all = BOOTS.iter().sum::<u32>();
-    let rounds: Vec<Round> = (1..=all).map(|time| Round { time, seed: Some(u64::from(time) - 1) }).collect();
+    let rounds: Vec<Round> =
+        (1..=all).map(|time| Round { time, seed: Some(setup.seed + u64::from(time) - 1) }).collect();
     let specs = std::slice::from_ref(spec);
     let played = setup.with_each(under_test, specs, cases.len(), async |_, player| {
         let plan = Plan { rounds: &rounds, ..Plan::once(cases) };

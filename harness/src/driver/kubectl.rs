@@ -103,6 +103,8 @@ impl Driver {
             "replicaset" => ("apps", "ReplicaSet"),
             "statefulset" => ("apps", "StatefulSet"),
             "daemonset" => ("apps", "DaemonSet"),
+            "cronjob" => ("batch", "CronJob"),
+            "job" => ("batch", "Job"),
             "pod" => ("", "Pod"),
             "configmap" => ("", "ConfigMap"),
             "secret" => ("", "Secret"),

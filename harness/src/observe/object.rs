@@ -23,12 +23,24 @@ pub enum Kind {
     StatefulSet,
     /// apps/v1 DaemonSet.
     DaemonSet,
+    /// batch/v1 CronJob.
+    CronJob,
+    /// batch/v1 Job.
+    Job,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Deployment, Self::ReplicaSet, Self::Pod, Self::Event, Self::StatefulSet, Self::DaemonSet];
+    pub const ALL: [Self; 8] = [
+        Self::Deployment,
+        Self::ReplicaSet,
+        Self::Pod,
+        Self::Event,
+        Self::StatefulSet,
+        Self::DaemonSet,
+        Self::CronJob,
+        Self::Job,
+    ];
 }
 
 impl fmt::Display for Kind {

@@ -88,7 +88,7 @@ impl Space {
             Kind::Deployment => self.deployment_changed(name, before.as_ref()),
             Kind::ReplicaSet => self.set_changed(name, before.as_ref()),
             Kind::Pod => self.pod_changed(name),
-            Kind::Event | Kind::StatefulSet | Kind::DaemonSet => {}
+            Kind::Event | Kind::StatefulSet | Kind::DaemonSet | Kind::CronJob | Kind::Job => {}
         }
     }
 

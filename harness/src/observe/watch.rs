@@ -52,6 +52,7 @@ pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, 
 pub(super) fn resource(kind: Kind) -> ApiResource {
     let group = match kind {
         Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet | Kind::DaemonSet => "apps",
+        Kind::CronJob | Kind::Job => "batch",
         Kind::Pod | Kind::Event => "",
     };
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", &kind.to_string()))

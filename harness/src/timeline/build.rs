@@ -12,7 +12,7 @@ use super::object;
 use super::order::{self, Made};
 use super::replay::{BeforeVersion, Frame, Reader, replay};
 use super::silence::silence;
-use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, World};
+use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET, World};
 use super::{decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
 use crate::expect::Expect;
@@ -191,6 +191,10 @@ pub(super) fn made(before: Option<&Value>, version: &Version, world: &World<'_>,
         }
         STATEFUL_SET | DAEMON_SET | CRON_JOB => {
             let decision = decide::workload(before?, version)?;
+            Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, decision })
+        }
+        JOB => {
+            let decision = decide::job(before, version)?;
             Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, decision })
         }
         _ => None,

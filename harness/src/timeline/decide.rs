@@ -10,7 +10,7 @@ use super::object::{self, OWN_PREFIX, REVISION};
 use super::shape;
 use super::world::World;
 use crate::pointer::At;
-use crate::recording::{Change, Version};
+use crate::recording::{Change, Version, Writer};
 
 /// Annotations of the controller's own, by what follows their prefix, and what timelines call them, in print order.
 pub(super) const SHORT_NAMES: [(&str, &str); 4] = [
@@ -110,6 +110,27 @@ pub(super) fn workload(before: &Value, version: &Version) -> Option<Decision> {
         .chain(template_changes(before, after))
         .collect();
     (!details.is_empty()).then_some(Decision { object, action: Action::Changed, details })
+}
+
+/// The decision in a version of a Job. A restart does not change a Job: it makes one of a CronJob, or deletes it and makes it again.
+/// One that the case makes is no decision; of a name that the server has made up only the beginning repeats.
+pub(super) fn job(before: Option<&Value>, version: &Version) -> Option<Decision> {
+    let after = &version.object;
+    let made_up = object::text(after, "/metadata/generateName").map(|prefix| format!("job/{prefix}*"));
+    let object = made_up.unwrap_or_else(|| format!("job/{}", version.name));
+    let Some(before) = before.filter(|_| version.change != Change::Deleted) else {
+        let is_subjects = version.by != Writer::Driver;
+        return match version.change {
+            Change::Deleted if before.is_some_and(object::deleting) => None,
+            Change::Deleted => Some(Decision { object, action: Action::Deleted, details: Vec::new() }),
+            _ => is_subjects.then(|| {
+                let pods = object::count(after, "/spec/parallelism").max(1);
+                let pods = i32::try_from(pods).unwrap_or(i32::MAX);
+                Decision { object, action: Action::Created(pods), details: template_changes(&Value::Null, after) }
+            }),
+        };
+    };
+    workload(before, version).map(|decision| Decision { object, ..decision })
 }
 
 /// What a controller of restarts does to a pod template: the names of annotations, whose values are times, and variables with their

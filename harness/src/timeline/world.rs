@@ -13,6 +13,8 @@ pub(super) const DEPLOYMENT: &str = "Deployment";
 pub(super) const STATEFUL_SET: &str = "StatefulSet";
 pub(super) const DAEMON_SET: &str = "DaemonSet";
 pub(super) const CRON_JOB: &str = "CronJob";
+/// The kind of what a restart of a CronJob makes, and a restart of its own kind makes anew.
+pub(super) const JOB: &str = "Job";
 /// The kind of ReplicaSets.
 pub(super) const REPLICA_SET: &str = "ReplicaSet";
 /// The kind of pods.
