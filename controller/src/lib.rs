@@ -81,9 +81,9 @@ pub use process::{
 pub use runtime::RunError;
 use runtime::{Controllers, run_controllers};
 pub use settings::{
-    Budget, ChecksumKeyError, ChecksumKeys, Compatibility, ControllerName, MIN_RESYNC_PERIOD, Profile, RateLimit,
-    ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings, RestartSettings, SecretChecksums,
-    Settings, UnknownController, Window,
+    Budget, ChecksumKeyError, ChecksumKeys, Compatibility, ControllerName, Limit, MIN_RESYNC_PERIOD, Profile,
+    RateLimit, ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings, RestartSettings,
+    SecretChecksums, Settings, Turns, UnknownController, Webhook, WebhookForm, WebhookUrl, Window,
 };
 
 /// Runs the controller until `shutdown` completes.

@@ -70,6 +70,9 @@ async fn start(launch: Launch) -> anyhow::Result<()> {
     settings.resync_period = settings.resync_period.map(stretched);
     let shutdown = shutdown_signal()?;
     let proxies = ProxyRules::read(|name| std::env::var(name).ok());
+    if let Some(webhook) = settings.restart.webhook.as_mut().filter(|webhook| webhook.proxy.is_none()) {
+        webhook.proxy = proxies.for_url(&webhook.url.0)?.map(rollout_controller::WebhookUrl);
+    }
     let config = connect::config(kubeconfig.as_deref(), &proxies).await?;
     let server = config.cluster_url.to_string();
     let metrics = Metrics::new(config.cluster_url.authority().map_or("", |authority| authority.as_str()));

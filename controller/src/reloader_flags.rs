@@ -1,6 +1,7 @@
 //! Reloader's flags, under their names, for `--restart-profile=reloader`.
 
-use rollout_controller::ReloaderSettings;
+use anyhow::Context;
+use rollout_controller::{ReloaderSettings, Webhook, WebhookForm, WebhookUrl};
 
 /// Reloader's flags; of meaning with --restart-profile=reloader only.
 #[derive(Debug, Default, clap::Args)]
@@ -107,5 +108,58 @@ impl ReloaderFlags {
             return Ok(None);
         }
         Ok(Some(ReloaderSettings::from_flags(given.iter().map(String::as_str))?))
+    }
+}
+
+/// Where Reloader's variables say that restarts are reported to, if they do: `ALERT_ON_RELOAD`, `ALERT_WEBHOOK_URL`, `ALERT_SINK`,
+/// `ALERT_WEBHOOK_PROXY`, `ALERT_ADDITIONAL_INFO`.
+pub(crate) fn alerts(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Webhook>> {
+    if lookup("ALERT_ON_RELOAD").as_deref() != Some("true") {
+        return Ok(None);
+    }
+    let trimmed = |name: &str| lookup(name).map(|text| text.trim().to_owned());
+    let url = trimmed("ALERT_WEBHOOK_URL");
+    let url = url.context("ALERT_ON_RELOAD=true without ALERT_WEBHOOK_URL: set it, or leave out ALERT_ON_RELOAD")?;
+    let form = match trimmed("ALERT_SINK").unwrap_or_default().to_lowercase().as_str() {
+        "slack" => WebhookForm::Slack,
+        "teams" => WebhookForm::Teams,
+        "gchat" => WebhookForm::GoogleChat,
+        // As Reloader takes any other word.
+        _ => WebhookForm::Raw,
+    };
+    let proxy = trimmed("ALERT_WEBHOOK_PROXY").filter(|proxy| !proxy.is_empty()).map(WebhookUrl);
+    Ok(Some(Webhook { url: WebhookUrl(url), proxy, form, prefix: trimmed("ALERT_ADDITIONAL_INFO") }))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn read(of: &[(&str, &str)]) -> anyhow::Result<Option<Webhook>> {
+        let of: Vec<(String, String)> =
+            of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        alerts(|name| of.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()))
+    }
+
+    #[rstest]
+    #[case("slack", WebhookForm::Slack)]
+    #[case(" Teams ", WebhookForm::Teams)]
+    #[case("GCHAT", WebhookForm::GoogleChat)]
+    #[case("raw", WebhookForm::Raw)]
+    #[case("other", WebhookForm::Raw)]
+    #[case("", WebhookForm::Raw)]
+    fn a_sink(#[case] sink: &str, #[case] form: WebhookForm) {
+        let all = [("ALERT_ON_RELOAD", "true"), ("ALERT_WEBHOOK_URL", " http://x "), ("ALERT_SINK", sink)];
+        let webhook = read(&all).unwrap().unwrap();
+        assert_eq!((webhook.form, webhook.url.0.as_str(), webhook.prefix), (form, "http://x", None));
+    }
+
+    #[test]
+    fn no_alerts_without_being_asked_and_none_without_an_address() {
+        assert_eq!(read(&[("ALERT_WEBHOOK_URL", "http://x")]).unwrap(), None);
+        assert_eq!(read(&[("ALERT_ON_RELOAD", "True"), ("ALERT_WEBHOOK_URL", "http://x")]).unwrap(), None);
+        assert!(read(&[("ALERT_ON_RELOAD", "true")]).unwrap_err().to_string().contains("without ALERT_WEBHOOK_URL"));
     }
 }

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{ArgAction, ValueEnum};
+use rollout_controller::connect::Poster;
 use rollout_controller::restart::Source;
 use rollout_controller::{
-    Address, Budget, ControllerName, Election, Profile, RateLimit, ReloaderSettings, RestartSettings, SecretChecksums,
-    Settings, Window,
+    Address, Budget, ControllerName, Election, Limit, Profile, RateLimit, ReloaderSettings, RestartSettings,
+    SecretChecksums, Settings, Turns, Webhook, WebhookForm, WebhookUrl, Window,
 };
 
 use crate::checksum_key::KeyFlags;
 use crate::launch::{LEASE_NAMESPACE, Launch, LoggingFormat, duration, namespace};
-use crate::reloader_flags::ReloaderFlags;
+use crate::reloader_flags::{ReloaderFlags, alerts};
 use crate::serving_flags::ServingFlags;
 
 /// What `--version` says, as xing's controller does: name, version, system.
@@ -61,6 +62,23 @@ pub(crate) struct RestartFlags {
     /// The budget's period
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     restart_budget_period: Duration,
+    /// How long a restart waits after the change where no annotation says; safe profile only
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    restart_delay: Duration,
+    /// How many workloads of a group may be unavailable where no annotation says: a number or a percentage; safe profile only
+    /// [default: any number]
+    #[arg(long, value_name = "N")]
+    restart_max_unavailable: Option<Limit>,
+    /// After how long a rollout counts as failed that has no deadline of its own: of a StatefulSet, of a DaemonSet
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
+    restart_deadline: Duration,
+    /// Where restarts are reported to, by POST; whoever knows the address of a chat may write there, so give it by the
+    /// environment
+    #[arg(long, value_name = "URL", env = "RESTART_WEBHOOK_URL", hide_env_values = true)]
+    restart_webhook_url: Option<String>,
+    /// What is sent there
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
+    restart_webhook_format: WebhookFormat,
     /// Write no workload, and report what would be restarted
     #[arg(long)]
     dry_run: bool,
@@ -131,6 +149,20 @@ enum From {
     Xing,
     /// Stakater's Reloader
     Reloader,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum WebhookFormat {
+    /// A JSON object with fields for programs
+    Json,
+    /// Plain text
+    Raw,
+    /// For Slack
+    Slack,
+    /// For Microsoft Teams
+    Teams,
+    /// For Google Chat
+    Gchat,
 }
 
 impl RestartFlags {
@@ -220,6 +252,9 @@ impl RestartFlags {
                 longest: self.restart_max_wait,
             },
             budget: Budget { restarts: self.restart_budget, period: self.restart_budget_period },
+            delay: self.restart_delay,
+            turns: Turns { limit: self.restart_max_unavailable, deadline: self.restart_deadline },
+            webhook: self.webhook()?,
             ignored_errors,
             reloader,
             dry_run: self.dry_run,
@@ -236,6 +271,31 @@ impl RestartFlags {
             bail!("--namespace names the one namespace; leave out --namespace-selector");
         }
         Ok(settings)
+    }
+
+    /// Where restarts are reported to: by this program's flags, or in profile `reloader` by Reloader's variables.
+    fn webhook(&self) -> anyhow::Result<Option<Webhook>> {
+        let form = match self.restart_webhook_format {
+            WebhookFormat::Json => WebhookForm::Json,
+            WebhookFormat::Raw => WebhookForm::Raw,
+            WebhookFormat::Slack => WebhookForm::Slack,
+            WebhookFormat::Teams => WebhookForm::Teams,
+            WebhookFormat::Gchat => WebhookForm::GoogleChat,
+        };
+        let webhook = match &self.restart_webhook_url {
+            Some(_) if self.restart_profile == Choices::Xing => {
+                bail!(
+                    "--restart-webhook-url is for --restart-profile=safe and reloader; xing's controller tells nobody"
+                )
+            }
+            Some(url) => Some(Webhook { url: WebhookUrl(url.clone()), proxy: None, form, prefix: None }),
+            None if self.restart_profile == Choices::Reloader => alerts(|name| std::env::var(name).ok())?,
+            None => None,
+        };
+        if let Some(webhook) = &webhook {
+            Poster::new(&webhook.url.0, webhook.proxy.as_ref().map(|proxy| proxy.0.as_str()))?;
+        }
+        Ok(webhook)
     }
 
     fn election(&self, identity: impl FnOnce() -> String) -> anyhow::Result<Option<Election>> {

@@ -49,6 +49,9 @@ pub(crate) struct Reports {
 pub(crate) struct Source {
     pub(crate) component: &'static str,
     pub(crate) kind: &'static str,
+    /// Whether another component tells of the same objects. An event is called after its object and the time, so two of one moment
+    /// would have one name, and the server would refuse the second.
+    pub(crate) is_beside_others: bool,
 }
 
 impl Recorder {
@@ -70,7 +73,7 @@ impl Recorder {
             kind: event.kind.as_str(),
             reason: event.reason,
             message: event.message.clone(),
-            name: event_name(about, state.last),
+            name: event_name(about, state.last, self.source),
             time,
         };
         let of = self.source.kind;
@@ -89,9 +92,10 @@ impl Recorder {
 }
 
 /// A name of its own for each event; where the object's leaves no room, its UID stands in.
-fn event_name(about: &Meta, nanosecond: i128) -> String {
-    let name = format!("{}.{nanosecond:x}", about.name);
-    if name.len() > NAME_LIMIT { format!("{}.{nanosecond:x}", about.uid) } else { name }
+fn event_name(about: &Meta, nanosecond: i128, source: Source) -> String {
+    let of = if source.is_beside_others { format!(".{}", source.kind.to_lowercase()) } else { String::new() };
+    let name = format!("{}.{nanosecond:x}{of}", about.name);
+    if name.len() > NAME_LIMIT { format!("{}.{nanosecond:x}{of}", about.uid) } else { name }
 }
 
 /// Writes events until the recorder is closed.

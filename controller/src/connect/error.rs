@@ -31,6 +31,9 @@ pub enum ConnectError {
         /// What is wrong.
         why: String,
     },
+    /// The address of a webhook is none. The message omits it: whoever knows that of a chat may write there.
+    #[error("the address of the webhook is not a URL: write it as https://HOST/PATH")]
+    Webhook,
     /// A name for TLS is none.
     #[error("tls-server-name {0:?} is neither a host's name nor an address; correct it in the kubeconfig")]
     ServerName(String),

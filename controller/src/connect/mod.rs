@@ -29,6 +29,7 @@
 
 mod bounds;
 mod error;
+mod poster;
 mod proxy;
 mod renew;
 
@@ -47,6 +48,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+pub use poster::Poster;
 pub use proxy::ProxyRules;
 use tower::{BoxError, Service, ServiceBuilder};
 

@@ -64,6 +64,14 @@ impl ProxyRules {
         }
     }
 
+    /// The proxy for another address than the API server's, by the same rules.
+    ///
+    /// # Errors
+    /// [`ConnectError::Proxy`] if the proxy applies and cannot be used, and [`ConnectError::Webhook`] if the address is not one.
+    pub fn for_url(&self, url: &str) -> Result<Option<String>, ConnectError> {
+        Ok(self.choose(&address(url)?)?.map(|proxy| proxy.to_string()))
+    }
+
     /// Whether a configured proxy applies to this host.
     fn apply_to(&self, host: &str, port: u16) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
@@ -134,6 +142,12 @@ fn contains(network: IpAddr, bits: u8, address: IpAddr) -> bool {
     let ((network, width), (address, other)) = (all(network), all(address));
     let differing = network ^ address;
     width == other && differing.leading_zeros() >= u32::from(bits)
+}
+
+/// Reads the address of a webhook.
+pub(super) fn address(url: &str) -> Result<Uri, ConnectError> {
+    let is_web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+    url.trim().parse().ok().filter(is_web).ok_or(ConnectError::Webhook)
 }
 
 /// Parses a proxy's address; the default scheme is http, as in Go.

@@ -38,7 +38,15 @@ pub mod restart {
     pub const IGNORE: &str = "com.xing.deployment-restart.ignore";
     /// On a workload or on a namespace: when workloads may be restarted, `Mon-Fri 22:00-04:00 Europe/Berlin`.
     pub const WINDOW: &str = "com.xing.deployment-restart.window";
-    /// On a workload: the restart that waits for its window.
+    /// On a workload or on a namespace: for how long changes are gathered before a restart, `10m`.
+    pub const DELAY: &str = "com.xing.deployment-restart.delay";
+    /// On a workload or on a namespace: how many workloads of the group may be unavailable, `1` or `25%`.
+    pub const MAX_UNAVAILABLE: &str = "com.xing.deployment-restart.max-unavailable";
+    /// On a workload: which group it belongs to among those of its namespace.
+    pub const GROUP: &str = "com.xing.deployment-restart.group";
+    /// On a workload: a whole number; of a group those with a smaller one restart first.
+    pub const ORDER: &str = "com.xing.deployment-restart.order";
+    /// On a workload: the restart that is due and waits.
     pub const PENDING: &str = "com.xing.deployment-restart.pending";
     /// On a workload: keys that alone restart it, `configmap/NAME/KEY` or `secret/NAME/KEY`, comma separated.
     pub const KEYS: &str = "com.xing.deployment-restart.keys";
@@ -64,8 +72,10 @@ pub mod restart {
     pub const DEFERRED: &str = "ConfigRestartDeferred";
     /// Event reason: they are not yet, because the budget is spent.
     pub const THROTTLED: &str = "ConfigRestartThrottled";
-    /// Event reason: they are not yet, because the restart window is closed.
+    /// Event reason: they are not yet, because of a delay, a restart window, or other workloads.
     pub const WAITS: &str = "ConfigRestartPending";
+    /// Event reason: they are not, because the restart of another workload has failed.
+    pub const STOPPED: &str = "ConfigRestartStopped";
     /// Event reason: a write failed.
     pub const FAILED: &str = "ConfigRestartFailed";
     /// Event reason: the checksums cannot be read.

@@ -13,22 +13,17 @@ use jiff::Timestamp;
 use super::changes::Changes;
 use super::config::Config;
 use super::decide::plan;
-use super::memory::{Memory, Pretended};
+use super::groups::{self, Groups};
+use super::minded::Minded;
 use super::numbers::Numbers;
-use super::plan::{Observed, Plan, Shut, Wait, Write};
+use super::plan::{Observed, Plan, Shut, Write};
 use super::references::{ConfigKind, ConfigName};
 use super::reloader::{self, Order};
-use super::schedule::Schedule;
-use super::view::View;
+use super::view::{Defaults, View};
 use super::window::Moment;
 use super::workload::{Workload, WorkloadName};
 use crate::model::Meta;
-use crate::model::names::restart as names;
 use crate::settings::{Profile, RestartSettings};
-
-/// First wait after a write that failed, and the longest; in between twice as long each time.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// The controller.
 #[derive(Debug)]
@@ -44,20 +39,6 @@ enum Mind {
     Xing(Changes),
     Safe(BTreeMap<WorkloadName, Minded>),
     Reloader(reloader::Changes),
-}
-
-/// A workload in the safe profile.
-#[derive(Debug, Default)]
-struct Minded {
-    memory: Memory,
-    /// When to look at it; `None`: when something changes.
-    due: Option<Moment>,
-    /// A write of it is under way.
-    busy: bool,
-    failures: u32,
-    is_throttled: bool,
-    is_deferred: bool,
-    is_pending: bool,
 }
 
 /// What is to be done about one workload.
@@ -78,7 +59,7 @@ pub(crate) enum Action {
     Reload(Order),
     /// Say that its budget is spent for so long.
     Throttled(Duration),
-    /// Say that its restart window is closed.
+    /// Say that it is due and waits.
     Shut(Shut),
     /// Say what is wrong with its annotation.
     Unreadable(String),
@@ -124,11 +105,17 @@ impl Agent {
                 changes.config(&self.view, name, changed, at);
             }
             Mind::Safe(minds) => {
+                let mut concerns_others = false;
                 for user in self.view.users(name) {
                     if let (Some(minded), Some(workload)) = (minds.get_mut(&user), self.view.workload(&user)) {
+                        let was_due = minded.is_due();
                         minded.memory.config(&self.view, workload, name, before.as_ref(), at);
+                        concerns_others |= minded.is_due() != was_due;
                         minded.wake(at);
                     }
+                }
+                if concerns_others {
+                    groups::wake(minds, &name.namespace, at);
                 }
             }
             Mind::Reloader(changes) => {
@@ -153,8 +140,8 @@ impl Agent {
                 changes.namespace(name, now.is_some_and(|now| selector.matches(&now.labels).unwrap_or_default()));
             }
             (Mind::Safe(minds), _) => {
-                let schedule = now.and_then(|now| now.annotations.get(names::WINDOW)).map(|text| Schedule::read(text));
-                if self.view.put_schedule(name, schedule) {
+                let defaults = now.map(|now| Defaults::read(&now.annotations)).unwrap_or_default();
+                if self.view.put_namespace(name, defaults) {
                     let within = minds.iter_mut().filter(|(workload, _)| workload.namespace == name);
                     within.for_each(|(_, minded)| minded.wake(at));
                 }
@@ -192,21 +179,28 @@ impl Agent {
         let after = self.view.workload(name).cloned();
         match &mut self.mind {
             Mind::Xing(changes) => changes.workload(&self.view, name, at),
-            Mind::Safe(minds) => match after.as_ref().filter(|workload| workload.enabled) {
-                Some(workload) => {
-                    let minded = minds.entry(name.clone()).or_default();
-                    minded.memory.workload(&self.view, workload, at);
-                    minded.is_deferred &= workload.held.is_some();
-                    minded.wake(at);
+            Mind::Safe(minds) => {
+                let was_due = minds.get(name).is_some_and(Minded::is_due);
+                match after.as_ref().filter(|workload| workload.enabled) {
+                    Some(workload) => {
+                        let minded = minds.entry(name.clone()).or_default();
+                        minded.memory.workload(&self.view, workload, at);
+                        minded.is_deferred &= workload.held.is_some();
+                        minded.wake(at);
+                    }
+                    None => drop(minds.remove(name)),
                 }
-                None => drop(minds.remove(name)),
-            },
+                let is_due = minds.get(name).is_some_and(Minded::is_due);
+                if was_due != is_due || groups::is_other(before.as_deref(), after.as_deref()) {
+                    groups::wake(minds, &name.namespace, at);
+                }
+            }
             Mind::Reloader(_) => return Vec::new(),
         }
         let Some(workload) = after.filter(|workload| workload.enabled) else { return Vec::new() };
         let known = before.filter(|before| before.enabled).map(|before| wrong(&before)).unwrap_or_default();
         let fresh = wrong(&workload).into_iter().filter(|action| !known.contains(action));
-        let observed = Observed { workload, configs: BTreeMap::new(), schedule: None, at };
+        let observed = Observed::of(workload, at);
         fresh.map(|action| Work { observed: observed.clone(), action }).collect()
     }
 
@@ -236,12 +230,27 @@ impl Agent {
             }
             Mind::Safe(minds) => {
                 let due = |minded: &Minded| !minded.busy && minded.due.is_some_and(|due| due <= at);
-                let mut works = Vec::new();
-                for (name, minded) in minds.iter_mut().filter(|(_, minded)| due(minded)) {
-                    let Some(workload) = self.view.workload(name) else { continue };
-                    let observed = minded.memory.observe(&self.view, workload, at);
-                    let decided = plan(&observed, now, &self.settings);
-                    works.extend(minded.decided(observed, decided, at));
+                let all: Vec<WorkloadName> =
+                    minds.iter().filter(|(_, minded)| due(minded)).map(|(name, _)| name.clone()).collect();
+                let (mut works, mut groups) = (Vec::new(), Groups::new(now));
+                for name in all {
+                    let (Some(minded), Some(workload)) = (minds.get(&name), self.view.workload(&name)) else {
+                        continue;
+                    };
+                    let mut observed = minded.memory.observe(&self.view, workload, at);
+                    let mut decided = plan(&observed, now, &self.settings);
+                    // Others are looked at only where there is something that they could hold back.
+                    if decided.restarts() {
+                        (observed.turn, observed.turn_changes) = groups.turn(&self.view, minds, workload);
+                        decided = plan(&observed, now, &self.settings);
+                    }
+                    if decided.restarts() {
+                        groups.starts(workload);
+                    }
+                    let minded = minds.get_mut(&name);
+                    works.extend(
+                        minded.into_iter().flat_map(|minded| minded.decided(observed.clone(), decided.clone(), at)),
+                    );
                 }
                 works
             }
@@ -250,7 +259,7 @@ impl Agent {
                 let orders = changes.take(&self.view, &self.settings.reloader, at, now);
                 self.processed += (before - changes.waiting()) as u64;
                 let work = |(workload, order)| {
-                    let observed = Observed { workload, configs: BTreeMap::new(), schedule: None, at };
+                    let observed = Observed::of(workload, at);
                     Work { observed, action: Action::Reload(order) }
                 };
                 orders.into_iter().map(work).collect()
@@ -285,28 +294,11 @@ impl Agent {
         if let Mind::Safe(minds) = &mut self.mind
             && let Some(minded) = minds.get_mut(name)
         {
-            minded.busy = false;
-            minded.wake(at);
-            match &outcome {
-                Outcome::Failed(wait) => {
-                    let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(minded.failures)).min(LONGEST_WAIT);
-                    minded.failures = minded.failures.saturating_add(1);
-                    let again = at.saturating_add(wait.unwrap_or_default().max(doubled));
-                    minded.due = Some(again);
-                }
-                Outcome::Written(_) | Outcome::Made => {
-                    self.processed += minded.memory.waiting().max(1) as u64;
-                    minded.failures = 0;
-                }
-                Outcome::Pretended(write) => {
-                    let real = self.view.workload(name).map(|workload| workload.applied.clone()).unwrap_or_default();
-                    let pending = write.note.after(observed.workload.pending.as_ref());
-                    minded.memory.pretended = Some(Pretended { real, applied: write.applied.clone(), pending });
-                    if let Some(workload) = self.view.workload(name) {
-                        minded.memory.weigh(&self.view, workload, at);
-                    }
-                }
+            if matches!(outcome, Outcome::Written(_) | Outcome::Made) {
+                self.processed += minded.memory.waiting().max(1) as u64;
             }
+            minded.finished(&self.view, observed, &outcome, at);
+            groups::wake(minds, &name.namespace, at);
         }
         if let Mind::Reloader(changes) = &mut self.mind {
             changes.finished(name, !matches!(outcome, Outcome::Failed(_)), at);
@@ -329,7 +321,8 @@ impl Agent {
                 stuck: minds.values().filter(|minded| minded.failures > 0).count(),
                 throttled: minds.values().filter(|minded| minded.is_throttled).count(),
                 deferred: minds.values().filter(|minded| minded.is_deferred).count(),
-                pending: minds.values().filter(|minded| minded.is_pending).count(),
+                pending: minds.values().filter(|minded| minded.is_pending()).count(),
+                stopped: minds.values().filter(|minded| minded.is_stopped()).count(),
                 ..numbers
             },
         }
@@ -342,48 +335,4 @@ fn wrong(workload: &Workload) -> Vec<Action> {
     let checksums = workload.problem.clone().map(Action::Unreadable).or_else(unknown);
     let of_users = (!workload.unreadable.is_empty()).then(|| Action::BadAnnotations(workload.unreadable.clone()));
     checksums.into_iter().chain(of_users).collect()
-}
-
-impl Minded {
-    /// Something has changed: look at it, but not before a failure has been waited out.
-    fn wake(&mut self, at: Moment) {
-        if self.failures == 0 || self.due.is_none() {
-            self.due = Some(at);
-        }
-    }
-
-    fn decided(&mut self, observed: Observed, decided: Plan, at: Moment) -> Vec<Work> {
-        let Plan { write, wait } = decided;
-        let (mut works, was_throttled, was_pending) = (Vec::new(), self.is_throttled, self.is_pending);
-        (self.is_throttled, self.is_pending) = (false, false);
-        self.due = match wait {
-            None => None,
-            Some(Wait::Window(due)) => {
-                self.is_pending = was_pending;
-                Some(due)
-            }
-            Some(Wait::Shut(shut)) => {
-                self.is_pending = true;
-                let due = shut.wait.map(|wait| at.saturating_add(wait));
-                // One that was shown before this controller began was said then.
-                if !was_pending && observed.workload.pending.is_none() {
-                    works.push(Work { observed: observed.clone(), action: Action::Shut(shut) });
-                }
-                due
-            }
-            Some(Wait::Budget(wait)) => {
-                self.is_throttled = true;
-                if !was_throttled {
-                    works.push(Work { observed: observed.clone(), action: Action::Throttled(wait) });
-                }
-                Some(at.saturating_add(wait))
-            }
-        };
-        if let Some(write) = write {
-            self.busy = true;
-            self.is_deferred |= write.restart.as_ref().is_some_and(|restart| restart.held.is_some());
-            works.push(Work { observed, action: Action::Write(write) });
-        }
-        works
-    }
 }

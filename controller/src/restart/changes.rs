@@ -128,7 +128,7 @@ impl Changes {
         if workload.applied != tracked.applied {
             Arc::<Workload>::make_mut(&mut workload).applied.clone_from(&tracked.applied);
         }
-        Some(Observed { workload, configs, schedule: None, at })
+        Some(Observed { configs, ..Observed::of(workload, at) })
     }
 
     /// A workload is being written: its own change is done with, and what is written is believed to be there, whether or not it comes to

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use super::plan::{Cause, Restart, Shut};
+use super::plan::{Cause, Obstacle, Restart, Shut};
 use super::references::{ConfigKind, ConfigName};
-use super::schedule::Closed;
 use super::selection::parts;
-use super::workload::Held;
+use super::workload::{Held, WorkloadName};
 use crate::model::names::restart as names;
 use crate::model::{Event, EventKind};
 
@@ -15,6 +14,8 @@ use crate::model::{Event, EventKind};
 const KEYS: usize = 10;
 /// Configs that are named.
 const CONFIGS: usize = 5;
+/// Workloads that are named.
+const WORKLOADS: usize = 3;
 
 /// A restart that was written, or in a dry run would have been.
 pub(super) fn restarted(restart: &Restart, dry_run: bool) -> Event {
@@ -64,18 +65,43 @@ pub(super) fn throttled(wait: Duration) -> Event {
     Event { kind: EventKind::Warning, reason: names::THROTTLED, message }
 }
 
-/// The restart window is closed.
+/// It is due and waits.
 pub(super) fn shut(shut: &Shut) -> Event {
     let why = causes(&shut.causes);
-    let (kind, message) = match &shut.closed {
-        Closed::Until(until) => {
-            (EventKind::Normal, format!("Restart pending until {until}, when the restart window opens: {why}"))
+    let (kind, reason, message) = match &shut.obstacle {
+        Obstacle::Delay(until) => {
+            (EventKind::Normal, names::WAITS, format!("Restart pending until {until}, when its delay ends: {why}"))
         }
-        Closed::Never(problem) => {
-            (EventKind::Warning, format!("Restart pending until {} can be read ({problem}): {why}", names::WINDOW))
+        Obstacle::Window(until) => {
+            let message = format!("Restart pending until {until}, when the restart window opens: {why}");
+            (EventKind::Normal, names::WAITS, message)
+        }
+        Obstacle::Unreadable(annotation, problem) => {
+            let message = format!("Restart pending until {annotation} can be read ({problem}): {why}");
+            (EventKind::Warning, names::WAITS, message)
+        }
+        Obstacle::Turn(others) => {
+            let message = format!("Restart pending until the rollout of {} is complete: {why}", named(others));
+            (EventKind::Normal, names::WAITS, message)
+        }
+        Obstacle::Stopped(failed) => {
+            let message = format!(
+                "Restart stopped, because the rollout of {failed} has failed: it goes on once that workload is available, \
+                 or has no annotation {} any more: {why}",
+                names::ENABLED
+            );
+            (EventKind::Warning, names::STOPPED, message)
         }
     };
-    Event { kind, reason: names::WAITS, message }
+    Event { kind, reason, message }
+}
+
+fn named(workloads: &[WorkloadName]) -> String {
+    let mut text: Vec<String> = workloads.iter().take(WORKLOADS).map(ToString::to_string).collect();
+    if workloads.len() > WORKLOADS {
+        text.push(format!("and {} more", workloads.len() - WORKLOADS));
+    }
+    text.join(", ")
 }
 
 /// The annotation makes no sense.
@@ -87,7 +113,9 @@ pub(super) fn unreadable(problem: &str) -> Event {
 /// An annotation that a user has set makes no sense.
 pub(super) fn bad_annotation(annotation: &str, problem: &str) -> Event {
     let effect = match annotation {
-        names::WINDOW => "cannot be read, so changed configs do not restart this workload until it can",
+        names::WINDOW | names::DELAY | names::MAX_UNAVAILABLE | names::ORDER => {
+            "cannot be read, so changed configs do not restart this workload until it can"
+        }
         _ => "has no effect, so every key that is used restarts this workload",
     };
     let message = format!("Annotation {annotation} {effect}: {problem}");

@@ -151,8 +151,9 @@ impl Memory {
         let workload = self.believed(workload);
         let linked = |link: &Link, name| link.linked(view, &workload, name, self.rolled);
         let configs = self.links.iter().map(|(name, link)| (name.clone(), linked(link, name))).collect();
-        let schedule = view.schedule(&workload).cloned();
-        Observed { workload, configs, schedule, at }
+        let (schedule, delay) = (view.schedule(&workload).cloned(), view.delay(&workload));
+        let problem = view.problem(&workload);
+        Observed { configs, schedule, delay, problem, ..Observed::of(workload, at) }
     }
 
     /// Configs with changes that are not acted upon yet.

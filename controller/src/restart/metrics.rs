@@ -1,4 +1,4 @@
-//! Metrics of restarts: xing's seven under their names and with their meaning, and six more.
+//! Metrics of restarts: xing's seven under their names and with their meaning, and nine more.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,11 +42,17 @@ impl Counts {
         }
     }
 
-    /// Writes all metrics; `refused` is how many kinds may not be listed.
+    /// Writes all metrics; `refused` is how many kinds may not be listed, `told` how many messages a webhook took and how many are lost.
     ///
     /// # Errors
     /// If the encoder fails.
-    pub(crate) fn encode(&self, encoder: &mut DescriptorEncoder<'_>, numbers: &Numbers, refused: usize) -> fmt::Result {
+    pub(crate) fn encode(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        numbers: &Numbers,
+        refused: usize,
+        (sent, lost): (u64, u64),
+    ) -> fmt::Result {
         let [updates, restarts, deferred] =
             [&self.updates, &self.restarts, &self.deferred].map(|count| count.load(Ordering::Relaxed));
         let counters = [
@@ -59,6 +65,8 @@ impl Counts {
                 "Restarts of workloads that replace no pods yet.",
                 deferred,
             ),
+            ("rollout_controller_config_restart_notifications", "Messages that the webhook took.", sent),
+            ("rollout_controller_config_restart_notifications_lost", "Messages that it did not take.", lost),
         ];
         for (name, help, value) in counters {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -79,10 +87,11 @@ impl Counts {
                 "Workloads whose restart waits for others.",
                 numbers.deferred,
             ),
+            ("rollout_controller_config_restart_pending", "Workloads whose restart is due and waits.", numbers.pending),
             (
-                "rollout_controller_config_restart_pending",
-                "Workloads whose restart waits for its window.",
-                numbers.pending,
+                "rollout_controller_config_restart_stopped",
+                "Workloads whose restart waits because that of another has failed.",
+                numbers.stopped,
             ),
             ("rollout_controller_config_restart_forbidden_kinds", "Kinds that may not be listed.", refused),
         ];

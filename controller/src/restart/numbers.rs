@@ -19,6 +19,8 @@ pub(crate) struct Numbers {
     pub(crate) throttled: usize,
     /// Workloads with a new template that replaces no pods yet.
     pub(crate) deferred: usize,
-    /// Workloads whose restart waits for its window.
+    /// Workloads whose restart is due and waits.
     pub(crate) pending: usize,
+    /// Those of them that wait because another has failed.
+    pub(crate) stopped: usize,
 }

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 
 use super::pending::Note;
 use super::references::{ConfigName, Use};
-use super::schedule::{Closed, Schedule};
+use super::schedule::Schedule;
 use super::state::Applied;
+use super::turn::Turn;
 use super::window::Moment;
-use super::workload::{Held, Workload};
+use super::workload::{Held, Workload, WorkloadName};
 
 /// One workload that has opted in, and the configs that it is linked to.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +23,32 @@ pub struct Observed {
     pub configs: BTreeMap<ConfigName, Linked>,
     /// When it may be restarted; `None`: always.
     pub schedule: Option<Schedule>,
+    /// How long a restart waits after the change.
+    pub delay: Duration,
+    /// The annotation that holds a restart back because it makes no sense, and what is wrong with it.
+    pub problem: Option<(&'static str, String)>,
+    /// Whether it may restart, for the others of its group.
+    pub turn: Turn,
+    /// After how long that may change by itself.
+    pub turn_changes: Option<Duration>,
     /// When this was observed.
     pub at: Moment,
+}
+
+impl Observed {
+    /// One of which nothing more is known.
+    pub fn of(workload: Arc<Workload>, at: Moment) -> Self {
+        Self {
+            workload,
+            configs: BTreeMap::new(),
+            schedule: None,
+            delay: Duration::ZERO,
+            problem: None,
+            turn: Turn::Now,
+            turn_changes: None,
+            at,
+        }
+    }
 }
 
 /// One config of a workload.
@@ -84,6 +109,13 @@ pub struct Plan {
     pub wait: Option<Wait>,
 }
 
+impl Plan {
+    /// Whether pods are replaced.
+    pub fn restarts(&self) -> bool {
+        self.write.as_ref().is_some_and(|write| write.restart.is_some())
+    }
+}
+
 /// One write: what is remembered, and whether pods are replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
@@ -130,17 +162,47 @@ pub enum Wait {
     Window(Moment),
     /// The budget is spent for so long.
     Budget(Duration),
-    /// Its restart window is closed.
+    /// Something else than its configs holds it back.
     Shut(Shut),
 }
 
-/// A restart that waits for its window.
+/// A restart that is due and waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shut {
-    /// Until when, or why for good.
-    pub closed: Closed,
+    /// What for.
+    pub obstacle: Obstacle,
     /// For how long; `None`: until something changes.
     pub wait: Option<Duration>,
     /// Why there is to be one.
     pub causes: Vec<Cause>,
+}
+
+/// What a restart waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Its delay ends then.
+    Delay(Timestamp),
+    /// Its restart window opens then.
+    Window(Timestamp),
+    /// An annotation makes no sense, or its windows never open; what is wrong.
+    Unreadable(&'static str, String),
+    /// Others of its group restart first.
+    Turn(Vec<WorkloadName>),
+    /// This one of its group has failed.
+    Stopped(WorkloadName),
+}
+
+impl Obstacle {
+    /// When it ends, where that is known.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Delay(until) | Self::Window(until) => Some(*until),
+            _ => None,
+        }
+    }
+
+    /// Whether a change of others of the group may end it.
+    pub fn is_of_others(&self) -> bool {
+        matches!(self, Self::Turn(_) | Self::Stopped(_) | Self::Unreadable(..))
+    }
 }

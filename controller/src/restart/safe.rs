@@ -8,19 +8,21 @@
 //!
 //! Cases: `config-restart/s02-adopted@safe`, `config-restart/s19-two-configs@safe`, `config-restart/s25-safe-config-then-spec`,
 //! `config-restart/s28-safe-updated-at-once`, `config-restart/s39-safe-re-created`, `config-restart/s48-foreign-keys@safe`,
-//! `config-restart/window-opens-later`.
+//! `config-restart/window-opens-later`, `config-restart/delay`, `config-restart/one-at-a-time`.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::pending::{self, Note};
-use super::plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Shut, Wait, Write};
+use super::plan::{Baseline, Cause, Linked, Observed, Obstacle, Plan, Present, Restart, Shut, Wait, Write};
 use super::references::{ConfigKind, ConfigName};
 use super::schedule::Closed;
 use super::state::{ABSENT, Applied};
 use super::trigger::derived;
+use super::turn::Turn;
 use super::workload::Workload;
+use crate::model::names::restart as names;
 use crate::settings::RestartSettings;
 
 /// What is to become of one config of a workload.
@@ -129,22 +131,26 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
     if due > observed.at {
         return record(recorded, Some(Wait::Window(due)), Note::Keep);
     }
-    if let Some(closed) = observed.schedule.as_ref().and_then(|schedule| schedule.closed(now)) {
+    let first = now.checked_sub(observed.at.saturating_sub(first)).unwrap_or(now);
+    let since = pending::since(workload.pending.as_ref(), first);
+    let early = too_early(observed, since, now);
+    if let (None, Some(wait)) = (&early, settings.budget.wait(&workload.restarts, now)) {
+        // A delay that has passed is not waited for once more.
+        return record(recorded, Some(Wait::Budget(wait)), Note::Keep);
+    }
+    if let Some(obstacle) = early.or_else(|| others(&observed.turn)) {
         let mut noted = recorded;
         // It waits for hours, and what is known now may not be found again then: it differs from what the pods have.
         for cause in causes.iter().filter(|cause| cause.before.is_none()) {
             noted.insert(cause.config.to_string(), String::new());
         }
         let configs = causes.iter().map(|cause| cause.config.to_string()).collect();
-        let note = note(Some(pending::shown(workload.pending.as_ref(), configs, &closed, now)));
-        let wait = match &closed {
-            Closed::Until(until) => Duration::try_from(until.duration_since(now)).ok(),
-            Closed::Never(_) => None,
+        let note = note(Some(pending::shown(configs, since, &obstacle)));
+        let wait = match obstacle.until() {
+            Some(until) => Duration::try_from(until.duration_since(now)).ok(),
+            None => observed.turn_changes,
         };
-        return record(noted, Some(Wait::Shut(Shut { closed, wait, causes })), note);
-    }
-    if let Some(wait) = settings.budget.wait(&workload.restarts, now) {
-        return record(recorded, Some(Wait::Budget(wait)), note(None));
+        return record(noted, Some(Wait::Shut(Shut { obstacle, wait, causes })), note);
     }
     let mut applied = recorded;
     applied.extend(causes.iter().map(|cause| (cause.config.to_string(), cause.after.clone())));
@@ -156,6 +162,29 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, settings: &RestartSettin
         causes,
     };
     Plan { write: Some(Write { applied, restart: Some(restart), note: note(None) }), wait: None }
+}
+
+/// Why what waits since a moment is not restarted yet, as far as that is a matter of time.
+fn too_early(observed: &Observed, since: Timestamp, now: Timestamp) -> Option<Obstacle> {
+    if let Some((annotation, problem)) = &observed.problem {
+        return Some(Obstacle::Unreadable(annotation, problem.clone()));
+    }
+    let delayed = since.checked_add(observed.delay).unwrap_or(Timestamp::MAX);
+    match observed.schedule.as_ref().and_then(|schedule| schedule.closed(delayed.max(now))) {
+        Some(Closed::Until(opens)) => Some(Obstacle::Window(opens)),
+        Some(Closed::Never(problem)) => Some(Obstacle::Unreadable(names::WINDOW, problem)),
+        None => (delayed > now).then_some(Obstacle::Delay(delayed)),
+    }
+}
+
+/// The same, as far as it is a matter of others.
+fn others(turn: &Turn) -> Option<Obstacle> {
+    match turn {
+        Turn::Now => None,
+        Turn::After(others) => Some(Obstacle::Turn(others.clone())),
+        Turn::Stopped(failed) => Some(Obstacle::Stopped(failed.clone())),
+        Turn::Unreadable(problem) => Some(Obstacle::Unreadable(names::MAX_UNAVAILABLE, problem.clone())),
+    }
 }
 
 fn earlier(wait: Option<&Wait>, due: super::window::Moment) -> Wait {

@@ -5,15 +5,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::checksum::Digest;
 use super::config::Config;
+use super::pace::{Pace, Place};
 use super::references::{ConfigKind, ConfigName, Use};
 use super::reloader::Facts;
 use super::schedule::Schedule;
 use super::workload::{Workload, WorkloadKind, WorkloadName};
 use super::{plan, safe, selection};
-use crate::settings::{Profile, RestartSettings, SecretChecksums};
+use crate::model::names::restart as names;
+use crate::settings::{Profile, RestartSettings, SecretChecksums, Turns};
 
 /// Everything that is known.
 #[derive(Debug)]
@@ -25,10 +28,29 @@ pub(super) struct View {
     workloads: BTreeMap<WorkloadName, Arc<Workload>>,
     /// Who uses it; there or not.
     users: BTreeMap<ConfigName, BTreeSet<WorkloadName>>,
-    /// Restart windows of namespaces that have any.
-    schedules: BTreeMap<String, Schedule>,
+    /// Annotations of namespaces that have any.
+    namespaces: BTreeMap<String, Defaults>,
+    delay: Duration,
+    pub(super) turns: Turns,
     /// Versions that were seen, each once.
     pub(super) versions: u64,
+}
+
+/// What the annotations of a namespace say for its workloads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Defaults {
+    /// When they may be restarted.
+    pub(super) schedule: Option<Schedule>,
+    /// How fast.
+    pub(super) pace: Pace,
+}
+
+impl Defaults {
+    /// Reads them from annotations.
+    pub(super) fn read(annotations: &BTreeMap<String, String>) -> Self {
+        let schedule = annotations.get(names::WINDOW).map(|text| Schedule::read(text));
+        Self { schedule, pace: Pace::read(annotations) }
+    }
 }
 
 /// A config, and since when it is as it is.
@@ -64,7 +86,9 @@ impl View {
             listed: BTreeSet::new(),
             workloads: BTreeMap::new(),
             users: BTreeMap::new(),
-            schedules: BTreeMap::new(),
+            namespaces: BTreeMap::new(),
+            delay: settings.delay,
+            turns: settings.turns,
             versions: 0,
         }
     }
@@ -169,6 +193,7 @@ impl View {
                     workload.keys.clear();
                     workload.unreadable.clear();
                     workload.schedule = None;
+                    (workload.pace, workload.place) = (Pace::default(), Place::default());
                 }
                 if let SecretChecksums::Keyed(keys) = &self.secrets {
                     keys.read(&mut workload);
@@ -186,21 +211,47 @@ impl View {
         Some(before)
     }
 
-    /// Takes in what a watch showed of a namespace's restart windows; whether they have changed.
-    pub(super) fn put_schedule(&mut self, namespace: &str, now: Option<Schedule>) -> bool {
-        if self.schedules.get(namespace) == now.as_ref() {
+    /// Takes in what a watch showed of a namespace's annotations; whether they have changed.
+    pub(super) fn put_namespace(&mut self, namespace: &str, now: Defaults) -> bool {
+        if self.namespaces.get(namespace).unwrap_or(&Defaults::default()) == &now {
             return false;
         }
-        match now {
-            Some(now) => drop(self.schedules.insert(namespace.to_owned(), now)),
-            None => drop(self.schedules.remove(namespace)),
+        if now == Defaults::default() {
+            self.namespaces.remove(namespace);
+        } else {
+            self.namespaces.insert(namespace.to_owned(), now);
         }
         true
     }
 
     /// When a workload may be restarted: by its own annotation, or else by its namespace's.
     pub(super) fn schedule<'a>(&'a self, workload: &'a Workload) -> Option<&'a Schedule> {
-        workload.schedule.as_ref().or_else(|| self.schedules.get(&workload.name.namespace))
+        workload.schedule.as_ref().or_else(|| self.namespaces.get(&workload.name.namespace)?.schedule.as_ref())
+    }
+
+    /// How fast workloads of a namespace are restarted, as it says.
+    pub(super) fn pace(&self, namespace: &str) -> Option<&Pace> {
+        self.namespaces.get(namespace).map(|defaults| &defaults.pace)
+    }
+
+    /// How long a workload's restart waits after the change: by its own annotation, or its namespace's, or the flag.
+    pub(super) fn delay(&self, workload: &Workload) -> Duration {
+        let of_namespace = || self.pace(&workload.name.namespace)?.delay;
+        workload.pace.delay.or_else(of_namespace).unwrap_or(self.delay)
+    }
+
+    /// The annotation that holds a workload's restart back because it makes no sense, and what is wrong with it.
+    pub(super) fn problem(&self, workload: &Workload) -> Option<(&'static str, String)> {
+        let of_namespace = || {
+            let mut all = self.pace(&workload.name.namespace)?.unreadable.iter();
+            // The workload's own replaces it.
+            let is_replaced = |name: &str| name == names::DELAY && workload.pace.delay.is_some();
+            let (name, problem) = all.find(|(name, _)| !is_replaced(name))?;
+            Some((*name, format!("of the namespace: {problem}")))
+        };
+        let own = workload.pace.unreadable.iter().next().map(|(name, problem)| (*name, problem.clone()));
+        let order = || workload.place.unreadable.clone().map(|problem| (names::ORDER, problem));
+        own.or_else(order).or_else(of_namespace)
     }
 
     /// What a workload refers to, as far as the profile knows of it.

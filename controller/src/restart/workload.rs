@@ -9,8 +9,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::evidence;
+use super::pace::{Pace, Place};
 use super::references::{References, references};
 use super::reloader::Facts;
+use super::rollout::Rollout;
 use super::schedule::Schedule;
 use super::selection::{self, Selection};
 use super::state::{Applied, read_applied, read_restarts};
@@ -111,7 +113,13 @@ pub struct Workload {
     pub keys: Selection,
     /// When it may be restarted, where its annotation says.
     pub schedule: Option<Schedule>,
-    /// What its annotation shows of a restart that waits for its window.
+    /// How fast its restarts follow changes and those of others, where its annotations say.
+    pub pace: Pace,
+    /// Where it stands among others.
+    pub place: Place,
+    /// How far its rollout is.
+    pub rollout: Rollout,
+    /// What its annotation shows of a restart that waits.
     pub pending: Option<String>,
     /// Annotations of users that make no sense, and what is wrong with each.
     pub unreadable: BTreeMap<&'static str, String>,
@@ -149,6 +157,10 @@ impl Workload {
         let schedule = annotation(names::WINDOW).map(Schedule::read);
         let problem_of_schedule = schedule.as_ref().and_then(Schedule::problem).map(str::to_owned);
         unreadable.extend(problem_of_schedule.map(|problem| (names::WINDOW, problem)));
+        let (pace, place) = (Pace::read(&annotations), Place::read(&annotations));
+        unreadable.extend(pace.unreadable.clone());
+        unreadable.extend(place.unreadable.clone().map(|problem| (names::ORDER, problem)));
+        let held = held(kind, raw);
         Ok(Self {
             enabled: annotation(names::ENABLED) == Some("enabled"),
             applied,
@@ -161,15 +173,23 @@ impl Workload {
             ignores: ignores.filter(|name| !name.is_empty()).collect(),
             keys,
             schedule,
+            pace,
+            place,
+            rollout: Rollout::read(kind, raw, held),
             pending: annotation(names::PENDING).map(str::to_owned),
             unreadable,
             template: super::checksum::text(&canonical(template).to_string()),
-            held: held(kind, raw),
+            held,
             written: evidence::template_written(&raw["metadata"]),
             reloader: Facts::read(raw, template),
             name: WorkloadName { kind, namespace: meta.namespace.clone(), name: meta.name.clone() },
             meta,
         })
+    }
+
+    /// When its rollout began, as far as is known: with the last write of its template.
+    pub(super) fn rolls_since(&self) -> Option<Timestamp> {
+        self.restarts.last().copied().max(self.written)
     }
 
     /// What its pods are known to have of a config: a checksum of an unknown key does not tell.

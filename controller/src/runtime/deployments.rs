@@ -52,7 +52,7 @@ impl Deployments {
 
 impl Keyed for Deployments {
     const NAME: ControllerName = ControllerName::Deployment;
-    const SOURCE: Source = Source { component: "deployment-controller", kind: "Deployment" };
+    const SOURCE: Source = Source { component: "deployment-controller", kind: "Deployment", is_beside_others: false };
     const RETRIES: Retries = Retries::DEPLOYMENT;
     const NEEDS: &'static [Need] = &[Need::Deployments, Need::ReplicaSets, Need::Pods];
     type Error = ApplyError;

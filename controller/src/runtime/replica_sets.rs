@@ -56,7 +56,7 @@ impl ReplicaSets {
 
 impl Keyed for ReplicaSets {
     const NAME: ControllerName = ControllerName::ReplicaSet;
-    const SOURCE: Source = Source { component: "replicaset-controller", kind: "ReplicaSet" };
+    const SOURCE: Source = Source { component: "replicaset-controller", kind: "ReplicaSet", is_beside_others: false };
     const RETRIES: Retries = Retries::REPLICA_SET;
     const NEEDS: &'static [Need] = &[Need::ReplicaSets, Need::PodsWithTraits];
     type Error = ApplyError;

@@ -20,11 +20,13 @@ use super::informer::Informers;
 use super::reflector::{Sink, reflect};
 use super::restart_wire::{ConfigMap, CronJob, DaemonSet, Deployment, Job, Namespace, Secret, Seen, StatefulSet};
 use super::shared::Shared;
+use super::webhook::Outbox;
 use super::wire::Wire;
 use crate::api::{ApiServer, Key, Recorder, Reports, RequestError, Resource, Source};
 use crate::clock::{self, Clock};
+use crate::connect::Poster;
 use crate::metrics::Shown;
-use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Tools, Work, WorkloadKind, apply};
+use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Tools, Work, WorkloadKind, apply, notice};
 use crate::settings::{ControllerName, Profile, RestartSettings, SecretChecksums};
 
 /// Writes at the same time.
@@ -51,6 +53,7 @@ pub(super) struct Restarts {
     waived: Mutex<BTreeMap<Resource, Listed>>,
     fatal: Mutex<Option<String>>,
     counts: Counts,
+    outbox: Option<Arc<Outbox>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +69,7 @@ impl Restarts {
         let api = ApiServer::chosen(client.clone(), settings, metrics);
         let (mut recorders, mut all_reports) = (BTreeMap::new(), Vec::new());
         for kind in WorkloadKind::ALL {
-            let source = Source { component: COMPONENT, kind: kind.as_str() };
+            let source = Source { component: COMPONENT, kind: kind.as_str(), is_beside_others: true };
             let (recorder, reports) = Recorder::new(source, settings.clock);
             recorders.insert(kind, recorder);
             all_reports.push((api.clone(), reports));
@@ -88,6 +91,7 @@ impl Restarts {
             waived: Mutex::default(),
             fatal: Mutex::default(),
             counts: Counts::default(),
+            outbox: outbox(&settings.restart),
         });
         metrics.show(name, &restarts);
         (restarts, all_reports)
@@ -221,6 +225,11 @@ impl Restarts {
         let tools = Tools { api: &self.api, tell: &tell, settings: &self.settings, now: self.clock.now() };
         let (outcome, error) = apply(tools, work).await;
         self.counts.count(work, outcome.as_ref(), &self.settings);
+        if let Some(outbox) = &self.outbox
+            && let Some(notice) = notice(work, outcome.as_ref(), &self.settings, self.clock.now())
+        {
+            outbox.put(notice);
+        }
         if let Some(outcome) = outcome {
             self.agent().finished(&work.observed, outcome, self.moment());
             self.news.notify_one();
@@ -254,7 +263,19 @@ impl Controller for Restarts {
     }
 
     fn workers(self: Arc<Self>) -> Vec<Task> {
-        vec![Box::pin(self.work())]
+        let outbox = self.outbox.clone();
+        vec![Box::pin(async move {
+            match outbox {
+                None => self.work().await,
+                // What is still to be told at the end is, for a short time.
+                Some(outbox) => {
+                    let tells = tokio::spawn(outbox.clone().work());
+                    self.work().await;
+                    outbox.close();
+                    Outbox::finish(tells).await;
+                }
+            }
+        })]
     }
 
     fn complaints(&self, now: Instant) -> Vec<String> {
@@ -285,7 +306,8 @@ impl Shown for Restarts {
     fn encode(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let numbers = self.agent().numbers();
         let refused = lock(&self.refused).len();
-        self.counts.encode(to, &numbers, refused)
+        let told = self.outbox.as_ref().map(|outbox| outbox.counts()).unwrap_or_default();
+        self.counts.encode(to, &numbers, refused, told)
     }
 }
 
@@ -342,7 +364,19 @@ impl Sink<Seen> for Restarts {
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The webhook that is told, if there is one.
+fn outbox(settings: &RestartSettings) -> Option<Arc<Outbox>> {
+    let webhook = settings.webhook.as_ref()?;
+    match Poster::new(&webhook.url.0, webhook.proxy.as_ref().map(|proxy| proxy.0.as_str())) {
+        Ok(poster) => Some(Outbox::new(poster)),
+        Err(error) => {
+            tracing::error!(error = error.to_string(), "No webhook is told anything.");
+            None
+        }
+    }
+}
+
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     // No code panics while it holds the lock, so what is behind it is whole.
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

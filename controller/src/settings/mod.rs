@@ -7,6 +7,7 @@
 mod checksum_keys;
 mod reloader;
 mod restart;
+mod webhook;
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -16,8 +17,9 @@ pub(crate) use checksum_keys::ChecksumKey;
 pub use checksum_keys::{ChecksumKeyError, ChecksumKeys, SecretChecksums};
 pub(crate) use reloader::truth;
 pub use reloader::{ReloadStrategy, ReloaderAnnotations, ReloaderFlagError, ReloaderSettings};
-pub use restart::{Budget, Profile, RestartSettings, Window};
+pub use restart::{Budget, Limit, Profile, RestartSettings, Turns, Window};
 use thiserror::Error;
+pub use webhook::{Webhook, WebhookForm, WebhookUrl};
 
 use crate::clock::Clock;
 use crate::hash::Minor;

@@ -1,9 +1,11 @@
 //! What an operator can choose about restarts.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::checksum_keys::SecretChecksums;
 use super::reloader::ReloaderSettings;
+use super::webhook::Webhook;
 
 /// Whose choices are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,10 +31,16 @@ pub struct RestartSettings {
     pub window: Window,
     /// How often one workload may be restarted; of no meaning to xing's profile.
     pub budget: Budget,
+    /// How long a restart waits after the change, where no annotation says; the safe profile alone knows it.
+    pub delay: Duration,
+    /// How many workloads are restarted at the same time; the safe profile alone knows it.
+    pub turns: Turns,
     /// Parts of errors over which the controller does not end (xing), or that are no news (safe).
     pub ignored_errors: Vec<String>,
     /// What is chosen besides in profile `reloader`, and of no meaning to the others.
     pub reloader: ReloaderSettings,
+    /// Where restarts are reported to besides; not in a dry run.
+    pub webhook: Option<Webhook>,
     /// Whether to write nothing but reports of what would be written.
     pub dry_run: bool,
 }
@@ -70,5 +78,81 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self { restarts: 10, period: Duration::from_secs(3600) }
+    }
+}
+
+/// How many workloads of a group are restarted at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns {
+    /// How many may be unavailable, where no annotation says; `None`: any number.
+    pub limit: Option<Limit>,
+    /// After how long a rollout has failed that has no deadline of its own.
+    pub deadline: Duration,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { limit: None, deadline: Duration::from_secs(600) }
+    }
+}
+
+/// How many workloads of a group may be unavailable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limit {
+    /// So many.
+    Workloads(usize),
+    /// So many of a hundred, rounded down, and one at least.
+    Percent(usize),
+}
+
+impl Limit {
+    /// How many that is in a group of a size.
+    pub fn of(self, size: usize) -> usize {
+        match self {
+            Self::Workloads(number) => number,
+            Self::Percent(percent) => (size * percent / 100).max(1),
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not a number from 1 on or a percentage from 1% to 100%");
+        let (digits, is_percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits, true));
+        let is_plain = !digits.is_empty() && digits.len() < 7 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits.parse().ok().filter(|number| is_plain && *number > 0).ok_or_else(wrong)?;
+        match is_percent {
+            true if number > 100 => Err(wrong()),
+            true => Ok(Self::Percent(number)),
+            false => Ok(Self::Workloads(number)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("1", Some(1))]
+    #[case("12", Some(12))]
+    #[case("25%", Some(2))]
+    #[case("1%", Some(1))]
+    #[case("100%", Some(10))]
+    #[case("0", None)]
+    #[case("0%", None)]
+    #[case("101%", None)]
+    #[case("-1", None)]
+    #[case("+1", None)]
+    #[case("", None)]
+    #[case("%", None)]
+    #[case("one", None)]
+    #[case("99999999999", None)]
+    fn a_limit_of_ten(#[case] text: &str, #[case] expected: Option<usize>) {
+        assert_eq!(text.parse::<Limit>().ok().map(|limit| limit.of(10)), expected);
     }
 }

@@ -18,6 +18,7 @@ mod rights;
 mod secured;
 mod server;
 mod silence;
+mod webhook;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -4,6 +4,7 @@ mod agent;
 mod both;
 mod keyed;
 mod memory;
+mod pace;
 mod safe;
 mod schedule;
 mod selection;

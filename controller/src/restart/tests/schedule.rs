@@ -52,7 +52,7 @@ fn what_changes_outside_is_pending_until_it_opens() {
     set(&mut world, 60_000, "2");
     world.pass(65_000);
     let shown = json!({
-        "configs": ["configmap/ns/c"], "since": "2026-01-05T00:01:05Z", "until": "2026-01-05T00:30:00Z",
+        "configs": ["configmap/ns/c"], "since": "2026-01-05T00:01:00Z", "until": "2026-01-05T00:30:00Z",
     });
     assert_eq!((pending(&world), world.told.as_slice()), (shown.clone(), ["pending"].as_slice()));
     assert_eq!((world.agent.numbers().pending, world.records(WEB).len()), (1, 1));
@@ -78,7 +78,7 @@ fn a_controller_that_begins_anew(#[case] at: u64, #[case] restarts: u64) {
     world.restart_controller();
     world.pass(at + 10_000);
     if at < OPENS {
-        assert_eq!(pending(&world)["since"], "2026-01-05T00:01:05Z");
+        assert_eq!(pending(&world)["since"], "2026-01-05T00:01:00Z");
         assert_eq!(world.agent.numbers().pending, 1);
     }
     world.pass(CLOSES);
@@ -137,7 +137,7 @@ fn the_schedule_changes_while_something_is_pending() {
     });
     assert_eq!(
         (&pending(&world)["since"], &pending(&world)["until"]),
-        (&json!("2026-01-05T00:01:05Z"), &json!("2026-01-05T00:45:00Z"),)
+        (&json!("2026-01-05T00:01:00Z"), &json!("2026-01-05T00:45:00Z"),)
     );
     world.change(180_000, WEB, |web| {
         web["metadata"]["annotations"].as_object_mut().unwrap().remove(names::WINDOW);
@@ -159,7 +159,7 @@ fn a_schedule_that_cannot_be_read_never_opens() {
     let mut world = with("Mon-Fri at night");
     set(&mut world, 60_000, "2");
     world.pass(CLOSES);
-    let shown = json!({"configs": ["configmap/ns/c"], "since": "2026-01-05T00:01:05Z"});
+    let shown = json!({"configs": ["configmap/ns/c"], "since": "2026-01-05T00:01:00Z"});
     assert_eq!((world.restarts(WEB).len(), pending(&world), world.agent.next()), (0, shown, None));
     assert_eq!(world.told, ["pending"]);
     world.change(CLOSES, WEB, |web| web["metadata"]["annotations"][names::WINDOW] = "nor so".into());

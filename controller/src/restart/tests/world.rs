@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::agent::{Action, Outcome};
 use super::super::body;
 use super::super::config::Described;
-use super::super::plan::Restart;
+use super::super::plan::{Obstacle, Restart};
 use super::super::workload::Workload;
 use super::super::{
     Agent, Budget, ChecksumKeys, ConfigKind, ConfigName, Profile, RestartSettings, SecretChecksums, WorkloadKind,
@@ -137,6 +137,24 @@ impl World {
         self.keep(path, object);
     }
 
+    /// A Deployment's rollout is complete.
+    pub(super) fn complete(&mut self, at: u64, path: &str) {
+        self.change(at, path, |of| {
+            let (generation, replicas) = (of["metadata"]["generation"].clone(), of["spec"]["replicas"].clone());
+            of["status"] = json!({"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas,
+                "availableReplicas": replicas, "conditions": [{"type": "Progressing", "reason": "NewReplicaSetAvailable"}]});
+        });
+    }
+
+    /// A Deployment's rollout has failed.
+    pub(super) fn fail(&mut self, at: u64, path: &str) {
+        self.change(at, path, |of| {
+            let generation = of["metadata"]["generation"].clone();
+            of["status"] = json!({"observedGeneration": generation, "replicas": 2, "updatedReplicas": 1,
+                "availableReplicas": 1, "conditions": [{"type": "Progressing", "reason": "ProgressDeadlineExceeded"}]});
+        });
+    }
+
     pub(super) fn delete(&mut self, at: u64, path: &str) {
         self.pass(at);
         self.objects.remove(path);
@@ -245,8 +263,9 @@ impl World {
         for work in works {
             let write = match work.action {
                 Action::Write(write) => write,
-                Action::Shut(_) => {
-                    self.told.push("pending");
+                Action::Shut(shut) => {
+                    let is_stopped = matches!(shut.obstacle, Obstacle::Stopped(_));
+                    self.told.push(if is_stopped { "stopped" } else { "pending" });
                     continue;
                 }
                 _ => {
@@ -267,6 +286,10 @@ impl World {
                 continue;
             };
             json_patch::merge(&mut object, &body::patch(&write));
+            if write.restart.is_some() {
+                let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+                object["metadata"]["generation"] = (generation + 1).into();
+            }
             self.version += 1;
             object["metadata"]["resourceVersion"] = self.version.to_string().into();
             self.objects.insert(path.clone(), object.clone());
