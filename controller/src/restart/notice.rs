@@ -71,8 +71,9 @@ struct Told {
 impl Told {
     fn new(word: &str, workload: &WorkloadName, causes: &[Cause], event: Event) -> Self {
         let configs: Vec<Value> = causes.iter().take(NAMED).map(config).collect();
-        let text = format!("{workload}: {}", event.message);
-        let fields = json!({"event": word, "workload": of(workload), "configs": configs, "message": event.message});
+        let Event { message, .. } = event;
+        let text = format!("{workload}: {message}");
+        let fields = json!({"event": word, "workload": of(workload), "configs": configs, "message": message});
         Self { author: "rollout-controller", text, fields }
     }
 

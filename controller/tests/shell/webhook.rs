@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
+use crate::pass;
 use crate::restarts::{config, mounts, secret, workload};
 use crate::rights::Rights;
 use crate::server::Server;
@@ -77,7 +78,7 @@ async fn known(server: &Server, path: &str) {
         if has {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        pass(Duration::from_millis(20)).await;
     }
     panic!("{path} has no checksums");
 }
@@ -148,7 +149,7 @@ async fn restarts_do_not_wait_for_it() {
             if trigger(&server) != before {
                 break;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            pass(Duration::from_millis(10)).await;
         }
         assert_ne!(trigger(&server), before);
     }
