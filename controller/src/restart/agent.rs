@@ -14,7 +14,6 @@ use super::changes::Changes;
 use super::config::Config;
 use super::decide::plan;
 use super::groups::{self, Groups};
-use super::minded::Minded;
 use super::numbers::Numbers;
 use super::plan::{Observed, Plan, Shut, Write};
 use super::references::{ConfigKind, ConfigName};
@@ -22,6 +21,7 @@ use super::reloader::{self, Order};
 use super::view::{Defaults, View};
 use super::window::Moment;
 use super::workload::{Workload, WorkloadName};
+use super::workload_state::WorkloadState;
 use crate::model::Meta;
 use crate::settings::{Profile, RestartSettings};
 
@@ -30,14 +30,14 @@ use crate::settings::{Profile, RestartSettings};
 pub(crate) struct Agent {
     settings: RestartSettings,
     view: View,
-    mind: Mind,
+    profile: ProfileState,
     processed: u64,
 }
 
 #[derive(Debug)]
-enum Mind {
+enum ProfileState {
     Xing(Changes),
-    Safe(BTreeMap<WorkloadName, Minded>),
+    Safe(BTreeMap<WorkloadName, WorkloadState>),
     Reloader(reloader::Changes),
 }
 
@@ -85,12 +85,12 @@ pub(crate) enum Outcome {
 impl Agent {
     /// One that knows nothing yet.
     pub(crate) fn new(settings: RestartSettings) -> Self {
-        let mind = match settings.profile {
-            Profile::Xing => Mind::Xing(Changes::default()),
-            Profile::Safe => Mind::Safe(BTreeMap::new()),
-            Profile::Reloader => Mind::Reloader(reloader::Changes::default()),
+        let profile = match settings.profile {
+            Profile::Xing => ProfileState::Xing(Changes::default()),
+            Profile::Safe => ProfileState::Safe(BTreeMap::new()),
+            Profile::Reloader => ProfileState::Reloader(reloader::Changes::default()),
         };
-        Self { view: View::new(&settings), settings, mind, processed: 0 }
+        Self { view: View::new(&settings), settings, profile, processed: 0 }
     }
 
     /// A config came or changed, or (`None`) went.
@@ -98,27 +98,27 @@ impl Agent {
         let now = now.filter(|config| self.selects(config));
         let Some(before) = self.view.put_config(name, now) else { return };
         let digest = self.view.config(name).map(|known| &known.config.digest);
-        match &mut self.mind {
-            Mind::Xing(changes) => {
+        match &mut self.profile {
+            ProfileState::Xing(changes) => {
                 let changed =
                     before.as_ref().map(|before| before.digest.whole()) != digest.map(|digest| digest.whole());
                 changes.config(&self.view, name, changed, at);
             }
-            Mind::Safe(minds) => {
+            ProfileState::Safe(states) => {
                 let mut concerns_others = false;
                 for user in self.view.users(name) {
-                    if let (Some(minded), Some(workload)) = (minds.get_mut(&user), self.view.workload(&user)) {
-                        let was_due = minded.is_due();
-                        minded.memory.config(&self.view, workload, name, before.as_ref(), at);
-                        concerns_others |= minded.is_due() != was_due;
-                        minded.wake(at);
+                    if let (Some(state), Some(workload)) = (states.get_mut(&user), self.view.workload(&user)) {
+                        let was_due = state.is_due();
+                        state.memory.config(&self.view, workload, name, before.as_ref(), at);
+                        concerns_others |= state.is_due() != was_due;
+                        state.wake(at);
                     }
                 }
                 if concerns_others {
-                    groups::wake(minds, &name.namespace, at);
+                    groups::wake(states, &name.namespace, at);
                 }
             }
-            Mind::Reloader(changes) => {
+            ProfileState::Reloader(changes) => {
                 changes.config(&self.settings.reloader, &self.view, name, before.as_ref(), at);
             }
         }
@@ -127,23 +127,25 @@ impl Agent {
     /// Whether a config is looked at at all: profile `reloader` may select them by labels.
     fn selects(&self, config: &Config) -> bool {
         let selector = self.settings.reloader.resource_selector.as_ref();
-        match (&self.mind, selector.zip(config.reloader.as_ref())) {
-            (Mind::Reloader(_), Some((selector, traits))) => selector.matches(&traits.labels).unwrap_or_default(),
+        match (&self.profile, selector.zip(config.reloader.as_ref())) {
+            (ProfileState::Reloader(_), Some((selector, traits))) => {
+                selector.matches(&traits.labels).unwrap_or_default()
+            }
             _ => true,
         }
     }
 
     /// A namespace came or changed, with this metadata, or (`None`) went.
     pub(crate) fn namespace(&mut self, name: &str, now: Option<&Meta>, at: Moment) {
-        match (&mut self.mind, self.settings.reloader.namespace_labels()) {
-            (Mind::Reloader(changes), Some(selector)) => {
+        match (&mut self.profile, self.settings.reloader.namespace_labels()) {
+            (ProfileState::Reloader(changes), Some(selector)) => {
                 changes.namespace(name, now.is_some_and(|now| selector.matches(&now.labels).unwrap_or_default()));
             }
-            (Mind::Safe(minds), _) => {
+            (ProfileState::Safe(states), _) => {
                 let defaults = now.map(|now| Defaults::read(&now.annotations)).unwrap_or_default();
                 if self.view.put_namespace(name, defaults) {
-                    let within = minds.iter_mut().filter(|(workload, _)| workload.namespace == name);
-                    within.for_each(|(_, minded)| minded.wake(at));
+                    let within = states.iter_mut().filter(|(workload, _)| workload.namespace == name);
+                    within.for_each(|(_, state)| state.wake(at));
                 }
             }
             _ => {}
@@ -152,7 +154,7 @@ impl Agent {
 
     /// From now on what is decided is carried out.
     pub(crate) fn begin(&mut self) {
-        if let Mind::Reloader(changes) = &mut self.mind {
+        if let ProfileState::Reloader(changes) = &mut self.profile {
             changes.begin();
         }
     }
@@ -162,11 +164,11 @@ impl Agent {
         if !self.view.listed(kind) {
             return;
         }
-        if let Mind::Safe(minds) = &mut self.mind {
-            for (name, minded) in minds {
+        if let ProfileState::Safe(states) = &mut self.profile {
+            for (name, state) in states {
                 if let Some(workload) = self.view.workload(name) {
-                    minded.memory.weigh(&self.view, workload, at);
-                    minded.wake(at);
+                    state.memory.weigh(&self.view, workload, at);
+                    state.wake(at);
                 }
             }
         }
@@ -177,25 +179,25 @@ impl Agent {
     pub(crate) fn workload(&mut self, name: &WorkloadName, now: Option<Workload>, at: Moment) -> Vec<Work> {
         let Some(before) = self.view.put_workload(name, now) else { return Vec::new() };
         let after = self.view.workload(name).cloned();
-        match &mut self.mind {
-            Mind::Xing(changes) => changes.workload(&self.view, name, at),
-            Mind::Safe(minds) => {
-                let was_due = minds.get(name).is_some_and(Minded::is_due);
+        match &mut self.profile {
+            ProfileState::Xing(changes) => changes.workload(&self.view, name, at),
+            ProfileState::Safe(states) => {
+                let was_due = states.get(name).is_some_and(WorkloadState::is_due);
                 match after.as_ref().filter(|workload| workload.enabled) {
                     Some(workload) => {
-                        let minded = minds.entry(name.clone()).or_default();
-                        minded.memory.workload(&self.view, workload, at);
-                        minded.is_deferred &= workload.held.is_some();
-                        minded.wake(at);
+                        let state = states.entry(name.clone()).or_default();
+                        state.memory.workload(&self.view, workload, at);
+                        state.is_deferred &= workload.held.is_some();
+                        state.wake(at);
                     }
-                    None => drop(minds.remove(name)),
+                    None => drop(states.remove(name)),
                 }
-                let is_due = minds.get(name).is_some_and(Minded::is_due);
+                let is_due = states.get(name).is_some_and(WorkloadState::is_due);
                 if was_due != is_due || groups::is_other(before.as_deref(), after.as_deref()) {
-                    groups::wake(minds, &name.namespace, at);
+                    groups::wake(states, &name.namespace, at);
                 }
             }
-            Mind::Reloader(_) => return Vec::new(),
+            ProfileState::Reloader(_) => return Vec::new(),
         }
         let Some(workload) = after.filter(|workload| workload.enabled) else { return Vec::new() };
         let known = before.filter(|before| before.enabled).map(|before| wrong(&before)).unwrap_or_default();
@@ -206,55 +208,57 @@ impl Agent {
 
     /// Every workload is to be looked at again; in xing's profile none is, as there.
     pub(crate) fn look_again(&mut self, at: Moment) {
-        if let Mind::Safe(minds) = &mut self.mind {
-            minds.values_mut().for_each(|minded| minded.wake(at));
+        if let ProfileState::Safe(states) = &mut self.profile {
+            states.values_mut().for_each(|state| state.wake(at));
         }
     }
 
     /// When there will be something to do if nothing changes.
     pub(crate) fn next(&self) -> Option<Moment> {
-        match &self.mind {
-            Mind::Xing(changes) => changes.next(&self.settings.window),
-            Mind::Safe(minds) => minds.values().filter(|minded| !minded.busy).filter_map(|minded| minded.due).min(),
-            Mind::Reloader(changes) => changes.next(),
+        match &self.profile {
+            ProfileState::Xing(changes) => changes.next(&self.settings.window),
+            ProfileState::Safe(states) => {
+                states.values().filter(|state| !state.busy).filter_map(|state| state.due).min()
+            }
+            ProfileState::Reloader(changes) => changes.next(),
         }
     }
 
     /// What is to be done now. The outcome of each write must go to [`Agent::finished`].
     pub(crate) fn take(&mut self, at: Moment, now: Timestamp) -> Vec<Work> {
-        match &mut self.mind {
-            Mind::Xing(changes) => {
+        match &mut self.profile {
+            ProfileState::Xing(changes) => {
                 let (affected, processed) = changes.take(&self.view, &self.settings.window, at);
                 self.processed += processed;
                 self.save(affected, now)
             }
-            Mind::Safe(minds) => {
-                let due = |minded: &Minded| !minded.busy && minded.due.is_some_and(|due| due <= at);
+            ProfileState::Safe(states) => {
+                let due = |state: &WorkloadState| !state.busy && state.due.is_some_and(|due| due <= at);
                 let all: Vec<WorkloadName> =
-                    minds.iter().filter(|(_, minded)| due(minded)).map(|(name, _)| name.clone()).collect();
+                    states.iter().filter(|(_, state)| due(state)).map(|(name, _)| name.clone()).collect();
                 let (mut works, mut groups) = (Vec::new(), Groups::new(now));
                 for name in all {
-                    let (Some(minded), Some(workload)) = (minds.get(&name), self.view.workload(&name)) else {
+                    let (Some(state), Some(workload)) = (states.get(&name), self.view.workload(&name)) else {
                         continue;
                     };
-                    let mut observed = minded.memory.observe(&self.view, workload, at);
+                    let mut observed = state.memory.observe(&self.view, workload, at);
                     let mut decided = plan(&observed, now, &self.settings);
                     // Others are looked at only where there is something that they could hold back.
                     if decided.restarts() {
-                        (observed.turn, observed.turn_changes) = groups.turn(&self.view, minds, workload);
+                        (observed.turn, observed.turn_changes) = groups.turn(&self.view, states, workload);
                         decided = plan(&observed, now, &self.settings);
                     }
                     if decided.restarts() {
                         groups.starts(workload);
                     }
-                    let minded = minds.get_mut(&name);
+                    let state = states.get_mut(&name);
                     works.extend(
-                        minded.into_iter().flat_map(|minded| minded.decided(observed.clone(), decided.clone(), at)),
+                        state.into_iter().flat_map(|state| state.decided(observed.clone(), decided.clone(), at)),
                     );
                 }
                 works
             }
-            Mind::Reloader(changes) => {
+            ProfileState::Reloader(changes) => {
                 let before = changes.waiting();
                 let orders = changes.take(&self.view, &self.settings.reloader, at, now);
                 self.processed += (before - changes.waiting()) as u64;
@@ -270,14 +274,14 @@ impl Agent {
     /// What is to be done before the end: in xing's profile what was seen more than once, in the safe one nothing, for whatever waits is
     /// found again (scenarios 54 and 55).
     pub(crate) fn flush(&mut self, at: Moment, now: Timestamp) -> Vec<Work> {
-        let Mind::Xing(changes) = &mut self.mind else { return Vec::new() };
+        let ProfileState::Xing(changes) = &mut self.profile else { return Vec::new() };
         let (affected, processed) = changes.flush(&self.view, at);
         self.processed += processed;
         self.save(affected, now)
     }
 
     fn save(&mut self, affected: Vec<Observed>, now: Timestamp) -> Vec<Work> {
-        let Mind::Xing(changes) = &mut self.mind else { return Vec::new() };
+        let ProfileState::Xing(changes) = &mut self.profile else { return Vec::new() };
         let mut works = Vec::new();
         for observed in affected {
             if let Plan { write: Some(write), .. } = plan(&observed, now, &self.settings) {
@@ -291,16 +295,16 @@ impl Agent {
     /// What became of a write.
     pub(crate) fn finished(&mut self, observed: &Observed, outcome: Outcome, at: Moment) {
         let name = &observed.workload.name;
-        if let Mind::Safe(minds) = &mut self.mind
-            && let Some(minded) = minds.get_mut(name)
+        if let ProfileState::Safe(states) = &mut self.profile
+            && let Some(state) = states.get_mut(name)
         {
             if matches!(outcome, Outcome::Written(_) | Outcome::Made) {
-                self.processed += minded.memory.waiting().max(1) as u64;
+                self.processed += state.memory.waiting().max(1) as u64;
             }
-            minded.finished(&self.view, observed, &outcome, at);
-            groups::wake(minds, &name.namespace, at);
+            state.finished(&self.view, observed, &outcome, at);
+            groups::wake(states, &name.namespace, at);
         }
-        if let Mind::Reloader(changes) = &mut self.mind {
+        if let ProfileState::Reloader(changes) = &mut self.profile {
             changes.finished(name, !matches!(outcome, Outcome::Failed(_)), at);
         }
         if let Outcome::Written(now) = outcome {
@@ -313,16 +317,16 @@ impl Agent {
         let (versions, configs, processed) = (self.view.versions, self.view.tracked(), self.processed);
         let workloads = self.view.enabled().count();
         let numbers = Numbers { versions, configs, workloads, processed, ..Numbers::default() };
-        match &self.mind {
-            Mind::Xing(changes) => Numbers { waiting: changes.waiting(), ..numbers },
-            Mind::Reloader(changes) => Numbers { waiting: changes.waiting(), ..numbers },
-            Mind::Safe(minds) => Numbers {
-                waiting: minds.values().map(|minded| minded.memory.waiting()).sum(),
-                stuck: minds.values().filter(|minded| minded.failures > 0).count(),
-                throttled: minds.values().filter(|minded| minded.is_throttled).count(),
-                deferred: minds.values().filter(|minded| minded.is_deferred).count(),
-                pending: minds.values().filter(|minded| minded.is_pending()).count(),
-                stopped: minds.values().filter(|minded| minded.is_stopped()).count(),
+        match &self.profile {
+            ProfileState::Xing(changes) => Numbers { waiting: changes.waiting(), ..numbers },
+            ProfileState::Reloader(changes) => Numbers { waiting: changes.waiting(), ..numbers },
+            ProfileState::Safe(states) => Numbers {
+                waiting: states.values().map(|state| state.memory.waiting()).sum(),
+                stuck: states.values().filter(|state| state.failures > 0).count(),
+                throttled: states.values().filter(|state| state.is_throttled).count(),
+                deferred: states.values().filter(|state| state.is_deferred).count(),
+                pending: states.values().filter(|state| state.is_pending()).count(),
+                stopped: states.values().filter(|state| state.is_stopped()).count(),
                 ..numbers
             },
         }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::minded::Minded;
 use super::turn::{Group, Member, Turn};
 use super::view::View;
 use super::window::Moment;
 use super::workload::{Workload, WorkloadName};
+use super::workload_state::WorkloadState;
 use crate::model::names::restart as names;
 
 /// The groups of one look.
@@ -35,11 +35,11 @@ impl Groups {
     pub(super) fn turn(
         &mut self,
         view: &View,
-        minds: &BTreeMap<WorkloadName, Minded>,
+        states: &BTreeMap<WorkloadName, WorkloadState>,
         workload: &Workload,
     ) -> (Turn, Option<Duration>) {
         let now = self.now;
-        let (group, changes) = self.known.entry(key(workload)).or_insert_with(|| gather(view, minds, workload, now));
+        let (group, changes) = self.known.entry(key(workload)).or_insert_with(|| gather(view, states, workload, now));
         (group.turn(&workload.name), *changes)
     }
 
@@ -61,17 +61,17 @@ fn key(workload: &Workload) -> Key {
 /// The group of a workload.
 fn gather(
     view: &View,
-    minds: &BTreeMap<WorkloadName, Minded>,
+    states: &BTreeMap<WorkloadName, WorkloadState>,
     of: &Workload,
     now: Timestamp,
 ) -> (Group, Option<Duration>) {
     let (mut group, mut changes, mut limits) = (Group::default(), None::<Duration>, Vec::new());
     let all = view.enabled().filter(|other| key(other) == key(of));
     for workload in all {
-        let Some(minded) = minds.get(&workload.name) else { continue };
+        let Some(state) = states.get(&workload.name) else { continue };
         let (phase, left) = workload.rollout.phase(workload.rolls_since(), view.turns.deadline, now);
-        let starts = minded.starts && workload.held.is_none();
-        let member = Member { order: workload.place.order, is_due: minded.is_due(), starts, phase };
+        let starts = state.starts && workload.held.is_none();
+        let member = Member { order: workload.place.order, is_due: state.is_due(), starts, phase };
         group.members.insert(workload.name.clone(), member);
         changes = [changes, left].into_iter().flatten().min();
         limits.extend(workload.pace.limit);
@@ -96,8 +96,8 @@ pub(super) fn is_other(before: Option<&Workload>, after: Option<&Workload>) -> b
 }
 
 /// Has all of a namespace that wait for others looked at again.
-pub(super) fn wake(minds: &mut BTreeMap<WorkloadName, Minded>, namespace: &str, at: Moment) {
+pub(super) fn wake(states: &mut BTreeMap<WorkloadName, WorkloadState>, namespace: &str, at: Moment) {
     let waits =
-        |(name, minded): &(&WorkloadName, &mut Minded)| name.namespace == namespace && minded.waits_for_others();
-    minds.iter_mut().filter(waits).for_each(|(_, minded)| minded.wake(at));
+        |(name, state): &(&WorkloadName, &mut WorkloadState)| name.namespace == namespace && state.waits_for_others();
+    states.iter_mut().filter(waits).for_each(|(_, state)| state.wake(at));
 }

@@ -39,7 +39,6 @@ mod keyed;
 mod memory;
 mod metrics;
 mod migrate;
-mod minded;
 mod notice;
 mod numbers;
 mod pace;
@@ -60,6 +59,7 @@ mod turn;
 mod view;
 mod window;
 mod workload;
+mod workload_state;
 mod xing;
 
 pub(crate) use agent::{Agent, Work};

@@ -17,7 +17,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// A workload in the safe profile.
 #[derive(Debug, Default)]
-pub(super) struct Minded {
+pub(super) struct WorkloadState {
     pub(super) memory: Memory,
     /// When to look at it; `None`: when something changes.
     pub(super) due: Option<Moment>,
@@ -32,7 +32,7 @@ pub(super) struct Minded {
     obstacle: Option<Obstacle>,
 }
 
-impl Minded {
+impl WorkloadState {
     /// Whether its pods have something else than they should.
     pub(super) fn is_due(&self) -> bool {
         self.memory.waiting() > 0
