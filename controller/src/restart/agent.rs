@@ -5,8 +5,7 @@
 //!
 //! Case: `config-restart/s61-safe-refused-and-then-not`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -15,11 +14,12 @@ use super::config::Config;
 use super::decide::plan;
 use super::groups::{self, Groups};
 use super::numbers::Numbers;
-use super::plan::{Observed, Plan, Shut, Write};
+use super::plan::{Observed, Plan};
 use super::references::{ConfigKind, ConfigName};
-use super::reloader::{self, Order};
+use super::reloader;
 use super::view::{Defaults, View};
 use super::window::Moment;
+use super::work::{Action, Outcome, Work};
 use super::workload::{Workload, WorkloadName};
 use super::workload_state::WorkloadState;
 use crate::model::Meta;
@@ -39,47 +39,6 @@ enum ProfileState {
     Xing(Changes),
     Safe(BTreeMap<WorkloadName, WorkloadState>),
     Reloader(reloader::Changes),
-}
-
-/// What is to be done about one workload.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Work {
-    /// What it was decided on.
-    pub(crate) observed: Observed,
-    /// What to do.
-    pub(crate) action: Action,
-}
-
-/// What to do.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Action {
-    /// Write it.
-    Write(Write),
-    /// Do what profile `reloader` has decided.
-    Reload(Order),
-    /// Say that its budget is spent for so long.
-    Throttled(Duration),
-    /// Say that it is due and waits.
-    Shut(Shut),
-    /// Say what is wrong with its annotation.
-    Unreadable(String),
-    /// Say what is wrong with annotations that users set.
-    BadAnnotations(BTreeMap<&'static str, String>),
-    /// Say of which Secrets the checksums were made with a key that is not here.
-    UnknownKey(BTreeSet<String>),
-}
-
-/// What became of a write.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Outcome {
-    /// Done; the workload as it is now. Boxed: it is much larger than the others.
-    Written(Box<Workload>),
-    /// Done, and the workload itself was not changed.
-    Made,
-    /// Not to be done: it is a dry run.
-    Pretended(Write),
-    /// Refused or lost; not before so long.
-    Failed(Option<Duration>),
 }
 
 impl Agent {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use super::agent::{Action, Outcome, Work};
 use super::plan::Write;
 use super::reloader::{self, Order};
+use super::work::{Action, Outcome, Work};
 use super::workload::{Workload, WorkloadKind};
 use super::{body, explain};
 use crate::api::{ApiServer, RequestError, Resource};

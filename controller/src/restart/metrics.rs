@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use super::agent::{Action, Outcome, Work};
 use super::numbers::Numbers;
 use super::reloader::Order;
+use super::work::{Action, Outcome, Work};
 use crate::settings::{Profile, RestartSettings};
 
 /// What was written so far.

@@ -58,11 +58,12 @@ mod trigger;
 mod turn;
 mod view;
 mod window;
+mod work;
 mod workload;
 mod workload_state;
 mod xing;
 
-pub(crate) use agent::{Agent, Work};
+pub(crate) use agent::Agent;
 pub(crate) use apply::{ApplyError, Tools, apply};
 pub(crate) use config::{Config, Described};
 pub use decide::plan;
@@ -79,6 +80,7 @@ pub use schedule::{Closed, Opening, Schedule};
 pub use selection::Selection;
 pub use turn::Turn;
 pub use window::Moment;
+pub(crate) use work::Work;
 pub use workload::{Held, Workload, WorkloadKind, WorkloadName};
 
 pub use crate::settings::{

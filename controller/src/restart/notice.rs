@@ -6,11 +6,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::agent::{Action, Outcome, Work};
 use super::explain;
 use super::plan::{Cause, Obstacle};
 use super::references::{ConfigKind, ConfigName};
 use super::reloader::Order;
+use super::work::{Action, Outcome, Work};
 use super::workload::WorkloadName;
 use crate::model::Event;
 use crate::settings::{Profile, RestartSettings, Webhook, WebhookForm};

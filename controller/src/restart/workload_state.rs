@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use super::agent::{Action, Outcome, Work};
 use super::memory::{Memory, Pretended};
 use super::pending;
 use super::plan::{Observed, Obstacle, Plan, Wait};
 use super::view::View;
 use super::window::Moment;
+use super::work::{Action, Outcome, Work};
 
 /// First wait after a write that failed, and the longest; in between twice as long each time.
 const FIRST_WAIT: Duration = Duration::from_millis(200);

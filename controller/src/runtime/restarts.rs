@@ -376,7 +376,7 @@ fn outbox(settings: &RestartSettings) -> Option<Arc<Outbox>> {
     }
 }
 
-pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     // No code panics while it holds the lock, so what is behind it is whole.
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,8 +3,8 @@
 //!
 //! The address is not logged: whoever knows that of a chat may write there.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc};
@@ -43,7 +43,7 @@ impl Outbox {
 
     /// Takes one in. Does not wait.
     pub(super) fn put(&self, notice: Notice) {
-        let queue = super::restarts::lock(&self.queue).clone();
+        let queue = self.queue().clone();
         if queue.is_none_or(|queue| queue.try_send(notice).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
             tracing::warn!("The webhook is told nothing of one restart: too many messages wait.");
@@ -52,7 +52,11 @@ impl Outbox {
 
     /// No more come.
     pub(super) fn close(&self) {
-        super::restarts::lock(&self.queue).take();
+        self.queue().take();
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Option<mpsc::Sender<Notice>>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sent so far, and given up.

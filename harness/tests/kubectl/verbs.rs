@@ -271,7 +271,9 @@ pub(crate) fn explain(kubectl: &Kubectl) -> Checked {
 
 pub(crate) fn autoscale(kubectl: &Kubectl) -> Checked {
     kubectl.fed("create -f -", WEB)?;
-    kubectl.ok("autoscale deploy web --min=1 --max=3 --cpu=50%")?;
+    // Before v1.34 the flag had another name.
+    let cpu = if kubectl.ok("autoscale --help")?.contains("--cpu=") { "--cpu=50%" } else { "--cpu-percent=50" };
+    kubectl.ok(&format!("autoscale deploy web --min=1 --max=3 {cpu}"))?;
     let text = kubectl.ok("get hpa")?;
     let rows = lines(&text);
     check(rows[0][..4] == ["NAME", "REFERENCE", "TARGETS", "MINPODS"] && rows[1][1] == "Deployment/web", &text)?;

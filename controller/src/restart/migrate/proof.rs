@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::agent::{Action, Agent, Outcome};
+use super::super::agent::Agent;
 use super::super::config::Config;
 use super::super::references::{ConfigKind, ConfigName};
 use super::super::reloader::Order;
 use super::super::window::Moment;
+use super::super::work::{Action, Outcome};
 use super::super::workload::Workload;
 use crate::settings::RestartSettings;
 

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::agent::{Action, Outcome};
 use super::super::config::Described;
 use super::super::references::{ConfigKind, ConfigName};
+use super::super::work::{Action, Outcome};
 use super::super::workload::{Workload, WorkloadKind};
 use super::super::{Agent, Profile, RestartSettings, SecretChecksums};
 use super::{Change, Observed, Order, Pause, Plan, Restart, Write, plan};

@@ -6,8 +6,8 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::super::Profile;
-use super::super::agent::{Action, Outcome};
 use super::super::numbers::Numbers;
+use super::super::work::{Action, Outcome};
 use super::world::{C, WEB, World, deployment, env_from};
 use crate::model::names::restart as names;
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::agent::{Action, Outcome};
 use super::super::body;
 use super::super::config::Described;
 use super::super::plan::{Obstacle, Restart};
+use super::super::work::{Action, Outcome};
 use super::super::workload::Workload;
 use super::super::{
     Agent, Budget, ChecksumKeys, ConfigKind, ConfigName, Profile, RestartSettings, SecretChecksums, WorkloadKind,
