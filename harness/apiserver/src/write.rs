@@ -116,8 +116,7 @@ impl Server {
             _ => {}
         }
         let body = normal(kind, body)?;
-        let kept = self.keep(kind, key, body);
-        let object = if self.dry { kept.as_said(ask.kind) } else { kept.at(ask.kind) };
+        let object = self.keep(kind, key, body).at(ask.kind);
         if self.dry {
             // It has no version but the one in the request.
             let mut made = object.typed();

@@ -400,7 +400,8 @@ impl Memory {
                     // The order is that of times, which are each server's own.
                     ("managedFields", Value::Array(mut entries)) => {
                         entries.sort_by_key(|entry| {
-                            format!("{}{}{}", entry["manager"], entry["operation"], entry["subresource"])
+                            let said = |name: &str| entry[name].to_string();
+                            ["manager", "operation", "subresource", "apiVersion"].map(said)
                         });
                         (name, self.value(entries.into()))
                     }
