@@ -29,7 +29,8 @@ impl Server {
         };
         check(&config, (&version, kind.kind), |config| typed(kind, config))?;
         let force = matches!(ask.call.param("force"), "true" | "1");
-        let merged = writer(ask).apply(&live, &config, force);
+        let writer = Writer { empty: normal(kind, json!({}))?, ..writer(ask) };
+        let merged = writer.apply(&live, &config, force);
         let merged = merged.map_err(|why| refused(why, &config, (&version, kind.kind)))?;
         let decoded = typed(kind, &merged).map_err(Problem::plain_internal)?;
         let mut new = untyped(decoded.value);

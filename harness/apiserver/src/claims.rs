@@ -1,7 +1,7 @@
 //! Who manages which field of an object that a request writes, and what a controller's write takes
 //! from all managers. The sets themselves are those of `managed`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::convert::converted;
 use super::defaults::entry;
@@ -64,6 +64,7 @@ pub(super) fn taken_out(kind: &Kind, before: &Value, after: &Value) -> Value {
 /// The client as a manager of fields.
 pub(super) fn writer(ask: &Ask<'_>) -> Writer {
     Writer {
+        empty: json!({}),
         root: root(ask.kind),
         replicas: match ask.kind.custom {
             Some(custom) => custom.scale.as_ref().map_or(&[], |scale| scale.fields),

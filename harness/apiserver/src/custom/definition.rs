@@ -203,6 +203,7 @@ impl Server {
             reset: crate::rules::reset(kind(), "status"),
             time: Some(crate::clock::rfc3339(now)),
             others: Vec::new(),
+            empty: json!({}),
         };
         let managers = writer.update(&object.body, &body);
         if !managers.is_null() {

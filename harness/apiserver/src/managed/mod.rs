@@ -58,6 +58,8 @@ pub(super) struct Writer {
     pub(super) time: Option<String>,
     /// The other versions of the kind.
     pub(super) others: Vec<Form>,
+    /// An object of the kind that says nothing: what it has anyway, no manager sets.
+    pub(super) empty: Value,
 }
 
 /// Metadata that belongs to no manager. Upstream: `stripMetaManager`.
@@ -191,7 +193,7 @@ impl Writer {
         }
         if managed.is_empty() && live["metadata"]["uid"].is_string() {
             let before = Self { manager: BEFORE_APPLY.to_owned(), ..self.clone() };
-            managed = before.updated(&Value::Object(Map::new()), &live, managed);
+            managed = before.updated(&self.empty, &live, managed);
         }
         managed.keep_group(&self.api_version);
         let (id, atom) = (self.id("Apply"), self.atom());

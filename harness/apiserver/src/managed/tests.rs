@@ -41,6 +41,7 @@ fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")
             reset: &[],
             time: Some(format!("2026-01-01T00:00:{at:02}Z")),
             others: Vec::new(),
+            empty: json!({}),
         };
         let object = &step["object"];
         if step["op"] == "apply" {
