@@ -133,7 +133,7 @@ impl Object {
     }
 
     /// The same, without the defaults of what is read.
-    pub(super) fn as_said(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
+    fn as_said(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
         if std::ptr::eq(kind, self.kind) {
             return Arc::clone(self);
         }

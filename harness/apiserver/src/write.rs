@@ -171,8 +171,7 @@ impl Server {
     }
 
     pub(super) fn replaced(&mut self, ask: &Ask<'_>, old: &Object, new: Value, status: bool) -> Outcome<Answer> {
-        let object = self.replace(ask, old, new, status)?;
-        let object = if self.dry { object.as_said(ask.kind) } else { object.at(ask.kind) };
+        let object = self.replace(ask, old, new, status)?.at(ask.kind);
         Ok(text(StatusCode::OK, object.text()))
     }
 
