@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::plan::{Cause, Obstacle, Restart, Shut};
+use super::obstacle::Obstacle;
+use super::plan::{Cause, Restart, Shut};
 use super::references::{ConfigKind, ConfigName};
 use super::selection::parts;
 use super::workload::{Held, WorkloadName};

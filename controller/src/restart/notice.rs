@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::explain;
-use super::plan::{Cause, Obstacle};
+use super::obstacle::Obstacle;
+use super::plan::Cause;
 use super::references::{ConfigKind, ConfigName};
 use super::reloader::Order;
 use super::work::{Action, Outcome, Work};

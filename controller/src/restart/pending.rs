@@ -12,7 +12,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::plan::Obstacle;
+use super::obstacle::Obstacle;
 
 /// What the annotation says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::obstacle::Obstacle;
 use super::pending::Note;
 use super::references::{ConfigName, Use};
 use super::schedule::Schedule;
 use super::state::Applied;
 use super::turn::Turn;
 use super::window::Moment;
-use super::workload::{Held, Workload, WorkloadName};
+use super::workload::{Held, Workload};
 
 /// One workload that has opted in, and the configs that it is linked to.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,34 +176,4 @@ pub struct Shut {
     pub wait: Option<Duration>,
     /// Why there is to be one.
     pub causes: Vec<Cause>,
-}
-
-/// What a restart waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Obstacle {
-    /// Its delay ends then.
-    Delay(Timestamp),
-    /// Its restart window opens then.
-    Window(Timestamp),
-    /// An annotation makes no sense, or its windows never open; what is wrong.
-    Unreadable(&'static str, String),
-    /// Others of its group restart first.
-    Turn(Vec<WorkloadName>),
-    /// This one of its group has failed.
-    Stopped(WorkloadName),
-}
-
-impl Obstacle {
-    /// When it ends, where that is known.
-    pub fn until(&self) -> Option<Timestamp> {
-        match self {
-            Self::Delay(until) | Self::Window(until) => Some(*until),
-            _ => None,
-        }
-    }
-
-    /// Whether a change of others of the group may end it.
-    pub fn is_of_others(&self) -> bool {
-        matches!(self, Self::Turn(_) | Self::Stopped(_) | Self::Unreadable(..))
-    }
 }

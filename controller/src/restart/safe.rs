@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::obstacle::Obstacle;
 use super::pending::{self, Note};
-use super::plan::{Baseline, Cause, Linked, Observed, Obstacle, Plan, Present, Restart, Shut, Wait, Write};
+use super::plan::{Baseline, Cause, Linked, Observed, Plan, Present, Restart, Shut, Wait, Write};
 use super::references::{ConfigKind, ConfigName};
 use super::schedule::Closed;
 use super::state::{ABSENT, Applied};

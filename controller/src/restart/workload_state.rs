@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use super::memory::{Memory, Pretended};
+use super::obstacle::Obstacle;
 use super::pending;
-use super::plan::{Observed, Obstacle, Plan, Wait};
+use super::plan::{Observed, Plan, Wait};
 use super::view::View;
 use super::window::Moment;
 use super::work::{Action, Outcome, Work};

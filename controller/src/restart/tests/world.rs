@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::super::body;
 use super::super::config::Described;
-use super::super::plan::{Obstacle, Restart};
+use super::super::obstacle::Obstacle;
+use super::super::plan::Restart;
 use super::super::work::{Action, Outcome};
 use super::super::workload::Workload;
 use super::super::{
