@@ -61,6 +61,7 @@ mod view;
 mod window;
 mod work;
 mod workload;
+mod workload_kind;
 mod workload_state;
 mod xing;
 

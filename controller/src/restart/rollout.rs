@@ -13,7 +13,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::workload::{Held, WorkloadKind};
+use super::workload_kind::{Held, WorkloadKind};
 use crate::model::names::{condition, reason};
 
 /// The deadline of a Deployment that has none: the greatest that a number of 32 bits can be.

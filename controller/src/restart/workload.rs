@@ -16,39 +16,9 @@ use super::rollout::Rollout;
 use super::schedule::Schedule;
 use super::selection::{self, Selection};
 use super::state::{Applied, read_applied, read_restarts};
+pub use super::workload_kind::{Held, WorkloadKind};
 use crate::model::names::restart as names;
 use crate::model::{Meta, ModelError, canonical};
-
-/// What can be restarted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WorkloadKind {
-    /// A Deployment.
-    Deployment,
-    /// A StatefulSet.
-    StatefulSet,
-    /// A DaemonSet; xing's controller knows none.
-    DaemonSet,
-    /// A CronJob; profile `reloader` alone knows these two.
-    CronJob,
-    /// A Job.
-    Job,
-}
-
-impl WorkloadKind {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::CronJob, Self::Job];
-
-    /// As the API has it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Deployment => "Deployment",
-            Self::StatefulSet => "StatefulSet",
-            Self::DaemonSet => "DaemonSet",
-            Self::CronJob => "CronJob",
-            Self::Job => "Job",
-        }
-    }
-}
 
 /// Which one; as text `deployment/default/web`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,15 +42,6 @@ impl fmt::Display for WorkloadName {
         };
         write!(to, "{kind}/{}/{}", self.namespace, self.name)
     }
-}
-
-/// Why a new template replaces no pods yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
-    /// The Deployment is paused.
-    Paused,
-    /// The update strategy is OnDelete: whoever deletes a pod gets a new one.
-    OnDelete,
 }
 
 /// A workload.
