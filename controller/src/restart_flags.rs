@@ -285,7 +285,7 @@ impl RestartFlags {
         let webhook = match &self.restart_webhook_url {
             Some(_) if self.restart_profile == Choices::Xing => {
                 bail!(
-                    "--restart-webhook-url is for --restart-profile=safe and reloader; xing's controller tells nobody"
+                    "--restart-webhook-url is for --restart-profile=safe and reloader; xing's controller has no webhook"
                 )
             }
             Some(url) => Some(Webhook { url: WebhookUrl(url.clone()), proxy: None, form, prefix: None }),

@@ -2,6 +2,8 @@
 //!
 //! Made anew at each look at which something is due, from the workloads and their status; a restart that the same look decides counts at
 //! once.
+//!
+//! Cases: `config-restart/groups`, `config-restart/one-at-a-time`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
