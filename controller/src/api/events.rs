@@ -49,7 +49,7 @@ pub(crate) struct Reports {
 pub(crate) struct Source {
     pub(crate) component: &'static str,
     pub(crate) kind: &'static str,
-    /// Whether another component tells of the same objects. An event is called after its object and the time, so two of one moment
+    /// Whether another component writes Events about the same objects. An event is called after its object and the time, so two of one moment
     /// would have one name, and the server would refuse the second.
     pub(crate) is_beside_others: bool,
 }

@@ -1,4 +1,4 @@
-//! What a webhook is told: that a workload was restarted, that its restart waits, or that it is stopped. Names of configs and keys, as
+//! What a webhook receives: that a workload was restarted, that its restart waits, or that it is stopped. Names of configs and keys, as
 //! in Events; never a value, and never a checksum of a Secret.
 //!
 //! Of profile `reloader` a restart alone is told, with that controller's words (its `ALERT_` variables).
@@ -28,7 +28,7 @@ pub(crate) struct Notice {
     pub(crate) content_type: &'static str,
 }
 
-/// What is told of a piece of work and what became of it, if anything is.
+/// What a webhook receives about a piece of work and its outcome, if anything.
 pub(crate) fn notice(
     work: &Work,
     outcome: Option<&Outcome>,

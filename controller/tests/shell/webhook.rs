@@ -1,4 +1,4 @@
-//! What a webhook is told of restarts, over a connection and in real time.
+//! What a webhook receives about restarts, over a connection and in real time.
 
 use std::time::Duration;
 

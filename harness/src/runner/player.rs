@@ -72,7 +72,7 @@ impl<'a> From<Vec<Session<'a>>> for Sessions<'a> {
 }
 
 impl<'a> Sessions<'a> {
-    /// Wait for a session that has a lane free, or that nobody plays at, if it must be `alone`. A subject that has ended is started
+    /// Wait for a session that has a lane free, or, if the case must be `alone`, for one that plays no case. A subject that has ended is started
     /// again while no case is played.
     async fn take(&'a self, alone: bool) -> Taken<'a> {
         if !alone {

@@ -229,7 +229,7 @@ impl Writer {
         Ok(object)
     }
 
-    /// Removes what the manager no longer names and nobody else has; `last` is what it named, in the
+    /// Removes what the manager no longer names and no other manager has; `last` is what it named, in the
     /// version of then. Upstream: `prune`.
     fn prune(&self, merged: &Value, managed: &Managed, (version, last): (&str, &Set)) -> Value {
         let atom = self.root_of(version);
@@ -248,7 +248,7 @@ impl Writer {
             let gone = named(&atom.fields_of(&there)).difference(&kept);
             pruned = self.back(&version, atom.without(&there, &gone));
         }
-        // What nobody ever had stays.
+        // What no manager ever had stays.
         let named = |object: &Value| atom.with_named_fields(&atom.fields_of(object));
         let gone = named(&then).difference(&named(&self.there(version, &pruned))).intersection(&last);
         self.back(version, atom.without(&then, &gone))

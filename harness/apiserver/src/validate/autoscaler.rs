@@ -142,7 +142,7 @@ fn metric(metric: &Value, path: &str, version: Version) -> Vec<FieldError> {
     errors
 }
 
-/// How many sources of a metric are not those of its type. Upstream tells of several in the order of a
+/// How many sources of a metric are not those of its type. Upstream reports several in the order of a
 /// Go map.
 pub(super) fn surplus(metric: &Value) -> usize {
     let kind = metric["type"].as_str().unwrap_or_default();
