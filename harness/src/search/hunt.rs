@@ -307,10 +307,8 @@ pub fn said(repeats: Repeats, other: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::timeline::fixture::{self, Film};
+    use crate::timeline::fixture::{Film, scaled_to};
     use crate::verdict::fixture::case_of;
 
     #[test]
@@ -349,15 +347,6 @@ mod tests {
         hunt.found("small".to_owned(), Some(PathBuf::from("a.yaml")));
         assert!(hunt.shrunk("larger".to_owned(), "small"));
         assert_eq!((hunt.real(), hunt.causes()["small"].programs), (1, 2));
-    }
-
-    /// A scale to 12, after which the ReplicaSet goes on to this size.
-    fn scaled_to(size: i32) -> Recording {
-        let web = fixture::with(&fixture::deployment("web", 10, "app:1"), &fixture::revision(1));
-        let set = fixture::with(&fixture::owned_set(&web, "1", "app:1", 10), &json!({"status": fixture::ready(10)}));
-        let scaled = fixture::scaled(&set, 12);
-        let film = Film::rolled_out(10).user(1, "scale 12").driver(&fixture::scaled(&web, 12)).other(&scaled).settled();
-        film.node(2, 1, "ready 1").other(&fixture::scaled(&scaled, size)).settled().end()
     }
 
     #[test]

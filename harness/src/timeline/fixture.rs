@@ -343,3 +343,12 @@ pub(crate) fn with(object: &Value, patch: &Value) -> Value {
 pub(crate) fn scaled(object: &Value, replicas: i32) -> Value {
     with(object, &json!({"spec": {"replicas": replicas}}))
 }
+
+/// A Deployment of ten is scaled to 12, after which its ReplicaSet goes on to this size.
+pub(crate) fn scaled_to(size: i32) -> Recording {
+    let web = with(&deployment("web", 10, "app:1"), &revision(1));
+    let set = with(&owned_set(&web, "1", "app:1", 10), &json!({"status": ready(10)}));
+    let larger = scaled(&set, 12);
+    let film = Film::rolled_out(10).user(1, "scale 12").driver(&scaled(&web, 12)).other(&larger).settled();
+    film.node(2, 1, "ready 1").other(&scaled(&larger, size)).settled().end()
+}

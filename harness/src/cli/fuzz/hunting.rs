@@ -113,14 +113,12 @@ mod tests {
     use std::cell::RefCell;
     use std::sync::Arc;
 
-    use serde_json::json;
-
     use super::super::stage::Plays;
     use super::*;
     use crate::case::Case;
     use crate::outcome::Cause;
     use crate::search::{About, Areas, generate};
-    use crate::timeline::fixture::{self, Film};
+    use crate::timeline::fixture::scaled_to;
     use crate::verdict::fixture::case_of;
 
     /// Somebody whose sides always do the same, and who notes the seeds.
@@ -143,15 +141,6 @@ mod tests {
         fn goes_on(&self) -> bool {
             true
         }
-    }
-
-    /// A scale to 12, after which the ReplicaSet goes on to this size.
-    fn scaled_to(size: i32) -> Recording {
-        let web = fixture::with(&fixture::deployment("web", 10, "app:1"), &fixture::revision(1));
-        let set = fixture::with(&fixture::owned_set(&web, "1", "app:1", 10), &json!({"status": fixture::ready(10)}));
-        let scaled = fixture::scaled(&set, 12);
-        let film = Film::rolled_out(10).user(1, "scale 12").driver(&fixture::scaled(&web, 12)).other(&scaled).settled();
-        film.node(2, 1, "ready 1").other(&fixture::scaled(&scaled, size)).settled().end()
     }
 
     #[tokio::test]
