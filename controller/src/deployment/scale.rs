@@ -106,8 +106,9 @@ fn is_saturated(deployment: &Deployment, new: &ReplicaSet) -> bool {
         && new.status.available_replicas == replicas
 }
 
-/// New sizes of all active ReplicaSets, in the order in which they are written: the largest first; among equals the newest
-/// grows and the oldest shrinks first. What rounding leaves over goes to the first.
+/// New sizes of all active ReplicaSets, in the order in which they are written: the largest first, among equals the newest
+/// grows and the oldest shrinks first, and what rounding leaves over goes to the first; or, where the total is right already,
+/// their sizes as they are, in the order of `active`.
 fn proportions(
     deployment: &Deployment,
     mut active: Vec<Arc<ReplicaSet>>,
@@ -115,7 +116,11 @@ fn proportions(
 ) -> Vec<(Arc<ReplicaSet>, i32)> {
     let allowed = if deployment.replicas() > 0 { sizes::max_replicas(deployment) } else { 0 };
     let to_add = allowed.wrapping_sub(sizes::wanted(active.iter().map(Arc::as_ref)));
-    active.sort_by(|a, b| share_order(a, b, to_add));
+    // Where nothing is added, upstream does not sort: the old ones are annotated before the new one, whatever their sizes
+    // (case found/annotated-in-mid-rollout).
+    if to_add != 0 {
+        active.sort_by(|a, b| share_order(a, b, to_add));
+    }
     let mut added = 0_i32;
     let mut sized: Vec<_> = active
         .into_iter()

@@ -5,6 +5,7 @@
 use rstest::rstest;
 
 use super::fixtures::{Set, World, sizes};
+use crate::deployment::Action;
 
 #[rstest]
 #[case::normal_10_to_12(12, 10, 0, 0, true, &[10], &[12])]
@@ -107,6 +108,22 @@ fn proportional_scaling_refreshes_annotations() {
         World::new(10).with(Set::new("rs0", 5, 50).sized_for(10, 10)).with(Set::new("rs1", 5, 40).sized_for(10, 12));
     let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
     assert_eq!(super::fixtures::words(&plan), ["update"]);
+    assert!(sizes(&plan).is_empty());
+}
+
+/// Where the total is right already, the old one is annotated before the new one, although that is larger.
+#[test]
+fn annotations_alone_are_written_old_before_new() {
+    let world = World::new(2)
+        .bounds(2, 2)
+        .with(Set::new("rs0", 3, 50).sized_for(3, 5))
+        .with(Set::new("rs1", 1, 40).sized_for(3, 5));
+    let (_, plan) = world.part(Some("rs0"), |sync, sets| sync.scale(sets));
+    let name = |action: &Action| match action {
+        Action::UpdateReplicaSet(change) => change.name.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(plan.actions().map(name).collect::<Vec<_>>(), ["rs1", "rs0"]);
     assert!(sizes(&plan).is_empty());
 }
 
