@@ -160,6 +160,13 @@ impl Driver {
         }
     }
 
+    /// Before pods become ready in simulated time, where minReadySeconds counts from there: let a second begin. Pods that became
+    /// ready in the same second become available at once, so the milliseconds that the subject took before would tell which.
+    pub async fn next_second(&self) {
+        let within = clock::now().as_millisecond().rem_euclid(1000).unsigned_abs();
+        clock::pause(Duration::from_millis(1000 - within)).await;
+    }
+
     /// Remember what a write answered.
     fn wrote(&self, kind: Kind, object: &DynamicObject) {
         let rv = object.metadata.resource_version.as_deref().and_then(|rv| rv.parse().ok());

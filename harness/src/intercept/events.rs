@@ -136,6 +136,7 @@ impl Events {
                 EventFate::Last => {
                     self.ready.extend([event, self.framing.forgotten()]);
                     self.end = End::Interceptor;
+                    self.control.ended(&self.resource, &namespace);
                     return;
                 }
             }

@@ -46,8 +46,9 @@ pub struct Scene<'a> {
     pub under_way: &'a (dyn Fn() -> u64 + Sync),
     /// What the interceptor keeps from the subject or the server at this moment, about the namespace.
     pub kept: &'a (dyn Fn() -> u64 + Sync),
-    /// Whether the subject may still wait, as the interceptor told it to (`Retry-After`), before it tries a request again.
-    pub retries_later: &'a (dyn Fn() -> bool + Sync),
+    /// Whether the subject may still wait before it goes on: it was told when to try a request again (`Retry-After`), or the
+    /// interceptor has ended a watch that it has not opened again.
+    pub acts_later: &'a (dyn Fn() -> bool + Sync),
     /// When to give up.
     pub budget: Duration,
 }
@@ -96,8 +97,8 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
             tokio::time::timeout(left().min(Duration::from_millis(250)), changes.changed()).await.ok();
             continue;
         }
-        // A subject that was told to try again later does so once that time is over: only a silence that begins then counts.
-        let waits = (scene.retries_later)();
+        // A subject that waits before it goes on does so once that time is over: only a silence that begins then counts.
+        let waits = (scene.acts_later)();
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
         if silent == 0
             && scene.subject == Half::Whole
@@ -124,7 +125,7 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
             }
         }
         // A request that waits for its answer is no silence, however far the probe's have got meanwhile.
-        let waits = waits || (scene.retries_later)();
+        let waits = waits || (scene.acts_later)();
         let still = !waits && quiet() == before && (scene.under_way)() + (scene.kept)() == 0;
         silent = if still { silent + 1 } else { 0 };
         let wanted = if scene.subject == Half::Whole && world.history_pending(scene.namespace) {

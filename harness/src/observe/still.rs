@@ -24,10 +24,10 @@ pub async fn settle(world: &World, scene: &Scene<'_>, written: &[(Kind, u64)]) -
         if let Some(trouble) = broken(world, scene) {
             return Rest { unsettled: Some(trouble), rounds };
         }
-        // A subject that was told to try again later does so once that time is over: only a silence that begins then counts.
-        let waits = (scene.retries_later)();
+        // A subject that waits before it goes on does so once that time is over: only a silence that begins then counts.
+        let waits = (scene.acts_later)();
         let quiet = || (world.activity(scene.namespace), (scene.writes)());
-        let still = silence(&quiet).await && !waits && !(scene.retries_later)();
+        let still = silence(&quiet).await && !waits && !(scene.acts_later)();
         rounds += 1;
         let heard = written.iter().all(|(kind, version)| world.has_seen(*kind, *version));
         let still = still && heard;
@@ -101,7 +101,7 @@ mod tests {
             writes: &|| 0,
             under_way: &|| 0,
             kept: &|| 0,
-            retries_later: &move || waits(since),
+            acts_later: &move || waits(since),
             budget: Duration::from_secs(20),
         };
         assert_eq!(settle(&world, &scene, &[]).await.unsettled, None);

@@ -249,6 +249,10 @@ impl<'a> Play<'a> {
         if user || matches!(operation.moves(), Some((PodOperation::Terminate, _))) {
             self.driver.new_second().await;
         }
+        let counts_from_ready = self.case.source.contains("minReadySeconds");
+        if clock::is_simulated() && counts_from_ready && matches!(operation.moves(), Some((PodOperation::Ready, _))) {
+            self.driver.next_second().await;
+        }
         // Whatever came since the last settling was not caused by this step.
         self.gather();
         let (line, label) = (step.line, label(self.case, operation));

@@ -59,7 +59,9 @@ impl Play<'_> {
             writes: &|| self.ledger.writes(),
             under_way: &|| self.ledger.under_way(),
             kept: &kept,
-            retries_later: &|| subject == Half::Whole && self.ledger.retries_later(),
+            acts_later: &|| {
+                subject == Half::Whole && (self.ledger.retries_later() || session.opens_later(&self.namespace))
+            },
             budget: self.patience,
         };
         work(scene, self).await
@@ -70,5 +72,10 @@ impl Session<'_> {
     /// Events of a namespace that the interceptor keeps from the subject.
     fn kept(&self, namespace: &str) -> u64 {
         self.interceptor.control().kept(namespace)
+    }
+
+    /// Whether the subject has yet to open a watch again that the interceptor has ended.
+    fn opens_later(&self, namespace: &str) -> bool {
+        self.interceptor.control().opens_later(namespace)
     }
 }

@@ -10,8 +10,13 @@ use crate::search::{Answer, Look, Played, Repeats, Shrinking, differ, repeats};
 use crate::subject::Spec;
 
 /// With these seeds a difference is played again, with 0 it was played already. The later ones follow only where the
-/// first do not show that it is chance: most of what is chance shows with few.
-const SEEDS: [&[u64]; 2] = [&[1, 2], &[3, 4, 5]];
+/// first do not show that it is chance: most of what is chance shows with few, and what one of two controllers does
+/// in one play of ten shows with many.
+const SEEDS: [&[u64]; 3] = [
+    &[1, 2],
+    &[3, 4, 5],
+    &[6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29],
+];
 /// With these a smaller program is.
 const FEW: [&[u64]; 2] = [&[1], &[2, 3]];
 /// On another cluster, where a seed means nothing, it is played so often.
@@ -147,7 +152,7 @@ mod tests {
     async fn what_two_seeds_show_to_be_chance_is_not_played_with_more() {
         let program = generate(About::Deployment, &Areas::only(&[]), &mut kube_apiserver_sim::Chance::new(1));
         let case = case_of(&scaled_to(11));
-        for (size, is_chance, seeds) in [(11, true, vec![1, 2]), (13, false, vec![1, 2, 3, 4, 5])] {
+        for (size, is_chance, seeds) in [(11, true, vec![1, 2]), (13, false, (1..30).collect())] {
             let stage = Always { sides: [scaled_to(11), scaled_to(size)], seeds: RefCell::default() };
             let sides = stage.sides.iter().cloned().map(Some).collect();
             let played = Played { program: program.clone(), case: Arc::clone(&case), sides };

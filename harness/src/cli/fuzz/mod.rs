@@ -183,6 +183,10 @@ impl Search<'_> {
             Err(error) => Err(error),
         };
         let words = match &again {
+            Ok(small_one) if small_one.is_chance() => {
+                self.hunt.found(small.cause(), None);
+                return Ok(());
+            }
             Ok(repeats) => said(*repeats, &other),
             // What is known must not be lost, even if it is not as small as it could be.
             Err(_) => {

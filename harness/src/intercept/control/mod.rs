@@ -50,6 +50,8 @@ struct State {
     /// Watches that ended while events were kept from them, by resource, and that nobody has made
     /// up for yet.
     cut_short: BTreeMap<String, u64>,
+    /// Watches that the interceptor has ended, by resource, until the subject opens one again: about which namespace, and when.
+    ended: BTreeMap<String, (String, Instant)>,
     /// What has reached the subject, counted while something is to be overtaken.
     reached: Reached,
     /// By namespace and stream: how many have overtaken what was to be overtaken.

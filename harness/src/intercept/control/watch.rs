@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
+use std::time::Duration;
 
 use hyper::body::Bytes;
 
@@ -10,7 +11,21 @@ use super::super::command::{WatchAct, WatchCommand};
 use super::{Control, EventFate, Kept, State, WatchSlot, forget};
 use crate::clock::{self, Instant};
 
+/// How long a subject may take to open a watch again that has ended: client-go waits one to two seconds before it does.
+const OPENS_AGAIN: Duration = Duration::from_secs(5);
+
 impl Control {
+    /// The interceptor has ended a watch with an event about this namespace.
+    pub(in crate::intercept) fn ended(&self, resource: &str, namespace: &str) {
+        self.state().ended.insert(resource.to_owned(), (namespace.to_owned(), clock::instant()));
+    }
+
+    /// Whether the subject may still open a watch again that the interceptor has ended: until then it cannot know what happened.
+    pub fn opens_later(&self, namespace: &str) -> bool {
+        let about = |(of, since): &(String, Instant)| of == namespace && since.elapsed() < OPENS_AGAIN;
+        self.state().ended.values().any(about)
+    }
+
     /// The version at which a kind is to be listed next, if it is to be an old one.
     pub(in crate::intercept) fn older(&self, resource: &str) -> Option<u64> {
         self.state().watches.values().find_map(|slot| slot.older.filter(|_| slot.command.resource == resource))
@@ -26,6 +41,7 @@ impl Control {
     pub(in crate::intercept) fn open_watch(&self, resource: &str, readable: bool) -> u64 {
         let mut state = self.state();
         state.next += 1;
+        state.ended.remove(resource);
         if !readable {
             *state.opaque.entry(resource.to_owned()).or_default() += 1;
         }

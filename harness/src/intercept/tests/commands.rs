@@ -160,6 +160,10 @@ async fn events_lag_come_twice_and_end(#[values(Form::Json, Form::Protobuf)] for
     let (kind, status) = form.take(&mut frame(&mut body).await.unwrap().to_vec()).unwrap();
     assert_eq!((kind.as_str(), &status["kind"], &status["code"]), ("ERROR", &"Status".into(), &410.into()));
     assert!(soon(body.collect()).await.unwrap().to_bytes().is_empty(), "an end is an end");
+    let later = || ["ns", "probe"].map(|namespace| interceptor.control().opens_later(namespace));
+    assert_eq!(later(), [true, false]);
+    soon(client.request(form.watch(&interceptor, WATCH))).await.unwrap();
+    assert_eq!(later(), [false, false], "it has opened one again");
 }
 
 #[rstest]
