@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 )
 
@@ -25,7 +26,11 @@ type Conn struct {
 
 // NewConn carries frames over a stream.
 func NewConn(stream io.ReadWriter) *Conn {
-	return &Conn{r: bufio.NewReaderSize(stream, 1<<16), w: stream}
+	var r io.Reader = stream
+	if file, ok := stream.(*os.File); ok {
+		r = heldReader(file)
+	}
+	return &Conn{r: bufio.NewReaderSize(r, 1<<16), w: stream}
 }
 
 // Send writes one frame.

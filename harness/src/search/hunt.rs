@@ -18,6 +18,7 @@ use super::behaviour::{behaviour, decisions};
 use super::corpus::Corpus;
 use super::differ::{Answer, Differing, Repeats, differ};
 use super::given::About;
+use super::mutate::Decisions;
 use super::program::Program;
 use super::shrink::smaller;
 use crate::case::Case;
@@ -65,6 +66,22 @@ pub struct Played {
     pub case: Arc<Case>,
     /// By side.
     pub sides: Vec<Option<Recording>>,
+}
+
+/// What a controller did with a program, as far as it steers a search.
+#[derive(Debug)]
+pub struct Shown {
+    behaviour: BTreeSet<String>,
+    decisions: Decisions,
+}
+
+impl Shown {
+    /// Of the recording of a program.
+    #[must_use]
+    pub fn of(program: &Program, recording: &Recording) -> Self {
+        let timeline = Timeline::from_recording(recording);
+        Self { behaviour: behaviour(&timeline), decisions: decisions(program, &timeline) }
+    }
 }
 
 /// What is to be done about a program that differs.
@@ -146,9 +163,9 @@ impl Hunt {
         (about, drawn.filter(is_here).take(size).collect())
     }
 
-    /// Take what a program has shown; it comes back where it differs by a cause that is new.
-    pub fn look(&mut self, played: Played) -> Option<Look> {
-        match played.answer() {
+    /// Take how the sides of a program differ; it comes back where that is by a cause that is new.
+    pub fn look(&mut self, played: Played, answer: Answer) -> Option<Look> {
+        match answer {
             Answer::Unknown(why) => *self.unknown.entry(why).or_default() += 1,
             Answer::Equal => {}
             Answer::Differs(differing) => {
@@ -170,11 +187,10 @@ impl Hunt {
     }
 
     /// Let what Lockstep's own controller did with a program steer what comes next.
-    pub fn learn(&mut self, program: &Program, recording: Option<&Recording>) {
+    pub fn learn(&mut self, program: &Program, shown: Option<Shown>) {
         self.played += 1;
-        if let (Some(recording), Some(corpus)) = (recording, self.corpora.get_mut(&program.about)) {
-            let timeline = Timeline::from_recording(recording);
-            corpus.take(program, behaviour(&timeline), decisions(program, &timeline));
+        if let (Some(shown), Some(corpus)) = (shown, self.corpora.get_mut(&program.about)) {
+            corpus.take(program, shown.behaviour, shown.decisions);
         }
     }
 
@@ -331,10 +347,11 @@ mod tests {
             assert_eq!(one, two);
             for (at, hunt) in hunts.iter_mut().enumerate() {
                 for program in &one.1 {
-                    hunt.learn(program, Some(&recording));
+                    hunt.learn(program, Some(Shown::of(program, &recording)));
                     let sides = vec![(at == sides).then(|| recording.clone()); 2];
                     let played = Played { program: program.clone(), case: program.case().unwrap(), sides };
-                    hunt.look(played);
+                    let answer = played.answer();
+                    hunt.look(played, answer);
                 }
             }
         }
@@ -361,10 +378,10 @@ mod tests {
         };
         hunt.found("small".to_owned(), Some(PathBuf::from("a.yaml")));
         for _ in 0..LARGE {
-            let look = hunt.look(played()).expect("it may be another cause");
+            let look = hunt.look(played(), played().answer()).expect("it may be another cause");
             assert!(hunt.shrunk(look.cause(), "small"));
         }
-        assert!(hunt.look(played()).is_none());
+        assert!(hunt.look(played(), played().answer()).is_none());
         assert_eq!(hunt.causes()["small"].programs, 1 + LARGE + 1);
     }
 

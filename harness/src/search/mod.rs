@@ -40,7 +40,7 @@ pub use corpus::Corpus;
 pub use differ::{Answer, Differing, Repeats, differ, repeats};
 pub use generate::generate;
 pub use given::{About, Bound, Deployment, Family, Strategy};
-pub use hunt::{Cause, Hunt, Look, Played, Shrinking, said};
+pub use hunt::{Cause, Hunt, Look, Played, Shown, Shrinking, said};
 pub use mutate::{Decisions, mutate};
 pub use op::{Field, Op, ToPod, ToSet, Write};
 pub use program::{Program, Step};

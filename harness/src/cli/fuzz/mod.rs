@@ -3,8 +3,9 @@
 //! Programs are played in batches, each batch on one side and then on the other. What differs is played
 //! again with other seeds; where that is not explained by chance it is made smaller and written as a case.
 //!
-//! * `stage` plays programs, `hunting` repeats and shrinks them, `found` writes the case.
+//! * `stage` plays programs, `assess` judges what came of it, `hunting` repeats and shrinks them, `found` writes the case.
 
+mod assess;
 mod found;
 pub(super) mod hunting;
 pub(super) mod stage;
@@ -29,6 +30,7 @@ use crate::run::Events;
 use crate::search::{About, Area, Areas, Hunt, Look, Played, said};
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
+use assess::{Assessed, assess};
 use found::Writer;
 use hunting::{confirmed, repeated, shrunk};
 use stage::{OnSetup, Stage};
@@ -140,10 +142,11 @@ impl Search<'_> {
             let all = self.stage.once(about, programs).await?;
             let side = self.specs.iter().position(|spec| *spec == Spec::Ours);
             let shown = if side.is_none() { self.shown(about, &all).await? } else { Vec::new() };
-            for (at, played) in all.into_iter().enumerate() {
-                let shown = side.map_or_else(|| shown.get(at), |side| played.sides.get(side));
-                self.hunt.learn(&played.program, shown.and_then(Option::as_ref));
-                if let Some(look) = self.hunt.look(played)
+            let ours = |at: usize| side.map_or_else(|| shown.get(at), |side| all[at].sides.get(side))?.as_ref();
+            let assessed = assess(&all, ours, self.stage.setup.lanes.get());
+            for (played, Assessed { answer, shown }) in all.into_iter().zip(assessed) {
+                self.hunt.learn(&played.program, shown);
+                if let Some(look) = self.hunt.look(played, answer)
                     && self.stage.goes_on()
                 {
                     self.differs(look).await?;

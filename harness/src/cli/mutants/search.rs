@@ -17,7 +17,7 @@ use crate::mutants::Mutant;
 use crate::outcome::Outcome;
 use crate::recording::Recording;
 use crate::runner::simulated;
-use crate::search::{About, Answer, Areas, Hunt, Look, Played, Program, differ};
+use crate::search::{About, Answer, Areas, Hunt, Look, Played, Program, Shown, differ};
 use crate::subject::{Spec, with_mutant};
 use crate::supervise::Interrupt;
 
@@ -103,7 +103,9 @@ async fn round(
             break;
         }
     }
-    programs.iter().zip(&right).for_each(|(program, right)| hunt.learn(program, right.as_ref()));
+    for (program, right) in programs.iter().zip(&right) {
+        hunt.learn(program, right.as_ref().map(|right| Shown::of(program, right)));
+    }
     Ok(())
 }
 
