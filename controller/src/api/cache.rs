@@ -11,9 +11,10 @@ use std::sync::Arc;
 use super::change::{Change, Changed};
 use super::key::Key;
 use super::labels::LabelSets;
+use super::owned::OwnedPods;
 use super::resource::Resource;
 use super::templates::Templates;
-use crate::model::{Deployment, Pod, ReplicaSet};
+use crate::model::{Deployment, Pod, ReplicaSet, Several};
 
 /// All that is known.
 #[derive(Debug, Default)]
@@ -23,8 +24,8 @@ pub(crate) struct Cache {
     /// ReplicaSets by namespace and UID of the managing owner; the empty UID is nobody's.
     by_owner: BTreeMap<(String, String), BTreeSet<String>>,
     pods: BTreeMap<Key, Arc<Pod>>,
-    /// Pods by namespace and UID of the managing owner, then by name; the empty UID is nobody's.
-    pods_by_owner: BTreeMap<(String, String), BTreeMap<String, Arc<Pod>>>,
+    /// Pods by namespace and UID of the managing owner; the empty UID is nobody's.
+    pods_by_owner: BTreeMap<(String, String), OwnedPods>,
     /// Templates of all these, each text once.
     templates: Templates,
     /// Labels of all these pods, each set once.
@@ -106,7 +107,16 @@ impl Cache {
 
     /// Pods that an owner has, by name; those of the empty UID are nobody's.
     pub(crate) fn pods_of(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Arc<Pod>> {
-        self.pods_by_owner.get(&(namespace.to_owned(), uid.to_owned())).into_iter().flat_map(BTreeMap::values)
+        self.owned(namespace, uid).into_iter().flat_map(OwnedPods::pods)
+    }
+
+    /// The same pods, counted by kind.
+    pub(crate) fn kinds_of(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Several> {
+        self.owned(namespace, uid).into_iter().flat_map(OwnedPods::kinds)
+    }
+
+    fn owned(&self, namespace: &str, uid: &str) -> Option<&OwnedPods> {
+        self.pods_by_owner.get(&(namespace.to_owned(), uid.to_owned()))
     }
 
     /// All pods of a namespace, by name.
@@ -182,7 +192,7 @@ impl Cache {
         };
         let new_owner = now.as_deref().map(owner);
         if let (Some(owner), Some(now)) = (&new_owner, &now) {
-            self.pods_by_owner.entry(owner.clone()).or_default().insert(key.name.clone(), now.clone());
+            self.pods_by_owner.entry(owner.clone()).or_default().put(&key.name, now.clone());
         }
         let before = match now {
             Some(pod) => self.pods.insert(key.clone(), pod),

@@ -20,6 +20,7 @@ mod quantity;
 mod replica_set;
 mod selector;
 mod selector_text;
+mod several;
 mod template;
 
 pub use condition::Condition;
@@ -34,4 +35,5 @@ pub use meta::{Meta, OwnerReference};
 pub use pod::{Pod, PodTraits, TraitedPod, deletion_cost};
 pub use replica_set::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 pub use selector::{LabelSelector, Requirement};
+pub use several::Several;
 pub use template::{canonical, same_template, with_label, without_label};

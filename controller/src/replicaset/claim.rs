@@ -6,25 +6,25 @@
 //! Cases: `replicaset/release-by-label`, `replicaset/adopt-orphan`, `replicaset/pod-failed`, `replicaset/terminating`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::Claim;
 use super::alike::Alike;
-use crate::model::{ModelError, Pod, ReplicaSet};
+use crate::model::{ModelError, Pod, ReplicaSet, Several};
 
 /// Changes of ownership, and the pods that count as replicas after them.
-pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, Vec<Arc<Pod>>), ModelError> {
+pub(super) fn claim(rs: &ReplicaSet, pods: &[Several]) -> Result<(Vec<Claim>, Vec<Several>), ModelError> {
     // A selector without meaning ends the sync even where there is nothing to select from.
     rs.selects(&BTreeMap::new())?;
     let (mut claims, mut active, alike) = (Vec::new(), Vec::new(), Alike::default());
     let counts = |pod: &Pod| !pod.has_ended() && !pod.traits().deleting;
-    for pod in pods.iter().filter(|pod| counts(pod)) {
+    for several in pods.iter().filter(|several| counts(&several.pod)) {
+        let pod = &several.pod;
         let traits = pod.traits();
         let place = || (pod.name.clone(), traits.uid.clone());
         let matches = alike.ask(pod, || rs.selects(&traits.labels))?;
         match &pod.controller {
             Some(owner) if owner.uid != rs.meta.uid => {}
-            Some(_) if matches => active.push(pod.clone()),
+            Some(_) if matches => active.push(several.clone()),
             Some(_) if rs.meta.is_deleting() => {}
             Some(_) => {
                 let (name, uid) = place();
@@ -34,7 +34,7 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
             None => {
                 let (name, uid) = place();
                 claims.push(Claim::Adopt { name, uid });
-                active.push(pod.clone());
+                active.push(several.clone());
             }
         }
     }
@@ -42,9 +42,10 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> Result<(Vec<Claim>, V
 }
 
 /// Its own pods that match and are on their way out.
-pub(super) fn terminating(rs: &ReplicaSet, pods: &[Arc<Pod>]) -> usize {
+pub(super) fn terminating(rs: &ReplicaSet, pods: &[Several]) -> usize {
     let own = |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.uid == rs.meta.uid);
     let alike = Alike::default();
     let matches = |pod: &Pod| alike.ask(pod, || rs.selects(&pod.traits().labels)).unwrap_or(false);
-    pods.iter().filter(|pod| pod.is_terminating() && own(pod) && matches(pod)).count()
+    let counts = |pod: &Pod| pod.is_terminating() && own(pod) && matches(pod);
+    pods.iter().filter(|several| counts(&several.pod)).map(|several| several.count).sum()
 }

@@ -5,19 +5,18 @@
 //!
 //! Case: `replicaset/stale-pods-scaled-up`.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use super::burst::{Need, need};
 use super::plan::{Observed, Plan, Report, Work};
 use super::{body, claim, status, victims};
-use crate::model::{ModelError, Pod};
+use crate::model::{ModelError, Several};
 use crate::settings::Settings;
 
 /// Decides which pods are a ReplicaSet's own, and which are made or deleted.
 ///
-/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready.
+/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready. A plan that was made from numbers of
+/// pods and [names some](Plan::names_pods) is to be made again from each pod.
 ///
 /// # Errors
 /// If the selector has no meaning; then nothing can be done, and trying again is of no use.
@@ -27,7 +26,7 @@ pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result
     let work = if !observed.may_manage || rs.meta.is_deleting() {
         Work::Rest
     } else {
-        match need(active.len(), rs.spec.replicas) {
+        match need(Several::total(&active), rs.spec.replicas) {
             Need::Nothing => Work::Rest,
             Need::Create(count) => match body::pod(rs) {
                 Some(pod) => Work::Create { count, pod },
@@ -46,7 +45,7 @@ pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result
 /// them ended in.
 pub fn report(
     observed: &Observed,
-    active: &[Arc<Pod>],
+    active: &[Several],
     failure: Option<&str>,
     now: Timestamp,
     settings: &Settings,

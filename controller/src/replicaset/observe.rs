@@ -4,10 +4,24 @@ use std::collections::BTreeSet;
 
 use super::plan::Observed;
 use crate::api::{Cache, Key};
-use crate::model::Pod;
+use crate::model::{Meta, Pod, Several};
 
 /// A ReplicaSet of fewer pods asks for the pods on its own nodes alone, as no other node's count.
 const MANY: usize = 100;
+
+/// One ReplicaSet with the numbers of its pods; `None` where each pod has to be looked at: it must be ready for a time, or could be
+/// adopted.
+pub(crate) fn observe_numbers(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<Observed> {
+    let replica_set = cache.replica_set(key)?;
+    let meta = &replica_set.meta;
+    if replica_set.spec.min_ready_seconds != 0 || cache.kinds_of(&key.namespace, "").next().is_some() {
+        return None;
+    }
+    let kinds = cache.kinds_of(&key.namespace, &meta.uid);
+    let pods = kinds.filter(|kind| names_it(&kind.pod, meta)).cloned().collect();
+    let may_manage = outstanding != Some(meta.uid.as_str());
+    Some(Observed { replica_set, pods, siblings: Vec::new(), neighbours: Vec::new(), may_manage })
+}
 
 /// One ReplicaSet with its surroundings; `None` if the cache does not have it. `outstanding` is the UID of the one of this name whose
 /// expectations are not met.
@@ -15,27 +29,29 @@ pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Op
     let replica_set = cache.replica_set(key)?;
     let (namespace, meta) = (key.namespace.as_str(), &replica_set.meta);
     let may_manage = outstanding != Some(meta.uid.as_str());
-    let names_it =
-        |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.kind == "ReplicaSet" && owner.name == meta.name);
-    let mut pods: Vec<_> = cache.pods_of(namespace, &meta.uid).filter(|pod| names_it(pod)).cloned().collect();
-    pods.extend(cache.pods_of(namespace, "").cloned());
+    let own = cache.pods_of(namespace, &meta.uid).filter(|pod| names_it(pod, meta));
+    let pods: Vec<Several> = own.chain(cache.pods_of(namespace, "")).cloned().map(Several::from).collect();
     let (mut siblings, mut neighbours) = (Vec::new(), Vec::new());
     // Who is crowded matters only where some, not all, must go; and there can be very many around.
     let wanted = usize::try_from(replica_set.spec.replicas).unwrap_or(0);
     if may_manage
         && wanted > 0
         && pods.len() > wanted
-        && pods.iter().filter(|pod| pod.is_active()).count() > wanted
+        && pods.iter().filter(|several| several.pod.is_active()).count() > wanted
         && let Some(owner) = meta.controller()
     {
         siblings = cache.owned_by(namespace, &owner.uid);
         let all = cache.pods_in(namespace);
         neighbours = if pods.len() < MANY {
-            let nodes: BTreeSet<&str> = pods.iter().map(|pod| pod.traits().node.as_str()).collect();
+            let nodes: BTreeSet<&str> = pods.iter().map(|several| several.pod.traits().node.as_str()).collect();
             all.filter(|pod| nodes.contains(pod.traits().node.as_str())).cloned().collect()
         } else {
             all.cloned().collect()
         };
     }
     Some(Observed { replica_set, pods, siblings, neighbours, may_manage })
+}
+
+fn names_it(pod: &Pod, rs: &Meta) -> bool {
+    pod.controller.as_ref().is_some_and(|owner| owner.kind == "ReplicaSet" && owner.name == rs.name)
 }

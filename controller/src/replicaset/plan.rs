@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::{Pod, ReplicaSet, ReplicaSetStatus};
+use crate::model::{Pod, ReplicaSet, ReplicaSetStatus, Several};
 
 /// One ReplicaSet and all that its rules look at, as the caches had it at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// The ReplicaSet.
     pub replica_set: Arc<ReplicaSet>,
-    /// Pods that it owns, and then those of its namespace that nobody owns, each by name and with their traits.
-    pub pods: Vec<Arc<Pod>>,
+    /// Pods that it owns, and then those of its namespace that nobody owns, each by name and with their traits; or those that it
+    /// owns by kind, in no order.
+    pub pods: Vec<Several>,
     /// ReplicaSets of the same managing owner, this one included. Needed only where there are too many pods.
     pub siblings: Vec<Arc<ReplicaSet>>,
     /// Pods of its namespace, by name and with their traits. Needed only where there are too many pods.
@@ -27,9 +28,17 @@ pub struct Plan {
     /// Changes of ownership, each for itself: if any fails, the others are still made, and nothing else is done.
     pub claims: Vec<Claim>,
     /// The pods that count as replicas once these claims are made.
-    pub active: Vec<Arc<Pod>>,
+    pub active: Vec<Several>,
     /// What is done about their number.
     pub work: Work,
+}
+
+impl Plan {
+    /// Whether it says something of single pods, so that it is to be made from each of them and not from their numbers.
+    #[must_use]
+    pub fn names_pods(&self) -> bool {
+        !self.claims.is_empty() || matches!(self.work, Work::Delete { .. })
+    }
 }
 
 /// A change of who owns a pod.

@@ -5,35 +5,36 @@
 //!
 //! Case: `replicaset/fully-labeled`.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::alike::Alike;
 use super::{availability, conditions};
-use crate::model::{Pod, ReplicaSet, ReplicaSetStatus};
+use crate::model::{Pod, ReplicaSet, ReplicaSetStatus, Several};
 
 /// The status that these pods amount to. `terminating` is `None` where it is not reported.
 pub(super) fn status(
     rs: &ReplicaSet,
-    active: &[Arc<Pod>],
+    active: &[Several],
     terminating: Option<usize>,
     failure: Option<&str>,
     now: Timestamp,
 ) -> ReplicaSetStatus {
-    let count = |counts: &dyn Fn(&Pod) -> bool| number(active.iter().filter(|pod| counts(pod)).count());
+    let all = Several::total(active);
+    let count = |counts: &dyn Fn(&Pod) -> bool| {
+        number(active.iter().filter(|several| counts(&several.pod)).map(|several| several.count).sum())
+    };
     let seconds = rs.spec.min_ready_seconds;
     let alike = Alike::default();
     let labels = if active.is_empty() { None } else { rs.template().labels() };
     ReplicaSetStatus {
-        replicas: number(active.len()),
+        replicas: number(all),
         fully_labeled_replicas: count(&|pod| alike.holds(pod, || is_fully_labeled(pod, labels.as_ref()))),
         ready_replicas: count(&|pod| pod.traits().ready),
         available_replicas: count(&|pod| availability::is_available(pod, seconds, now)),
         terminating_replicas: terminating.map(number),
         observed_generation: rs.meta.generation,
-        conditions: conditions::with_failure(rs, active.len(), failure, now),
+        conditions: conditions::with_failure(rs, all, failure, now),
     }
 }
 

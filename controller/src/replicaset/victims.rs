@@ -12,36 +12,54 @@ use jiff::Timestamp;
 
 use super::kill_order::{Contender, compare};
 use super::rank::crowds;
-use crate::model::{Pod, ReplicaSet};
+use crate::model::{Pod, ReplicaSet, Several};
 
 /// Up to so many items are sorted by inserting one after the other, as Go's `sort.Sort` does.
 const INSERTED: usize = 12;
 
 /// So many pods, those that go first first.
 pub(super) fn choose<'a>(
-    active: &'a [Arc<Pod>],
+    active: &'a [Several],
     siblings: &[Arc<ReplicaSet>],
     neighbours: &[Arc<Pod>],
     count: usize,
     now: Timestamp,
 ) -> Vec<&'a Pod> {
     if count >= active.len() {
-        return active.iter().take(count).map(Arc::as_ref).collect();
+        return active.iter().take(count).map(|several| several.pod.as_ref()).collect();
     }
     choose_ranked(active, &crowds(siblings, neighbours), count, now)
 }
 
 /// The same where it is known how crowded each node is.
 pub(super) fn choose_ranked<'a>(
-    active: &'a [Arc<Pod>],
+    active: &'a [Several],
     crowds: &BTreeMap<&str, usize>,
     count: usize,
     now: Timestamp,
 ) -> Vec<&'a Pod> {
     let rank = |pod: &Pod| crowds.get(pod.traits().node.as_str()).copied().unwrap_or(0);
-    let contenders = active.iter().map(|pod| Contender { pod, rank: rank(pod) }).collect();
-    let sorted = sorted(contenders, |a, b| compare(*a, *b, now));
-    sorted.into_iter().take(count).map(|contender| contender.pod).collect()
+    let contenders = active.iter().map(|several| Contender { pod: &several.pod, rank: rank(&several.pod) });
+    let less = |a: &Contender<'_>, b: &Contender<'_>| compare(*a, *b, now);
+    let chosen = match active.len() {
+        // One of thousands goes at each step of a rollout.
+        many if many > INSERTED && count <= INSERTED => first(contenders, count, less),
+        _ => sorted(contenders.collect(), less),
+    };
+    chosen.into_iter().take(count).map(|contender| contender.pod).collect()
+}
+
+/// The first so many of what [`sorted`] gives, where the comparison is an order.
+pub(super) fn first<T>(items: impl Iterator<Item = T>, count: usize, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    let mut chosen: Vec<T> = Vec::with_capacity(count + 1);
+    for item in items {
+        let place = chosen.iter().rposition(|one| !compare(&item, one).is_lt()).map_or(0, |last| last + 1);
+        if place < count {
+            chosen.insert(place, item);
+            chosen.truncate(count);
+        }
+    }
+    chosen
 }
 
 /// Sorts by a comparison that need not be an order. The standard library's sorts may panic on such a one; this one only gives a

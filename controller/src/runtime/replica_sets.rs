@@ -8,7 +8,7 @@ use super::queued::Keyed;
 use crate::api::{Cache, Changed, Key, Resource, Source};
 use crate::clock;
 use crate::replicaset::triggers::{self, Wake};
-use crate::replicaset::{ApplyError, Memory, Tools, apply, observe, plan};
+use crate::replicaset::{ApplyError, Memory, Tools, apply, observe, observe_numbers, plan};
 use crate::settings::{ControllerName, Settings};
 
 /// What the ReplicaSet controller has for itself.
@@ -22,14 +22,23 @@ impl ReplicaSets {
         self.check_caches(lane, key)?;
         // Asked before the caches are: what comes in between shows in the caches and was still expected, never the other way round.
         let outstanding = self.memory.expectations().outstanding(key, clock::instant()).map(ToOwned::to_owned);
-        let observed = observe(&lane.shared.cache(), key, outstanding.as_deref());
+        let Lane { api, recorder, shared, .. } = lane;
+        let settings = &shared.settings;
+        let tools = Tools { api, recorder, memory: &self.memory, settings };
+        // Most often numbers are enough, and with thousands of pods they are there far sooner.
+        let numbers = observe_numbers(&shared.cache(), key, outstanding.as_deref());
+        if let Some(numbers) = numbers
+            && let Ok(plan) = plan(&numbers, settings.clock.now(), settings)
+            && !plan.names_pods()
+        {
+            return Ok(Looked::Done(apply(tools, numbers, plan).await?));
+        }
+        let observed = observe(&shared.cache(), key, outstanding.as_deref());
         let Some(observed) = observed else {
             self.memory.writes().forget(key, None);
             self.memory.expectations().forget(key, None);
             return Ok(Looked::Done(None));
         };
-        let Lane { api, recorder, shared, .. } = lane;
-        let settings = &shared.settings;
         let plan = match plan(&observed, settings.clock.now(), settings) {
             Ok(plan) => plan,
             Err(error) => {
@@ -37,7 +46,6 @@ impl ReplicaSets {
                 return Ok(Looked::Done(None));
             }
         };
-        let tools = Tools { api, recorder, memory: &self.memory, settings };
         Ok(Looked::Done(apply(tools, observed, plan).await?))
     }
 

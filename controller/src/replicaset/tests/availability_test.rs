@@ -30,7 +30,7 @@ fn seconds(seconds: u64) -> Option<Duration> {
 #[case::ready_for_20s(ready(20), 30, seconds(10))]
 #[case::available(ready(51), 50, None)]
 fn next_pod_availability_check(#[case] pod: Made, #[case] min_ready: i32, #[case] expected: Option<Duration>) {
-    assert_eq!(next_check(&[pod.arc()], min_ready, now(), now()), expected);
+    assert_eq!(next_check(&[pod.arc().into()], min_ready, now(), now()), expected);
 }
 
 /// `delay`: seconds from the status to the question.
@@ -48,7 +48,7 @@ fn find_min_next_pod_availability(
     #[case] delay: i64,
     #[case] expected: Option<Duration>,
 ) {
-    let pods: Vec<_> = pods.into_iter().map(Made::arc).collect();
+    let pods: Vec<_> = pods.into_iter().map(|pod| pod.arc().into()).collect();
     assert_eq!(next_check(&pods, min_ready, now(), now() + SignedDuration::from_secs(delay)), expected);
 }
 
@@ -56,13 +56,13 @@ fn find_min_next_pod_availability(
 #[test]
 fn looks_again_at_the_exact_moment() {
     let soonest = pod("soonest").ready(Some(now() - SignedDuration::from_millis(4300)));
-    let pods = [unready(), ready(0), ready(2), soonest].map(Made::arc);
+    let pods = [unready(), ready(0), ready(2), soonest].map(|pod| pod.arc().into());
     let status = ReplicaSetStatus { ready_replicas: 3, ..Default::default() };
     assert_eq!(look_again(&pods, 5, &status, now(), now()), Some(Duration::from_millis(700)));
     assert_eq!(look_again(&pods, 0, &status, now(), now()), None);
     let all = ReplicaSetStatus { ready_replicas: 3, available_replicas: 3, ..Default::default() };
     assert_eq!(look_again(&pods, 5, &all, now(), now()), None);
     // Ready, but nobody knows since when: the whole time anew.
-    let timeless = [pod("a").ready(None).arc()];
+    let timeless = [pod("a").ready(None).arc().into()];
     assert_eq!(look_again(&timeless, 5, &status, now(), now()), seconds(5));
 }

@@ -7,6 +7,7 @@ mod availability_test;
 mod claim_test;
 mod expectations_test;
 mod fixtures;
+mod numbers_test;
 mod plan_test;
 mod pods_to_delete_test;
 mod properties;

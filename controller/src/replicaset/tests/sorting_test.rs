@@ -7,7 +7,7 @@ use rstest::rstest;
 
 use super::fixtures::{Made, ago, now, pod};
 use crate::replicaset::kill_order::{Contender, compare, step};
-use crate::replicaset::victims::sorted;
+use crate::replicaset::victims::{first, sorted};
 
 const HOUR: i64 = 3600;
 const MONTH: i64 = 30 * 24 * HOUR;
@@ -55,6 +55,15 @@ fn as_many_as_there_are(#[values(0, 1, 2, 12, 13, 24, 25, 100)] count: usize) {
     let mut stable: Vec<usize> = (0..count).collect();
     stable.sort_by_key(|item| std::cmp::Reverse(item / 10));
     assert_eq!(by_tens, stable, "equals keep their order");
+}
+
+/// What is chosen without sorting all is what sorting gives, equals in the order in which they came.
+#[rstest]
+fn the_first_of_many(#[values(0, 1, 3, 12)] count: usize) {
+    let many: Vec<usize> = (0..100).map(|place| place * 7919 % 100).collect();
+    let by_tens = |a: &usize, b: &usize| (b / 10).cmp(&(a / 10));
+    let all = sorted(many.clone(), by_tens);
+    assert_eq!(first(many.into_iter(), count, by_tens), all[..count]);
 }
 
 /// Where each goes before another in a circle (as pods do that became ready at about the same time), twelve come out as insertion leaves
