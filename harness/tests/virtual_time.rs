@@ -339,14 +339,21 @@ fn versions_of_all() -> Outcome {
 fn searches() -> Outcome {
     let folder = tempfile::tempdir()?;
     let found = folder.path().join("found").display().to_string();
+    let cases = folder.path().join("cases");
     let search = || {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
         command.current_dir(folder.path()).args(["fuzz", "--programs", "6", "--seed", "3", "--out", &found]);
+        command.arg("--cases").arg(&cases);
         let said = command.output()?;
         let (out, err) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
         check(err.contains("6 programs in"), format!("{out}{err}"))?;
         Ok::<_, Failed>((out.into_owned(), said.status.code()))
     };
     let (first, second) = (search()?, search()?);
-    check(first == second, format!("{first:?} and {second:?}"))
+    check(first == second, format!("{first:?} and {second:?}"))?;
+    let written = std::fs::read_dir(&cases)?.count();
+    check(written == 6, format!("{written} programs are written as cases"))?;
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockstep"));
+    let linted = command.arg("lint").arg(&cases).output()?;
+    check(linted.status.code() != Some(64), String::from_utf8_lossy(&linted.stderr).into_owned())
 }

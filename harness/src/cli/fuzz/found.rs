@@ -1,4 +1,4 @@
-//! A program that differs, written as a case.
+//! Programs, written as cases: each one that is played, where that is asked for, and the small ones that differ.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::super::again::Typed;
 use super::super::{CliError, reporter};
 use crate::quote::quoted;
 use crate::report;
-use crate::search::Look;
+use crate::search::{Look, Program};
 use crate::subject::Spec;
 use crate::timeline::Timeline;
 
@@ -38,6 +38,18 @@ impl Writer<'_> {
         }
         reporter::write(&path, &text)?;
         Ok(path)
+    }
+
+    /// A program as it was played, by its number: the one that a later line of the search names.
+    pub(super) fn write_program(
+        &self,
+        folder: &Path,
+        program: &Program,
+        number: usize,
+        made_by: &str,
+    ) -> Result<(), CliError> {
+        let description = Value::from(format!("A random program: {made_by}.")).to_string();
+        Ok(reporter::write(&folder.join(format!("program-{number:05}.yaml")), &program.text(&description))?)
     }
 
     /// The command that plays a found case on both again.

@@ -74,6 +74,9 @@ pub(super) struct Arguments {
     /// Folder for the cases on which the controllers differ.
     #[arg(help_heading = "Output", long, value_name = "FOLDER", default_value = "found")]
     out: PathBuf,
+    /// Write every program that is played to this folder, as a case.
+    #[arg(help_heading = "Output", long, value_name = "FOLDER")]
+    cases: Option<PathBuf>,
     #[command(flatten)]
     sharding: Sharding,
 }
@@ -90,6 +93,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
     }
     arguments.place.check(&[], &specs)?;
     places::folder("--out", Some(&arguments.out))?;
+    places::folder("--cases", arguments.cases.as_deref())?;
     arguments.sharding.check()?;
     let results = arguments.sharding.results_of_search(typed);
     let setup = arguments.place.setup(Events::to(vec![Arc::new(Notes)]));
@@ -146,6 +150,9 @@ impl Search<'_> {
             let assessed = assess(&all, ours, self.stage.setup.lanes.get());
             for (played, Assessed { answer, shown }) in all.into_iter().zip(assessed) {
                 self.hunt.learn(&played.program, shown);
+                if let Some(folder) = &self.arguments.cases {
+                    self.writer().write_program(folder, &played.program, self.hunt.played(), &self.made_by())?;
+                }
                 if let Some(look) = self.hunt.look(played, answer)
                     && self.stage.goes_on()
                 {
@@ -209,14 +216,21 @@ impl Search<'_> {
 
     /// Write a difference as a case and show it.
     fn write(&self, small: &Look, words: &str) -> Result<PathBuf, CliError> {
-        let writer = Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out };
-        let (seed, shard) = (self.arguments.place.seed, self.shard());
-        let made_by = format!("seed {seed}, shard {shard}, program {}; {words}", self.hunt.played());
-        let path = writer.write(small, &made_by)?;
+        let writer = self.writer();
+        let path = writer.write(small, &format!("{}; {words}", self.made_by()))?;
         let judgement = &small.differing.judgement;
         say!("{}", report::failure(judgement, &writer.again(&path), super::reporter::colour()));
         say!("  {words}");
         Ok(path)
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out }
+    }
+
+    /// Which program was played last.
+    fn made_by(&self) -> String {
+        format!("seed {}, shard {}, program {}", self.arguments.place.seed, self.shard(), self.hunt.played())
     }
 
     fn progress(&self) {
