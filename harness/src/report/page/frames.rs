@@ -26,7 +26,11 @@ pub(super) fn slider(out: &mut String, frames: &Frames, wrong: Option<StepId>) {
          <input type=\"range\" min=\"0\" value=\"0\" aria-label=\"frame\">\
          <button type=\"button\" title=\"one frame on\">▶</button>\
          <button type=\"button\" title=\"to the end of the step\">▶|</button></div>\n\
-         <p class=\"what\"></p><div class=\"lanes\"></div><p class=\"said\"></p>\n<pre hidden>",
+         <p class=\"what\"></p><div class=\"lanes\"></div>\
+         <p class=\"legend\"><span class=\"key full\"></span> available <span class=\"key half\"></span> ready, not for long enough \
+         <span class=\"key empty\"></span> wanted, not ready <span class=\"key most\"></span> the most that may be wanted \
+         <span class=\"key least\"></span> the least that must be available</p>\
+         <p class=\"said\"></p>\n<pre hidden>",
     );
     out.push_str(&escape(&lines(frames, wrong)));
     out.push_str("</pre></figure>\n");
