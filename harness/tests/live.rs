@@ -52,6 +52,30 @@ fn a_rollout_of_a_live_cluster_is_upstreams(#[case] name: &str, #[case] lines: &
     assert!(code == 0 && said.contains("no difference"), "{code}\n{said}");
 }
 
+/// What lacks the end of its last step cannot be compared there, and is no difference.
+#[test]
+fn a_recording_that_ends_too_early_is_not_a_difference() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/recreate.ndjson");
+    let whole = std::fs::read_to_string(whole).expect("a recording");
+    let lines: Vec<&str> = whole.lines().filter(|line| !line.is_empty()).collect();
+    // Up to the last write of a user, and nothing that came of it.
+    let is_unseen = |line: &&str| {
+        let entry: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let object = &entry["object"]["object"];
+        entry["object"]["kind"] == "Deployment"
+            && object["metadata"]["generation"] != object["status"]["observedGeneration"]
+    };
+    let last = lines.iter().rposition(is_unseen).expect("a write of a user");
+    let path = folder.path().join("cut.ndjson").display().to_string();
+    std::fs::write(&path, lines[..=last].join("\n")).expect("writable");
+    let (said, code) = lockstep(&["replay", &path, "--subject", "ours"]);
+    assert!(
+        code == 2 && said.contains("the recording ends before the controllers had settled, so step"),
+        "{code}\n{said}"
+    );
+}
+
 /// What another controller would not have written is shown.
 #[test]
 fn what_the_other_does_not_do_is_the_first_difference() {

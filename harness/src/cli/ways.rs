@@ -13,7 +13,7 @@ use super::out::note;
 use super::place::Place;
 use super::preview::played;
 use crate::infer::{Arrangement, Arrangements, Inferred, arrangements, infer, staged};
-use crate::recording::{Recording, SubjectKind};
+use crate::recording::{Blame, Entry, Recording, SubjectKind, Trouble};
 use crate::subject::Spec;
 use crate::timeline::{Action, StepId};
 use crate::verdict::{Judgement, Place as Where, judge_replay};
@@ -79,8 +79,23 @@ impl Look {
             live.header.subject.name = format!("recorded: {}", live.header.subject.name);
         }
         let played = staged(played);
-        let judgements = judge_replay(&inferred.case, &live, &played, &inferred.concurrent);
-        Self { inferred, live, played, judgements }
+        let judgements = judged(&inferred, &live, &played);
+        let mut look = Self { inferred, live, played, judgements };
+        if look.inferred.cut.is_some_and(|cut| look.parting() == Some(Where::Step(cut))) {
+            look.ends_early();
+        }
+        look
+    }
+
+    /// What was recorded lacks the end of its last step, so there the two cannot be compared.
+    fn ends_early(&mut self) {
+        let why = "the recording ends before the controllers had settled; capture for longer".to_owned();
+        let last = self.live.entries.iter_mut().rev().find_map(|entry| match entry {
+            Entry::Settled(settling) => Some(settling),
+            _ => None,
+        });
+        last.into_iter().for_each(|settling| settling.unsettled = Some(Trouble::new(Blame::Environment, why.clone())));
+        self.judgements = judged(&self.inferred, &self.live, &self.played);
     }
 
     /// Where the two part; nothing where they do not.
@@ -118,6 +133,11 @@ impl Look {
         let things = self.inferred.concurrent.get(&step).copied().unwrap_or(0);
         arrangements(things, &asked).into_iter()
     }
+}
+
+/// The judgement of the controller that played the case, and that of what was recorded.
+fn judged(inferred: &Inferred, live: &Recording, played: &Recording) -> [Judgement; 2] {
+    judge_replay(&inferred.case, live, played, &inferred.concurrent, &inferred.left)
 }
 
 /// These, and one more.

@@ -41,7 +41,7 @@ impl Given {
             let (before, after) = (Shape::of(&live::template(before)), Shape::of(&live::template(after)));
             let wording = before.to(&after, name, number);
             let note = wording.left_out.map(|places| format!("the template also differs in {places}"));
-            steps.push(Written { step: wording.step, note });
+            steps.push(Written::noted(wording.step, note));
             // A Recreate waits until the old pods are gone.
             if terminates && text(deployment, "/spec/strategy/type") == "Recreate" {
                 steps.push(Written::plain("terminate: {pods: all}"));
@@ -73,5 +73,5 @@ fn readiness(live: &Live<'_>, sets: &[&Value]) -> Option<Written> {
     let note = Some(
         "the recording begins in the middle of a rollout; its sizes may have come about in another way".to_owned(),
     );
-    (ready > 0).then(|| Written { step: format!("ready: {{pods: {ready}}}"), note })
+    (ready > 0).then(|| Written::noted(format!("ready: {{pods: {ready}}}"), note))
 }

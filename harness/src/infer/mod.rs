@@ -44,7 +44,7 @@ use self::marks::{Marking, marked};
 use self::moves::Scan;
 use self::steps::Step;
 use crate::case::{Case, CaseError, parse};
-use crate::recording::{Change, Entry, Recording, Version};
+use crate::recording::{Change, Entry, Recording, Settling, Version};
 use crate::timeline::StepId;
 
 /// A case, and the recording that it was inferred from with a mark for each of its steps.
@@ -56,6 +56,10 @@ pub struct Inferred {
     pub recording: Recording,
     /// The steps in which several things came before the controllers had settled, and how many: what was decided within them is chance.
     pub concurrent: BTreeMap<StepId, usize>,
+    /// The steps after which the next begins before the controllers have settled: what is there in between is chance.
+    pub left: BTreeSet<StepId>,
+    /// The last step, if the recording ends before the controllers have settled: it may lack decisions.
+    pub cut: Option<StepId>,
     /// The case's text up to its steps.
     head: String,
     /// The text of each step.
@@ -106,8 +110,8 @@ pub enum InferError {
 /// See [`InferError`].
 pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Result<Inferred, InferError> {
     one_deployment(recording)?;
-    let stage = stage(recording);
     let terminates = recreates(recording);
+    let stage = settled_after(recording, stage(recording), terminates);
     let mut live = Live::new(terminates);
     let mut there: Vec<&Version> = versions(&recording.entries[..stage]).collect();
     there.sort_by_key(|version| live::revision(&version.object));
@@ -115,7 +119,7 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
         live.apply(version);
     }
     let given = Given::of(&live, terminates);
-    let happenings = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage);
+    let (happenings, settled) = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage);
     let timed = deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0);
     let steps = steps::steps(&happenings, arranged, timed);
     if steps.is_empty() {
@@ -124,12 +128,19 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
     let head = head(recording, &given, terminates);
     let texts: Vec<String> = steps.iter().map(text_of).collect();
     let case = parse(&format!("{name}.yaml"), name, &(head.clone() + &texts.concat()))?;
+    let is_cut = !settled && !ends_settled(recording);
     let moved: BTreeSet<usize> = happenings.iter().filter(|one| !one.moves.is_empty()).map(|one| one.entry).collect();
     let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions: &given.revisions, terminates };
     let recording = marked(recording, stage, &marking);
     let concurrent = (1..).zip(&steps).filter(|(_, step)| step.is_concurrent());
     let concurrent = concurrent.map(|(index, step)| (StepId { index, part: 0 }, step.things.len())).collect();
-    Ok(Inferred { case: Arc::new(case), recording, concurrent, head, steps: texts })
+    let id = |(index, step): (u32, &Step)| {
+        let parts = u32::try_from(step.entries.len()).unwrap_or(u32::MAX);
+        StepId { index, part: if parts > 1 { parts } else { 0 } }
+    };
+    let left = (1..).zip(&steps).filter(|(_, step)| step.is_left).map(id).collect();
+    let cut = (1..).zip(&steps).last().filter(|_| is_cut).map(id);
+    Ok(Inferred { case: Arc::new(case), recording, concurrent, left, cut, head, steps: texts })
 }
 
 /// The case's file, up to its steps.
@@ -175,6 +186,41 @@ fn stage(recording: &Recording) -> usize {
     if versions(&recording.entries[..stage]).any(is_seen) { stage } else { 0 }
 }
 
+/// How many entries show what was there at the beginning, once the controllers have counted it: the recording of a live cluster may
+/// begin while they do. As many as before where a user writes meanwhile.
+fn settled_after(recording: &Recording, stage: usize, terminates: bool) -> usize {
+    if stage == 0 || recording.entries.iter().any(|entry| matches!(entry, Entry::Step(_))) {
+        return stage;
+    }
+    let mut live = Live::new(terminates);
+    for version in versions(&recording.entries[..stage]) {
+        live.apply(version);
+    }
+    let asked = |live: &Live<'_>| {
+        let deployment = live.deployment();
+        deployment.map(|one| (int(one, "/metadata/generation"), written::user_annotations(one)))
+    };
+    let first = asked(&live);
+    for (at, entry) in recording.entries.iter().enumerate().skip(stage) {
+        if live.has_settled() {
+            return at;
+        }
+        if let Entry::Object(version) = entry {
+            live.apply(version);
+        }
+        if asked(&live) != first {
+            return stage;
+        }
+    }
+    stage
+}
+
+/// Whether the recording says that all had settled in its end.
+fn ends_settled(recording: &Recording) -> bool {
+    let last = recording.entries.iter().rev().find(|entry| matches!(entry, Entry::Settled(_) | Entry::Object(_)));
+    matches!(last, Some(Entry::Settled(Settling { unsettled: None, .. })))
+}
+
 fn versions(entries: &[Entry]) -> impl Iterator<Item = &Version> {
     entries.iter().filter_map(|entry| if let Entry::Object(version) = entry { Some(version) } else { None })
 }
@@ -209,10 +255,11 @@ fn recreates(recording: &Recording) -> bool {
         }
         false
     });
-    lingers && deployments(recording).any(|object| text(object, "/spec/strategy/type") == "Recreate")
+    (lingers || !going.is_empty())
+        && deployments(recording).any(|object| text(object, "/spec/strategy/type") == "Recreate")
 }
 
-/// A pod that takes longer to go, in milliseconds, is seen going.
+/// A pod that takes longer to go, in milliseconds, is seen going; so is one that is there until the end.
 const LINGERS: u64 = 500;
 
 #[cfg(test)]

@@ -78,8 +78,9 @@ impl<'a> Scan<'a> {
         Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording) }
     }
 
-    /// What was done in the entries from `first` on, and what the controllers did because time had passed.
-    pub(super) fn all(mut self, recording: &'a Recording, first: usize) -> Vec<Happening> {
+    /// What was done in the entries from `first` on, and what the controllers did because time had passed; and whether they had settled
+    /// in the end.
+    pub(super) fn all(mut self, recording: &'a Recording, first: usize) -> (Vec<Happening>, bool) {
         let mut all = Vec::new();
         let mut timers = Timers::new(recording);
         for (entry, version) in recording.entries.iter().enumerate().skip(first) {
@@ -102,7 +103,7 @@ impl<'a> Scan<'a> {
             }
             self.live.apply(version);
         }
-        all
+        (all, self.live.has_settled())
     }
 
     /// What was done in a version that is still to come.
@@ -114,7 +115,7 @@ impl<'a> Scan<'a> {
                 let written = match (version.change, before) {
                     (Change::Deleted, Some(before)) if !is_deleting(before) => vec![written::deleted(after)],
                     (Change::Deleted, _) => Vec::new(),
-                    (_, None) => vec![Written { step: written::creation(after, after), note: None }],
+                    (_, None) => vec![Written::plain(written::creation(after, after))],
                     (_, Some(before)) => {
                         written::written(before, after, &self.live, &mut self.templates, &self.revisions)
                     }
@@ -136,13 +137,13 @@ impl<'a> Scan<'a> {
         if !is_foreign || version.change == Change::Deleted && is_deleting(before) {
             return None;
         }
-        let note = Some("written by somebody other than the controller".to_owned());
         if deleted {
-            return Some(Written { step: format!("delete: replicaset/rs{number}"), note });
+            return Some(Written::noted(format!("delete: replicaset/rs{number}"), Some(DELETED.to_owned())));
         }
         let (from, to) = (int(before, "/spec/replicas"), int(&version.object, "/spec/replicas"));
         let step = format!("scale: {{replicaset: rs{number}, replicas: {to}}}");
-        (from != to).then_some(Written { step, note })
+        let note = Some("written by somebody other than the controller".to_owned());
+        (from != to).then(|| Written::noted(step, note))
     }
 
     fn of_pod(&self, version: &'a Version) -> Option<PodMove> {
@@ -205,6 +206,9 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// What is said of a ReplicaSet that no controller deletes.
+const DELETED: &str =
+    "deleted by somebody other than the controller, or its labels were changed: a recording shows the two alike";
 /// How many old ReplicaSets a Deployment keeps by default.
 const HISTORY: u64 = 10;
 

@@ -26,6 +26,10 @@ pub(super) struct Step {
     unit: Option<String>,
     /// What came before the controllers had settled, one by one in flow style; empty where it was one thing.
     pub(super) things: Vec<String>,
+    /// The same in one operation that waits until the pods that it makes ready are available.
+    waiting: Option<String>,
+    /// Whether the next step begins before the controllers have settled.
+    pub(super) is_left: bool,
 }
 
 /// The steps, and the time between them where it matters. With `timed` it matters of each pod when it became ready.
@@ -36,10 +40,13 @@ pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bo
         // A pod is gone only after somebody deleted it: that was a step before.
         let ends = terminates(happening) && group.iter().any(|before| !terminates(before));
         if happening.settled || ends || happening.waited.is_some() {
-            add(&mut steps, step(&group), timed);
+            add(&mut steps, step(&group, timed), timed);
             group.clear();
+            if !happening.settled && happening.waited.is_none() {
+                steps.last_mut().into_iter().for_each(Step::leave);
+            }
         }
-        if let Some(wait) = happening.waited {
+        if let Some(wait) = happening.waited.filter(|wait| !waits_itself(&mut steps, *wait, happening)) {
             let line = waited(wait, &mut steps);
             let known = wait.since.and_then(|_| steps.iter().position(|step| step.line == line));
             match known {
@@ -58,7 +65,7 @@ pub(super) fn steps(happenings: &[Happening], arranged: &Arrangements, timed: bo
             group.push(happening);
         }
     }
-    add(&mut steps, step(&group), timed);
+    add(&mut steps, step(&group, timed), timed);
     for (number, step) in (1..).zip(&mut steps) {
         if let Some(arrangement) = arranged.get(&number) {
             step.arrange(arrangement);
@@ -85,9 +92,20 @@ fn add(steps: &mut Vec<Step>, step: Option<Step>, timed: bool) {
     }
 }
 
+/// Whether the last step itself waits until its pods are available, which is all that happened then.
+fn waits_itself(steps: &mut [Step], wait: Wait, happening: &Happening) -> bool {
+    let since = wait.since.filter(|_| wait.is_ready && happening.moves.is_empty());
+    let last = steps.last_mut().filter(|step| since.is_some_and(|entry| step.members.contains(&entry)));
+    let Some((step, waiting)) = last.and_then(|step| step.waiting.clone().map(|waiting| (step, waiting))) else {
+        return false;
+    };
+    step.line = waiting;
+    true
+}
+
 /// The operation that lets time pass; the step from which it is counted gets a name.
 fn waited(wait: Wait, steps: &mut [Step]) -> String {
-    let Wait { seconds, since } = wait;
+    let Wait { seconds, since, .. } = wait;
     let found = since.and_then(|entry| (1..).zip(steps).find(|(_, step)| step.members.contains(&entry)));
     match found {
         None => format!("advance: {seconds}s"),
@@ -102,7 +120,15 @@ impl Step {
     /// One thing that begins with this entry.
     fn plain(line: String, entry: usize) -> Self {
         let (entries, members) = (vec![entry], vec![entry]);
-        Self { line, notes: Vec::new(), label: None, entries, members, at_once: false, unit: None, things: Vec::new() }
+        let (notes, things) = (Vec::new(), Vec::new());
+        let (label, unit, waiting) = (None, None, None);
+        Self { line, notes, label, entries, members, at_once: false, unit, things, waiting, is_left: false }
+    }
+
+    /// The next step begins before the controllers have settled.
+    fn leave(&mut self) {
+        self.is_left = true;
+        self.notes.push(LEFT.to_owned());
     }
 
     /// Whether several things came before the controllers had settled.
@@ -130,18 +156,24 @@ impl Step {
     }
 }
 
+/// What is said of a step that ends before the controllers have settled.
+const LEFT: &str = "pods had ended before the controllers settled; what was there in between is not compared";
 /// What is said of a step with several things.
 const OVERLAPPING: &str = "these came before the controllers had settled; in which order they saw them is not known";
 
-/// One step of these happenings, between which nothing settled.
-fn step(group: &[&Happening]) -> Option<Step> {
+/// One step of these happenings, between which nothing settled. Where pods are available some time after they are ready (`timed`),
+/// an operation that makes several ready waits until they are; so they become ready one by one.
+fn step(group: &[&Happening], timed: bool) -> Option<Step> {
     let first = group.first()?;
     let moves: Vec<&Move> = group.iter().flat_map(|happening| &happening.moves).collect();
-    let mut notes: Vec<String> = moves
-        .iter()
-        .filter_map(|one| if let Move::User(Written { note, .. }) = one { note.clone() } else { None })
-        .collect();
-    let parts: Vec<String> = moves.chunk_by(|one, two| is_alike(one, two)).map(thing).collect();
+    let mut chunks: Vec<&[&Move]> = moves.chunk_by(|one, two| is_alike(one, two)).collect();
+    let alone = chunks.len() == 1;
+    let waiting = (timed && alone && moves.len() > 1).then(|| thing(chunks[0], true));
+    if timed {
+        chunks = moves.chunks(1).collect();
+    }
+    let mut notes: Vec<String> = moves.iter().flat_map(|one| notes_of(one, alone)).collect();
+    let parts: Vec<String> = chunks.into_iter().map(|chunk| thing(chunk, alone)).collect();
     if group.len() > 1 {
         notes.push(OVERLAPPING.to_owned());
     }
@@ -151,12 +183,12 @@ fn step(group: &[&Happening]) -> Option<Step> {
             format!("together: [{}]", several.iter().map(|part| format!("{{{part}}}")).collect::<Vec<_>>().join(", "))
         }
     };
-    let things = moves.iter().map(|one| thing(std::slice::from_ref(one))).collect();
+    let things = moves.iter().map(|one| thing(std::slice::from_ref(one), alone)).collect();
     let several = group.len() > 1;
     let unit = (!several && is_mergeable(&moves)).then(|| line.clone());
     let members = group.iter().map(|happening| happening.entry).collect();
     let things = if several { things } else { Vec::new() };
-    Some(Step { notes, members, unit, things, ..Step::plain(line, first.entry) })
+    Some(Step { notes, members, unit, things, waiting, ..Step::plain(line, first.entry) })
 }
 
 /// Whether this and more of its kind are one step with sub-steps.
@@ -168,11 +200,18 @@ fn is_mergeable(moves: &[&Move]) -> bool {
     }
 }
 
-/// One operation for moves that are alike.
-fn thing(moves: &[&Move]) -> String {
+/// What is said of a move, and which other operation writes the same.
+fn notes_of(one: &Move, alone: bool) -> Vec<String> {
+    let Move::User(Written { step, note, firm }) = one else { return Vec::new() };
+    let other = firm.as_ref().map(|firm| if alone { firm } else { step });
+    note.iter().cloned().chain(other.map(|other| format!("or `{other}`: both write the same"))).collect()
+}
+
+/// One operation for moves that are alike. Only where they came `alone` is it known which ReplicaSet is the newest.
+fn thing(moves: &[&Move], alone: bool) -> String {
     match moves {
-        [Move::User(Written { step, .. }), ..] => step.clone(),
-        [Move::Pod(one), ..] => pods(one, moves.len()),
+        [Move::User(Written { step, firm, .. }), ..] => firm.as_ref().filter(|_| !alone).unwrap_or(step).clone(),
+        [Move::Pod(one), ..] => pods(&PodMove { is_next: one.is_next && alone, ..*one }, moves.len()),
         [] => String::new(),
     }
 }

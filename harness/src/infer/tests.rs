@@ -274,6 +274,18 @@ fn a_recreate_goes_on_once_the_pods_have_ended() {
     assert_eq!(told.collect::<Vec<_>>(), expected);
 }
 
+/// Pods that are still on their way out at the end have not gone at once.
+#[test]
+fn a_recreate_that_waits_until_the_end_waits_for_pods() {
+    let recreate = |image: &str, generation| with("Recreate", 0, image, generation, BEGAN);
+    let inferred = begun_with(&recreate("app:7", (9, 9)))
+        .version(DEPLOYMENT, Change::Modified, &recreate("app:8", (10, 9)))
+        .set("new", 7, "app:7", (0, 2, 2))
+        .ending("a", "new", "Running", Change::Modified)
+        .inferred();
+    assert!(inferred.case.source.contains("terminations: held"), "{}", inferred.case.source);
+}
+
 /// Where pods of a Recreate go at once, their end is no step, and none is given.
 #[test]
 fn what_was_recreated_before_the_beginning_went_at_once() {
@@ -309,44 +321,73 @@ fn a_deadline_is_counted_from_the_step_that_began_it() {
     assert_eq!(steps(&inferred), expected);
 }
 
-/// No controller decides anything between pods that become ready in the same second and are available later.
-#[test]
-fn pods_are_available_so_long_after_they_became_ready() {
-    let slow = |image, generation, (ready, available): (i64, i64)| {
-        let mut deployment = with("RollingUpdate", 4, image, generation, BEGAN);
+/// A rollout with minReadySeconds 4 in which pods c, d and e are new.
+struct Slow(Reel);
+
+impl Slow {
+    fn begun() -> Self {
+        let reel = begun_with(&with("RollingUpdate", 4, "app:7", (9, 9), BEGAN)).version(
+            DEPLOYMENT,
+            Change::Modified,
+            &with("RollingUpdate", 4, "app:8", (10, 9), BEGAN),
+        );
+        let new = Self(reel).set(0, 0);
+        let with_pods = new.0.pod("c", "third", false).pod("d", "third", false).pod("e", "third", false);
+        Self(with_pods).counted(0, 0)
+    }
+
+    fn set(self, ready: i64, available: i64) -> Self {
+        let set = json!({"metadata": {"name": "web-third", "uid": "third", "generation": 1,
+                "ownerReferences": [{"controller": true, "uid": "d"}], "annotations": {"deployment.kubernetes.io/revision": "8"}},
+            "spec": {"replicas": 3, "minReadySeconds": 4, "template": template("app:8")},
+            "status": {"observedGeneration": 1, "replicas": 3, "readyReplicas": ready, "availableReplicas": available}});
+        Self(self.0.version("ReplicaSet", Change::Modified, &set))
+    }
+
+    /// The controllers write so many into their statuses.
+    fn counted(self, ready: i64, available: i64) -> Self {
+        let mut deployment = with("RollingUpdate", 4, "app:8", (10, 10), BEGAN);
         for (counter, pods) in [("replicas", 5), ("readyReplicas", 2 + ready), ("availableReplicas", 2 + available)] {
             deployment["status"][counter] = json!(pods);
         }
-        deployment
-    };
-    let third = |ready: i64, available: i64| {
-        json!({"metadata": {"name": "web-third", "uid": "third", "generation": 1, "ownerReferences": [{"controller": true, "uid": "d"}],
-                "annotations": {"deployment.kubernetes.io/revision": "8"}},
-            "spec": {"replicas": 3, "minReadySeconds": 4, "template": template("app:8")},
-            "status": {"observedGeneration": 1, "replicas": 3, "readyReplicas": ready, "availableReplicas": available}})
-    };
-    let counted = |reel: Reel, ready, available| {
-        reel.version("ReplicaSet", Change::Modified, &third(ready, available)).version(
-            DEPLOYMENT,
-            Change::Modified,
-            &slow("app:8", (10, 10), (ready, available)),
-        )
-    };
-    let reel = begun_with(&with("RollingUpdate", 4, "app:7", (9, 9), BEGAN))
-        .version(DEPLOYMENT, Change::Modified, &with("RollingUpdate", 4, "app:8", (10, 9), BEGAN))
-        .version("ReplicaSet", Change::Modified, &third(0, 0))
-        .pod("c", "third", false)
-        .pod("d", "third", false)
-        .pod("e", "third", false);
-    let reel = counted(counted(reel, 0, 0).after(1000).ready("c", "third"), 1, 0);
-    let reel = counted(reel.after(100).ready("d", "third"), 2, 0);
-    let reel = counted(reel.after(2000).ready("e", "third"), 3, 0);
-    let reel = counted(counted(reel.after(2000), 3, 1), 3, 2);
-    let inferred = counted(reel.after(2000), 3, 3).inferred();
+        Self(self.set(ready, available).0.version(DEPLOYMENT, Change::Modified, &deployment))
+    }
+
+    fn after(self, milliseconds: u64) -> Self {
+        Self(self.0.after(milliseconds))
+    }
+
+    fn ready(self, name: &str) -> Self {
+        Self(self.0.ready(name, "third"))
+    }
+}
+
+/// What makes several pods ready at once waits until they are available. So it does that only where nothing else happened before.
+#[test]
+fn pods_that_become_ready_and_available_together_are_one_step() {
+    let slow = Slow::begun().after(1000).ready("c").ready("d").ready("e").counted(3, 0);
+    let inferred = slow.after(4000).counted(3, 1).counted(3, 3).0.inferred();
+    let lines: Vec<&str> = steps(&inferred).into_iter().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines, ["- set: {image: \"app:8\"}", "- ready: {pods: 3, atomic: true}"]);
+    let cut = Slow::begun().after(1000).ready("c").ready("d").ready("e").counted(3, 0).0.inferred();
+    let one = "{ready: {pods: 1}}";
+    assert_eq!(
+        steps(&cut).last(),
+        Some(&format!("- together: [{one}, {one}, {one}]").as_str()),
+        "none is available yet"
+    );
+}
+
+/// No controller decides anything between pods that become ready in the same second and are available later.
+#[test]
+fn pods_are_available_so_long_after_they_became_ready() {
+    let slow = Slow::begun().after(1000).ready("c").counted(1, 0).after(100).ready("d").counted(2, 0);
+    let slow = slow.after(2000).ready("e").counted(3, 0).after(2000).counted(3, 1).counted(3, 2);
+    let inferred = slow.after(2000).counted(3, 3).0.inferred();
     assert_eq!(inferred.concurrent.keys().map(|step| step.index).collect::<Vec<_>>(), [2, 5]);
     let expected = [
         "- set: {image: \"app:8\"}",
-        "- ready: {pods: 2, atomic: true}",
+        "- together: [{ready: {pods: 1}}, {ready: {pods: 1}}]",
         "label: step2",
         "- advance: {to: 2s, since: step2}",
         "- ready: {pods: 1}",
@@ -385,4 +426,134 @@ fn a_replica_set_that_no_controller_deletes(
     let inferred = reel.version(DEPLOYMENT, Change::Modified, &keeps("app:8", (10, 9))).inferred();
     let text = steps(&inferred).concat();
     assert!(expected.map_or(!text.contains("delete"), |expected| text.contains(expected)), "{text}");
+}
+
+/// The old way to undo is an annotation; the controller writes the template back and removes it.
+#[test]
+fn a_rollback_by_the_controller_is_no_step() {
+    let asks = |image: &str, generation, asks: bool| {
+        let mut deployment = with("RollingUpdate", 0, image, generation, BEGAN);
+        if asks {
+            deployment["metadata"]["annotations"]["deprecated.deployment.rollback.to"] = json!("0");
+        }
+        deployment
+    };
+    let inferred = begun_with(&asks("app:7", (9, 9), false))
+        .version(DEPLOYMENT, Change::Modified, &asks("app:7", (9, 9), true))
+        .version(DEPLOYMENT, Change::Modified, &asks("app:5", (10, 9), false))
+        .inferred();
+    let text = steps(&inferred);
+    assert!(text.len() == 1 && text[0].contains("rollback.to: \"0\""), "{text:?}");
+}
+
+/// kubectl's undo writes the annotations of the ReplicaSet as well, and what writes the template alone is none.
+#[rstest]
+#[case::as_the_replica_set_has_them("first", &["- undo: web"])]
+#[case::others("second", &["- set: {image: \"app:5\"}"])]
+fn an_undo_brings_annotations(#[case] cause: &str, #[case] expected: &[&str]) {
+    let caused = |object: &mut Value, cause: &str| {
+        object["metadata"]["annotations"]["kubernetes.io/change-cause"] = json!(cause);
+    };
+    let deployment = |image: &str, generation, cause: &str| {
+        let mut deployment = with("RollingUpdate", 0, image, generation, BEGAN);
+        caused(&mut deployment, cause);
+        deployment
+    };
+    let mut reel = begun_with(&deployment("app:7", (9, 9), "second"));
+    for entry in &mut reel.entries {
+        if let Entry::Object(version) = entry
+            && version.name == "web-old"
+        {
+            let mut old = Value::clone(&version.object);
+            caused(&mut old, "first");
+            old["metadata"]["annotations"]["deployment.kubernetes.io/desired-replicas"] = json!("2");
+            version.object = Arc::new(old);
+        }
+    }
+    let inferred = reel.version(DEPLOYMENT, Change::Modified, &deployment("app:5", (10, 9), cause)).inferred();
+    assert_eq!(steps(&inferred), expected);
+}
+
+/// Where a capture begins while statuses are being written, what they come to is what was there.
+#[test]
+fn what_was_there_is_what_the_controllers_had_counted() {
+    let counted = Reel::new()
+        .deployment(9, 9, "app:7", (2, 0))
+        .set("new", 7, "app:7", (2, 2, 1))
+        .pod("a", "new", true)
+        .pod("b", "new", true)
+        .settled()
+        .set("new", 7, "app:7", (2, 2, 2))
+        .deployment(9, 9, "app:7", (2, 2))
+        .deployment(10, 9, "app:8", (2, 2))
+        .inferred();
+    let given =
+        counted.recording.entries.iter().take_while(|entry| !matches!(entry, Entry::Step(mark) if mark.index == 1));
+    let ready = given.filter_map(|entry| match entry {
+        Entry::Object(version) if version.kind == DEPLOYMENT => Some(int(&version.object, "/status/readyReplicas")),
+        _ => None,
+    });
+    assert_eq!(ready.collect::<Vec<_>>(), [2]);
+    assert_eq!(steps(&counted), ["- set: {image: \"app:8\"}"]);
+}
+
+/// In the middle of other things the newest ReplicaSet and the previous revision depend on what the controllers have done by then.
+#[test]
+fn what_comes_at_once_is_said_without_what_the_controllers_did() {
+    let inferred = Reel::begun()
+        .set("third", 6, "app:6", (2, 2, 0))
+        .pod("c", "third", false)
+        .deployment(10, 9, "app:8", (2, 2))
+        .pod("c", "third", true)
+        .deployment(11, 9, "app:6", (2, 2))
+        .inferred();
+    let line = *steps(&inferred).last().unwrap();
+    assert!(
+        line.contains("{ready: {pods: 1, of: {replicaset: rs3}}}") && line.ends_with("{set: {image: \"app:6\"}}]"),
+        "{line}"
+    );
+}
+
+/// Pods of a Recreate may end before a status says that they are on their way: what was there in between is not known.
+#[test]
+fn pods_that_end_before_the_controllers_settle_leave_a_step() {
+    let recreate = |image: &str, generation| with("Recreate", 0, image, generation, BEGAN);
+    let inferred = begun_with(&recreate("app:7", (9, 9)))
+        .version(DEPLOYMENT, Change::Modified, &recreate("app:8", (10, 9)))
+        .set("new", 7, "app:7", (0, 2, 2))
+        .ending("a", "new", "Running", Change::Modified)
+        .ending("b", "new", "Running", Change::Modified)
+        .after(900)
+        .ending("a", "new", "Succeeded", Change::Modified)
+        .ending("b", "new", "Failed", Change::Modified)
+        .inferred();
+    assert_eq!(inferred.left.iter().map(|step| step.index).collect::<Vec<_>>(), [1]);
+    assert_eq!(inferred.cut.map(|step| step.index), Some(2), "no status counts them");
+}
+
+#[test]
+fn a_recording_that_ends_settled_is_whole() {
+    let whole = Reel::begun().deployment(10, 9, "app:8", (2, 2)).deployment(10, 10, "app:8", (2, 2)).inferred();
+    assert_eq!(whole.cut, None);
+    let cut = Reel::begun().deployment(10, 9, "app:8", (2, 2)).inferred();
+    assert_eq!(cut.cut.map(|step| step.index), Some(1));
+    let said = Reel::begun().deployment(10, 9, "app:8", (2, 2)).settled().inferred();
+    assert_eq!(said.cut, None, "the recording says so");
+}
+
+/// `kubectl apply` may change nothing but what it remembers.
+#[test]
+fn what_was_applied_last_is_a_step_where_nothing_else_is_written() {
+    let applied = |image: &str, generation, what: &str| {
+        let mut deployment = with("RollingUpdate", 0, image, generation, BEGAN);
+        deployment["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = json!(what);
+        deployment
+    };
+    let inferred = begun_with(&applied("app:7", (9, 9), "{}"))
+        .version(DEPLOYMENT, Change::Modified, &applied("app:7", (9, 9), "{1}"))
+        .version(DEPLOYMENT, Change::Modified, &applied("app:8", (10, 9), "{2}"))
+        .inferred();
+    let text = steps(&inferred);
+    assert!(text[0].contains("last-applied-configuration: \"{1}\""), "{text:?}");
+    assert_eq!(text[1..], ["- set: {image: \"app:8\"}"]);
 }

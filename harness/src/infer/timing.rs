@@ -19,6 +19,8 @@ pub(super) struct Wait {
     pub(super) seconds: u64,
     /// The entry of what it is counted from; else from now on.
     pub(super) since: Option<usize>,
+    /// Whether it is for how long pods have been ready.
+    pub(super) is_ready: bool,
 }
 
 /// The timers of the controllers.
@@ -95,7 +97,7 @@ impl Timers {
                 let pods = live.pods(uid(after));
                 let last = pods.get(usize::try_from(is - 1).ok()?).filter(|pod| ready_since(pod).is_some())?;
                 let found = self.ready.get(uid(last)).copied();
-                Some(self.wait(found, least))
+                Some(Wait { is_ready: true, ..self.wait(found, least) })
             }
             DEPLOYMENT => {
                 let before = live.deployment()?;
@@ -122,7 +124,7 @@ impl Timers {
         let ((entry, since), least) = waiting.min_by_key(|((_, since), _)| *since)?;
         // Once it is over, what the controllers do then is seen.
         let passed = (self.second(version) - since).min(least - 1);
-        let wait = Wait { seconds: u64::try_from(passed).ok()?, since: Some(entry) };
+        let wait = Wait { seconds: u64::try_from(passed).ok()?, since: Some(entry), is_ready: true };
         (wait.seconds > 0 && self.takes(entry) < wait.seconds * 1000).then_some(wait)
     }
 
@@ -130,10 +132,12 @@ impl Timers {
     fn wait(&self, found: Option<(usize, i64)>, length: i64) -> Wait {
         let seconds = u64::try_from(length).unwrap_or(1);
         match found {
-            Some((entry, _)) if self.takes(entry) < seconds * 1000 => Wait { seconds, since: Some(entry) },
+            Some((entry, _)) if self.takes(entry) < seconds * 1000 => {
+                Wait { seconds, since: Some(entry), is_ready: false }
+            }
             // The case takes longer to settle than that: what is left is less than a second.
-            Some(_) => Wait { seconds: 1, since: None },
-            None => Wait { seconds, since: None },
+            Some(_) => Wait { seconds: 1, since: None, is_ready: false },
+            None => Wait { seconds, since: None, is_ready: false },
         }
     }
 

@@ -5,13 +5,18 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::flow::{flow, quoted, word};
-use super::live::{self, Live, REVISION, is_deleting, text};
+use super::live::{self, Live, REVISION, REVISION_HISTORY, is_deleting, text};
 use super::revisions::Revisions;
 use super::template::{Shape, Wording};
 use crate::pointer::At;
 
 /// The annotation in which kubectl keeps what was applied last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The annotation that asks the controller for a rollback; the controller removes it.
+const ROLLBACK: &str = "deprecated.deployment.rollback.to";
+/// What an undo does not copy from a ReplicaSet to its Deployment, beside the revision and what was applied last.
+const NOT_COPIED: [&str; 4] =
+    [REVISION_HISTORY, "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", ROLLBACK];
 /// What the server sets where a manifest says nothing.
 const DEFAULT_BOUND: &str = "25%";
 const DEFAULT_DEADLINE: i64 = 600;
@@ -24,12 +29,19 @@ pub(super) struct Written {
     pub(super) step: String,
     /// A remark for the reader of the case.
     pub(super) note: Option<String>,
+    /// The same in words that do not depend on what the controllers have done by then.
+    pub(super) firm: Option<String>,
 }
 
 impl Written {
     /// A step about which all is certain.
     pub(super) fn plain(step: impl Into<String>) -> Self {
-        Self { step: step.into(), note: None }
+        Self { step: step.into(), note: None, firm: None }
+    }
+
+    /// A step with a remark.
+    pub(super) fn noted(step: impl Into<String>, note: Option<String>) -> Self {
+        Self { note, ..Self::plain(step) }
     }
 }
 
@@ -89,13 +101,18 @@ pub(super) fn written(
     templates: &mut Templates,
     revisions: &Revisions,
 ) -> Vec<Written> {
+    if is_rolled_back(before, after) {
+        return Vec::new();
+    }
     let name = text(after, "/metadata/name");
     let mut all = Vec::new();
-    if let Some(metadata) = metadata_patch(before, after) {
+    let changed = changed_fields(before, after);
+    let only_template = changed.len() == 1 && changed.contains("template");
+    let undone = undone(before, after, live).filter(|_| only_template);
+    if let Some(metadata) = metadata_patch(before, after, undone.is_some_and(|undone| undone.is_copied)) {
         let patch = flow(&json!({"target": format!("deployment/{name}"), "patch": {"metadata": metadata}}));
         all.push(Written::plain(format!("patch: {patch}")));
     }
-    let changed = changed_fields(before, after);
     let wording = changed.contains("template").then(|| {
         let (old, new) = (live::template(before), live::template(after));
         let number = templates.number(&new);
@@ -104,7 +121,7 @@ pub(super) fn written(
     let fields: Vec<&str> = changed.iter().map(String::as_str).collect();
     match (fields.as_slice(), wording) {
         ([], _) => {}
-        (["template"], Some(wording)) => all.push(new_template(after, live, revisions, wording)),
+        (["template"], Some(wording)) => all.push(new_template(after, undone, revisions, wording)),
         (["replicas"], _) => all.push(Written::plain(format!("scale: {}", live::int(after, "/spec/replicas")))),
         (["paused"], _) => {
             let paused = after.at("/spec/paused") == Some(&Value::Bool(true));
@@ -114,6 +131,13 @@ pub(super) fn written(
     }
     if is_deleting(after) && !is_deleting(before) {
         all.push(deleted(after));
+    }
+    let applied = |object: &Value| object.at("/metadata/annotations").and_then(|all| all.get(LAST_APPLIED)).cloned();
+    if all.is_empty() && applied(before) != applied(after) {
+        let annotations = json!({LAST_APPLIED: applied(after)});
+        let patch =
+            json!({"target": format!("deployment/{name}"), "patch": {"metadata": {"annotations": annotations}}});
+        all.push(Written::plain(format!("patch: {}", flow(&patch))));
     }
     all
 }
@@ -141,33 +165,70 @@ fn changed_fields(before: &Value, after: &Value) -> BTreeSet<String> {
     keys.into_iter().filter(|key| is_set(old.get(key)) != is_set(new.get(key))).collect()
 }
 
-/// Another template: `undo` where it is that of an older ReplicaSet, else what `set` and `restart` can say.
-fn new_template(after: &Value, live: &Live<'_>, revisions: &Revisions, wording: Wording) -> Written {
+/// Whether the controller wrote this: it does what the annotation asks for, and removes it.
+fn is_rolled_back(before: &Value, after: &Value) -> bool {
+    let asks = |object: &Value| object.at("/metadata/annotations").is_some_and(|all| all.get(ROLLBACK).is_some());
+    asks(before) && !asks(after) && !is_deleting(after)
+}
+
+/// The older ReplicaSet whose template the Deployment has again.
+#[derive(Debug, Clone, Copy)]
+struct Undone {
+    /// Its revision.
+    revision: i64,
+    /// Whether it is what kubectl finds without `--to-revision`.
+    is_previous: bool,
+    /// Whether the Deployment has its annotations as well, as kubectl copies them.
+    is_copied: bool,
+    /// Whether these are others than before.
+    is_annotated: bool,
+}
+
+/// What was undone, if that is what was written: a paused Deployment cannot be.
+fn undone(before: &Value, after: &Value, live: &Live<'_>) -> Option<Undone> {
+    if after.at("/spec/paused") == Some(&Value::Bool(true)) {
+        return None;
+    }
     let wanted = live::template(after);
-    let mut older: Vec<(i64, bool)> =
-        live.sets().into_iter().filter_map(|set| Some((live::revision(set)?, live::template(set) == wanted))).collect();
-    older.sort_unstable();
-    let current = older.pop();
-    let paused = after.at("/spec/paused") == Some(&Value::Bool(true));
-    let found = older.iter().rev().find(|(_, equal)| *equal).map(|(revision, _)| *revision);
-    // What kubectl finds without `--to-revision`.
-    let previous = older.last().is_some_and(|(_, equal)| *equal);
-    let Some(revision) = found.filter(|_| current.is_some() && !paused) else {
+    let mut older: Vec<(i64, &Value)> =
+        live.sets().into_iter().filter_map(|set| Some((live::revision(set)?, set))).collect();
+    older.sort_unstable_by_key(|(revision, _)| *revision);
+    older.pop()?;
+    let at = older.iter().rposition(|(_, set)| live::template(set) == wanted)?;
+    let (revision, set) = older[at];
+    let copied = |object: &Value| {
+        let mut all = user_annotations(object);
+        all.retain(|key, _| !NOT_COPIED.contains(&key.as_str()));
+        all
+    };
+    let is_copied = copied(set) == copied(after);
+    Some(Undone {
+        revision,
+        is_previous: at + 1 == older.len(),
+        is_copied,
+        is_annotated: copied(before) != copied(after),
+    })
+}
+
+/// Another template: `undo` where it is that of an older ReplicaSet, else what `set` and `restart` can say.
+fn new_template(after: &Value, undone: Option<Undone>, revisions: &Revisions, wording: Wording) -> Written {
+    // An undo brings the annotations of that ReplicaSet as well.
+    let Some(undone) = undone.filter(|undone| undone.is_copied || !wording.is_image) else {
         let note = wording
             .left_out
             .map(|places| format!("the template also changed in {places}, for which REST_OF_TEMPLATE stands"));
-        return Written { step: wording.step, note };
+        return Written::noted(wording.step, note);
     };
-    if wording.is_image && !previous {
+    let is_only_image = wording.is_image && !undone.is_annotated;
+    if is_only_image && !undone.is_previous {
         return Written::plain(wording.step);
     }
-    let step = if previous {
+    let step = if undone.is_previous {
         format!("undo: {}", word(text(after, "/metadata/name")))
     } else {
-        format!("undo: {{toRevision: {}}}", revisions.of(revision))
+        format!("undo: {{toRevision: {}}}", revisions.of(undone.revision))
     };
-    let note = wording.is_image.then(|| format!("or `{}`: both write the same", wording.step));
-    Written { step, note }
+    Written { firm: is_only_image.then_some(wording.step), ..Written::plain(step) }
 }
 
 /// Several fields in one write, as `kubectl apply` and `edit` make them.
@@ -186,22 +247,25 @@ fn patched(name: &str, fields: &[&str], after: &Value, wording: Option<Wording>)
         note = wording.left_out.map(|places| format!("the template also changed in {places}"));
     }
     let patch = json!({"target": format!("deployment/{name}"), "patch": {"spec": spec}});
-    Written { step: format!("patch: {}", flow(&patch)), note }
+    Written::noted(format!("patch: {}", flow(&patch)), note)
 }
 
 /// The annotations that a user gave it and that its ReplicaSets inherit.
-fn user_annotations(object: &Value) -> Map<String, Value> {
+pub(super) fn user_annotations(object: &Value) -> Map<String, Value> {
     let all = object.at("/metadata/annotations").and_then(Value::as_object).cloned().unwrap_or_default();
     all.into_iter().filter(|(key, _)| key != REVISION && key != LAST_APPLIED).collect()
 }
 
-/// The annotations and labels that differ, as a patch.
-fn metadata_patch(before: &Value, after: &Value) -> Option<Value> {
+/// The annotations and labels that differ, as a patch. Those that an undo has `copied` are none.
+fn metadata_patch(before: &Value, after: &Value, copied: bool) -> Option<Value> {
     let labels = |object: &Value| object.at("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut patch = Map::new();
     for (field, old, new) in
         [("annotations", user_annotations(before), user_annotations(after)), ("labels", labels(before), labels(after))]
     {
+        if copied && field == "annotations" {
+            continue;
+        }
         let keys: BTreeSet<String> = old.keys().chain(new.keys()).cloned().collect();
         let changed = keys.into_iter().filter(|key| old.get(key) != new.get(key));
         let changes: Map<String, Value> = changed

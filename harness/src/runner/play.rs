@@ -250,7 +250,9 @@ impl<'a> Play<'a> {
             self.driver.new_second().await;
         }
         let counts_from_ready = self.case.source.contains("minReadySeconds");
-        if clock::is_simulated() && counts_from_ready && matches!(operation.moves(), Some((PodOperation::Ready, _))) {
+        let readies = |one: &Operation| matches!(one.moves(), Some((PodOperation::Ready, _)));
+        let readies = readies(operation) || operation.inner().iter().any(|step| readies(&step.operation));
+        if clock::is_simulated() && counts_from_ready && readies {
             self.driver.next_second().await;
         }
         // Whatever came since the last settling was not caused by this step.

@@ -5,7 +5,7 @@
 //! `expectation: outcomes` has more than one: any other is compared with the first, whatever files lie beside it.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::account::Account;
@@ -94,15 +94,21 @@ pub fn judge_live(case: &Arc<Case>, recording: &Recording, other: &Recording) ->
 
 /// Judge the recording of a live cluster by how another controller `played` the case that was inferred from it: that controller's own
 /// judgement, and the cluster's. In these `concurrent` steps what was decided on the way is chance: where the two came to the same in
-/// one, each has one decision about each object.
+/// one, each has one decision about each object. Those that are `left` end before the cluster's controllers had settled: what was there
+/// then is not compared.
 #[must_use]
 pub fn judge_replay(
     case: &Arc<Case>,
     recording: &Recording,
     played: &Recording,
     concurrent: &BTreeMap<StepId, usize>,
+    left: &BTreeSet<StepId>,
 ) -> [Judgement; 2] {
     let (mut account, mut expected) = (Account::of(case, recording), Account::of(case, played));
+    for one in [&mut account, &mut expected] {
+        let steps = one.timeline.steps.iter_mut().filter(|step| left.contains(&step.id));
+        steps.for_each(|step| step.checkpoint.clear());
+    }
     for id in concurrent.keys() {
         let steps = [&mut account, &mut expected].map(|one| one.timeline.steps.iter_mut().find(|step| step.id == *id));
         let [Some(one), Some(two)] = steps else { continue };
