@@ -30,6 +30,9 @@ pub enum Phase {
     Unavailable,
     /// The rollout has failed.
     Failed,
+    /// It had failed, and the status is older than the last write, which may have changed the
+    /// template or an annotation alone.
+    Unsure,
 }
 
 /// What the status says.
@@ -58,6 +61,7 @@ impl Rollout {
                 let late = (number(&spec["progressDeadlineSeconds"]) == NO_DEADLINE).then_some(Phase::Failed);
                 match () {
                     () if held.is_some() => whether(available),
+                    () if !is_observed && progress == Some(reason::TIMED_OUT) => is(Phase::Unsure),
                     () if !is_observed => rolling(late),
                     () if available && updated >= wanted && number(&status["replicas"]) == updated => whether(true),
                     () if progress == Some(reason::TIMED_OUT) => is(Phase::Failed),
@@ -127,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    use Phase::{Available, Failed, Rolling, Unavailable};
+    use Phase::{Available, Failed, Rolling, Unavailable, Unsure};
 
     const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -142,7 +146,7 @@ mod tests {
     #[case::old_pods(WorkloadKind::Deployment, json!([2, 3, 2, 2, "ReplicaSetUpdated"]), [Rolling, Rolling])]
     #[case::not_available(WorkloadKind::Deployment, json!([2, 2, 2, 1, "ReplicaSetUpdated"]), [Rolling, Rolling])]
     #[case::failed(WorkloadKind::Deployment, json!([2, 3, 1, 2, "ProgressDeadlineExceeded"]), [Failed, Failed])]
-    #[case::failed_before(WorkloadKind::Deployment, json!([1, 3, 1, 2, "ProgressDeadlineExceeded"]), [Rolling, Rolling])]
+    #[case::failed_before(WorkloadKind::Deployment, json!([1, 3, 1, 2, "ProgressDeadlineExceeded"]), [Unsure, Unsure])]
     #[case::lost_a_pod(WorkloadKind::Deployment, json!([2, 2, 2, 1, "NewReplicaSetAvailable"]), [Unavailable, Unavailable])]
     #[case::no_status(WorkloadKind::Deployment, json!([]), [Rolling, Rolling])]
     #[case::set(WorkloadKind::StatefulSet, json!([2, "b", 2, 2]), [Available, Available])]

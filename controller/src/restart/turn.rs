@@ -12,7 +12,8 @@
 //! Pure, and without any state of its own: who is due follows from the checksums, and who is unavailable from each status.
 //!
 //! Cases: `config-restart/one-at-a-time`, `config-restart/order`, `config-restart/stopped-by-a-failed-one`,
-//! `config-restart/failed-and-corrected`.
+//! `config-restart/failed-and-corrected`, `config-restart/annotation-on-a-failed-one`,
+//! `config-restart/unavailable-for-each-other`.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +66,7 @@ impl Group {
         let is_coordinated = self.limit.is_some()
             || self.problem.is_some()
             || self.members.values().any(|member| member.order.is_some());
-        if !is_coordinated || matches!(me.phase, Phase::Failed | Phase::Unavailable) {
+        if !is_coordinated || matches!(me.phase, Phase::Failed | Phase::Unavailable | Phase::Unsure) {
             return Turn::Now;
         }
         if let Some(problem) = &self.problem {
@@ -74,6 +75,14 @@ impl Group {
         let others = || self.members.iter().filter(|(other, _)| *other != name);
         if let Some((failed, _)) = others().find(|(_, other)| other.phase == Phase::Failed && !other.starts) {
             return Turn::Stopped(failed.clone());
+        }
+        // It may be an annotation alone that was written on a failed workload; its next status says so.
+        let unsure: Vec<WorkloadName> = others()
+            .filter(|(_, other)| other.phase == Phase::Unsure && !other.starts)
+            .map(|(other, _)| other.clone())
+            .collect();
+        if !unsure.is_empty() {
+            return Turn::After(unsure);
         }
         let is_ahead = |other: &Member| {
             let is_busy = other.is_due || other.starts || other.phase == Phase::Rolling;
@@ -97,7 +106,7 @@ mod tests {
     use super::super::workload::WorkloadKind;
     use super::*;
 
-    use Phase::{Available, Failed, Rolling, Unavailable};
+    use Phase::{Available, Failed, Rolling, Unavailable, Unsure};
 
     fn name(name: &str) -> WorkloadName {
         WorkloadName { kind: WorkloadKind::Deployment, namespace: "ns".to_owned(), name: name.to_owned() }
@@ -150,6 +159,12 @@ mod tests {
         assert_eq!(turns(&rolls), [after(&["b"]), Turn::Now, after(&["b"])]);
         let unavailable = group(None, &[(2, true, Available), (-1, false, Unavailable)]);
         assert_eq!(unavailable.turn(&name("a")), Turn::Now, "it has nothing to wait for");
+    }
+
+    #[test]
+    fn one_that_had_failed_holds_others_back_until_its_status_is_new() {
+        let group = group(Some("3"), &[(0, true, Unsure), (0, true, Available), (0, true, Unavailable)]);
+        assert_eq!(turns(&group), [Turn::Now, after(&["a"]), Turn::Now]);
     }
 
     #[test]
