@@ -14,17 +14,17 @@ use super::labels::LabelSets;
 use super::owned::OwnedPods;
 use super::resource::Resource;
 use super::templates::Templates;
-use crate::model::{Deployment, Pod, ReplicaSet, Several};
+use crate::model::{Deployment, Pod, PodCount, ReplicaSet};
 
 /// All that is known.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     deployments: BTreeMap<Key, Arc<Deployment>>,
     replica_sets: BTreeMap<Key, Arc<ReplicaSet>>,
-    /// ReplicaSets by namespace and UID of the managing owner; the empty UID is nobody's.
+    /// ReplicaSets by namespace and UID of the managing owner; those without one have the empty UID.
     by_owner: BTreeMap<(String, String), BTreeSet<String>>,
     pods: BTreeMap<Key, Arc<Pod>>,
-    /// Pods by namespace and UID of the managing owner; the empty UID is nobody's.
+    /// Pods by namespace and UID of the managing owner; those without one have the empty UID.
     pods_by_owner: BTreeMap<(String, String), OwnedPods>,
     /// Templates of all these, each text once.
     templates: Templates,
@@ -105,14 +105,14 @@ impl Cache {
         names.into_iter().flatten().filter_map(|name| self.replica_set(&Key::new(namespace, name))).collect()
     }
 
-    /// Pods that an owner has, by name; those of the empty UID are nobody's.
+    /// The pods of an owner, by name; those of the empty UID have none.
     pub(crate) fn pods_of(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.owned(namespace, uid).into_iter().flat_map(OwnedPods::pods)
     }
 
-    /// The same pods, counted by kind.
-    pub(crate) fn kinds_of(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Several> {
-        self.owned(namespace, uid).into_iter().flat_map(OwnedPods::kinds)
+    /// The same pods, counted.
+    pub(crate) fn counts_of(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &PodCount> {
+        self.owned(namespace, uid).into_iter().flat_map(OwnedPods::counts)
     }
 
     fn owned(&self, namespace: &str, uid: &str) -> Option<&OwnedPods> {

@@ -1,24 +1,24 @@
-//! The pods of one owner, by name and by kind.
+//! The pods of one owner, by name and counted.
 //!
-//! A controller of thousands of pods is woken by each of them, and mostly asks only how many there are of which kind: ready
-//! or not, with which labels, on their way out. So they are counted as they come and go.
+//! A ReplicaSet is synced whenever one of its pods changes, and mostly needs only how many are ready, how many are being
+//! deleted, and which labels they have. With thousands of pods these are counted as pods change, not at each sync.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Pod, Several};
+use crate::model::{Pod, PodCount};
 
 /// The pods of one owner.
 #[derive(Debug, Default)]
 pub(super) struct OwnedPods {
     by_name: BTreeMap<String, Arc<Pod>>,
-    kinds: BTreeMap<Kind, Several>,
+    counts: BTreeMap<Likeness, PodCount>,
 }
 
-/// What the number of a ReplicaSet's pods and its status hang on, as long as no pod has to be ready for a time.
+/// What makes pods alike: all that the size and the status of a ReplicaSet without minReadySeconds depend on.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
-    /// Where the labels are, which pods in the cache share.
+struct Likeness {
+    /// The address of the labels: pods in the cache that have the same ones share them.
     labels: usize,
     has_ended: bool,
     deleting: bool,
@@ -27,7 +27,7 @@ struct Kind {
     owner: Option<(String, String)>,
 }
 
-impl Kind {
+impl Likeness {
     fn of(pod: &Pod) -> Self {
         let traits = pod.traits();
         Self {
@@ -46,9 +46,9 @@ impl OwnedPods {
         self.by_name.values()
     }
 
-    /// By kind, in no order that means anything.
-    pub(super) fn kinds(&self) -> impl Iterator<Item = &Several> {
-        self.kinds.values()
+    /// Counted, in no order.
+    pub(super) fn counts(&self) -> impl Iterator<Item = &PodCount> {
+        self.counts.values()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -56,8 +56,8 @@ impl OwnedPods {
     }
 
     pub(super) fn put(&mut self, name: &str, pod: Arc<Pod>) {
-        let kind = self.kinds.entry(Kind::of(&pod)).or_insert_with(|| Several { pod: pod.clone(), count: 0 });
-        kind.count += 1;
+        let alike = self.counts.entry(Likeness::of(&pod)).or_insert_with(|| PodCount { pod: pod.clone(), count: 0 });
+        alike.count += 1;
         if let Some(before) = self.by_name.insert(name.to_owned(), pod) {
             self.uncount(&before);
         }
@@ -70,11 +70,11 @@ impl OwnedPods {
     }
 
     fn uncount(&mut self, pod: &Pod) {
-        let kind = Kind::of(pod);
-        if let Some(several) = self.kinds.get_mut(&kind) {
-            several.count -= 1;
-            if several.count == 0 {
-                self.kinds.remove(&kind);
+        let likeness = Likeness::of(pod);
+        if let Some(counted) = self.counts.get_mut(&likeness) {
+            counted.count -= 1;
+            if counted.count == 0 {
+                self.counts.remove(&likeness);
             }
         }
     }
@@ -91,11 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_counted_by_kind_as_they_come_change_and_go() {
+    fn pods_are_counted_as_they_come_change_and_go() {
         let labels = Arc::new(BTreeMap::from([("app".to_owned(), "web".to_owned())]));
         let mut owned = OwnedPods::default();
         let counts = |owned: &OwnedPods| {
-            let mut counts: Vec<_> = owned.kinds().map(|it| (it.pod.traits().ready, it.count)).collect();
+            let mut counts: Vec<_> = owned.counts().map(|it| (it.pod.traits().ready, it.count)).collect();
             counts.sort_unstable();
             counts
         };

@@ -42,7 +42,7 @@ pub(crate) async fn apply(
     let run = Run { tools, meta: &rs.meta, key: Key::new(&rs.meta.namespace, &rs.meta.name) };
     let lost = run.claims(&decided.claims).await?;
     if !lost.is_empty() {
-        observed.pods.retain(|several| !lost.contains(&several.pod.name));
+        observed.pods.retain(|counted| !lost.contains(&counted.pod.name));
         decided = plan(&observed, run.now(), tools.settings)?;
     }
     // Without `..`: a new field does not compile until it is handled.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::model::{Pod, ReplicaSetStatus, Several};
+use crate::model::{Pod, PodCount, ReplicaSetStatus};
 
 /// Whether a pod has been ready for so many seconds.
 pub(super) fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
@@ -21,7 +21,7 @@ pub(super) fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
 /// `told` is the moment that the status is true of, `now` one a little later: a pod that has become available in between is to be
 /// looked at at once.
 pub(super) fn look_again(
-    active: &[Several],
+    active: &[PodCount],
     seconds: i32,
     status: &ReplicaSetStatus,
     told: Timestamp,
@@ -36,8 +36,8 @@ pub(super) fn look_again(
 }
 
 /// How long until the next of these pods becomes available, seen from `told` and counted from `now`.
-pub(super) fn next_check(pods: &[Several], seconds: i32, told: Timestamp, now: Timestamp) -> Option<Duration> {
-    let (_, since) = pods.iter().filter_map(|several| waits(&several.pod, seconds, told)).min()?;
+pub(super) fn next_check(pods: &[PodCount], seconds: i32, told: Timestamp, now: Timestamp) -> Option<Duration> {
+    let (_, since) = pods.iter().filter_map(|counted| waits(&counted.pod, seconds, told)).min()?;
     Some(Duration::from_nanos(u64::try_from(nanoseconds_left(since, seconds, now)).unwrap_or(0)))
 }
 

@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 
 use super::Claim;
 use super::alike::Alike;
-use crate::model::{ModelError, Pod, ReplicaSet, Several};
+use crate::model::{ModelError, Pod, PodCount, ReplicaSet};
 
 /// Changes of ownership, and the pods that count as replicas after them.
-pub(super) fn claim(rs: &ReplicaSet, pods: &[Several]) -> Result<(Vec<Claim>, Vec<Several>), ModelError> {
+pub(super) fn claim(rs: &ReplicaSet, pods: &[PodCount]) -> Result<(Vec<Claim>, Vec<PodCount>), ModelError> {
     // A selector without meaning ends the sync even where there is nothing to select from.
     rs.selects(&BTreeMap::new())?;
     let (mut claims, mut active, alike) = (Vec::new(), Vec::new(), Alike::default());
     let counts = |pod: &Pod| !pod.has_ended() && !pod.traits().deleting;
-    for several in pods.iter().filter(|several| counts(&several.pod)) {
-        let pod = &several.pod;
+    for counted in pods.iter().filter(|counted| counts(&counted.pod)) {
+        let pod = &counted.pod;
         let traits = pod.traits();
         let place = || (pod.name.clone(), traits.uid.clone());
         let matches = alike.ask(pod, || rs.selects(&traits.labels))?;
         match &pod.controller {
             Some(owner) if owner.uid != rs.meta.uid => {}
-            Some(_) if matches => active.push(several.clone()),
+            Some(_) if matches => active.push(counted.clone()),
             Some(_) if rs.meta.is_deleting() => {}
             Some(_) => {
                 let (name, uid) = place();
@@ -34,7 +34,7 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Several]) -> Result<(Vec<Claim>, Ve
             None => {
                 let (name, uid) = place();
                 claims.push(Claim::Adopt { name, uid });
-                active.push(several.clone());
+                active.push(counted.clone());
             }
         }
     }
@@ -42,10 +42,9 @@ pub(super) fn claim(rs: &ReplicaSet, pods: &[Several]) -> Result<(Vec<Claim>, Ve
 }
 
 /// Its own pods that match and are on their way out.
-pub(super) fn terminating(rs: &ReplicaSet, pods: &[Several]) -> usize {
+pub(super) fn terminating(rs: &ReplicaSet, pods: &[PodCount]) -> usize {
     let own = |pod: &Pod| pod.controller.as_ref().is_some_and(|owner| owner.uid == rs.meta.uid);
     let alike = Alike::default();
     let matches = |pod: &Pod| alike.ask(pod, || rs.selects(&pod.traits().labels)).unwrap_or(false);
-    let counts = |pod: &Pod| pod.is_terminating() && own(pod) && matches(pod);
-    pods.iter().filter(|several| counts(&several.pod)).map(|several| several.count).sum()
+    PodCount::of(pods, |pod| pod.is_terminating() && own(pod) && matches(pod))
 }

@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use super::burst::{Need, need};
 use super::plan::{Observed, Plan, Report, Work};
 use super::{body, claim, status, victims};
-use crate::model::{ModelError, Several};
+use crate::model::{ModelError, PodCount};
 use crate::settings::Settings;
 
 /// Decides which pods are a ReplicaSet's own, and which are made or deleted.
 ///
-/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready. A plan that was made from numbers of
-/// pods and [names some](Plan::names_pods) is to be made again from each pod.
+/// Pure: the same arguments give the same plan. `now` measures how long pods have been ready. A plan that was made from
+/// counts of pods and [names pods](Plan::names_pods) must be made again from each pod.
 ///
 /// # Errors
 /// If the selector has no meaning; then nothing can be done, and trying again is of no use.
@@ -26,7 +26,7 @@ pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result
     let work = if !observed.may_manage || rs.meta.is_deleting() {
         Work::Rest
     } else {
-        match need(Several::total(&active), rs.spec.replicas) {
+        match need(PodCount::total(&active), rs.spec.replicas) {
             Need::Nothing => Work::Rest,
             Need::Create(count) => match body::pod(rs) {
                 Some(pod) => Work::Create { count, pod },
@@ -45,7 +45,7 @@ pub fn plan(observed: &Observed, now: Timestamp, _settings: &Settings) -> Result
 /// them ended in.
 pub fn report(
     observed: &Observed,
-    active: &[Several],
+    active: &[PodCount],
     failure: Option<&str>,
     now: Timestamp,
     settings: &Settings,

@@ -39,5 +39,5 @@ pub(crate) use apply::{Tools, apply};
 pub use decide::{plan, report};
 pub use error::ApplyError;
 pub(crate) use memory::Memory;
-pub(crate) use observe::{observe, observe_numbers};
+pub(crate) use observe::{observe, observe_counts};
 pub use plan::{Claim, Observed, Plan, Report, Work};

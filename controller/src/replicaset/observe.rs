@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 use super::plan::Observed;
 use crate::api::{Cache, Key};
-use crate::model::{Meta, Pod, Several};
+use crate::model::{Meta, Pod, PodCount};
 
 /// A ReplicaSet of fewer pods asks for the pods on its own nodes alone, as no other node's count.
 const MANY: usize = 100;
 
-/// One ReplicaSet with the numbers of its pods; `None` where each pod has to be looked at: it must be ready for a time, or could be
-/// adopted.
-pub(crate) fn observe_numbers(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<Observed> {
+/// One ReplicaSet with the counts of its pods; `None` where each pod has to be looked at, because of minReadySeconds or because
+/// pods without an owner could be adopted.
+pub(crate) fn observe_counts(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Option<Observed> {
     let replica_set = cache.replica_set(key)?;
     let meta = &replica_set.meta;
-    if replica_set.spec.min_ready_seconds != 0 || cache.kinds_of(&key.namespace, "").next().is_some() {
+    if replica_set.spec.min_ready_seconds != 0 || cache.counts_of(&key.namespace, "").next().is_some() {
         return None;
     }
-    let kinds = cache.kinds_of(&key.namespace, &meta.uid);
-    let pods = kinds.filter(|kind| names_it(&kind.pod, meta)).cloned().collect();
+    let own = cache.counts_of(&key.namespace, &meta.uid).filter(|counted| names_it(&counted.pod, meta));
+    let pods = own.cloned().collect();
     let may_manage = outstanding != Some(meta.uid.as_str());
     Some(Observed { replica_set, pods, siblings: Vec::new(), neighbours: Vec::new(), may_manage })
 }
@@ -30,20 +30,20 @@ pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Op
     let (namespace, meta) = (key.namespace.as_str(), &replica_set.meta);
     let may_manage = outstanding != Some(meta.uid.as_str());
     let own = cache.pods_of(namespace, &meta.uid).filter(|pod| names_it(pod, meta));
-    let pods: Vec<Several> = own.chain(cache.pods_of(namespace, "")).cloned().map(Several::from).collect();
+    let pods: Vec<PodCount> = own.chain(cache.pods_of(namespace, "")).cloned().map(PodCount::from).collect();
     let (mut siblings, mut neighbours) = (Vec::new(), Vec::new());
     // Who is crowded matters only where some, not all, must go; and there can be very many around.
     let wanted = usize::try_from(replica_set.spec.replicas).unwrap_or(0);
     if may_manage
         && wanted > 0
         && pods.len() > wanted
-        && pods.iter().filter(|several| several.pod.is_active()).count() > wanted
+        && PodCount::of(&pods, Pod::is_active) > wanted
         && let Some(owner) = meta.controller()
     {
         siblings = cache.owned_by(namespace, &owner.uid);
         let all = cache.pods_in(namespace);
         neighbours = if pods.len() < MANY {
-            let nodes: BTreeSet<&str> = pods.iter().map(|several| several.pod.traits().node.as_str()).collect();
+            let nodes: BTreeSet<&str> = pods.iter().map(|counted| counted.pod.traits().node.as_str()).collect();
             all.filter(|pod| nodes.contains(pod.traits().node.as_str())).cloned().collect()
         } else {
             all.cloned().collect()

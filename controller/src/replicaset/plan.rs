@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::{Pod, ReplicaSet, ReplicaSetStatus, Several};
+use crate::model::{Pod, PodCount, ReplicaSet, ReplicaSetStatus};
 
 /// One ReplicaSet and all that its rules look at, as the caches had it at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// The ReplicaSet.
     pub replica_set: Arc<ReplicaSet>,
-    /// Pods that it owns, and then those of its namespace that nobody owns, each by name and with their traits; or those that it
-    /// owns by kind, in no order.
-    pub pods: Vec<Several>,
+    /// The pods that it owns, by name, and then those of its namespace that have no owner, by name; each with its traits and counted
+    /// once. Or only those that it owns, counted by what is asked of them, in no order.
+    pub pods: Vec<PodCount>,
     /// ReplicaSets of the same managing owner, this one included. Needed only where there are too many pods.
     pub siblings: Vec<Arc<ReplicaSet>>,
     /// Pods of its namespace, by name and with their traits. Needed only where there are too many pods.
@@ -28,13 +28,13 @@ pub struct Plan {
     /// Changes of ownership, each for itself: if any fails, the others are still made, and nothing else is done.
     pub claims: Vec<Claim>,
     /// The pods that count as replicas once these claims are made.
-    pub active: Vec<Several>,
+    pub active: Vec<PodCount>,
     /// What is done about their number.
     pub work: Work,
 }
 
 impl Plan {
-    /// Whether it says something of single pods, so that it is to be made from each of them and not from their numbers.
+    /// Whether it names pods, so that it must be made from each pod and not from counts.
     #[must_use]
     pub fn names_pods(&self) -> bool {
         !self.claims.is_empty() || matches!(self.work, Work::Delete { .. })
@@ -44,7 +44,7 @@ impl Plan {
 /// A change of who owns a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// Take one that nobody owns, after a live look that the ReplicaSet is still alive.
+    /// Take one that has no owner, after a live look that the ReplicaSet is still alive.
     Adopt {
         /// Name of the pod.
         name: String,

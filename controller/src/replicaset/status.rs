@@ -10,20 +10,18 @@ use serde_json::{Map, Value};
 
 use super::alike::Alike;
 use super::{availability, conditions};
-use crate::model::{Pod, ReplicaSet, ReplicaSetStatus, Several};
+use crate::model::{Pod, PodCount, ReplicaSet, ReplicaSetStatus};
 
 /// The status that these pods amount to. `terminating` is `None` where it is not reported.
 pub(super) fn status(
     rs: &ReplicaSet,
-    active: &[Several],
+    active: &[PodCount],
     terminating: Option<usize>,
     failure: Option<&str>,
     now: Timestamp,
 ) -> ReplicaSetStatus {
-    let all = Several::total(active);
-    let count = |counts: &dyn Fn(&Pod) -> bool| {
-        number(active.iter().filter(|several| counts(&several.pod)).map(|several| several.count).sum())
-    };
+    let all = PodCount::total(active);
+    let count = |is_so: &dyn Fn(&Pod) -> bool| number(PodCount::of(active, is_so));
     let seconds = rs.spec.min_ready_seconds;
     let alike = Alike::default();
     let labels = if active.is_empty() { None } else { rs.template().labels() };

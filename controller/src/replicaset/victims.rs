@@ -12,39 +12,40 @@ use jiff::Timestamp;
 
 use super::kill_order::{Contender, compare};
 use super::rank::crowds;
-use crate::model::{Pod, ReplicaSet, Several};
+use crate::model::{Pod, PodCount, ReplicaSet};
 
 /// Up to so many items are sorted by inserting one after the other, as Go's `sort.Sort` does.
 const INSERTED: usize = 12;
 
 /// So many pods, those that go first first.
 pub(super) fn choose<'a>(
-    active: &'a [Several],
+    active: &'a [PodCount],
     siblings: &[Arc<ReplicaSet>],
     neighbours: &[Arc<Pod>],
     count: usize,
     now: Timestamp,
 ) -> Vec<&'a Pod> {
     if count >= active.len() {
-        return active.iter().take(count).map(|several| several.pod.as_ref()).collect();
+        return active.iter().take(count).map(|counted| counted.pod.as_ref()).collect();
     }
     choose_ranked(active, &crowds(siblings, neighbours), count, now)
 }
 
 /// The same where it is known how crowded each node is.
 pub(super) fn choose_ranked<'a>(
-    active: &'a [Several],
+    active: &'a [PodCount],
     crowds: &BTreeMap<&str, usize>,
     count: usize,
     now: Timestamp,
 ) -> Vec<&'a Pod> {
     let rank = |pod: &Pod| crowds.get(pod.traits().node.as_str()).copied().unwrap_or(0);
-    let contenders = active.iter().map(|several| Contender { pod: &several.pod, rank: rank(&several.pod) });
+    let contenders = active.iter().map(|counted| Contender { pod: &counted.pod, rank: rank(&counted.pod) });
     let less = |a: &Contender<'_>, b: &Contender<'_>| compare(*a, *b, now);
-    let chosen = match active.len() {
-        // One of thousands goes at each step of a rollout.
-        many if many > INSERTED && count <= INSERTED => first(contenders, count, less),
-        _ => sorted(contenders.collect(), less),
+    // A rollout deletes few of many at a time.
+    let chosen = if active.len() > INSERTED && count <= INSERTED {
+        first(contenders, count, less)
+    } else {
+        sorted(contenders.collect(), less)
     };
     chosen.into_iter().take(count).map(|contender| contender.pod).collect()
 }

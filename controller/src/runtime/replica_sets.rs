@@ -8,7 +8,7 @@ use super::queued::Keyed;
 use crate::api::{Cache, Changed, Key, Resource, Source};
 use crate::clock;
 use crate::replicaset::triggers::{self, Wake};
-use crate::replicaset::{ApplyError, Memory, Tools, apply, observe, observe_numbers, plan};
+use crate::replicaset::{ApplyError, Memory, Tools, apply, observe, observe_counts, plan};
 use crate::settings::{ControllerName, Settings};
 
 /// What the ReplicaSet controller has for itself.
@@ -25,13 +25,13 @@ impl ReplicaSets {
         let Lane { api, recorder, shared, .. } = lane;
         let settings = &shared.settings;
         let tools = Tools { api, recorder, memory: &self.memory, settings };
-        // Most often numbers are enough, and with thousands of pods they are there far sooner.
-        let numbers = observe_numbers(&shared.cache(), key, outstanding.as_deref());
-        if let Some(numbers) = numbers
-            && let Ok(plan) = plan(&numbers, settings.clock.now(), settings)
+        // Counts are mostly enough, and do not take the longer the more pods there are.
+        let counts = observe_counts(&shared.cache(), key, outstanding.as_deref());
+        if let Some(counts) = counts
+            && let Ok(plan) = plan(&counts, settings.clock.now(), settings)
             && !plan.names_pods()
         {
-            return Ok(Looked::Done(apply(tools, numbers, plan).await?));
+            return Ok(Looked::Done(apply(tools, counts, plan).await?));
         }
         let observed = observe(&shared.cache(), key, outstanding.as_deref());
         let Some(observed) = observed else {

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::Settings;
-use crate::model::{OwnerReference, Pod, PodTraits, ReplicaSet, Several};
+use crate::model::{OwnerReference, Pod, PodCount, PodTraits, ReplicaSet};
 use crate::replicaset::{Observed, Plan, Report, plan, report};
 
 /// When tests happen.
@@ -109,7 +109,7 @@ pub(super) fn observed(raw: Value, pods: impl IntoIterator<Item = Made>) -> Obse
         replica_set: Arc::new(ReplicaSet::read(raw).unwrap()),
         siblings: Vec::new(),
         neighbours: pods.clone(),
-        pods: pods.into_iter().map(Several::from).collect(),
+        pods: pods.into_iter().map(PodCount::from).collect(),
         may_manage: true,
     }
 }

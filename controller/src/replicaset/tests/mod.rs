@@ -5,9 +5,9 @@
 
 mod availability_test;
 mod claim_test;
+mod counts_test;
 mod expectations_test;
 mod fixtures;
-mod numbers_test;
 mod plan_test;
 mod pods_to_delete_test;
 mod properties;

@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::fixtures::{Made, now, observed, planned, pod, raw};
-use crate::model::{Pod, ReplicaSet, Several};
+use crate::model::{Pod, PodCount, ReplicaSet};
 use crate::replicaset::Work;
 use crate::replicaset::rank::crowds;
 use crate::replicaset::victims::choose_ranked;
@@ -47,7 +47,7 @@ fn pods_to_delete(
     #[case] expected: &[&str],
 ) {
     let arcs = |names: &[&str]| names.iter().map(|name| named(name).arc()).collect::<Vec<Arc<Pod>>>();
-    let pods: Vec<_> = arcs(names).into_iter().map(Several::from).collect();
+    let pods: Vec<_> = arcs(names).into_iter().map(PodCount::from).collect();
     let related = arcs(related.unwrap_or(names));
     let siblings = [sibling("rs", &json!({"matchLabels": {"app": "web"}}))];
     let found: Vec<_> = if count == pods.len() {

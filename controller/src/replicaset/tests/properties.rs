@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::fixtures::{now, observed, planned, pod, raw};
-use crate::model::{Pod, PodTraits, Several};
+use crate::model::{Pod, PodCount, PodTraits};
 use crate::replicaset::Work;
 use crate::replicaset::kill_order::{Contender, compare};
 use crate::replicaset::victims::sorted;
@@ -172,7 +172,7 @@ proptest! {
     fn as_many_die_as_are_too_many(pods in contenders(20), wanted in 0..25_i32) {
         let mut world = observed(raw(wanted), []);
         world.neighbours = pods.iter().map(|(pod, _)| Arc::new(pod.clone())).collect();
-        world.pods = world.neighbours.iter().cloned().map(Several::from).collect();
+        world.pods = world.neighbours.iter().cloned().map(PodCount::from).collect();
         world.siblings = vec![world.replica_set.clone()];
         let plan = planned(&world);
         prop_assert_eq!(&plan, &planned(&world));

@@ -1,4 +1,4 @@
-//! What is decided from numbers of pods is what is decided from each pod.
+//! A plan from counts of pods is the plan from each pod.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::fixtures::{Made, ago, now, planned, pod, raw};
 use crate::Settings;
 use crate::api::{Cache, Change, Key};
 use crate::model::ReplicaSet;
-use crate::replicaset::{observe, observe_numbers, report};
+use crate::replicaset::{observe, observe_counts, report};
 
 /// A pod of one of ten names, in any state: what a watch may show of it.
 fn shown() -> impl Strategy<Value = (u8, Option<Made>)> {
@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn numbers_decide_what_pods_decide(all in prop::collection::vec(shown(), 1..40), wanted in 0..12_i32, may in prop::bool::ANY) {
+    fn counts_decide_what_pods_decide(all in prop::collection::vec(shown(), 1..40), wanted in 0..12_i32, may in prop::bool::ANY) {
         let (mut cache, key) = (Cache::default(), Key::new("ns", "rs"));
         cache.take(Change::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw(wanted)).unwrap()))));
         for (name, made) in all {
@@ -41,16 +41,16 @@ proptest! {
         let outstanding = (!may).then_some("rs");
         let each = observe(&cache, &key, outstanding).unwrap();
         let plan = planned(&each);
-        let Some(numbers) = observe_numbers(&cache, &key, outstanding) else {
+        let Some(counts) = observe_counts(&cache, &key, outstanding) else {
             prop_assert!(cache.pods_of("ns", "").next().is_some(), "only pods without an owner ask for each pod");
             return Ok(());
         };
-        let brief = planned(&numbers);
+        let brief = planned(&counts);
         prop_assert_eq!(brief.names_pods(), plan.names_pods());
         if !plan.names_pods() {
             prop_assert_eq!(&brief.work, &plan.work);
             let told = |observed, active| report(observed, active, None, now(), &Settings::default());
-            prop_assert_eq!(told(&numbers, &brief.active), told(&each, &plan.active));
+            prop_assert_eq!(told(&counts, &brief.active), told(&each, &plan.active));
         }
     }
 }
