@@ -5,7 +5,8 @@
 //!
 //! * Those with a smaller order come first. A workload waits while one before it is due or has pods replaced.
 //! * A restart begins only if fewer workloads are unavailable than the limit says, whatever the reason that they are.
-//! * After a failed rollout nothing begins, until that workload is available again, is replaced or has opted out.
+//! * After a failed rollout nothing begins, until that workload is available again, is replaced or has opted out. A write on it, such as
+//!   an annotation, changes nothing of that before its status is of that write.
 //! * A workload that has failed, or is unavailable by itself, restarts when it is due: that takes nothing away, and the change may be what
 //!   repairs it. Without this a group could wait for a workload that waits for the group.
 //!
@@ -76,20 +77,17 @@ impl Group {
         if let Some((failed, _)) = others().find(|(_, other)| other.phase == Phase::Failed && !other.starts) {
             return Turn::Stopped(failed.clone());
         }
+        let named = |which: &dyn Fn(&Member) -> bool| -> Vec<WorkloadName> {
+            others().filter(|(_, other)| which(other)).map(|(other, _)| other.clone()).collect()
+        };
         // It may be an annotation alone that was written on a failed workload; its next status says so.
-        let unsure: Vec<WorkloadName> = others()
-            .filter(|(_, other)| other.phase == Phase::Unsure && !other.starts)
-            .map(|(other, _)| other.clone())
-            .collect();
+        let unsure = named(&|other| other.phase == Phase::Unsure && !other.starts);
         if !unsure.is_empty() {
             return Turn::After(unsure);
         }
         let is_ahead = |other: &Member| {
             let is_busy = other.is_due || other.starts || other.phase == Phase::Rolling;
             is_busy && other.order.unwrap_or_default() < me.order.unwrap_or_default()
-        };
-        let named = |which: &dyn Fn(&Member) -> bool| -> Vec<WorkloadName> {
-            others().filter(|(_, other)| which(other)).map(|(other, _)| other.clone()).collect()
         };
         let ahead = named(&is_ahead);
         if !ahead.is_empty() {
