@@ -1,11 +1,9 @@
 //! Who manages which field of an object that a request writes, and what a controller's write takes
 //! from all managers. The sets themselves are those of `managed`.
 
-use std::borrow::Cow;
-
 use serde_json::{Value, json};
 
-use super::convert::converted;
+use super::convert::{converted, converted_copy};
 use super::defaults::entry;
 use super::kinds::Kind;
 use super::managed::{self, Atom, Form, Writer};
@@ -24,11 +22,7 @@ pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Ou
     }
     let inner = ask.kind.inner();
     let mut typed = converted(normal(inner, new.clone())?, inner, ask.kind);
-    let before = &if inner.api_version() == ask.kind.api_version() {
-        Cow::Borrowed(before)
-    } else {
-        Cow::Owned(converted(before.clone(), inner, ask.kind))
-    };
+    let before = &converted_copy(before, inner, ask.kind);
     // What its version has of a field that is held as another.
     if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
         entry(&mut typed["metadata"], "annotations")[rules::TEMPLATES] = "0".into();
