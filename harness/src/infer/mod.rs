@@ -132,14 +132,10 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
     let moved: BTreeSet<usize> = happenings.iter().filter(|one| !one.moves.is_empty()).map(|one| one.entry).collect();
     let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions: &given.revisions, terminates };
     let recording = marked(recording, stage, &marking);
-    let concurrent = (1..).zip(&steps).filter(|(_, step)| step.is_concurrent());
-    let concurrent = concurrent.map(|(index, step)| (StepId { index, part: 0 }, step.things.len())).collect();
-    let id = |(index, step): (u32, &Step)| {
-        let parts = u32::try_from(step.entries.len()).unwrap_or(u32::MAX);
-        StepId { index, part: if parts > 1 { parts } else { 0 } }
-    };
-    let left = (1..).zip(&steps).filter(|(_, step)| step.is_left).map(id).collect();
-    let cut = (1..).zip(&steps).last().filter(|_| is_cut).map(id);
+    let ids = || (1..).zip(&steps).map(|(index, step)| (last_part(index, step), step));
+    let concurrent = ids().filter(|(_, step)| step.is_concurrent()).map(|(id, step)| (id, step.things.len())).collect();
+    let left = ids().filter(|(_, step)| step.is_left).map(|(id, _)| id).collect();
+    let cut = ids().last().filter(|_| is_cut).map(|(id, _)| id);
     Ok(Inferred { case: Arc::new(case), recording, concurrent, left, cut, head, steps: texts })
 }
 
@@ -213,6 +209,12 @@ fn settled_after(recording: &Recording, stage: usize, terminates: bool) -> usize
         }
     }
     stage
+}
+
+/// The last sub-step of a step.
+fn last_part(index: u32, step: &Step) -> StepId {
+    let parts = u32::try_from(step.entries.len()).unwrap_or(u32::MAX);
+    StepId { index, part: if parts > 1 { parts } else { 0 } }
 }
 
 /// Whether the recording says that all had settled in its end.
