@@ -29,6 +29,7 @@ mod list;
 mod merge;
 mod minimise;
 mod mutants;
+mod on_threads;
 mod out;
 mod own;
 mod place;

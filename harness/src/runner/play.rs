@@ -249,10 +249,7 @@ impl<'a> Play<'a> {
         if user || matches!(operation.moves(), Some((PodOperation::Terminate, _))) {
             self.driver.new_second().await;
         }
-        let counts_from_ready = self.case.source.contains("minReadySeconds");
-        let readies = |one: &Operation| matches!(one.moves(), Some((PodOperation::Ready, _)));
-        let readies = readies(operation) || operation.inner().iter().any(|step| readies(&step.operation));
-        if clock::is_simulated() && counts_from_ready && readies {
+        if clock::is_simulated() && readies(operation) && self.case.source.contains("minReadySeconds") {
             self.driver.next_second().await;
         }
         // Whatever came since the last settling was not caused by this step.
@@ -373,6 +370,12 @@ impl<'a> Play<'a> {
     fn several_active(&self) -> bool {
         self.session.environment.world.has_several_in_use(&self.namespace)
     }
+}
+
+/// Whether it makes pods ready, alone or together with other things.
+fn readies(operation: &Operation) -> bool {
+    let readies = |one: &Operation| matches!(one.moves(), Some((PodOperation::Ready, _)));
+    readies(operation) || operation.inner().iter().any(|step| readies(&step.operation))
 }
 
 /// A name that says which case it is and that no other run has.

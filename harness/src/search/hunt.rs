@@ -163,7 +163,7 @@ impl Hunt {
         (about, drawn.filter(is_here).take(size).collect())
     }
 
-    /// Take how the sides of a program differ; it comes back where that is by a cause that is new.
+    /// Take the answer for a program; the program comes back if it differs by a new cause.
     pub fn look(&mut self, played: Played, answer: Answer) -> Option<Look> {
         match answer {
             Answer::Unknown(why) => *self.unknown.entry(why).or_default() += 1,

@@ -1,7 +1,9 @@
-//! What programs that were played have shown: judged on all cores, as it takes a tenth of the time that playing takes.
+//! What programs that were played have shown: judged on all cores, as that takes a tenth of the time that playing takes.
 
-use std::thread;
+use std::thread::Builder;
 
+use super::super::CliError;
+use super::super::on_threads::on_threads;
 use crate::recording::Recording;
 use crate::search::{Answer, Played, Shown};
 
@@ -13,24 +15,21 @@ pub(super) struct Assessed {
     pub(super) shown: Option<Shown>,
 }
 
-/// Judge each program; `ours` is the recording of Lockstep's own controller of the program at this place.
+/// Judge each program, in their order; `ours` is the recording of Lockstep's own controller of the program at this place.
 pub(super) fn assess<'a>(
     all: &'a [Played],
     ours: impl Fn(usize) -> Option<&'a Recording> + Sync,
     lanes: usize,
-) -> Vec<Assessed> {
-    let one = |at: usize, played: &Played| Assessed {
-        answer: played.answer(),
-        shown: ours(at).map(|recording| Shown::of(&played.program, recording)),
+) -> Result<Vec<Assessed>, CliError> {
+    let judge = |at: usize| {
+        let shown = ours(at).map(|recording| Shown::of(&all[at].program, recording));
+        Some(Assessed { answer: all[at].answer(), shown })
     };
-    let size = all.len().div_ceil(lanes.max(1)).max(1);
-    thread::scope(|scope| {
-        let parts = all.chunks(size).enumerate().map(|(part, chunk)| {
-            let one = &one;
-            let judge = move || chunk.iter().zip(part * size..).map(|(played, at)| one(at, played)).collect::<Vec<_>>();
-            scope.spawn(judge)
-        });
-        let parts: Vec<_> = parts.collect();
-        parts.into_iter().flat_map(|part| part.join().expect("what is judged does not panic")).collect()
-    })
+    let mut assessed = Vec::with_capacity(all.len());
+    on_threads(Builder::new, lanes, all.len(), judge, |at, one| {
+        assessed.push((at, one));
+        Ok(())
+    })?;
+    assessed.sort_unstable_by_key(|(at, _)| *at);
+    Ok(assessed.into_iter().map(|(_, one)| one).collect())
 }

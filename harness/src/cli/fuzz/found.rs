@@ -21,13 +21,22 @@ pub(super) struct Writer<'a> {
     pub(super) out: &'a Path,
 }
 
+/// Write a program as it was played; `number` is its place in the search, from 1.
+pub(super) fn write_program(folder: &Path, program: &Program, number: usize, made_by: &str) -> Result<(), CliError> {
+    let text = described(program, &format!("A random program: {made_by}."));
+    Ok(reporter::write(&folder.join(format!("program-{number:05}.yaml")), &text)?)
+}
+
+/// The text of a program as a case. A JSON string is a YAML string.
+fn described(program: &Program, description: &str) -> String {
+    program.text(&Value::from(description).to_string())
+}
+
 impl Writer<'_> {
     /// The case, with what both did as comments; its file.
     pub(super) fn write(&self, small: &Look, made_by: &str) -> Result<PathBuf, CliError> {
         let path = self.out.join(format!("{}.yaml", small.file_name()));
-        let description = format!("Found by a search: {}.", small.cause());
-        // A JSON string is a YAML string.
-        let mut text = small.played.program.text(&Value::from(description).to_string());
+        let mut text = described(&small.played.program, &format!("Found by a search: {}.", small.cause()));
         text += &format!("# {made_by}\n# {}\n", self.again(&path).repeat);
         for (spec, recording) in self.specs.iter().zip(&small.played.sides) {
             let Some(recording) = recording else { continue };
@@ -38,18 +47,6 @@ impl Writer<'_> {
         }
         reporter::write(&path, &text)?;
         Ok(path)
-    }
-
-    /// A program as it was played, by its number: the one that a later line of the search names.
-    pub(super) fn write_program(
-        &self,
-        folder: &Path,
-        program: &Program,
-        number: usize,
-        made_by: &str,
-    ) -> Result<(), CliError> {
-        let description = Value::from(format!("A random program: {made_by}.")).to_string();
-        Ok(reporter::write(&folder.join(format!("program-{number:05}.yaml")), &program.text(&description))?)
     }
 
     /// The command that plays a found case on both again.

@@ -31,7 +31,7 @@ use crate::search::{About, Area, Areas, Hunt, Look, Played, said};
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
 use assess::{Assessed, assess};
-use found::Writer;
+use found::{Writer, write_program};
 use hunting::{confirmed, repeated, shrunk};
 use stage::{OnSetup, Stage};
 
@@ -147,11 +147,11 @@ impl Search<'_> {
             let side = self.specs.iter().position(|spec| *spec == Spec::Ours);
             let shown = if side.is_none() { self.shown(about, &all).await? } else { Vec::new() };
             let ours = |at: usize| side.map_or_else(|| shown.get(at), |side| all[at].sides.get(side))?.as_ref();
-            let assessed = assess(&all, ours, self.stage.setup.lanes.get());
+            let assessed = assess(&all, ours, self.stage.setup.lanes.get())?;
             for (played, Assessed { answer, shown }) in all.into_iter().zip(assessed) {
                 self.hunt.learn(&played.program, shown);
                 if let Some(folder) = &self.arguments.cases {
-                    self.writer().write_program(folder, &played.program, self.hunt.played(), &self.made_by())?;
+                    write_program(folder, &played.program, self.hunt.played(), &self.made_by())?;
                 }
                 if let Some(look) = self.hunt.look(played, answer)
                     && self.stage.goes_on()
@@ -193,7 +193,7 @@ impl Search<'_> {
             Err(error) => Err(error),
         };
         let words = match &again {
-            Ok(small_one) if small_one.is_chance() => {
+            Ok(repeats) if repeats.is_chance() => {
                 self.hunt.found(small.cause(), None);
                 return Ok(());
             }
@@ -216,16 +216,12 @@ impl Search<'_> {
 
     /// Write a difference as a case and show it.
     fn write(&self, small: &Look, words: &str) -> Result<PathBuf, CliError> {
-        let writer = self.writer();
+        let writer = Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out };
         let path = writer.write(small, &format!("{}; {words}", self.made_by()))?;
         let judgement = &small.differing.judgement;
         say!("{}", report::failure(judgement, &writer.again(&path), super::reporter::colour()));
         say!("  {words}");
         Ok(path)
-    }
-
-    fn writer(&self) -> Writer<'_> {
-        Writer { typed: self.typed, specs: self.specs, out: &self.arguments.out }
     }
 
     /// Which program was played last.

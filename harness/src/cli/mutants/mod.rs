@@ -9,10 +9,9 @@ use std::io::Write;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::time::Duration;
 
+use super::on_threads::on_threads;
 use super::out::{self, note, say};
 use super::select::{Selection, blessed};
 use super::{CliError, places};
@@ -23,7 +22,7 @@ use crate::golden::GoldenTimelines;
 use crate::mutants::{Exceptions, Matrix, Mutant};
 use crate::outcome::{Outcome, Verdict};
 use crate::run::FileError;
-use crate::runner::{EnvironmentError, Simulation, simulated};
+use crate::runner::{Simulation, simulated};
 use crate::subject::virtual_time::Pool;
 use crate::subject::{ClusterControllers, Spec, bank, with_mutant};
 use crate::supervise::Interrupt;
@@ -192,7 +191,7 @@ fn rows(
         let row = play(cases, ground, Some(&mutants[at]), arguments.quick);
         Interrupt::of_process().cause().is_none().then_some(row)
     };
-    side_by_side(ground.jobs, mutants.len(), work, |at, row| {
+    on_threads(player, ground.jobs, mutants.len(), work, |at, row| {
         let name = &mutants[at].name;
         let killers = row.iter().filter(|(_, verdict)| *verdict == Verdict::NonConformant).count();
         note!("{name:32} killed by {killers} of {}", row.len());
@@ -204,35 +203,6 @@ fn rows(
         Ok(())
     })?;
     Ok(rows)
-}
-
-/// Do so many pieces of work on so many threads that play cases, and take what comes of each as it is done. A thread ends where its
-/// work says nothing.
-fn side_by_side<T: Send>(
-    jobs: usize,
-    count: usize,
-    work: impl Fn(usize) -> Option<T> + Sync,
-    mut take: impl FnMut(usize, T) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let failed = |error: std::io::Error| EnvironmentError::Simulation(format!("no thread can be started: {error}"));
-    let next = AtomicUsize::new(0);
-    let (done, finished) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (done, next, work) = (done.clone(), &next, &work);
-            let thread = move || {
-                while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < count) {
-                    let Some(result) = work(at) else { return };
-                    if done.send((at, result)).is_err() {
-                        return;
-                    }
-                }
-            };
-            player().spawn_scoped(scope, thread).map_err(failed)?;
-        }
-        drop(done);
-        finished.into_iter().try_for_each(|(at, result)| take(at, result))
-    })
 }
 
 /// The verdicts on the cases of a mutant's controller, on this thread; without a mutant, of the right controller on all of them.

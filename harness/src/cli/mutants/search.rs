@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::super::fuzz::hunting::{repeated, shrunk};
 use super::super::fuzz::stage::{Plays, Stage};
+use super::super::on_threads::on_threads;
 use super::super::out::{self, note, say};
 use super::{Arguments, CliError, Ground};
 use crate::case::Case;
@@ -171,7 +172,7 @@ impl Table<'_> {
             let (case, seed) = place(at);
             Some(self.play(about, &cases[case], seeds[seed], side))
         };
-        super::side_by_side(self.ground.jobs, cases.len() * seeds.len(), work, |at, recording| {
+        on_threads(super::player, self.ground.jobs, cases.len() * seeds.len(), work, |at, recording| {
             let (case, seed) = place(at);
             all[case][seed] = recording;
             Ok(())
