@@ -11,7 +11,7 @@ import (
 // every 20 µs to give the thread's work to another, and wakes threads for it: an eighth of a program's time. All other
 // goroutines wait while a frame is read, so there is no work to give away.
 type held struct {
-	file *os.File
+	file *os.File // as long as it is referred to, it stays open
 	fd   uintptr
 }
 

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// heldReader reads a file as any other is read: system calls of this kind are not to be made past Go's own here.
+// heldReader returns the file: only on Linux may a program make this system call past Go's own functions.
 func heldReader(file *os.File) io.Reader {
 	return file
 }
