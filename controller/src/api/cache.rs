@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::change::{Change, Changed};
 use super::key::Key;
 use super::labels::LabelSets;
+use super::nodes::PodsByNode;
 use super::owned::OwnedPods;
 use super::resource::Resource;
 use super::templates::Templates;
@@ -26,6 +27,7 @@ pub(crate) struct Cache {
     pods: BTreeMap<Key, Arc<Pod>>,
     /// Pods by namespace and UID of the managing owner; those without one have the empty UID.
     pods_by_owner: BTreeMap<(String, String), OwnedPods>,
+    pods_by_node: PodsByNode,
     /// Templates of all these, each text once.
     templates: Templates,
     /// Labels of all these pods, each set once.
@@ -119,7 +121,18 @@ impl Cache {
         self.pods_by_owner.get(&(namespace.to_owned(), uid.to_owned()))
     }
 
+    /// The pods on a node, by name, if there are several.
+    pub(crate) fn pods_on(&self, namespace: &str, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods_by_node.on(namespace, node)
+    }
+
+    /// The pods of a namespace on nodes that have several of them, by node and name.
+    pub(crate) fn pods_on_shared_nodes<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Pod>> {
+        self.pods_by_node.on_shared_nodes(namespace)
+    }
+
     /// All pods of a namespace, by name.
+    #[cfg(test)]
     pub(crate) fn pods_in<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Pod>> {
         let from = Key::new(namespace, "");
         self.pods.range(from..).map(|(_, pod)| pod).take_while(move |pod| pod.namespace == namespace)
@@ -200,6 +213,10 @@ impl Cache {
         };
         if let Some(before) = &before {
             self.labels.leave(before);
+            self.pods_by_node.remove(before);
+        }
+        if let Some(now) = self.pods.get(key) {
+            self.pods_by_node.put(now);
         }
         if let Some(owner) = before.as_deref().map(owner)
             && new_owner.as_ref() != Some(&owner)

@@ -22,6 +22,7 @@ mod error;
 mod events;
 mod key;
 mod labels;
+mod nodes;
 mod owned;
 mod resource;
 mod server;

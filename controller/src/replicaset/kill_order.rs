@@ -38,8 +38,8 @@ use crate::model::{Pod, PodTraits};
 pub struct Contender<'a> {
     /// The pod, with its traits.
     pub pod: &'a Pod,
-    /// Active pods on its node that any ReplicaSet of the same owner selects, itself included; 0 for all where nobody owns the
-    /// ReplicaSet.
+    /// Active pods on its node that any ReplicaSet of the same owner selects, itself included; the same for all
+    /// where nobody owns the ReplicaSet.
     pub rank: usize,
 }
 

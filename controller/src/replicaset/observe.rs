@@ -6,7 +6,7 @@ use super::plan::Observed;
 use crate::api::{Cache, Key};
 use crate::model::{Meta, Pod, PodCount};
 
-/// A ReplicaSet of fewer pods asks for the pods on its own nodes alone, as no other node's count.
+/// A ReplicaSet of fewer pods asks for the pods on its own nodes alone, as those of other nodes do not count.
 const MANY: usize = 100;
 
 /// One ReplicaSet with the counts of its pods; `None` where each pod has to be looked at, because of minReadySeconds or because
@@ -41,12 +41,11 @@ pub(crate) fn observe(cache: &Cache, key: &Key, outstanding: Option<&str>) -> Op
         && let Some(owner) = meta.controller()
     {
         siblings = cache.owned_by(namespace, &owner.uid);
-        let all = cache.pods_in(namespace);
         neighbours = if pods.len() < MANY {
             let nodes: BTreeSet<&str> = pods.iter().map(|counted| counted.pod.traits().node.as_str()).collect();
-            all.filter(|pod| nodes.contains(pod.traits().node.as_str())).cloned().collect()
+            nodes.into_iter().flat_map(|node| cache.pods_on(namespace, node)).cloned().collect()
         } else {
-            all.cloned().collect()
+            cache.pods_on_shared_nodes(namespace).cloned().collect()
         };
     }
     Some(Observed { replica_set, pods, siblings, neighbours, may_manage })

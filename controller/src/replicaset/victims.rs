@@ -17,7 +17,10 @@ use crate::model::{Pod, PodCount, ReplicaSet};
 /// Up to so many items are sorted by inserting one after the other, as Go's `sort.Sort` does.
 const INSERTED: usize = 12;
 
-/// So many pods, those that go first first.
+/// The rank of a pod that has no neighbours: it counts itself.
+const ALONE: usize = 1;
+
+/// So many pods, those that go first first. `neighbours` need not have those pods that are alone on their nodes.
 pub(super) fn choose<'a>(
     active: &'a [PodCount],
     siblings: &[Arc<ReplicaSet>],
@@ -38,7 +41,7 @@ pub(super) fn choose_ranked<'a>(
     count: usize,
     now: Timestamp,
 ) -> Vec<&'a Pod> {
-    let rank = |pod: &Pod| crowds.get(pod.traits().node.as_str()).copied().unwrap_or(0);
+    let rank = |pod: &Pod| crowds.get(pod.traits().node.as_str()).copied().unwrap_or(ALONE);
     let contenders = active.iter().map(|counted| Contender { pod: &counted.pod, rank: rank(&counted.pod) });
     let less = |a: &Contender<'_>, b: &Contender<'_>| compare(*a, *b, now);
     // A rollout deletes few of many at a time.

@@ -51,6 +51,8 @@ enum Equation {
     Set,
     Size,
     Deployment,
+    /// No equation, and not reported: settling has more patience while it does not hold.
+    History,
 }
 
 impl Balance {
@@ -61,9 +63,7 @@ impl Balance {
 
     /// The first equation that does not hold, the test environment's before the subject's.
     pub(super) fn unmet(&mut self, view: &View<'_>, question: Question<'_>) -> Option<Trouble> {
-        for (kind, name) in std::mem::take(&mut self.changed) {
-            self.work_out(view, kind, &name);
-        }
+        self.catch_up(view);
         let Question { terminations, unbound, under_test } = question;
         let whose = |controller| if under_test.has(controller) { Blame::Subject } else { Blame::Environment };
         let mut suspects = view.pods.suspects().filter_map(|name| view.get(Kind::Pod, name));
@@ -90,6 +90,18 @@ impl Balance {
         found.min_by_key(|trouble| trouble.blame == Blame::Subject)
     }
 
+    /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit.
+    pub(super) fn history_pending(&mut self, view: &View<'_>) -> bool {
+        self.catch_up(view);
+        self.unmet.get(&Equation::History).is_some_and(|pending| !pending.is_empty())
+    }
+
+    fn catch_up(&mut self, view: &View<'_>) {
+        for (kind, name) in std::mem::take(&mut self.changed) {
+            self.work_out(view, kind, &name);
+        }
+    }
+
     fn work_out(&mut self, view: &View<'_>, kind: Kind, name: &str) {
         let object = view.get(kind, name);
         match kind {
@@ -98,6 +110,8 @@ impl Balance {
                 self.note(Equation::DeploymentKept, name, kept);
                 let summed = object.and_then(|it| equations::deployment(it, &view.sets_of(it)));
                 self.note(Equation::Deployment, name, summed);
+                let pending = object.is_some_and(|it| equations::history_pending(it, view.sets_of(it)));
+                self.note(Equation::History, name, pending.then(String::new));
             }
             Kind::ReplicaSet => {
                 let none = Owner::default();
@@ -258,7 +272,8 @@ mod tests {
             "finalizers": if state % 2 == 1 { json!(["foregroundDeletion"]) } else { Value::Null }, "labels": {"app": number % 2}});
         let mut value = match kind {
             Kind::Deployment => {
-                json!({"metadata": metadata, "status": status(i64::from(state % 3), i64::from(state % 2))})
+                json!({"metadata": metadata, "spec": {"replicas": state % 3, "revisionHistoryLimit": 0},
+                    "status": status(i64::from(state % 3), i64::from(state % 2))})
             }
             Kind::ReplicaSet => {
                 let mut value = json!({"metadata": metadata, "spec": {"replicas": state % 3, "selector": {"matchLabels": {"app": number % 2}}},
@@ -312,6 +327,7 @@ mod tests {
                     new.take(*kind, Change::Added, name, *first, Arc::clone(value));
                 }
                 proptest::prop_assert_eq!(kept.unmet(question), new.unmet(question));
+                proptest::prop_assert_eq!(kept.history_pending(), new.history_pending());
                 let names = |space: &Space, most| -> Vec<_> {
                     space.next_pods(&states, None, most).into_iter().map(|pod| pod.name).collect()
                 };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::balance::{Balance, Question, View};
-use super::equations;
 use super::pods::{PodState, Pods};
 use super::sets::Sets;
 use super::{Kind, Object};
@@ -64,10 +63,9 @@ impl Space {
     }
 
     /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit.
-    pub(super) fn history_pending(&self) -> bool {
-        let Self { objects, pods, sets, .. } = self;
-        let view = View { objects, pods, sets };
-        self.all(Kind::Deployment).any(|deployment| equations::history_pending(deployment, view.sets_of(deployment)))
+    pub(super) fn history_pending(&mut self) -> bool {
+        let Self { objects, pods, sets, balance, .. } = self;
+        balance.history_pending(&View { objects, pods, sets })
     }
 
     /// Take a version in.

@@ -115,7 +115,7 @@ impl World {
 
     /// Whether a completed Deployment still has more empty old ReplicaSets than its history limit.
     pub fn history_pending(&self, namespace: &str) -> bool {
-        self.read(namespace, Space::history_pending)
+        self.lock().spaces.get_mut(namespace).is_some_and(Space::history_pending)
     }
 
     /// Whether the watch of this kind has delivered this resourceVersion or a later one.

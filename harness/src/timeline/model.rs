@@ -1,5 +1,6 @@
 //! The shape of a timeline: plain data, compared with `==`, written by `text` and read by `parse`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::plain::{is_one_line, tidy};
@@ -194,6 +195,8 @@ impl Timeline {
     /// The same in plain text: what others wrote acts on no terminal, and in no job, that it is shown in.
     #[must_use]
     pub fn plain(mut self) -> Self {
+        // Steps share the states that did not change between them.
+        let mut known = BTreeSet::new();
         for step in &mut self.steps {
             tidy(&mut step.label);
             step.meetings.iter_mut().for_each(tidy);
@@ -202,8 +205,16 @@ impl Timeline {
                 decision.details.iter_mut().for_each(Field::tidy);
             }
             step.breaches.iter_mut().for_each(|breach| tidy(&mut breach.detail));
-            for state in step.checkpoint.iter_mut().filter(|state| !state.is_plain()) {
-                Arc::make_mut(state).tidy();
+            for state in &mut step.checkpoint {
+                let address = Arc::as_ptr(state).addr();
+                if known.contains(&address) {
+                    continue;
+                }
+                if state.is_plain() {
+                    known.insert(address);
+                } else {
+                    Arc::make_mut(state).tidy();
+                }
             }
         }
         match &mut self.events {

@@ -6,10 +6,11 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::fixtures::{Made, now, observed, planned, pod, raw};
+use crate::api::{Cache, Change, Key};
 use crate::model::{Pod, PodCount, ReplicaSet};
-use crate::replicaset::Work;
 use crate::replicaset::rank::crowds;
 use crate::replicaset::victims::choose_ranked;
+use crate::replicaset::{Work, observe};
 
 fn named(name: &str) -> Made {
     let plain = |phase: &str| pod(name).phase(phase);
@@ -100,4 +101,36 @@ fn a_plan_takes_the_doubled_up_pod() {
     world.neighbours.push(new.arc());
     world.siblings = vec![world.replica_set.clone(), sibling("new", &json!({"matchLabels": {"hash": "new"}}))];
     assert_eq!(planned(&world).work, Work::Delete { names: vec!["b".to_owned()] });
+}
+
+/// What the cache gives of the neighbours ranks pods as all neighbours do, for few pods and for many.
+#[test]
+fn pods_that_are_alone_on_their_nodes_are_no_neighbours() {
+    for many in [4, 150] {
+        let (mut cache, key) = (Cache::default(), Key::new("ns", "rs"));
+        let put = |cache: &mut Cache, made: Made| {
+            let pod = made.arc();
+            cache.take(Change::Pod(Key::new("ns", &pod.name), Some(pod)));
+        };
+        let mut raw = raw(1);
+        raw["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web", "controller": true}]);
+        cache.take(Change::ReplicaSet(key.clone(), Some(Arc::new(ReplicaSet::read(raw).unwrap()))));
+        for number in 0..many {
+            put(&mut cache, pod(&format!("own-{number:03}")).node(&format!("n{number}")).ready(None));
+        }
+        put(&mut cache, pod("beside").node("n2").owned_by("other").label("app", "db"));
+        put(&mut cache, pod("new").node("n3").owned_by("other"));
+        put(&mut cache, pod("elsewhere").node("n-other").owned_by("other"));
+        let observed = observe(&cache, &key, None).unwrap();
+        let names: Vec<_> = observed.neighbours.iter().map(|pod| pod.name.as_str()).collect();
+        assert_eq!(names, ["beside", "own-002", "new", "own-003"]);
+        let all: Vec<_> = cache.pods_in("ns").cloned().collect();
+        let chosen = |neighbours: &[Arc<Pod>]| {
+            let chosen = super::super::victims::choose(&observed.pods, &observed.siblings, neighbours, 3, now());
+            chosen.into_iter().map(|pod| pod.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(&observed.neighbours), ["own-003", "own-000", "own-001"]);
+        assert_eq!(chosen(&all), chosen(&observed.neighbours));
+    }
 }
