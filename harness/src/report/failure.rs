@@ -13,6 +13,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::plain;
 use crate::recording::{Blame, Trouble};
 use crate::rules::Broken;
+use crate::timeline::fold::Shown;
 use crate::timeline::{Line, State, StepId};
 use crate::verdict::{Blessing, Difference, Finding, Judgement, Nearest, Place, What};
 
@@ -282,13 +283,10 @@ fn unblessed(judgement: &Judgement, again: &Again) -> Vec<String> {
             format!("  record it from upstream again: {bless}"),
         ],
         _ => {
-            let short = judgement.timeline.is_long();
-            let left_out = if short { " (what a step leaves as it was is left out)" } else { "" };
+            let Shown { text, left_out } = Shown::of(&judgement.timeline);
+            let left_out = if left_out { " (what a step leaves as it was is left out)" } else { "" };
             let mut out = vec![format!("  what {} did{left_out}:", judgement.subject), String::new()];
-            let timeline = judgement.timeline.in_short();
-            // Its first line is for the file of a golden timeline.
-            let lines = timeline.lines().filter(|line| !line.starts_with('#'));
-            out.extend(lines.map(|line| format!("    {line}").trim_end().to_owned()));
+            out.extend(text.lines().map(|line| format!("    {line}").trim_end().to_owned()));
             out.extend([
                 String::new(),
                 "  no invariant was broken, but there is no golden timeline to compare with".to_owned(),

@@ -3,7 +3,11 @@
 //! Two sub-steps are alike if one follows the other, both are called the same, and the same was done to the same objects in the same
 //! order, a resize by the same number of pods. Only what is shown is folded: files and comparisons have every sub-step.
 
-use super::model::{Action, Decision, Field, Step};
+use std::sync::Arc;
+
+use super::line::Line;
+use super::model::{Action, Decision, Field, State, Step, Timeline};
+use super::text::{STATES, changed};
 
 /// As many sub-steps as make a run; fewer are shown one by one.
 const FEWEST: usize = 4;
@@ -35,6 +39,44 @@ pub fn each(first: &Step) -> String {
     let done: Vec<String> = first.decisions.iter().map(change).collect();
     let done = if done.is_empty() { "nothing is decided".to_owned() } else { done.join(", ") };
     format!("{} each: {done}", first.label)
+}
+
+/// A timeline as text for people: a run is one block, with the states that it leaves.
+#[derive(Debug)]
+pub struct Shown {
+    /// The text, without the lines that only a file needs.
+    pub text: String,
+    /// Whether states that a step leaves as they were are left out, because there are very many.
+    pub left_out: bool,
+}
+
+impl Shown {
+    /// Of this timeline.
+    #[must_use]
+    pub fn of(timeline: &Timeline) -> Self {
+        let runs: Vec<&[Step]> = runs(&timeline.steps).collect();
+        let states = |run: &&[Step]| run.last().map_or(0, |last| last.checkpoint.len());
+        let left_out = runs.iter().map(states).sum::<usize>() > STATES;
+        let mut text = String::new();
+        let mut before: &[Arc<State>] = &[];
+        for run in runs {
+            let Some(last) = run.last() else { continue };
+            text += &heading(run);
+            text.push('\n');
+            let states = if left_out {
+                changed(before, &last.checkpoint)
+            } else {
+                last.checkpoint.iter().cloned().map(Line::State).collect()
+            };
+            let happened = if run.len() == 1 { last.lines_without_states().collect() } else { Vec::new() };
+            for line in happened.into_iter().chain(states) {
+                text += &line.indented();
+                text.push('\n');
+            }
+            before = &last.checkpoint;
+        }
+        Self { text: text + &timeline.events.to_string(), left_out }
+    }
 }
 
 /// Whether the second continues a run of the first.
@@ -104,6 +146,16 @@ mod tests {
         );
         let all: Vec<&Step> = runs(&timeline.steps).flatten().collect();
         assert_eq!(all, timeline.steps.iter().collect::<Vec<_>>(), "nothing is lost");
+    }
+
+    #[test]
+    fn a_run_is_shown_with_what_it_leaves() {
+        let Shown { text, left_out } = Shown::of(&timeline());
+        let expected = "given   deployment/web\n      = web 9 updated=9\nstep 1  set image=app:2\n        rs2 created 2\n\
+            step 2.1–2.6  ready 1 each: rs1 -1, rs2 +1\n      = rs1 13/0 ready=0\n\
+            step 2.7  ready 1\n        rs1 13 -> 11\n        rs2 7 -> 9\n      = rs1 11/0 ready=0\n\
+            step 2.8  ready 1\n        rs1 12 -> 11\n        rs2 8 -> 9\n      = rs1 11/0 ready=0\nevents  none\n";
+        assert_eq!((text.as_str(), left_out), (expected, false));
     }
 
     #[test]

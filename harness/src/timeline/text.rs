@@ -43,7 +43,7 @@ impl Display for Timeline {
 }
 
 /// As many lines of states a timeline has as can be read, or are cheap to go through.
-const STATES: usize = 10_000;
+pub(super) const STATES: usize = 10_000;
 
 impl Timeline {
     /// As text; of one that has very many states only those that are not as they were after the step before, and a line for each object
@@ -77,7 +77,7 @@ impl Timeline {
 
 /// The states that are not as they were, and what is gone. What changed in a step stands close together, and what is the same at both
 /// ends is not looked at twice.
-fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
+pub(super) fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
     let is_same = |(was, is): &(&Arc<State>, &Arc<State>)| Arc::ptr_eq(was, is) || was == is;
     let first = before.iter().zip(now).take_while(is_same).count();
     let (before, now) = (&before[first..], &now[first..]);
