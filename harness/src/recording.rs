@@ -118,6 +118,9 @@ pub struct Version {
     pub rv: u64,
     /// Who wrote it.
     pub by: Writer,
+    /// The programs that wrote it, if it was seen in a live cluster: its managed fields or the audit log name them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Milliseconds since the recording began.
     pub at: u64,
     /// The whole object, without managed fields; the world has the same.

@@ -21,6 +21,9 @@ pub(super) struct Entry {
     pub(super) object_ref: ObjectRef,
     #[serde(default)]
     response_status: Answer,
+    #[serde(rename = "requestURI", default)]
+    uri: String,
+    request_object: Option<Value>,
     /// What the server answered.
     pub(super) response_object: Option<Value>,
     stage_timestamp: jiff::Timestamp,
@@ -51,7 +54,7 @@ struct Answer {
 }
 
 /// The verbs that change something.
-const WRITES: [&str; 4] = ["create", "update", "patch", "delete"];
+pub(super) const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
 impl Entry {
     /// The entries of one line of a log: one, or the items of the lists that a webhook gets. Only those that changed one of the kinds
@@ -75,6 +78,25 @@ impl Entry {
         };
         let entries = all.into_iter().map(serde_json::from_value).collect::<Result<Vec<Self>, _>>().map_err(bad)?;
         Ok(entries.into_iter().filter(Self::counts).collect())
+    }
+
+    /// The same request of one object, with this answer.
+    pub(super) fn of_object(&self, verb: &str, name: String, object: Value) -> Self {
+        let object_ref = ObjectRef { name, ..self.object_ref.clone() };
+        Self { verb: verb.to_owned(), object_ref, request_object: None, response_object: Some(object), ..self.clone() }
+    }
+
+    /// An option of a deletion, from its body or its address.
+    pub(super) fn option(&self, name: &str) -> Option<String> {
+        let in_body = self.request_object.as_ref().and_then(|body| body.get(name)).filter(|value| !value.is_null());
+        let mut pairs = self.uri.split(['?', '&']).skip(1).filter_map(|pair| pair.split_once('='));
+        let in_query = || pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+        in_body.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).or_else(in_query)
+    }
+
+    /// Whether the namespace and all in it is being deleted.
+    pub(super) fn deletes_namespace(&self) -> bool {
+        self.user.username.ends_with(":namespace-controller")
     }
 
     /// The kind that it is about.
@@ -114,6 +136,13 @@ impl Entry {
         first.split_once('/').unwrap_or((first, ""))
     }
 
+    /// Who asked, in a few words: `kubectl (anna)`, `kube-controller-manager (deployment-controller)`.
+    pub(super) fn author(&self) -> String {
+        let (user, program) = self.writer();
+        let user = user.rsplit(':').next().unwrap_or_default();
+        if user.is_empty() || user == program { program.to_owned() } else { format!("{program} ({user})") }
+    }
+
     fn counts(&self) -> bool {
         let done = self.stage == "ResponseComplete" && (200..300).contains(&self.response_status.code);
         done && self.kind().is_some() && WRITES.contains(&self.verb.as_str())
@@ -121,7 +150,7 @@ impl Entry {
 }
 
 /// What a rollout consists of: the plural, the group and the kind.
-const RESOURCES: [(&str, &str, &str); 4] = [
+pub(super) const RESOURCES: [(&str, &str, &str); 4] = [
     ("deployments", "apps", "Deployment"),
     ("replicasets", "apps", "ReplicaSet"),
     ("pods", "", "Pod"),

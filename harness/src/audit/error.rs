@@ -17,7 +17,7 @@ pub enum AuditError {
     /// It does not have what is needed.
     #[error(
         "the log has `{verb} {resource}` of {name} at level {level}; what the server answered is needed, which is in it at level \
-         RequestResponse for create, update, patch and delete of deployments and replicasets (apps) and of pods and events"
+         RequestResponse for create, update, patch, delete and deletecollection of deployments and replicasets (apps) and of pods and events"
     )]
     Level {
         /// Of a request.

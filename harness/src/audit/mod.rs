@@ -3,12 +3,14 @@
 //! An audit log has every request. At level `RequestResponse` it has what the server answered as well, and that is the object as it was
 //! stored then: a version. Ordered by resourceVersion these are what a watch would have shown, and the entries say besides who wrote each.
 //!
-//! * `entry` is a line of a log; `versions` makes versions of answers; both are pure, as all here is.
+//! * `entry` is a line of a log; `collection` is the deletion of many objects as that of each; `versions` makes versions of answers; all
+//!   is pure.
 //! * A recording begins with what is there. A log has that where it has the Deployment's creation, or from the first moment on at which
 //!   each object that the counters speak of is known, as each was written at least once.
 //!
 //! The border: what `infer` makes of it, a case, and what `capture` does to a recording of a live cluster, names taken out for one.
 
+mod collection;
 mod entry;
 mod error;
 mod versions;
@@ -49,11 +51,14 @@ pub fn import(lines: impl BufRead, sought: &Sought) -> Result<Recording, AuditEr
     let mut entries = Vec::new();
     for (number, line) in (1..).zip(lines.lines()) {
         let fits = |entry: &Entry| sought.namespace.as_ref().is_none_or(|wanted| *wanted == entry.object_ref.namespace);
-        entries.extend(Entry::of_line(&line?, number)?.into_iter().filter(fits));
+        entries.extend(Entry::of_line(&line?, number)?.into_iter().flat_map(collection::each).filter(fits));
     }
     let (namespace, deployment) = deployment(&entries, sought)?;
     entries.retain(|entry| entry.object_ref.namespace == namespace);
     entries.retain(|entry| sought.to.is_none_or(|to| entry.time() <= to));
+    // What follows is what a namespace that is being deleted allows, which no case can say.
+    let deleted = entries.iter().filter(|entry| entry.deletes_namespace()).map(Entry::time).min();
+    entries.retain(|entry| deleted.is_none_or(|deleted| entry.time() < deleted));
     levels(&entries, &deployment)?;
     // Where there is no version, time has to say.
     entries.sort_by_key(Entry::at);
@@ -191,7 +196,7 @@ fn recording(
         let Some(told) = live.told(entry, *last) else { continue };
         live.apply(&told);
         let by = if controllers.contains(&entry.writer()) { Writer::Other } else { Writer::Driver };
-        journal.written(told.kind, told.change, told.object, by, since(entry));
+        journal.written(told.kind, told.change, told.object, (by, Some(entry.author())), since(entry));
     }
     let server = ordered.iter().map(|(_, entry)| entry.program()).find(|(program, _)| OF_THE_CLUSTER.contains(program));
     let version = server.map_or("", |(_, version)| version);

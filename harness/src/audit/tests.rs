@@ -176,3 +176,65 @@ fn what_the_garbage_collector_deletes_is_no_users_deed() {
         later(&log().entry(collector, "delete", "replicasets web-1", status).import(&Sought::default()).unwrap());
     assert_eq!(told.last().unwrap(), "10 web-1 Deleted");
 }
+
+/// The answer to the deletion of a collection lists the objects as they were before it.
+#[rstest]
+#[case::running("n1", "/pods", &["9! web-1-a Modified", "9! web-1-b Modified"])]
+#[case::without_grace("n1", "/pods?gracePeriodSeconds=0", &["9! web-1-a Deleted", "9! web-1-b Deleted"])]
+#[case::on_no_node("", "/pods", &["9! web-1-a Deleted", "9! web-1-b Deleted"])]
+#[case::held("", "/pods?propagationPolicy=Foreground", &["9! web-1-a Modified", "9! web-1-b Modified"])]
+fn a_collection_is_deleted_object_by_object(#[case] node: &str, #[case] uri: &str, #[case] expected: &[&str]) {
+    let item = |rv, name| {
+        let mut pod = pod(rv, name, &Value::Null);
+        pod.as_object_mut().unwrap().remove("kind");
+        pod["spec"] = json!({"nodeName": node, "terminationGracePeriodSeconds": 30});
+        pod
+    };
+    let list = json!({"kind": "PodList", "metadata": {"resourceVersion": "9"},
+        "items": [item(3, "web-1-a"), item(4, "web-1-b")]});
+    let Log(mut lines) = log();
+    lines.truncate(8);
+    let Log(mut lines) = Log(lines).user("deletecollection", "pods", list);
+    lines[8]["requestURI"] = json!(uri);
+    let told = later(&Log(lines).import(&Sought::default()).unwrap());
+    assert_eq!(&told[8..], expected);
+}
+
+#[test]
+fn a_recording_ends_before_its_namespace_is_deleted() {
+    let collector = ("system:serviceaccount:kube-system:namespace-controller", "kube-controller-manager");
+    let list = json!({"kind": "PodList", "metadata": {"resourceVersion": "11"}, "items": []});
+    let log = log().entry(collector, "deletecollection", "pods", list).controller(
+        "delete",
+        "replicasets web-1",
+        set(12, 0, 0),
+    );
+    assert_eq!(later(&log.import(&Sought::default()).unwrap()).last().unwrap(), "10 web-1-b Deleted");
+}
+
+/// What the documentation tells people to log must be all that is read.
+#[test]
+fn the_documented_policy_logs_all_that_is_read() {
+    let page = include_str!("../../../docs/live-rollouts.md");
+    let from = page.find("apiVersion: audit.k8s.io/v1").unwrap();
+    let text = &page[from..from + page[from..].find("```").unwrap()];
+    let policy: Value = serde_yaml::from_str(text).unwrap();
+    assert_eq!(policy["omitStages"], json!(["RequestReceived"]), "what is read is at stage ResponseComplete");
+    let rules = policy["rules"].as_array().unwrap();
+    let has = |list: &Value, wanted: &str| list.as_array().unwrap().iter().any(|one| one == wanted);
+    for (resource, group, kind) in entry::RESOURCES {
+        for verb in entry::WRITES {
+            let logs = |resource: &str| {
+                rules.iter().any(|rule| {
+                    let of = |one: &Value| one["group"] == group && has(&one["resources"], resource);
+                    rule["level"] == "RequestResponse"
+                        && has(&rule["verbs"], verb)
+                        && rule["resources"].as_array().unwrap().iter().any(of)
+                })
+            };
+            assert!(logs(resource), "{verb} of {resource}");
+            // Events have no subresources.
+            assert!(kind == "Event" || logs(&format!("{resource}/*")), "{verb} of {resource}/*");
+        }
+    }
+}

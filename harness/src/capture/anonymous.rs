@@ -55,7 +55,8 @@ impl Words {
     fn version(&mut self, version: &Version) -> Version {
         let object = self.object(&version.kind, &version.object);
         let name = object.at("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Version { name, object: Arc::new(object), ..version.clone() }
+        let author = version.author.as_deref().map(|author| self.word("program", author));
+        Version { name, author, object: Arc::new(object), ..version.clone() }
     }
 
     /// `Deleted pod: NAME` is all that is read of Events.
@@ -66,7 +67,7 @@ impl Words {
         let name = self.word("event", &version.name);
         let object = json!({"metadata": {"name": name, "resourceVersion": version.rv.to_string()}, "message": message,
             "reason": text("/reason"), "involvedObject": {"kind": "ReplicaSet", "uid": text("/involvedObject/uid")}});
-        Some(Version { name, object: Arc::new(object), ..version.clone() })
+        Some(Version { name, author: None, object: Arc::new(object), ..version.clone() })
     }
 
     fn object(&mut self, kind: &str, object: &Value) -> Value {

@@ -88,7 +88,8 @@ impl Stream {
         let stream = |(kind, group, plural): (&'static str, &str, &str)| Self {
             kind,
             api: api(client, &wish.namespace, (kind, group, plural)),
-            labels: matches!(kind, "ReplicaSet" | "Pod").then(|| selector.to_owned()),
+            // A ReplicaSet whose labels are changed would look like one that was deleted; there are few of them.
+            labels: (kind == "Pod").then(|| selector.to_owned()),
             fields: (kind == "Deployment").then(|| format!("metadata.name={}", wish.deployment)),
             length: WATCH,
             slim: |_, _| {},

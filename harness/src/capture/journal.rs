@@ -150,6 +150,7 @@ impl Journal {
             change: Change::Added,
             rv: rv(&object),
             by: Writer::Other,
+            author: None,
             at: 0,
             object: Arc::new(object),
         });
@@ -159,7 +160,8 @@ impl Journal {
     fn version(&mut self, kind: &'static str, change: Change, object: Value, at: u64) {
         let before = self.last.get(&(kind, name(&object).to_owned())).cloned();
         self.notice(kind, before.as_ref(), &object);
-        self.written(kind, change, object, Writer::Other, at);
+        let author = if change == Change::Deleted { None } else { wrote(before.as_ref(), &object) };
+        self.written(kind, change, object, (Writer::Other, author), at);
     }
 
     /// Who wrote this version, by its managed fields.
@@ -173,7 +175,8 @@ impl Journal {
                 self.reporter = names.last().cloned().or(self.reporter.take());
                 self.controllers.extend(names);
             }
-            ("ReplicaSet", None) => {
+            // One without an owner is somebody's own.
+            ("ReplicaSet", None) if controller_uid(object).is_some() => {
                 let creator = creator(object);
                 self.controllers.extend(creator.clone());
                 self.creator = self.creator.take().or(creator);
@@ -183,8 +186,15 @@ impl Journal {
         }
     }
 
-    /// A version, and who wrote it.
-    pub(crate) fn written(&mut self, kind: &'static str, change: Change, object: Value, by: Writer, at: u64) {
+    /// A version, and who wrote it, with the name of that program.
+    pub(crate) fn written(
+        &mut self,
+        kind: &'static str,
+        change: Change,
+        object: Value,
+        (by, author): (Writer, Option<String>),
+        at: u64,
+    ) {
         let key = (kind, name(&object).to_owned());
         let before = match change {
             Change::Deleted => self.last.remove(&key),
@@ -193,7 +203,7 @@ impl Journal {
         let generation = |object: &Value| object.at("/metadata/generation").and_then(Value::as_i64);
         self.busy |= kind == "Deployment" && before.as_ref().and_then(generation) != generation(&object);
         let (name, rv) = (name(&object).to_owned(), rv(&object));
-        self.later.push(Version { kind: kind.to_owned(), name, change, rv, by, at, object: Arc::new(object) });
+        self.later.push(Version { kind: kind.to_owned(), name, change, rv, by, author, at, object: Arc::new(object) });
     }
 }
 
@@ -211,6 +221,15 @@ fn manager(entry: &Value) -> Option<String> {
 /// Who created this ReplicaSet: the first manager of anything but its status.
 fn creator(set: &Value) -> Option<String> {
     manager(entries(set).iter().find(|entry| entry.at("/subresource").is_none())?)
+}
+
+/// The managers whose entries are new in a version. A deletion leaves none, nor does a write that repeats the one before it in the
+/// same second.
+fn wrote(before: Option<&Value>, after: &Value) -> Option<String> {
+    let known = before.map(entries).unwrap_or_default();
+    let new = entries(after).iter().filter(|entry| !known.contains(entry));
+    let all: BTreeSet<String> = new.filter_map(manager).collect();
+    (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// Who wrote the spec or the metadata of a ReplicaSet between two versions.
@@ -324,6 +343,23 @@ mod tests {
             journal.take(set(rv, replicas, manager), rv);
         }
         assert_eq!(written_by(journal), [Writer::Other, Writer::Driver, Writer::Driver, Writer::Other, Writer::Other]);
+    }
+
+    /// A deletion leaves managed fields as they are, so they do not say who began it.
+    #[test]
+    fn managed_fields_name_the_programs() {
+        let mut journal = Journal::new("web");
+        let again = set(4, 4, "kubectl");
+        for news in [set(2, 3, "controller"), set(3, 4, "kubectl"), again, set(5, 3, "controller")] {
+            journal.take(news, 0);
+        }
+        journal.take(deployment(6, "controller"), 0);
+        let all = journal.finish(header(), 9).entries.into_iter().filter_map(|entry| match entry {
+            Entry::Object(version) if version.kind == "ReplicaSet" => Some(version.author),
+            _ => None,
+        });
+        let named = |name: &str| Some(name.to_owned());
+        assert_eq!(all.collect::<Vec<_>>(), [named("controller"), named("kubectl"), None, named("controller")]);
     }
 
     /// Who wrote the versions of ReplicaSets.

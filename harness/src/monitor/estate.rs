@@ -217,6 +217,7 @@ impl Estate {
             change: Change::Added,
             rv: object::text(pod, "/metadata/resourceVersion").and_then(|rv| rv.parse().ok()).unwrap_or(0),
             by: Writer::Other,
+            author: None,
             at: 0,
             object: Arc::clone(pod),
         };

@@ -58,7 +58,8 @@ mod tests {
 
     fn seen(kind: &str, rv: u64, at: u64) -> Seen {
         let (kind, name, by) = (kind.to_owned(), "x".to_owned(), Writer::Other);
-        let version = Version { kind, name, change: Change::Modified, rv, by, at, object: Default::default() };
+        let object = Default::default();
+        let version = Version { kind, name, change: Change::Modified, rv, by, author: None, at, object };
         Seen { namespace: "x".to_owned(), author: Author::Other, version }
     }
 

@@ -27,7 +27,7 @@ impl Seen {
         let rv = text(&object, "/metadata/resourceVersion").and_then(|rv| rv.parse().ok()).unwrap_or(0);
         let namespace = text(&object, "/metadata/namespace").unwrap_or_default().to_owned();
         let (kind, name) = (kind.to_owned(), name(&object).to_owned());
-        let version = Version { kind, name, change, rv, by: Writer::Other, at, object: Arc::new(object) };
+        let version = Version { kind, name, change, rv, by: Writer::Other, author: None, at, object: Arc::new(object) };
         Self { namespace, author, version }
     }
 }

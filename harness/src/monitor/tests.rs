@@ -179,6 +179,7 @@ fn nothing_is_judged_while_a_watch_is_silent() {
             change: Change::Added,
             rv,
             by: Writer::Other,
+            author: None,
             at: 20_000 * rv,
             object: Arc::new(object.clone()),
         };
@@ -214,6 +215,7 @@ fn a_gap_is_said_and_what_follows_at_once_is_not_judged() {
         change: Change::Added,
         rv,
         by: Writer::Other,
+        author: None,
         at,
         object: Arc::new(object),
     };

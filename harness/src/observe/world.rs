@@ -185,7 +185,16 @@ impl World {
             let value = Arc::new(object);
             if let Some(journal) = &mut space.journal {
                 let (name, object) = (name.clone(), Arc::clone(&value));
-                journal.push(Version { kind: kind.to_string(), name, change, rv, by: Writer::Other, at, object });
+                journal.push(Version {
+                    kind: kind.to_string(),
+                    name,
+                    change,
+                    rv,
+                    by: Writer::Other,
+                    author: None,
+                    at,
+                    object,
+                });
             }
             space.take(kind, change, &name, rv, value);
         }

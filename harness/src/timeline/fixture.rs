@@ -147,7 +147,8 @@ impl Film {
         self.rv += 1;
         let text = |pointer: &str| object.pointer(pointer).unwrap().as_str().unwrap().to_owned();
         let (kind, name, rv) = (text("/kind"), text("/metadata/name"), self.rv);
-        self.entry(Entry::Object(Version { kind, name, change, rv, by, at: 0, object: object.clone().into() }))
+        let object = object.clone().into();
+        self.entry(Entry::Object(Version { kind, name, change, rv, by, author: None, at: 0, object }))
     }
 
     pub(crate) fn settled(self) -> Self {

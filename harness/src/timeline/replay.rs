@@ -133,7 +133,11 @@ impl<'a> Frame<'_, 'a> {
             Change::Modified => "was written",
             Change::Deleted => "was deleted",
         };
-        let whose = if version.by == Writer::Driver { " by the case" } else { "" };
+        let whose = match &version.author {
+            Some(author) => format!(" by {author}"),
+            None if version.by == Writer::Driver => " by the case".to_owned(),
+            None => String::new(),
+        };
         let name = self.name(&version.kind, &version.object);
         let decided = self.decision().map(|decision| format!(" ({decision})")).unwrap_or_default();
         Some(format!("{} {name} {verb}{whose}{decided}", version.kind))

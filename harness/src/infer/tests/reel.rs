@@ -32,6 +32,7 @@ impl Reel {
             change,
             rv: self.rv,
             by,
+            author: None,
             at: self.at,
             object,
         }));
