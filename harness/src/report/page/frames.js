@@ -143,9 +143,28 @@ const show = (figure) => {
   on.addEventListener('click', () => go(Number(slider.value) + 1));
   end.addEventListener('click', () => go(after()));
   slider.addEventListener('input', draw);
+  const press = (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const now = Number(slider.value);
+    const to = {
+      ArrowLeft: event.shiftKey ? step().first - 1 : now - 1,
+      ArrowRight: event.shiftKey ? after() : now + 1,
+      Home: 0,
+      End: film.frames.length - 1,
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    go(to);
+  };
+  figure.addEventListener('keydown', press);
   const wrong = film.steps.find((it) => it.wrong) || film.steps[0];
   go(wrong.last);
   figure.hidden = false;
+  return press;
 };
 
-document.querySelectorAll('figure.frames').forEach(show);
+// A slider has the keys while the focus is in its figure; the only one on a page has them at once.
+const all = [...document.querySelectorAll('figure.frames')].map(show).filter(Boolean);
+document.addEventListener('keydown', (event) => {
+  if (all.length === 1 && event.target === document.body) all[0](event);
+});

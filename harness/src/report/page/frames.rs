@@ -14,18 +14,20 @@ use crate::timeline::StepId;
 /// What draws the frames.
 pub(super) const SCRIPT: &str = include_str!("frames.js");
 /// The SHA-256 of the script, as a policy names it; a test compares it.
-pub(super) const DIGEST: &str = "sha256-rhxpIR6cMRHYIwdHU5GrLmi2jOjpDH7adkUEcWIuv6I=";
+pub(super) const DIGEST: &str = "sha256-vi7UBM1Ybt9QB7J8wM0d3wnkOb99QhjY1pS2baVSvoY=";
 
 /// The slider of one case. `wrong` is the step at which the subject first went wrong.
 pub(super) fn slider(out: &mut String, frames: &Frames, wrong: Option<StepId>) {
     out.push_str(
-        "<figure class=\"frames\" hidden><figcaption><b>frame by frame</b> <span class=\"where\"></span></figcaption>\n\
+        "<figure class=\"frames\" tabindex=\"0\" hidden><figcaption><b>frame by frame</b> <span class=\"where\"></span></figcaption>\n\
          <div class=\"track\" aria-hidden=\"true\"></div>\n\
          <div class=\"go\"><button type=\"button\" title=\"to the end of the step before\">|◀</button>\
          <button type=\"button\" title=\"one frame back\">◀</button>\
          <input type=\"range\" min=\"0\" value=\"0\" aria-label=\"frame\">\
          <button type=\"button\" title=\"one frame on\">▶</button>\
          <button type=\"button\" title=\"to the end of the step\">▶|</button></div>\n\
+         <p class=\"keys\">keys: <kbd>←</kbd> <kbd>→</kbd> one frame, with <kbd>Shift</kbd> one step, <kbd>Home</kbd> <kbd>End</kbd> the first \
+         and the last</p>\n\
          <p class=\"what\"></p><div class=\"lanes\"></div>\
          <p class=\"legend\"><span class=\"key full\"></span> available <span class=\"key half\"></span> ready, not for long enough \
          <span class=\"key empty\"></span> wanted, not ready <span class=\"key most\"></span> the most that may be wanted \
