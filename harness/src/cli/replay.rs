@@ -20,7 +20,7 @@ use crate::report::Again;
 use crate::run::{Event, Judged};
 use crate::subject::Spec;
 use crate::supervise::Interrupt;
-use crate::verdict::Place as Where;
+use crate::verdict::{Place as Where, What};
 use crate::versions::Minor;
 
 /// Infer a case from a recording, play it on upstream, and compare what the recorded cluster did.
@@ -96,18 +96,15 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         (Outcome::Conformant, _) => note!("{cluster} did what {controller} does"),
         (Outcome::NonConformant, Some(finding)) => {
             note!("{cluster} did not do what {controller} does: {}", finding.place);
-            if let Where::Step(step) = finding.place
-                && let Some(things) = inferred.concurrent.get(&step)
-            {
-                note!(
-                    "in {step} {things} things came before the controllers had settled; a recording does not show in which \
-                     order they saw them, and no order that was tried comes to the same"
-                );
-            }
+        }
+        (_, Some(finding)) if finding.what == What::BothIdle => {
+            note!("neither {cluster} nor {controller} decides anything here, so there is nothing to compare");
         }
         _ => note!("whether {cluster} did what {controller} does cannot be said"),
     }
-    if let Some(step) = inferred.cut {
+    // A finding in that step says so itself.
+    let is_found = |step| second.findings.iter().any(|finding| finding.place == Where::Step(step));
+    if let Some(step) = inferred.cut.filter(|step| !is_found(*step)) {
         note!(
             "the recording ends before the controllers had settled, so {step} may lack decisions; capture for longer"
         );

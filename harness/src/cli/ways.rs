@@ -61,6 +61,9 @@ impl Ways<'_> {
                 }
             }
         }
+        if let Some((step, why)) = best.doubt() {
+            best.ends(step, &why);
+        }
         Ok(best)
     }
 
@@ -80,21 +83,41 @@ impl Look {
         }
         let played = staged(played);
         let judgements = judged(&inferred, &live, &played);
-        let mut look = Self { inferred, live, played, judgements };
-        if look.inferred.cut.is_some_and(|cut| look.parting() == Some(Where::Step(cut))) {
-            look.ends_early();
-        }
-        look
+        Self { inferred, live, played, judgements }
     }
 
-    /// What was recorded lacks the end of its last step, so there the two cannot be compared.
-    fn ends_early(&mut self) {
-        let why = "the recording ends before the controllers had settled; capture for longer".to_owned();
-        let last = self.live.entries.iter_mut().rev().find_map(|entry| match entry {
-            Entry::Settled(settling) => Some(settling),
-            _ => None,
+    /// Why where they part says nothing of the recorded controller, if it does not: something that mattered is not in the recording.
+    fn doubt(&self) -> Option<(StepId, String)> {
+        let Where::Step(step) = self.parting()? else { return None };
+        let Inferred { cut, concurrent, left, unseen, .. } = &self.inferred;
+        if *cut == Some(step) {
+            return Some((
+                step,
+                "the recording ends before the controllers had settled; capture for longer".to_owned(),
+            ));
+        }
+        if let Some((from, why)) = unseen.as_ref().filter(|(from, _)| *from <= StepId { part: 0, ..step }) {
+            return Some((step, format!("pods were refused in {from}, and a recording does not show why: {why}")));
+        }
+        if let Some(things) = concurrent.get(&step) {
+            return Some((step, format!("{things} things came before the controllers had settled; {ORDER}")));
+        }
+        let before = left.range(..step).next_back().filter(|before| before.index + 1 == step.index)?;
+        Some((step, format!("{before} ends before the controllers had settled; {ORDER}")))
+    }
+
+    /// The two cannot be compared from this step on.
+    fn ends(&mut self, step: StepId, why: &str) {
+        let mut in_step = false;
+        let settling = self.live.entries.iter_mut().find_map(|entry| {
+            match entry {
+                Entry::Step(mark) => in_step = StepId::of(mark) == step,
+                Entry::Settled(settling) if in_step => return Some(settling),
+                _ => {}
+            }
+            None
         });
-        last.into_iter().for_each(|settling| settling.unsettled = Some(Trouble::new(Blame::Environment, why.clone())));
+        settling.into_iter().for_each(|it| it.unsettled = Some(Trouble::new(Blame::Environment, why.to_owned())));
         self.judgements = judged(&self.inferred, &self.live, &self.played);
     }
 
@@ -134,6 +157,10 @@ impl Look {
         arrangements(things, &asked).into_iter()
     }
 }
+
+/// What is said where the controllers may have seen things in another order.
+const ORDER: &str =
+    "a recording does not show in which order they saw them, and no order that was tried comes to the same";
 
 /// The judgement of the controller that played the case, and that of what was recorded.
 fn judged(inferred: &Inferred, live: &Recording, played: &Recording) -> [Judgement; 2] {

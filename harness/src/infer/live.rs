@@ -50,7 +50,14 @@ impl<'a> Live<'a> {
         self.all(DEPLOYMENT).next()
     }
 
-    /// Its ReplicaSets, the one that appeared first at the beginning.
+    /// Those of the ReplicaSets that a controller owns: not those of others, nor those that were released.
+    pub(super) fn owned_sets(&self) -> Vec<&'a Value> {
+        let mut sets = self.sets();
+        sets.retain(|set| controller(set).is_some());
+        sets
+    }
+
+    /// All ReplicaSets that were ever the Deployment's, the one that appeared first at the beginning.
     pub(super) fn sets(&self) -> Vec<&'a Value> {
         let mut sets: Vec<&Value> = self.all(REPLICA_SET).collect();
         sets.sort_by_key(|set| self.number(uid(set)));
@@ -84,7 +91,8 @@ impl<'a> Live<'a> {
         let sets = self.sets();
         sets.iter().all(|set| self.is_counted(set))
             && self.deployment().is_none_or(|deployment| {
-                let sum = |counter: &str| sets.iter().map(|set| int(set, counter)).sum::<i64>();
+                let owned = self.owned_sets();
+                let sum = |counter: &str| owned.iter().map(|set| int(set, counter)).sum::<i64>();
                 let summed = |counter: &str| int(deployment, counter) == sum(counter);
                 is_deleting(deployment)
                     || is_observed(deployment)
@@ -116,7 +124,8 @@ impl<'a> Live<'a> {
         status.is_none_or(|status| status == number(self.all(POD).filter(goes).count()))
     }
 
-    fn all(&self, kind: &'static str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
+    /// All objects of a kind.
+    pub(super) fn all(&self, kind: &'static str) -> impl Iterator<Item = &'a Value> + use<'a, '_> {
         self.objects.range((kind, "")..).take_while(move |((of, _), _)| *of == kind).map(|(_, object)| *object)
     }
 }

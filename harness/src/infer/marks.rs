@@ -25,6 +25,8 @@ pub(super) struct Marking<'a> {
     pub(super) revisions: &'a Revisions,
     /// Whether the end of a deletion is a step of its own; else a pod is gone as soon as its deletion begins.
     pub(super) terminates: bool,
+    /// Whether the controllers had settled in the end.
+    pub(super) is_settled: bool,
 }
 
 /// Mark a recording whose first `stage` entries are what was there at the beginning.
@@ -74,6 +76,47 @@ pub(super) fn marked(recording: &Recording, stage: usize, marking: &Marking<'_>)
     header.under_test = Controllers::from_iter([]);
     let end = End { completed: true, events_complete: false, at: now, diagnosis: None };
     Recording { header, entries, end: Some(end) }
+}
+
+/// The recording as it is, with a mark at each step: for people who look at it.
+pub(super) fn annotated(recording: &Recording, stage: usize, marking: &Marking<'_>) -> Recording {
+    let by_others = |version: &Version| {
+        let author = version.author.clone().or_else(|| Some("others".to_owned()));
+        Entry::Object(Version { by: Writer::Driver, author, ..version.clone() })
+    };
+    let mut entries = Vec::new();
+    let (there, rest) = recording.entries.split_at(stage);
+    if stage > 0 {
+        let (label, at) = ("what was there".to_owned(), 0);
+        let none = StepMark { index: 0, part: 0, label, line: 0, user: false, together: false, expect: None, at };
+        entries.push(Entry::Step(none));
+        entries.extend(there.iter().map(|entry| match entry {
+            Entry::Object(version) if version.kind != "Event" => by_others(version),
+            _ => entry.clone(),
+        }));
+    }
+    let mut begins = begins(marking).into_iter().peekable();
+    let (mut now, mut is_first) = (0, true);
+    for (number, entry) in (stage..).zip(rest) {
+        while let Some((_, step, id)) = begins.next_if(|(at, ..)| *at == number) {
+            if !std::mem::take(&mut is_first) {
+                entries.push(settled(now));
+            }
+            entries.push(Entry::Step(StepMark { line: 0, ..mark(marking.case, step, id, now) }));
+        }
+        match entry {
+            Entry::Object(version) => {
+                now = version.at;
+                let is_moved = marking.moved.contains(&number);
+                entries.push(if is_moved { by_others(version) } else { entry.clone() });
+            }
+            _ => entries.push(entry.clone()),
+        }
+    }
+    if marking.is_settled {
+        entries.push(settled(now));
+    }
+    Recording { header: recording.header.clone(), entries, end: recording.end.clone() }
 }
 
 /// A recording of a case, with what `given` came to in place of how: what is compared with a recording that begins there.

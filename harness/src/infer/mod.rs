@@ -9,6 +9,7 @@
 //! * `given` makes what was there at the beginning: each ReplicaSet that is kept is a template that was rolled out.
 //! * `moves` finds what was done, `timing` what was done because time had passed; `written` words what users wrote, `template` their
 //!   changes of pod templates, `steps` makes steps of it.
+//! * `foreign` is what others wrote of ReplicaSets; `refused` is why pods were not made, as far as a recording shows it.
 //! * `arrange` has the other ways to put what came before the controllers had settled.
 //! * `marks` puts a mark for each step into the recording, so that it can be judged as if the case had been played; `revisions` counts
 //!   as the case does.
@@ -19,10 +20,12 @@
 
 mod arrange;
 mod flow;
+mod foreign;
 mod given;
 mod live;
 mod marks;
 mod moves;
+mod refused;
 mod revisions;
 mod steps;
 mod template;
@@ -40,8 +43,8 @@ pub use marks::staged;
 
 use self::given::Given;
 use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, int, is_deleting, text};
-use self::marks::{Marking, marked};
-use self::moves::Scan;
+use self::marks::{Marking, annotated, marked};
+use self::moves::{Scan, Scanned};
 use self::steps::Step;
 use crate::case::{Case, CaseError, parse};
 use crate::recording::{Change, Entry, Recording, Settling, Version};
@@ -54,12 +57,16 @@ pub struct Inferred {
     pub case: Arc<Case>,
     /// The recording, as if the case had been played.
     pub recording: Recording,
+    /// The recording as it is, with a mark for each step.
+    pub annotated: Recording,
     /// The steps in which several things came before the controllers had settled, and how many: what was decided within them is chance.
     pub concurrent: BTreeMap<StepId, usize>,
     /// The steps after which the next begins before the controllers have settled: what is there in between is chance.
     pub left: BTreeSet<StepId>,
     /// The last step, if the recording ends before the controllers have settled: it may lack decisions.
     pub cut: Option<StepId>,
+    /// The step from which on the recording lacks something that matters, and what: pods were refused, and it does not show why.
+    pub unseen: Option<(StepId, String)>,
     /// The case's text up to its steps.
     head: String,
     /// The text of each step.
@@ -119,24 +126,32 @@ pub fn infer(recording: &Recording, name: &str, arranged: &Arrangements) -> Resu
         live.apply(version);
     }
     let given = Given::of(&live, terminates);
-    let (happenings, settled) = Scan::new(live, given.revisions.clone(), terminates, recording).all(recording, stage);
+    let scan = Scan::new(live, given.revisions.clone(), terminates, recording);
+    let Scanned { happenings, settled, unseen } = scan.all(recording, stage);
     let timed = deployments(recording).any(|object| int(object, "/spec/minReadySeconds") > 0);
-    let steps = steps::steps(&happenings, arranged, timed);
+    let mut steps = steps::steps(&happenings, arranged, timed);
     if steps.is_empty() {
         return Err(InferError::Nothing);
+    }
+    let unseen = unseen.map(|(entry, why)| (steps.iter().rposition(|step| step.begins_by(entry)).unwrap_or(0), why));
+    if let Some((at, why)) = &unseen {
+        steps[*at].doubt(why);
     }
     let head = head(recording, &given, terminates);
     let texts: Vec<String> = steps.iter().map(text_of).collect();
     let case = parse(&format!("{name}.yaml"), name, &(head.clone() + &texts.concat()))?;
     let is_cut = !settled && !ends_settled(recording);
-    let moved: BTreeSet<usize> = happenings.iter().filter(|one| !one.moves.is_empty()).map(|one| one.entry).collect();
-    let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions: &given.revisions, terminates };
+    let moved: BTreeSet<usize> = happenings.iter().filter(|one| one.is_recorded()).map(|one| one.entry).collect();
+    let (revisions, is_settled) = (&given.revisions, !is_cut);
+    let marking = Marking { case: &case, steps: &steps, moved: &moved, revisions, terminates, is_settled };
+    let annotated = annotated(recording, stage, &marking);
     let recording = marked(recording, stage, &marking);
     let ids = || (1..).zip(&steps).map(|(index, step)| (last_part(index, step), step));
     let concurrent = ids().filter(|(_, step)| step.is_concurrent()).map(|(id, step)| (id, step.things.len())).collect();
     let left = ids().filter(|(_, step)| step.is_left).map(|(id, _)| id).collect();
     let cut = ids().last().filter(|_| is_cut).map(|(id, _)| id);
-    Ok(Inferred { case: Arc::new(case), recording, concurrent, left, cut, head, steps: texts })
+    let unseen = unseen.map(|(at, why)| (StepId { index: u32::try_from(at + 1).unwrap_or(u32::MAX), part: 0 }, why));
+    Ok(Inferred { case: Arc::new(case), recording, annotated, concurrent, left, cut, unseen, head, steps: texts })
 }
 
 /// The case's file, up to its steps.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::foreign;
 use super::live::{self, DEPLOYMENT, Live, POD, REPLICA_SET, has_ended, int, is_deleting, ready_since, text, uid};
+use super::refused::{self, Quota, Refusal, refused};
 use super::revisions::Revisions;
 use super::timing::{Done, Timers, Wait};
 use super::written::{self, Templates, Written};
@@ -24,11 +26,20 @@ pub(super) struct Happening {
     pub(super) moves: Vec<Move>,
 }
 
+impl Happening {
+    /// Whether its entry is what was done.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.moves.iter().any(|one| !matches!(one, Move::Unseen(_)))
+    }
+}
+
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Move {
     /// By a user.
     User(Written),
+    /// In the cluster, by what the recording does not have.
+    Unseen(Written),
     /// To a pod.
     Pod(PodMove),
 }
@@ -66,6 +77,19 @@ pub(super) struct Scan<'a> {
     terminates: bool,
     /// Pods of which an Event says that the ReplicaSet controller deleted them.
     deleted: BTreeSet<&'a str>,
+    /// The quota that the ReplicaSets have met.
+    quota: Option<Quota>,
+}
+
+/// What was done in a recording.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    /// In the order in which it was seen.
+    pub(super) happenings: Vec<Happening>,
+    /// Whether the controllers had settled in the end.
+    pub(super) settled: bool,
+    /// The first thing that a recording does not have, and the entry from which on it matters.
+    pub(super) unseen: Option<(usize, String)>,
 }
 
 impl<'a> Scan<'a> {
@@ -75,13 +99,13 @@ impl<'a> Scan<'a> {
         for set in live.sets() {
             templates.number(&live::template(set));
         }
-        Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording) }
+        Self { live, templates, revisions, terminates, deleted: deleted_by_controller(recording), quota: None }
     }
 
-    /// What was done in the entries from `first` on, and what the controllers did because time had passed; and whether they had settled
-    /// in the end.
-    pub(super) fn all(mut self, recording: &'a Recording, first: usize) -> (Vec<Happening>, bool) {
+    /// What was done in the entries from `first` on, and what the controllers did because time had passed.
+    pub(super) fn all(mut self, recording: &'a Recording, first: usize) -> Scanned {
         let mut all = Vec::new();
+        let mut unseen = None;
         let mut timers = Timers::new(recording);
         for (entry, version) in recording.entries.iter().enumerate().skip(first) {
             let Entry::Object(version) = version else { continue };
@@ -99,11 +123,55 @@ impl<'a> Scan<'a> {
                 let readies = !moves.is_empty() && moves.iter().all(is_ready);
                 let done = Done { readies, settled: settled || waited.is_some() && moves.is_empty() };
                 let settled = timers.done(entry, version, done, &self.live);
-                all.push(Happening { entry, settled, waited: waited.filter(|_| settled), moves });
+                let waited = waited.filter(|_| settled);
+                waited.into_iter().for_each(|wait| timers.waits(wait));
+                all.push(Happening { entry, settled, waited, moves });
             }
-            self.live.apply(version);
+            let before = self.live.apply(version);
+            if let Some(why) = self.limits(entry, version, before, &mut all) {
+                unseen.get_or_insert((entry, why));
+            }
         }
-        (all, self.live.has_settled())
+        Scanned { happenings: all, settled: self.live.has_settled(), unseen }
+    }
+
+    /// Puts a quota before what came to its limit, and lifts it before what is over it. Returns why pods were refused otherwise.
+    fn limits(
+        &mut self,
+        entry: usize,
+        version: &Version,
+        before: Option<&Value>,
+        all: &mut Vec<Happening>,
+    ) -> Option<String> {
+        let unseen = |step: String, note: &str| vec![Move::Unseen(Written::noted(step, Some(note.to_owned())))];
+        if version.kind == POD && version.change == Change::Added {
+            let lifted = self.quota.as_ref().and_then(|quota| quota.lifted(&self.live))?;
+            let moves = unseen(lifted.step(), refused::LIFTED);
+            all.push(Happening { entry, settled: true, waited: None, moves });
+            self.quota = None;
+            return None;
+        }
+        if version.kind != REPLICA_SET || version.change == Change::Deleted {
+            return None;
+        }
+        match refused(before, &version.object, &self.live)? {
+            Refusal::Quota(quota) if self.quota.as_ref() != Some(&quota) => {
+                // It was there when that began which it stopped.
+                let at = all.iter().rposition(|happening| happening.settled).unwrap_or(0);
+                let Some(begins) = all.get(at).map(|happening| happening.entry) else {
+                    return Some(refused::QUOTA.to_owned());
+                };
+                let moves = unseen(quota.step(), refused::QUOTA);
+                if let Some(first) = all.get_mut(at) {
+                    first.settled = true;
+                }
+                all.insert(at, Happening { entry: begins, settled: true, waited: None, moves });
+                self.quota = Some(quota);
+                None
+            }
+            Refusal::Quota(_) => None,
+            Refusal::Other(why) => Some(why),
+        }
     }
 
     /// What was done in a version that is still to come.
@@ -129,8 +197,12 @@ impl<'a> Scan<'a> {
 
     /// A ReplicaSet is the controller's own, unless its managed fields said otherwise when it was recorded, or it is deleted and no
     /// controller deletes such a one.
-    fn of_set(&self, version: &Version) -> Option<Written> {
-        let before = self.live.sets().into_iter().find(|set| uid(set) == uid(&version.object))?;
+    fn of_set(&mut self, version: &Version) -> Option<Written> {
+        let Some(before) = self.live.sets().into_iter().find(|set| uid(set) == uid(&version.object)) else {
+            // What a controller makes has an owner from the beginning.
+            let is_foreign = version.change == Change::Added && live::controller(&version.object).is_none();
+            return is_foreign.then(|| foreign::created(&version.object, &self.live, &mut self.templates))?;
+        };
         let number = self.live.number(uid(before))?;
         let deleted = version.change == Change::Deleted || is_deleting(&version.object) && !is_deleting(before);
         let is_foreign = if deleted { !self.is_cleaned_up(before) } else { version.by == Writer::Driver };
@@ -140,10 +212,7 @@ impl<'a> Scan<'a> {
         if deleted {
             return Some(Written::noted(format!("delete: replicaset/rs{number}"), Some(DELETED.to_owned())));
         }
-        let (from, to) = (int(before, "/spec/replicas"), int(&version.object, "/spec/replicas"));
-        let step = format!("scale: {{replicaset: rs{number}, replicas: {to}}}");
-        let note = Some("written by somebody other than the controller".to_owned());
-        (from != to).then(|| Written::noted(step, note))
+        foreign::patched((before, &version.object), number, &self.live, &mut self.templates, &self.revisions)
     }
 
     fn of_pod(&self, version: &'a Version) -> Option<PodMove> {
@@ -207,8 +276,7 @@ impl<'a> Scan<'a> {
 }
 
 /// What is said of a ReplicaSet that no controller deletes.
-const DELETED: &str =
-    "deleted by somebody other than the controller, or its labels were changed: a recording shows the two alike";
+const DELETED: &str = "deleted by somebody other than the controller";
 /// How many old ReplicaSets a Deployment keeps by default.
 const HISTORY: u64 = 10;
 

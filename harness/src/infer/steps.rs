@@ -131,6 +131,16 @@ impl Step {
         self.notes.push(LEFT.to_owned());
     }
 
+    /// Whether it begins with this entry or before.
+    pub(super) fn begins_by(&self, entry: usize) -> bool {
+        self.entries.first().is_some_and(|first| *first <= entry)
+    }
+
+    /// Say what a recording does not have, and that this and what follows may be otherwise for it.
+    pub(super) fn doubt(&mut self, why: &str) {
+        self.notes.push(format!("pods were refused, and a recording does not show why: {why}"));
+    }
+
     /// Whether several things came before the controllers had settled.
     pub(super) fn is_concurrent(&self) -> bool {
         self.things.len() > 1 || self.at_once
@@ -202,7 +212,9 @@ fn is_mergeable(moves: &[&Move]) -> bool {
 
 /// What is said of a move, and which other operation writes the same.
 fn notes_of(one: &Move, alone: bool) -> Vec<String> {
-    let Move::User(Written { step, note, firm }) = one else { return Vec::new() };
+    let (Move::User(Written { step, note, firm }) | Move::Unseen(Written { step, note, firm })) = one else {
+        return Vec::new();
+    };
     let other = firm.as_ref().map(|firm| if alone { firm } else { step });
     note.iter().cloned().chain(other.map(|other| format!("or `{other}`: both write the same"))).collect()
 }
@@ -210,7 +222,9 @@ fn notes_of(one: &Move, alone: bool) -> Vec<String> {
 /// One operation for moves that are alike. Only where they came `alone` is it known which ReplicaSet is the newest.
 fn thing(moves: &[&Move], alone: bool) -> String {
     match moves {
-        [Move::User(Written { step, firm, .. }), ..] => firm.as_ref().filter(|_| !alone).unwrap_or(step).clone(),
+        [Move::User(Written { step, firm, .. }) | Move::Unseen(Written { step, firm, .. }), ..] => {
+            firm.as_ref().filter(|_| !alone).unwrap_or(step).clone()
+        }
         [Move::Pod(one), ..] => pods(&PodMove { is_next: one.is_next && alone, ..*one }, moves.len()),
         [] => String::new(),
     }

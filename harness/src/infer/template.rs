@@ -72,6 +72,33 @@ impl Shape {
         Self { image, env, restarted, rest }
     }
 
+    /// Whether the two are equal but for the image, the variables and the labels.
+    pub(super) fn differs_in_container_alone(&self, other: &Self) -> bool {
+        let rest = |shape: &Self| {
+            let mut rest = shape.rest.clone();
+            if let Some(metadata) = rest.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+                metadata.remove("labels");
+            }
+            rest
+        };
+        self.restarted == other.restarted && rest(self) == rest(other)
+    }
+
+    /// A variable that stands for what a case's template does not have: that of the template with this number.
+    pub(super) fn stand_for_rest(&mut self, number: usize) {
+        self.env.insert(REST.to_owned(), number.to_string());
+    }
+
+    /// The container of a case's template.
+    pub(super) fn container(&self) -> Value {
+        let mut container = json!({"name": CONTAINER, "image": self.image});
+        if !self.env.is_empty() {
+            let all: Vec<Value> = self.env.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+            container["env"] = all.into();
+        }
+        container
+    }
+
     /// How a case of the Deployment `name` gets from here to `next`, which is the template with this number.
     pub(super) fn to(&self, next: &Self, name: &str, number: usize) -> Wording {
         let gone = self.env.keys().any(|key| !next.env.contains_key(key));

@@ -149,6 +149,24 @@ fn what_comes_at_once_is_said_without_what_the_controllers_did() {
     );
 }
 
+/// For people: with the cluster's own numbers, and with the pods that go.
+#[test]
+fn an_annotated_recording_has_marks_and_is_otherwise_as_it_was() {
+    let inferred = Reel::begun().deployment(10, 9, "app:8", (2, 2)).set("third", 8, "app:8", (1, 0, 0)).inferred();
+    let entries = &inferred.annotated.entries;
+    let marks = entries.iter().filter_map(|entry| match entry {
+        Entry::Step(mark) => Some(format!("{} {}", mark.index, mark.label)),
+        _ => None,
+    });
+    assert_eq!(marks.collect::<Vec<_>>(), ["0 what was there", "1 set image=app:8"]);
+    let last: Vec<&Version> = versions(entries).collect();
+    assert_eq!(int(&last[last.len() - 2].object, "/metadata/generation"), 10);
+    let decided = crate::timeline::Timeline::from_recording(&inferred.annotated).steps;
+    let decided: Vec<String> = decided.iter().flat_map(|step| &step.decisions).map(ToString::to_string).collect();
+    assert_eq!(decided.len(), 1, "what was there is decided by none of them: {decided:?}");
+    assert!(decided[0].starts_with("rs3 created 1  revision=8"), "{decided:?}");
+}
+
 #[test]
 fn a_recording_that_ends_settled_is_whole() {
     let whole = Reel::begun().deployment(10, 9, "app:8", (2, 2)).deployment(10, 10, "app:8", (2, 2)).inferred();

@@ -34,6 +34,8 @@ pub(super) struct Timers {
     ready: BTreeMap<String, (usize, i64)>,
     /// The second in which a pod became ready, if nothing else was done since.
     last_ready: Option<i64>,
+    /// The second to which the case has let time pass last, and how many steps had begun by then.
+    reached: Option<(i64, usize)>,
 }
 
 /// What was done, as far as timers are concerned.
@@ -54,7 +56,7 @@ impl Timers {
             _ => None,
         };
         let offset = recording.entries.iter().filter_map(lead).max().unwrap_or(0);
-        Self { offset, begun: Vec::new(), ready: BTreeMap::new(), last_ready: None }
+        Self { offset, begun: Vec::new(), ready: BTreeMap::new(), last_ready: None, reached: None }
     }
 
     /// The second of this version by the cluster's clock. Readiness is stamped before it is written.
@@ -125,7 +127,21 @@ impl Timers {
         // Once it is over, what the controllers do then is seen.
         let passed = (self.second(version) - since).min(least - 1);
         let wait = Wait { seconds: u64::try_from(passed).ok()?, since: Some(entry), is_ready: true };
-        (wait.seconds > 0 && self.takes(entry) < wait.seconds * 1000).then_some(wait)
+        let is_ahead = self.reached.is_none_or(|(second, begun)| {
+            let steps = u64::try_from(self.begun.len().saturating_sub(begun) + 1).unwrap_or(u64::MAX);
+            since + passed > second + i64::try_from((steps * LONGEST).div_ceil(1000)).unwrap_or(i64::MAX)
+        });
+        (wait.seconds > 0 && is_ahead && self.takes(entry) < wait.seconds * 1000).then_some(wait)
+    }
+
+    /// The case lets this time pass.
+    pub(super) fn waits(&mut self, wait: Wait) {
+        let known = || self.begun.iter().chain(self.ready.values());
+        let since = wait.since.and_then(|entry| known().find(|(known, _)| *known == entry));
+        if let Some((_, second)) = since {
+            let seconds = i64::try_from(wait.seconds).unwrap_or(i64::MAX);
+            self.reached = Some((second.saturating_add(seconds), self.begun.len()));
+        }
     }
 
     /// So much time since something was done.
@@ -150,6 +166,8 @@ impl Timers {
 
 /// How long a case takes to settle after a step, in milliseconds of virtual time.
 const SETTLING: u64 = 700;
+/// How long it may take, in the same: an advance that would end before it is left out.
+const LONGEST: u64 = 1_100;
 /// So many seconds after a deadline upstream has noticed it: it looks a second later, and stamps have no fractions.
 const LATE: i64 = 2;
 

@@ -11,7 +11,7 @@ use super::template::{Shape, Wording};
 use crate::pointer::At;
 
 /// The annotation in which kubectl keeps what was applied last.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The annotation that asks the controller for a rollback; the controller removes it.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 /// What an undo does not copy from a ReplicaSet to its Deployment, beside the revision and what was applied last.
@@ -191,7 +191,7 @@ fn undone(before: &Value, after: &Value, live: &Live<'_>) -> Option<Undone> {
     }
     let wanted = live::template(after);
     let mut older: Vec<(i64, &Value)> =
-        live.sets().into_iter().filter_map(|set| Some((live::revision(set)?, set))).collect();
+        live.owned_sets().into_iter().filter_map(|set| Some((live::revision(set)?, set))).collect();
     older.sort_unstable_by_key(|(revision, _)| *revision);
     older.pop()?;
     let at = older.iter().rposition(|(_, set)| live::template(set) == wanted)?;

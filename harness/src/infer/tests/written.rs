@@ -70,3 +70,103 @@ fn what_was_applied_last_is_a_step_where_nothing_else_is_written() {
     assert!(text[0].contains("last-applied-configuration: \"{1}\""), "{text:?}");
     assert_eq!(text[1..], ["- set: {image: \"app:8\"}"]);
 }
+
+/// The versions that managed fields say somebody else wrote.
+fn by_others(mut reel: Reel) -> Reel {
+    if let Some(Entry::Object(version)) = reel.entries.last_mut() {
+        version.by = crate::recording::Writer::Driver;
+    }
+    reel
+}
+
+/// A ReplicaSet of two, changed by this.
+fn set(change: &Value) -> Value {
+    let mut set = json!({
+        "metadata": {"name": "web-new", "uid": "new", "generation": 1, "ownerReferences": [{"controller": true, "uid": "d"}],
+            "labels": {"app.kubernetes.io/name": "web", "pod-template-hash": "new"},
+            "annotations": {"deployment.kubernetes.io/revision": "7"}},
+        "spec": {"replicas": 2, "template": template("app:7")},
+        "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": 2, "availableReplicas": 2}
+    });
+    json_patch::merge(&mut set, change);
+    set
+}
+
+fn selecting() -> Value {
+    let mut deployment = with("RollingUpdate", 0, "app:7", (9, 9), BEGAN);
+    deployment["spec"]["selector"] = json!({"matchLabels": {"app.kubernetes.io/name": "web"}});
+    deployment
+}
+
+#[rstest]
+#[case::annotation(json!({"metadata": {"annotations": {"team": "a", "deployment.kubernetes.io/revision": "5"}}}),
+    r#"patch: {metadata: {annotations: {deployment.kubernetes.io/revision: "1", team: "a"}}}}"#)]
+#[case::released(json!({"metadata": {"labels": {"app.kubernetes.io/name": "api"}}}),
+    r#"patch: {metadata: {labels: {app: null, app.kubernetes.io/name: "api"}}}}"#)]
+#[case::template(json!({"spec": {"template": template("app:9")}}),
+    r#"patch: {spec: {template: {spec: {containers: [{image: "app:9", name: "app"}]}}}}}"#)]
+#[case::size(json!({"spec": {"replicas": 5}}), "- scale: {replicaset: rs2, replicas: 5}")]
+fn what_others_write_of_a_replica_set(#[case] change: Value, #[case] expected: &str) {
+    let whole = Reel::new()
+        .version(DEPLOYMENT, Change::Modified, &selecting())
+        .set("old", 5, "app:5", (0, 0, 0))
+        .version("ReplicaSet", Change::Modified, &set(&json!({})))
+        .pod("a", "new", true)
+        .pod("b", "new", true)
+        .settled();
+    let inferred = by_others(whole.version("ReplicaSet", Change::Modified, &set(&change))).inferred();
+    let steps = steps(&inferred);
+    assert_eq!(steps[0], "# written by somebody other than the controller");
+    assert!(steps[1].ends_with(expected), "{steps:?}");
+}
+
+/// Its labels match the selector of the case's Deployment, as they match that of the recorded one.
+#[test]
+fn a_replica_set_that_no_controller_makes_is_applied() {
+    let stray =
+        set(&json!({"metadata": {"name": "stray", "uid": "stray", "ownerReferences": null, "annotations": null},
+        "spec": {"selector": {"matchLabels": {"app.kubernetes.io/name": "web"}}, "template": template("app:3")},
+        "status": null}));
+    let inferred = begun_with(&selecting()).version("ReplicaSet", Change::Added, &stray).inferred();
+    let text = steps(&inferred);
+    assert_eq!(text[0], "# created by somebody other than the controller");
+    let expected = "- apply: {apiVersion: \"apps/v1\", kind: \"ReplicaSet\", metadata: {labels: {app: \"web\", \
+                    pod-template-hash: \"new\"}, name: \"stray\"}, spec: {replicas: 2, selector: {matchLabels: {app: \
+                    \"web\"}}, template: {metadata: {labels: {app: \"web\"}}, spec: {containers: [{image: \"app:3\", \
+                    name: \"app\"}]}}}}";
+    assert_eq!(text[1], expected);
+}
+
+/// A ReplicaSet that says why it has no pods.
+fn refused(why: &str) -> Value {
+    let message = format!("pods \"web-new-x\" is forbidden: {why}");
+    let failure = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}]);
+    set(&json!({"spec": {"replicas": 3}, "status": {"conditions": failure}}))
+}
+
+#[rstest]
+#[case::pods("exceeded quota: few, requested: pods=1, used: pods=4, limited: pods=4", Some("2"))]
+#[case::more("exceeded quota: few, requested: cpu=1, used: cpu=4, limited: cpu=4", None)]
+#[case::no_quota("violates PodSecurity", None)]
+fn pods_that_are_refused(#[case] why: &str, #[case] pods: Option<&str>) {
+    let scaled = begun_with(&with("RollingUpdate", 0, "app:7", (9, 9), BEGAN));
+    let mut asked = with("RollingUpdate", 0, "app:7", (10, 9), BEGAN);
+    asked["spec"]["replicas"] = json!(3);
+    let inferred = scaled
+        .version(DEPLOYMENT, Change::Modified, &asked)
+        .version("ReplicaSet", Change::Modified, &refused(why))
+        .inferred();
+    let text = steps(&inferred);
+    match pods {
+        Some(pods) => {
+            let quota =
+                format!("kind: \"ResourceQuota\", metadata: {{name: \"few\"}}, spec: {{hard: {{pods: \"{pods}\"}}}}}}");
+            assert!(text[1].starts_with("- apply: ") && text[1].ends_with(&quota), "{text:?}");
+            assert_eq!((text[2], &inferred.unseen), ("- scale: 3", &None));
+        }
+        None => {
+            assert!(text[0].starts_with("# pods were refused, and a recording does not show why"), "{text:?}");
+            assert_eq!(inferred.unseen.map(|(step, _)| step.index), Some(1));
+        }
+    }
+}

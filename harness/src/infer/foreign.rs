@@ -1,0 +1,165 @@
+//! What somebody other than the controllers wrote of a ReplicaSet: one of his own that the Deployment's selector matches, or labels,
+//! annotations and the template of one of the Deployment's.
+//!
+//! A case selects pods by the label `app`, whatever the recorded Deployment selects them by. So where labels match the recorded selector,
+//! they match that of the case instead. The border: selectors of `matchLabels`; owners that somebody writes by hand.
+
+use serde_json::{Map, Value, json};
+
+use super::flow::{flow, word};
+use super::live::{self, Live, REVISION, int, text};
+use super::revisions::Revisions;
+use super::template::Shape;
+use super::written::{LAST_APPLIED, Templates, Written};
+use crate::pointer::At;
+
+/// The label that a case's Deployment selects by.
+const APP: &str = "app";
+/// The label by which a controller tells templates apart.
+const HASH: &str = "pod-template-hash";
+
+/// Labels in the words of a case.
+struct Labels<'a> {
+    selector: Map<String, Value>,
+    deployment: &'a str,
+}
+
+impl<'a> Labels<'a> {
+    fn of(deployment: &'a Value) -> Self {
+        let selector = deployment.at("/spec/selector/matchLabels").and_then(Value::as_object).cloned();
+        Self { selector: selector.unwrap_or_default(), deployment: text(deployment, "/metadata/name") }
+    }
+
+    /// These labels, as a case has them.
+    fn map(&self, labels: Option<&Value>) -> Map<String, Value> {
+        let mut all = labels.and_then(Value::as_object).cloned().unwrap_or_default();
+        let matches = !self.selector.is_empty() && self.selector.iter().all(|(key, value)| all.get(key) == Some(value));
+        if matches {
+            all.retain(|key, _| !self.selector.contains_key(key));
+            all.insert(APP.to_owned(), self.deployment.into());
+        }
+        all
+    }
+}
+
+/// The step that creates a ReplicaSet which no controller has made.
+pub(super) fn created(set: &Value, live: &Live<'_>, templates: &mut Templates) -> Option<Written> {
+    let deployment = live.deployment()?;
+    let labels = Labels::of(deployment);
+    let (own, template) = (live::template(deployment), live::template(set));
+    let mut shape = Shape::of(&template);
+    let mut note = CREATED.to_owned();
+    // Only whether it is equal to one of the Deployment's counts.
+    if template != own && !Shape::of(&own).differs_in_container_alone(&shape) {
+        shape.stand_for_rest(templates.number(&template));
+        note += ", with a template that no other has";
+    }
+    let mut metadata = json!({"name": text(set, "/metadata/name"), "labels": labels.map(set.at("/metadata/labels"))});
+    let annotations = annotations(set);
+    if !annotations.is_empty() {
+        metadata["annotations"] = annotations.into();
+    }
+    let in_template = labels.map(set.at("/spec/template/metadata/labels"));
+    let manifest = json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": metadata,
+        "spec": {
+            "replicas": int(set, "/spec/replicas"),
+            "selector": {"matchLabels": labels.map(set.at("/spec/selector/matchLabels"))},
+            "template": {"metadata": {"labels": in_template}, "spec": {"containers": [shape.container()]}},
+        },
+    });
+    Some(Written::noted(format!("apply: {}", flow(&manifest)), Some(note)))
+}
+
+/// The step that changes what nobody but its controller should: size, labels, annotations and template of ReplicaSet `number`.
+pub(super) fn patched(
+    (before, after): (&Value, &Value),
+    number: usize,
+    live: &Live<'_>,
+    templates: &mut Templates,
+    revisions: &Revisions,
+) -> Option<Written> {
+    let labels = live.deployment().map(Labels::of);
+    let labels = |of: &Value, place: &str| {
+        let own = of.at(place);
+        labels.as_ref().map_or_else(|| own.and_then(Value::as_object).cloned().unwrap_or_default(), |it| it.map(own))
+    };
+    let mut metadata = Map::new();
+    let changes = [
+        ("labels", changed(&labels(before, "/metadata/labels"), &labels(after, "/metadata/labels"))),
+        ("annotations", changed(&counted(before, revisions), &counted(after, revisions))),
+    ];
+    metadata
+        .extend(changes.into_iter().filter(|(_, all)| !all.is_empty()).map(|(key, all)| (key.to_owned(), all.into())));
+    let mut spec = Map::new();
+    let (old, new) = (live::template(before), live::template(after));
+    let mut note = FOREIGN.to_owned();
+    if old != new {
+        let in_template = "/spec/template/metadata/labels";
+        let relabelled = changed(&labels(before, in_template), &labels(after, in_template));
+        let (one, two) = (Shape::of(&old), Shape::of(&new));
+        let mut template = match relabelled.is_empty() || !one.differs_in_container_alone(&two) {
+            true => {
+                let wording = one.to(&two, "", templates.number(&new));
+                note += &wording
+                    .left_out
+                    .map_or_else(String::new, |places| format!("; the template also differs in {places}"));
+                wording.patch
+            }
+            false => json!({}),
+        };
+        if !relabelled.is_empty() {
+            template["metadata"] = json!({"labels": relabelled});
+        }
+        spec.insert("template".to_owned(), template);
+    }
+    let (from, to) = (int(before, "/spec/replicas"), int(after, "/spec/replicas"));
+    let target = format!("replicaset/rs{number}");
+    if metadata.is_empty() && spec.is_empty() {
+        let step = format!("scale: {{replicaset: rs{number}, replicas: {to}}}");
+        return (from != to).then(|| Written::noted(step, Some(note)));
+    }
+    if from != to {
+        spec.insert("replicas".to_owned(), to.into());
+    }
+    let mut patch = Map::new();
+    if !metadata.is_empty() {
+        patch.insert("metadata".to_owned(), metadata.into());
+    }
+    if !spec.is_empty() {
+        patch.insert("spec".to_owned(), spec.into());
+    }
+    let step = format!("patch: {{target: {}, patch: {}}}", word(&target), flow(&Value::Object(patch)));
+    Some(Written::noted(step, Some(note)))
+}
+
+/// What is said of a write that is not the controller's.
+const FOREIGN: &str = "written by somebody other than the controller";
+/// What is said of a ReplicaSet that no controller made.
+const CREATED: &str = "created by somebody other than the controller";
+
+/// The annotations, but for what kubectl keeps for itself.
+fn annotations(set: &Value) -> Map<String, Value> {
+    let all = set.at("/metadata/annotations").and_then(Value::as_object).cloned().unwrap_or_default();
+    all.into_iter().filter(|(key, _)| key != LAST_APPLIED).collect()
+}
+
+/// The same, with revisions as the case counts them.
+fn counted(set: &Value, revisions: &Revisions) -> Map<String, Value> {
+    let mut all = annotations(set);
+    if let Some(revision) = all.get_mut(REVISION)
+        && let Some(number) = revision.as_str().and_then(|text| text.parse().ok())
+    {
+        *revision = revisions.of(number).to_string().into();
+    }
+    all
+}
+
+/// What a merge makes of one map to get the other; null takes a key away.
+fn changed(one: &Map<String, Value>, two: &Map<String, Value>) -> Map<String, Value> {
+    let gone = one.keys().filter(|key| !two.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let new = two.iter().filter(|(key, value)| one.get(*key) != Some(*value));
+    gone.chain(new.map(|(key, value)| (key.clone(), value.clone()))).filter(|(key, _)| key != HASH).collect()
+}
