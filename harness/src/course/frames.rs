@@ -67,6 +67,8 @@ pub struct Moment {
     pub at: u64,
     /// What led to it.
     pub what: String,
+    /// The programs that wrote its version, if the recording names them.
+    pub author: Option<String>,
     /// What somebody other than the driver decided in its version.
     pub decision: Option<String>,
     /// The sizes and the bounds.
@@ -212,6 +214,7 @@ impl Making {
             version: frame.version.map(|_| frame.number),
             at,
             what: what(frame),
+            author: frame.version.and_then(|version| Some(line(version.author.as_deref()?).into_owned())),
             decision: frame.decision().map(|decision| line(&decision.to_string()).into_owned()),
             stop,
             statuses,

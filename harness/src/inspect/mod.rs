@@ -18,7 +18,7 @@ pub use view::View;
 
 use crate::course::{Course, Frames};
 use crate::plain::line;
-use crate::recording::Recording;
+use crate::recording::{Recording, SubjectKind};
 use crate::report::headline;
 use crate::timeline::{StepId, Timeline};
 use crate::verdict::{Judgement, Place};
@@ -42,8 +42,36 @@ pub struct Inspected {
     pub timeline: Timeline,
     /// What was expected.
     pub expected: Option<Timeline>,
+    /// What is known of requests.
+    asked: Asked,
+    /// Why there are no steps, if there are none.
+    stepless: Option<String>,
     /// A lane for each ReplicaSet.
     lanes: Course,
+}
+
+/// What a recording knows of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Those of the subject.
+    Requests,
+    /// None, but the programs that wrote the versions.
+    Authors,
+    /// Nothing.
+    Nothing,
+}
+
+impl Asked {
+    fn of(recording: &Recording, frames: &Frames) -> Self {
+        let is_named = || frames.moments.iter().any(|moment| moment.author.is_some());
+        let has_requests = frames.passages.iter().any(|passage| !passage.asked.is_empty());
+        match recording.header.kind {
+            _ if has_requests => Self::Requests,
+            SubjectKind::Cluster if is_named() => Self::Authors,
+            SubjectKind::Cluster => Self::Nothing,
+            _ => Self::Requests,
+        }
+    }
 }
 
 impl Inspected {
@@ -58,6 +86,7 @@ impl Inspected {
             verdict: headline(judgement),
             wrong,
             expected: expected.cloned(),
+            stepless: None,
             ..Self::of(recording, judgement.timeline.clone())
         }
     }
@@ -66,6 +95,39 @@ impl Inspected {
     #[must_use]
     pub fn unjudged(recording: &Recording) -> Self {
         Self::of(recording, Timeline::from_recording(recording))
+    }
+
+    /// A recording of a live cluster, with a mark for each step that was inferred from it.
+    #[must_use]
+    pub fn inferred(recording: &Recording) -> Self {
+        let verdict =
+            "not judged: the steps are inferred from what was recorded; `lockstep replay` plays them on upstream";
+        Self { verdict: verdict.to_owned(), stepless: None, ..Self::unjudged(recording) }
+    }
+
+    /// A recording of a live cluster from which no steps can be inferred, and why.
+    #[must_use]
+    pub fn stepless(recording: &Recording, why: &str) -> Self {
+        let stepless = Some(line(why).into_owned());
+        Self {
+            verdict: "not judged: no steps were found in the recording".to_owned(),
+            stepless,
+            ..Self::unjudged(recording)
+        }
+    }
+
+    /// What there is in place of requests; `None` where there are requests.
+    #[must_use]
+    pub fn instead_of_requests(&self) -> Option<&'static str> {
+        match self.asked {
+            Asked::Requests => None,
+            Asked::Authors => {
+                Some("a live cluster shows objects, not requests; each version says which program wrote it")
+            }
+            Asked::Nothing => {
+                Some("a live cluster shows objects, not requests, and the recording does not name who wrote them")
+            }
+        }
     }
 
     fn of(recording: &Recording, timeline: Timeline) -> Self {
@@ -78,6 +140,8 @@ impl Inspected {
             verdict: "not judged: the recording has no case".to_owned(),
             path: line(&header.path).into_owned(),
             wrong: None,
+            asked: Asked::of(recording, &frames),
+            stepless: Some("the recording has no case".to_owned()),
             lanes: frames.lanes(),
             frames,
             timeline,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Inspected;
+use super::{Asked, Inspected};
 use crate::course::Moment;
 
 /// All tracks belong to one process: the case.
@@ -22,7 +22,8 @@ const REQUESTS: u32 = 3;
 #[must_use]
 pub fn trace(inspected: &Inspected) -> String {
     let mut events = vec![named("process_name", None, &inspected.title)];
-    for (thread, name) in [(STEPS, "steps"), (DECISIONS, "decisions"), (REQUESTS, "requests")] {
+    let requests_or_writes = if inspected.asked == Asked::Authors { "writes" } else { "requests" };
+    for (thread, name) in [(STEPS, "steps"), (DECISIONS, "decisions"), (REQUESTS, requests_or_writes)] {
         events.push(named("thread_name", Some(thread), name));
         events.push(json!({"ph": "M", "name": "thread_sort_index", "pid": PROCESS, "tid": thread, "args": {"sort_index": thread}}));
     }
@@ -30,6 +31,9 @@ pub fn trace(inspected: &Inspected) -> String {
     events.extend(steps(inspected, &times));
     events.extend(sizes(inspected, &times));
     events.extend(requests(inspected));
+    if inspected.asked == Asked::Authors {
+        events.extend(writes(inspected, &times));
+    }
     let other = json!({"subject": inspected.who, "verdict": inspected.verdict, "case": inspected.path});
     json!({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}).to_string() + "\n"
 }
@@ -119,9 +123,21 @@ fn requests(inspected: &Inspected) -> Vec<Value> {
     events
 }
 
+/// Who wrote each version, where requests are not known.
+fn writes(inspected: &Inspected, times: &Times) -> Vec<Value> {
+    let of = |(moment, at): (&Moment, &u64)| {
+        let author = moment.author.as_ref().filter(|_| moment.version.is_some())?;
+        Some(json!({
+            "ph": "i", "s": "t", "name": author, "cat": "write", "pid": PROCESS, "tid": REQUESTS, "ts": at,
+            "args": {"what": moment.what, "step": inspected.frames.passage(moment).id.to_string()},
+        }))
+    };
+    inspected.frames.moments.iter().zip(&times.0).filter_map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::view::fixture::rolling;
+    use super::super::view::fixture::{captured, rolling};
     use super::*;
 
     #[test]
@@ -148,6 +164,20 @@ mod tests {
             instants.contains(&json!("rs1 10 -> 13")) && instants.contains(&json!("update replicasets x")),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_capture_has_writes_in_place_of_requests() {
+        let inspected = Inspected::inferred(&captured(Some("kubectl")));
+        let value: Value = serde_json::from_str(&trace(&inspected)).unwrap();
+        let events = value["traceEvents"].as_array().unwrap();
+        let named = |name: &str| events.iter().filter(|event| event["args"]["name"] == name).count();
+        let writes = events.iter().filter(|event| event["cat"] == "write");
+        assert_eq!(
+            (named("writes"), named("requests"), writes.map(|it| &it["name"]).all(|name| name == "kubectl")),
+            (1, 0, true)
+        );
+        assert!(events.iter().any(|event| event["cat"] == "write"));
     }
 
     #[test]

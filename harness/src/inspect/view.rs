@@ -6,8 +6,8 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::Inspected;
 use super::panel::Panel;
+use super::{Asked, Inspected};
 use crate::course::{Moment, Passage};
 use crate::report::{Row, rows, staircase};
 use crate::timeline::{Line as TimelineLine, Step, StepId};
@@ -49,7 +49,7 @@ impl View {
             picture: picture(inspected, moment, column),
             status: status(moment, column),
             decisions: decisions(inspected, moment, at),
-            requests: requests(passage, moment),
+            requests: requests(inspected, passage, moment, at),
             beside: beside(inspected, passage.id, column),
             is_wide,
         }
@@ -205,8 +205,18 @@ fn decisions(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
     Panel { focus, ..Panel::new("decisions", lines) }
 }
 
-/// The requests of the step; those that are still to come are faint.
-fn requests(passage: &Passage, moment: &Moment) -> Panel {
+/// The requests of the step; those that are still to come are faint. A live cluster shows none of them: then who wrote each version.
+fn requests(inspected: &Inspected, passage: &Passage, moment: &Moment, at: usize) -> Panel {
+    let faint = |text: &str| vec![Line::from(text.to_owned()).dark_gray()];
+    match inspected.asked {
+        Asked::Authors => return writes(inspected, moment, at),
+        Asked::Nothing => {
+            let why =
+                ["a live cluster shows objects, not requests,", "and this recording does not name who wrote them"];
+            return Panel::new("requests", why.into_iter().flat_map(faint).collect());
+        }
+        Asked::Requests => {}
+    }
     let lines = passage.asked.iter().map(|asked| {
         let text = Line::from(format!("{:>3} {}", asked.status, asked.what));
         match asked.status {
@@ -215,8 +225,30 @@ fn requests(passage: &Passage, moment: &Moment) -> Panel {
             _ => text.red(),
         }
     });
+    let lines: Vec<_> = lines.collect();
+    if lines.is_empty() {
+        return Panel::new("requests", faint("the controller asks for nothing in this step"));
+    }
     let focus = passage.asked.iter().rposition(|asked| asked.at <= moment.at).unwrap_or(0);
-    Panel { focus, ..Panel::new("requests", lines.collect()) }
+    Panel { focus, ..Panel::new("requests", lines) }
+}
+
+/// Which program wrote each version of the step.
+fn writes(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
+    let all: Vec<(usize, &Moment)> =
+        inspected.frames.within(moment.passage).filter(|(_, it)| it.version.is_some()).collect();
+    let lines = all.iter().map(|(place, it)| {
+        let what = it.what.split_once(" was ").map_or(it.what.as_str(), |(object, _)| object);
+        let text = Line::from(format!("{what}: {}", it.author.as_deref().unwrap_or("not known")));
+        match place.cmp(&at) {
+            std::cmp::Ordering::Less => text,
+            std::cmp::Ordering::Equal => text.bold(),
+            std::cmp::Ordering::Greater => text.dark_gray(),
+        }
+    });
+    let lines = lines.collect();
+    let focus = all.iter().rposition(|(place, _)| *place <= at).unwrap_or(0);
+    Panel { focus, ..Panel::new("writes (a live cluster shows no requests)", lines) }
 }
 
 /// The step's timeline, as a diff to the golden one where there is one.
@@ -224,6 +256,13 @@ fn beside(inspected: &Inspected, id: StepId, columns: usize) -> Panel {
     let lines = |step: Option<&Step>| step.map(Step::lines).unwrap_or_default();
     let actual = lines(inspected.timeline.step(id));
     let Some(golden) = &inspected.expected else {
+        if actual.is_empty() {
+            let why = match &inspected.stepless {
+                Some(why) => format!("a timeline has steps, and there are none: {why}"),
+                None => "nothing was decided in this step, and the namespace had not settled after it".to_owned(),
+            };
+            return Panel::new("timeline of the step", wrapped(&why, columns, Style::new().dark_gray()));
+        }
         return Panel::new("timeline of the step", told(&actual, columns));
     };
     let expected = lines(golden.step(id));

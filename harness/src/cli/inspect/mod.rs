@@ -12,6 +12,7 @@ use super::out::{note, say};
 use super::{CliError, places, recorded, reporter};
 use crate::case;
 use crate::collection;
+use crate::infer::{Arrangements, infer};
 use crate::inspect::{Inspected, trace};
 use crate::outcome::Outcome;
 use crate::quote::quoted;
@@ -64,7 +65,10 @@ pub(super) fn execute(arguments: &Arguments, typed: &Typed) -> Result<Outcome, C
     let judged = arguments.judge(&recording)?;
     let inspected = match &judged {
         Some((judgement, expected)) => Inspected::judged(&recording, judgement, expected.as_ref()),
-        None => Inspected::unjudged(&recording),
+        None => match infer(&recording, "captured/rollout", &Arrangements::new()) {
+            Ok(inferred) => Inspected::inferred(&inferred.annotated),
+            Err(error) => Inspected::stepless(&recording, &error.to_string()),
+        },
     };
     if let Some(file) = &arguments.trace {
         reporter::write(file, &trace(&inspected))?;
@@ -105,7 +109,12 @@ impl Arguments {
     /// The page of this recording alone.
     fn page(&self, typed: &Typed, inspected: &Inspected, judged: Option<&Judged>) -> String {
         let Some((judgement, expected)) = judged else {
-            let facts = [("recording", self.named()), ("subject", inspected.who.clone())];
+            let mut facts = vec![
+                ("recording", self.named()),
+                ("subject", inspected.who.clone()),
+                ("verdict", inspected.verdict.clone()),
+            ];
+            facts.extend(inspected.instead_of_requests().map(|why| ("requests", why.to_owned())));
             return page::recorded(&inspected.title, &facts, &inspected.timeline, &inspected.frames);
         };
         let repeat = format!("{} {}{}", typed.beginning(), quoted(&self.named()), typed.flags(&["html", "trace"]));

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::Inspected;
-use crate::recording::Recording;
+use crate::recording::{Entry, Recording, SubjectKind, Writer};
 use crate::timeline::Timeline;
 use crate::timeline::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
 use crate::verdict::fixture::judge;
@@ -30,4 +30,20 @@ pub(in crate::inspect) fn rolling() -> Inspected {
     let expected = Timeline::from_recording(&recording(12));
     let recording = recording(13);
     Inspected::judged(&recording, &judge(&recording, Some(&expected)), Some(&expected))
+}
+
+/// The same as `rolling`, recorded on a live cluster; the controller's versions name this program.
+pub(in crate::inspect) fn captured(author: Option<&str>) -> Recording {
+    let mut recording = recording(12);
+    recording.header.kind = SubjectKind::Cluster;
+    recording.header.case = "captured/web".to_owned();
+    recording.entries.retain(|entry| !matches!(entry, Entry::Request(_)));
+    for entry in &mut recording.entries {
+        if let Entry::Object(version) = entry
+            && version.by == Writer::Other
+        {
+            version.author = author.map(str::to_owned);
+        }
+    }
+    recording
 }

@@ -7,7 +7,8 @@ use rstest::rstest;
 
 use super::super::Inspected;
 use super::View;
-use super::fixture::rolling;
+use super::fixture::{captured, rolling};
+use crate::recording::Entry;
 use crate::timeline::fixture::Film;
 
 fn drawn(inspected: &Inspected, at: usize, (width, height): (u16, u16)) -> String {
@@ -56,4 +57,28 @@ fn a_recording_that_shows_nothing_says_so() {
     assert!(drawn(&nothing, 0, (60, 5)).contains("the recording shows no object"));
     assert_eq!((nothing.start(), nothing.go(0, super::super::Move::StepForward)), (0, 0));
     assert!(drawn(&nothing, 9, (200, 50)).contains("the recording shows no object"));
+}
+
+#[test]
+fn a_capture_shows_its_steps_and_who_wrote_what() {
+    let inspected = Inspected::inferred(&captured(Some("kube-controller-manager")));
+    assert_snapshot!(drawn(&inspected, 7, (130, 32)));
+}
+
+#[test]
+fn an_empty_panel_says_why() {
+    let mut recording = captured(None);
+    recording.entries.retain(|entry| !matches!(entry, Entry::Step(_)));
+    let stepless = Inspected::stepless(&recording, "nothing happens in the recording");
+    let text = drawn(&stepless, 1, (130, 40));
+    for said in [
+        "not judged: no steps were found in the recording",
+        "a timeline has steps, and there are none: nothing happens in the recording",
+        "a live cluster shows objects, not requests,",
+        "and this recording does not name who wrote them",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let judged = drawn(&rolling(), 11, (130, 40));
+    assert!(judged.contains("the controller asks for nothing in this step"), "{judged}");
 }
