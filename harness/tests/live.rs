@@ -41,6 +41,9 @@ fn a_recording_becomes_a_case_that_does_the_same(#[case] name: &str, #[case] ste
 #[rstest]
 #[case::deadline("deadline", &["- advance: {to: 12s, since: step1}", "- undo: web"])]
 #[case::recreate("recreate", &["terminations: held", "{terminate: {pods: 1, of: {replicaset: rs1}}}", "- delete: pod/rs2.2"])]
+#[case::annotated("annotated", &["- patch: {target: replicaset/rs2, patch: {metadata: {annotations: {deployment.kubernetes.io/revision: \"1\"}}}}"])]
+#[case::quota("quota", &["kind: \"ResourceQuota\", metadata: {name: \"pods\"}, spec: {hard: {pods: \"4\"}}}", "{pods: \"1000\"}"])]
+#[case::relabelled("relabelled", &["- patch: {target: replicaset/rs2, patch: {metadata: {labels: {app: \"other\"}}}}"])]
 fn a_rollout_of_a_live_cluster_is_upstreams(#[case] name: &str, #[case] lines: &[&str]) {
     let recording = format!("harness/tests/recordings/{name}.ndjson");
     let (case, code) = lockstep(&["case", &recording]);

@@ -270,10 +270,16 @@ fn is_refused(error: &kube::Error) -> bool {
 }
 
 /// What went wrong, in the server's words where it has some.
-fn said(error: &kube::Error) -> String {
+pub(crate) fn said(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
+        // The outermost alone says only that a request failed; each layer tends to repeat the one inside of it.
+        other => {
+            let causes = std::iter::successors(Some(other as &dyn std::error::Error), |error| error.source());
+            let mut said: Vec<String> = causes.map(ToString::to_string).collect();
+            said.dedup_by(|inner, outer| outer.contains(inner.as_str()));
+            said.join(": ")
+        }
     }
 }
 

@@ -227,9 +227,25 @@ fn creator(set: &Value) -> Option<String> {
 /// same second.
 fn wrote(before: Option<&Value>, after: &Value) -> Option<String> {
     let known = before.map(entries).unwrap_or_default();
-    let new = entries(after).iter().filter(|entry| !known.contains(entry));
+    let new = entries(after).iter().filter(|entry| is_new(known, entry));
     let all: BTreeSet<String> = new.filter_map(manager).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Whether a manager wrote something: an entry also changes when others take fields over.
+fn is_new(known: &[Value], entry: &Value) -> bool {
+    let own = |entry: &Value| ["/manager", "/operation", "/subresource"].map(|place| entry.at(place).cloned());
+    let before = known.iter().find(|one| own(one) == own(entry));
+    before.is_none_or(|before| {
+        before.at("/time") != entry.at("/time") || has_more(before.at("/fieldsV1"), entry.at("/fieldsV1"))
+    })
+}
+
+/// Whether a set of fields has some that the other lacks.
+fn has_more(one: Option<&Value>, two: Option<&Value>) -> bool {
+    let fields = |set: Option<&'_ Value>| set.and_then(Value::as_object).cloned().unwrap_or_default();
+    let one = fields(one);
+    fields(two).iter().any(|(key, value)| one.get(key).is_none_or(|known| has_more(Some(known), Some(value))))
 }
 
 /// Who wrote the spec or the metadata of a ReplicaSet between two versions.
@@ -239,7 +255,7 @@ fn authors(before: &Value, after: &Value) -> Vec<String> {
     let sized = before.at("/spec/replicas") != after.at("/spec/replicas");
     let wrote = |entry: &&Value| {
         let is_status = entry.at("/subresource").and_then(Value::as_str) == Some("status");
-        let is_new = !known.contains(entry) || sized && entry.at("/fieldsV1/f:spec/f:replicas").is_some();
+        let is_new = is_new(known, entry) || sized && entry.at("/fieldsV1/f:spec/f:replicas").is_some();
         !is_status && is_new
     };
     entries(after).iter().filter(wrote).filter_map(manager).collect()
@@ -360,6 +376,26 @@ mod tests {
         });
         let named = |name: &str| Some(name.to_owned());
         assert_eq!(all.collect::<Vec<_>>(), [named("controller"), named("kubectl"), None, named("controller")]);
+    }
+
+    /// A manager who loses a field to another has not written.
+    #[test]
+    fn a_field_that_is_taken_over_is_the_others_write() {
+        let entry = |manager: &str, fields: &Value| json!({"manager": manager, "time": "t", "fieldsV1": fields});
+        let stray = |rv: u64, fields: &[Value]| News::Seen {
+            kind: "ReplicaSet",
+            change: if rv == 2 { Change::Added } else { Change::Modified },
+            object: json!({"spec": {"replicas": rv}, "metadata": {"name": "web-1", "uid": "s", "resourceVersion": rv.to_string(),
+                "managedFields": fields, "ownerReferences": [{"controller": true, "uid": "d"}]}}),
+        };
+        let whole = entry("kubectl", &json!({"f:spec": {"f:replicas": {}, "f:selector": {}}}));
+        let rest = entry("kubectl", &json!({"f:spec": {"f:selector": {}}}));
+        let size = entry("controller", &json!({"f:spec": {"f:replicas": {}}}));
+        let made = entry("controller", &json!({"f:spec": {"f:template": {}}}));
+        let mut journal = Journal::new("web");
+        journal.take(stray(2, &[made.clone(), whole]), 0);
+        journal.take(stray(3, &[made, rest, size]), 0);
+        assert_eq!(written_by(journal), [Writer::Other, Writer::Other]);
     }
 
     /// Who wrote the versions of ReplicaSets.

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 pub use anonymous::anonymous;
-pub(crate) use follow::{News, Stream, missing_workload_rights};
+pub(crate) use follow::{News, Stream, missing_workload_rights, said};
 pub use wish::Wish;
 
 use self::follow::missing_rights;
@@ -113,7 +113,7 @@ fn in_cluster() -> Result<(Client, String, String), CaptureError> {
 /// # Errors
 /// See [`CaptureError`]; once the first lists are there, troubles stand in the recording.
 pub async fn capture(client: &Client, wish: &Wish, interrupt: &Interrupt) -> Result<Recording, CaptureError> {
-    let unreachable = |error: kube::Error| CaptureError::Unreachable(error.to_string());
+    let unreachable = |error: kube::Error| CaptureError::Unreachable(said(&error));
     let version = client.apiserver_version().await.map_err(unreachable)?.git_version;
     let selector = selector(client, wish).await?;
     let began = clock::instant();

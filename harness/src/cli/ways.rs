@@ -97,7 +97,7 @@ impl Look {
             ));
         }
         if let Some((from, why)) = unseen.as_ref().filter(|(from, _)| *from <= StepId { part: 0, ..step }) {
-            return Some((step, format!("pods were refused in {from}, and a recording does not show why: {why}")));
+            return Some((step, format!("since {from} {why}")));
         }
         if let Some(things) = concurrent.get(&step) {
             return Some((step, format!("{things} things came before the controllers had settled; {ORDER}")));

@@ -65,7 +65,7 @@ pub struct Inferred {
     pub left: BTreeSet<StepId>,
     /// The last step, if the recording ends before the controllers have settled: it may lack decisions.
     pub cut: Option<StepId>,
-    /// The step from which on the recording lacks something that matters, and what: pods were refused, and it does not show why.
+    /// The step from which on the recording lacks something that matters, and what: why pods were refused, or when a quota was free.
     pub unseen: Option<(StepId, String)>,
     /// The case's text up to its steps.
     head: String,

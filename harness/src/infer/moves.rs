@@ -135,7 +135,7 @@ impl<'a> Scan<'a> {
         Scanned { happenings: all, settled: self.live.has_settled(), unseen }
     }
 
-    /// Puts a quota before what came to its limit, and lifts it before what is over it. Returns why pods were refused otherwise.
+    /// Puts a quota before what came to its limit, and lifts it before what is over it. Returns what of it is not recorded.
     fn limits(
         &mut self,
         entry: usize,
@@ -167,10 +167,10 @@ impl<'a> Scan<'a> {
                 }
                 all.insert(at, Happening { entry: begins, settled: true, waited: None, moves });
                 self.quota = Some(quota);
-                None
+                Some(refused::USE.to_owned())
             }
             Refusal::Quota(_) => None,
-            Refusal::Other(why) => Some(why),
+            Refusal::Other(why) => Some(format!("{}: {why}", refused::UNKNOWN)),
         }
     }
 

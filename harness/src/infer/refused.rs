@@ -51,6 +51,10 @@ impl Quota {
 pub(super) const QUOTA: &str = "quotas are not recorded; a ReplicaSet reports that this one refused its pods";
 /// What is said of one that no longer holds.
 pub(super) const LIFTED: &str = "quotas are not recorded; there are more pods than the one before allows";
+/// What is not known of a quota.
+pub(super) const USE: &str = "a quota refused pods; how much of it was used at which time is not recorded";
+/// What is not known of other refusals.
+pub(super) const UNKNOWN: &str = "pods were refused, and a recording does not show by what";
 /// More pods than a case has.
 const ENOUGH: i64 = 1000;
 
@@ -61,15 +65,18 @@ fn quota(said: &str, live: &Live<'_>) -> Option<Quota> {
     let (_, rest) = rest.split_once(", used: ")?;
     let (used, limited) = rest.split_once(", limited: ")?;
     let number = |text: &str| text.strip_prefix("pods=")?.trim().parse::<i64>().ok();
-    // Others use a part of it.
-    let others = (number(used)? - held(live)).max(0);
+    // Others use a part of it. Pods that have ended may still be counted then.
+    let others = (number(used)? - count(live.all(POD))).max(0);
     Some(Quota { name: name.to_owned(), pods: number(limited)? - others })
 }
 
 /// How many pods a quota counts.
 fn held(live: &Live<'_>) -> i64 {
-    let pods = live.all(POD).filter(|pod| !has_ended(pod)).count();
-    i64::try_from(pods).unwrap_or(i64::MAX)
+    count(live.all(POD).filter(|pod| !has_ended(pod)))
+}
+
+fn count<'a>(pods: impl Iterator<Item = &'a Value>) -> i64 {
+    i64::try_from(pods.count()).unwrap_or(i64::MAX)
 }
 
 /// What a ReplicaSet says of pods that it could not make.

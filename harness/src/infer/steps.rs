@@ -138,7 +138,7 @@ impl Step {
 
     /// Say what a recording does not have, and that this and what follows may be otherwise for it.
     pub(super) fn doubt(&mut self, why: &str) {
-        self.notes.push(format!("pods were refused, and a recording does not show why: {why}"));
+        self.notes.push(why.to_owned());
     }
 
     /// Whether several things came before the controllers had settled.

@@ -16,7 +16,7 @@ use super::folder;
 use super::model::{Output, Place, Terms};
 use super::seen::slim;
 use super::serve::{self, Shown};
-use crate::capture::{Stream, anonymous, missing_workload_rights};
+use crate::capture::{Stream, anonymous, missing_workload_rights, said};
 use crate::clock;
 use crate::supervise::Interrupt;
 
@@ -94,8 +94,8 @@ pub async fn watch(
     interrupt: &Interrupt,
     say: impl Fn(Said<'_>),
 ) -> Result<u64, WatchError> {
-    let unreachable = |error: &dyn std::fmt::Display| WatchError::Unreachable(error.to_string());
-    let version = client.apiserver_version().await.map_err(|error| unreachable(&error))?.git_version;
+    let unreachable = |error: kube::Error| WatchError::Unreachable(said(&error));
+    let version = client.apiserver_version().await.map_err(unreachable)?.git_version;
     let namespace = wish.namespace.as_deref();
     let missing = missing_workload_rights(client, namespace).await.map_err(WatchError::Unreachable)?;
     if !missing.is_empty() {
