@@ -78,10 +78,13 @@ pub(super) fn marked(recording: &Recording, stage: usize, marking: &Marking<'_>)
     Recording { header, entries, end: Some(end) }
 }
 
+/// Who wrote what no controller can have written, if the recording does not name the program.
+pub const OTHERS: &str = "others";
+
 /// The recording as it is, with a mark at each step: for people who look at it.
 pub(super) fn annotated(recording: &Recording, stage: usize, marking: &Marking<'_>) -> Recording {
     let by_others = |version: &Version| {
-        let author = version.author.clone().or_else(|| Some("others".to_owned()));
+        let author = version.author.clone().or_else(|| Some(OTHERS.to_owned()));
         Entry::Object(Version { by: Writer::Driver, author, ..version.clone() })
     };
     let mut entries = Vec::new();

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use arrange::{Arrangement, Arrangements, arrangements};
-pub use marks::staged;
+pub use marks::{OTHERS, staged};
 
 use self::given::Given;
 use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, int, is_deleting, text};

@@ -16,7 +16,8 @@ pub use moves::Move;
 pub use trace::trace;
 pub use view::View;
 
-use crate::course::{Course, Frames};
+use crate::course::{Course, Frames, Moment};
+use crate::infer::OTHERS;
 use crate::plain::line;
 use crate::recording::{Recording, SubjectKind};
 use crate::report::headline;
@@ -63,7 +64,8 @@ enum Asked {
 
 impl Asked {
     fn of(recording: &Recording, frames: &Frames) -> Self {
-        let is_named = || frames.moments.iter().any(|moment| moment.author.is_some());
+        let named = |moment: &Moment| moment.author.as_deref().is_some_and(|author| author != OTHERS);
+        let is_named = || frames.moments.iter().any(named);
         let has_requests = frames.passages.iter().any(|passage| !passage.asked.is_empty());
         match recording.header.kind {
             _ if has_requests => Self::Requests,

@@ -248,7 +248,7 @@ fn writes(inspected: &Inspected, moment: &Moment, at: usize) -> Panel {
     });
     let lines = lines.collect();
     let focus = all.iter().rposition(|(place, _)| *place <= at).unwrap_or(0);
-    Panel { focus, ..Panel::new("writes (a live cluster shows no requests)", lines) }
+    Panel { focus, ..Panel::new("writes (requests are not seen)", lines) }
 }
 
 /// The step's timeline, as a diff to the golden one where there is one.
