@@ -27,7 +27,7 @@ use crate::workload::Workload;
 /// Step through a recording, forwards and backwards, in a terminal.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A recording, as `record` and `run --recordings` write them.
+    /// A recording, from `capture`, `import`, `record` or `run --recordings`.
     #[arg(help_heading = "Output", value_name = "RECORDING")]
     recording: PathBuf,
     /// Write an HTML page with a slider instead; it needs no network.
