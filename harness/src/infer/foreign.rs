@@ -73,7 +73,7 @@ pub(super) fn created(set: &Value, live: &Live<'_>, templates: &mut Templates) -
     Some(Written::noted(format!("apply: {}", flow(&manifest)), Some(note)))
 }
 
-/// The step that changes what nobody but its controller should: size, labels, annotations and template of ReplicaSet `number`.
+/// The step that changes what its controller alone should: size, labels, annotations and template of ReplicaSet `number`.
 pub(super) fn patched(
     (before, after): (&Value, &Value),
     number: usize,
