@@ -2,8 +2,12 @@
 //!
 //! Each round starts one of the two, lets it make the Deployments, changes the image of all of them at once, and measures until the
 //! last is complete. Pods become ready as soon as they exist, so that the controller and the server are all that takes time. Both have
-//! the same limits and workers. Writes and conflicts are counted by the API server. A second table is about a leader that is killed
-//! while another instance stands by.
+//! the same limits and workers. Writes and conflicts are counted by the API server.
+//!
+//! A second table has the same rollouts while the controller is what limits: it is stopped for nine tenths of the time (SIGSTOP), so
+//! that the server has all that it can use. A third has the memory of either with many Deployments as users write them: with
+//! variables, probes, volumes, and the annotation of `kubectl apply`. The last is about a leader that ends while another instance
+//! stands by.
 //!
 //! It measures and judges nothing. A controller without optimisation says little:
 //!
@@ -28,6 +32,7 @@ use lockstep::cluster::{self, Cluster, DEFAULT_VERSION, Plan};
 use lockstep::observe::namespace::{make_namespace, remove_namespace};
 use lockstep::supervise::{self, Child, Spec, Supervisor};
 use process::{Usage, controller, usage};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -40,6 +45,11 @@ const REPLICAS: i32 = 10;
 const ROUNDS: usize = 3;
 /// Pods that are made ready at the same time.
 const NODES: usize = 16;
+/// Of the time that a controller has where it limits: it runs so long, and is stopped nine times as long.
+const RUNS: Duration = Duration::from_millis(10);
+const STOPS: Duration = Duration::from_millis(90);
+/// Deployments as users write them, for each of the two, unless LOCKSTEP_MANIFESTS says otherwise.
+const MANIFESTS: &str = "1000 3000";
 /// Longer than either takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(280);
 
@@ -75,12 +85,14 @@ fn contenders() -> Outcome<[Contender; 2]> {
 async fn both() -> Outcome<()> {
     let number = |name: &str, otherwise: usize| std::env::var(name).map_or(Ok(otherwise), |text| text.parse());
     let (rollouts, rounds) = (number("LOCKSTEP_ROLLOUTS", ROLLOUTS)?, number("LOCKSTEP_ROUNDS", ROUNDS)?);
+    let manifests = std::env::var("LOCKSTEP_MANIFESTS").unwrap_or_else(|_| MANIFESTS.to_owned());
+    let manifests = manifests.split_whitespace().map(str::parse).collect::<Result<Vec<usize>, _>>()?;
     let contenders = contenders()?;
     let cluster = cluster::boot(&Plan::new(DEFAULT_VERSION).without("deployment,replicaset".parse()?)).await?;
     let folder = tempfile::tempdir()?;
     let supervisor = Supervisor::start(folder.path(), false)?;
     let bench = Bench { client: cluster.access().admin_client().await?, cluster, supervisor, folder };
-    let measured = bench.tables(&contenders, rollouts, rounds).await;
+    let measured = bench.tables(&contenders, rollouts, rounds, &manifests).await;
     let Bench { cluster, supervisor, .. } = bench;
     supervisor.shutdown().await;
     cluster.end().await;
@@ -107,14 +119,41 @@ struct Round {
 }
 
 impl Bench {
-    async fn tables(&self, contenders: &[Contender], rollouts: usize, rounds: usize) -> Outcome<()> {
+    async fn tables(
+        &self,
+        contenders: &[Contender],
+        rollouts: usize,
+        rounds: usize,
+        manifests: &[usize],
+    ) -> Outcome<()> {
         println!("{rollouts} Deployments of {REPLICAS} replicas, rolled at once:");
+        self.rolled(contenders, rollouts, rounds, false).await?;
+        println!("\nthe same, the controller stopped for nine tenths of the time:");
+        self.rolled(contenders, rollouts, rounds, true).await?;
+        println!("\nDeployments as users write them, one replica each, made and ready:");
+        println!("{:24} Deployments  CPU s  MiB  peak", "");
+        for count in manifests {
+            for contender in contenders {
+                let Usage { peak, now, cpu } = self.memory(contender, *count).await?;
+                println!("{:24} {count:11} {cpu:6.1} {now:4} {peak:5}", contender.title);
+            }
+        }
+        println!("\nfrom the leader's end to the next ReplicaSet, another instance stands by:");
+        println!("{:24} SIGKILL s  SIGTERM s", "");
+        for contender in contenders {
+            let (killed, told) = (self.takeover(contender, true).await?, self.takeover(contender, false).await?);
+            println!("{:24} {killed:9.1} {told:10.1}", contender.title);
+        }
+        Ok(())
+    }
+
+    async fn rolled(&self, contenders: &[Contender], rollouts: usize, rounds: usize, limits: bool) -> Outcome<()> {
         println!("{:24} rollouts/s  CPU ms  writes  Events  conflicts  MiB  peak", "");
         for round in 0..rounds {
             for contender in contenders {
-                let namespace = format!("round-{round}-{}", contender.title);
+                let namespace = format!("round-{round}-{limits}-{}", contender.title);
                 let Round { took, before, after, writes, events, conflicts } =
-                    self.round(contender, &namespace, rollouts).await?;
+                    self.round(contender, &namespace, rollouts, limits).await?;
                 #[expect(clippy::cast_precision_loss, reason = "thousands")]
                 let each = |all: u64| all as f64 / rollouts as f64;
                 #[expect(clippy::cast_precision_loss, reason = "thousands")]
@@ -129,13 +168,18 @@ impl Bench {
                 );
             }
         }
-        println!("\nfrom the leader's end to the next ReplicaSet, another instance stands by:");
-        println!("{:24} SIGKILL s  SIGTERM s", "");
-        for contender in contenders {
-            let (killed, told) = (self.takeover(contender, true).await?, self.takeover(contender, false).await?);
-            println!("{:24} {killed:9.1} {told:10.1}", contender.title);
-        }
         Ok(())
+    }
+
+    /// What a controller uses once it has made so many Deployments' ReplicaSets and pods.
+    async fn memory(&self, contender: &Contender, count: usize) -> Outcome<Usage> {
+        let namespace = format!("manifests-{count}-{}", contender.title);
+        self.with(contender, &namespace, async |child| {
+            self.make(&namespace, (0..count).map(manifest)).await?;
+            complete(&Api::namespaced(self.client.clone(), &namespace), 1).await?;
+            usage(child.pid)
+        })
+        .await
     }
 
     fn start(&self, contender: &Contender, name: &str, more: &[String]) -> Outcome<Child> {
@@ -149,11 +193,21 @@ impl Bench {
         })?)
     }
 
-    async fn round(&self, contender: &Contender, namespace: &str, rollouts: usize) -> Outcome<Round> {
+    async fn round(&self, contender: &Contender, namespace: &str, rollouts: usize, limits: bool) -> Outcome<Round> {
+        self.with(contender, namespace, async |child| self.roll(child, namespace, rollouts, limits).await).await
+    }
+
+    /// Measure a controller that runs in a namespace of its own, in which pods become ready.
+    async fn with<T>(
+        &self,
+        contender: &Contender,
+        namespace: &str,
+        measure: impl AsyncFnOnce(&Child) -> Outcome<T>,
+    ) -> Outcome<T> {
         make_namespace(&self.client, namespace, None).await?;
         let nodes = tokio::spawn(make_ready(Api::namespaced(self.client.clone(), namespace)));
         let child = self.start(contender, namespace, &["--leader-elect=false".to_owned()])?;
-        let measured = self.roll(&child, namespace, rollouts).await;
+        let measured = measure(&child).await;
         let ended = child.exited();
         child.kill();
         child.wait_exit().await;
@@ -166,12 +220,23 @@ impl Bench {
         measured
     }
 
-    async fn roll(&self, child: &Child, namespace: &str, rollouts: usize) -> Outcome<Round> {
-        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), namespace);
-        for number in 0..rollouts {
-            deployments.create(&PostParams::default(), &deployment(number)?).await?;
+    async fn make(
+        &self,
+        namespace: &str,
+        deployments: impl Iterator<Item = serde_json::Result<Deployment>>,
+    ) -> Outcome<()> {
+        let api: Api<Deployment> = Api::namespaced(self.client.clone(), namespace);
+        for deployment in deployments {
+            api.create(&PostParams::default(), &deployment?).await?;
         }
-        complete(&deployments).await?;
+        Ok(())
+    }
+
+    async fn roll(&self, child: &Child, namespace: &str, rollouts: usize, limits: bool) -> Outcome<Round> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), namespace);
+        self.make(namespace, (0..rollouts).map(deployment)).await?;
+        complete(&deployments, REPLICAS).await?;
+        let _stopped_at_times = limits.then(|| Limit::new(child.pid));
         let (before, counted) = (usage(child.pid)?, self.written().await?);
         let since = clock::instant();
         let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}});
@@ -180,7 +245,7 @@ impl Bench {
             async move { deployments.patch(&name(number), &PatchParams::default(), &image).await }
         });
         patches.buffer_unordered(NODES).try_for_each(|_| async { Ok(()) }).await?;
-        complete(&deployments).await?;
+        complete(&deployments, REPLICAS).await?;
         let took = since.elapsed().as_secs_f64();
         let now = self.written().await?;
         Ok(Round {
@@ -269,6 +334,67 @@ fn deployment(number: usize) -> serde_json::Result<Deployment> {
             "spec": {"schedulerName": "lockstep", "containers": [{"name": "app", "image": "app:1"}]}}}}))
 }
 
+/// A Deployment of one replica as users write them.
+fn manifest(number: usize) -> serde_json::Result<Deployment> {
+    let name = name(number);
+    let labels = json!({"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "shop", "app.kubernetes.io/managed-by": "kubectl"});
+    let variables: Vec<_> = (0..30)
+        .map(|number| json!({"name": format!("SETTING_{number}"), "value": format!("value {number} of {name}")}))
+        .collect();
+    let probe =
+        |path: &str| json!({"httpGet": {"path": path, "port": "http"}, "periodSeconds": 10, "failureThreshold": 3});
+    let container = json!({"name": "app", "image": "registry.example/shop/app:1.2.3", "env": variables,
+        "args": ["--listen=:8080", "--log-level=info", "--config=/etc/app/config.yaml"],
+        "ports": [{"name": "http", "containerPort": 8080}, {"name": "metrics", "containerPort": 9090}],
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+        "readinessProbe": probe("/ready"), "livenessProbe": probe("/alive"),
+        "securityContext": {"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/app"}, {"name": "tmp", "mountPath": "/tmp"}]});
+    let spec = json!({"replicas": 1, "selector": {"matchLabels": {"app.kubernetes.io/name": name}},
+        "template": {"metadata": {"labels": labels, "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "9090"}},
+            "spec": {"schedulerName": "lockstep", "containers": [container], "terminationGracePeriodSeconds": 60,
+                "volumes": [{"name": "config", "configMap": {"name": name}}, {"name": "tmp", "emptyDir": {}}]}}});
+    let applied = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels}, "spec": spec});
+    let annotations = json!({"kubectl.kubernetes.io/last-applied-configuration": applied.to_string()});
+    serde_json::from_value(
+        json!({"metadata": {"name": name, "labels": labels, "annotations": annotations}, "spec": spec}),
+    )
+}
+
+/// Stops a process for most of the time, until it is dropped.
+struct Limit {
+    process: i32,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Limit {
+    fn new(process: i32) -> Self {
+        let task = tokio::spawn(async move {
+            loop {
+                send(process, Signal::CONT);
+                clock::pause(RUNS).await;
+                send(process, Signal::STOP);
+                clock::pause(STOPS).await;
+            }
+        });
+        Self { process, task }
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        self.task.abort();
+        send(self.process, Signal::CONT);
+    }
+}
+
+/// One that has ended gets none.
+fn send(process: i32, signal: Signal) {
+    if let Some(process) = Pid::from_raw(process) {
+        kill_process(process, signal).ok();
+    }
+}
+
 /// Makes every pod ready as soon as it exists.
 async fn make_ready(pods: Api<Pod>) -> Result<(), kube::Error> {
     let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
@@ -292,13 +418,13 @@ async fn make_ready(pods: Api<Pod>) -> Result<(), kube::Error> {
 }
 
 /// Wait until all are rolled out.
-async fn complete(deployments: &Api<Deployment>) -> Outcome<()> {
+async fn complete(deployments: &Api<Deployment>, replicas: i32) -> Outcome<()> {
     let since = clock::instant();
     // From the server's cache: what is asked here should not count.
     let cached = ListParams::default().match_any();
     loop {
         let all = deployments.list(&cached).await?.items;
-        let open = all.iter().filter(|one| !is_complete(one)).count();
+        let open = all.iter().filter(|one| !is_complete(one, replicas)).count();
         if open == 0 {
             return Ok(());
         }
@@ -309,9 +435,9 @@ async fn complete(deployments: &Api<Deployment>) -> Outcome<()> {
     }
 }
 
-fn is_complete(deployment: &Deployment) -> bool {
+fn is_complete(deployment: &Deployment, replicas: i32) -> bool {
     let status = deployment.status.clone().unwrap_or_default();
-    let all = Some(REPLICAS);
+    let all = Some(replicas);
     status.observed_generation == deployment.metadata.generation
         && (status.replicas, status.updated_replicas, status.available_replicas) == (all, all, all)
 }
