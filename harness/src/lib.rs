@@ -71,6 +71,7 @@ pub mod audit;
 pub mod campaign;
 pub mod capture;
 pub mod case;
+mod causes;
 pub mod cli;
 pub mod clock;
 pub mod cluster;

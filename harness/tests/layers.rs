@@ -53,7 +53,7 @@ const CONTROLLER: Crate = Crate {
 const HARNESS: Crate = Crate {
     sources: "src",
     layers: &[
-        &["clock", "collection", "private", "state"],
+        &["causes", "clock", "collection", "private", "state"],
         &[
             "controllers",
             "coverage",

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::wish::Wish;
+use crate::causes::chain_once;
 use crate::clock;
 use crate::pointer::At;
 use crate::recording::Change;
@@ -273,13 +274,7 @@ fn is_refused(error: &kube::Error) -> bool {
 pub(crate) fn said(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
-        // The outermost alone says only that a request failed; each layer tends to repeat the one inside of it.
-        other => {
-            let causes = std::iter::successors(Some(other as &dyn std::error::Error), |error| error.source());
-            let mut said: Vec<String> = causes.map(ToString::to_string).collect();
-            said.dedup_by(|inner, outer| outer.contains(inner.as_str()));
-            said.join(": ")
-        }
+        other => chain_once(other),
     }
 }
 

@@ -25,6 +25,7 @@ use super::met::Fate;
 use super::refusal;
 use super::sent::SentLog;
 use super::{Route, Verb};
+use crate::causes::chain;
 use crate::clock;
 
 /// What is sent on: as it comes, or what was read of it while it was held.
@@ -278,12 +279,6 @@ fn words(code: StatusCode, status: &Value, mut ticket: Ticket) -> Response<Answe
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
-}
-
-/// An error with what caused it: the outermost alone says only that a request failed.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! namespaces alone.
 
 use super::{Own, TenancyError, Wish};
+use crate::causes::chain_once;
 use crate::cluster::ClusterError;
 use crate::cluster::facts::Facts;
 use crate::cluster::installation::installation;
@@ -20,11 +21,7 @@ pub fn label() -> (&'static str, &'static str) {
 }
 
 fn unreachable(wish: &Wish, error: &dyn std::error::Error) -> ClusterError {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let mut said: Vec<String> = causes.map(ToString::to_string).collect();
-    // Each layer tends to repeat the one inside of it.
-    said.dedup_by(|inner, outer| outer.contains(inner.as_str()));
-    TenancyError::Unreachable { context: wish.context.clone(), why: said.join(": ") }.into()
+    TenancyError::Unreachable { context: wish.context.clone(), why: chain_once(error) }.into()
 }
 
 impl Connect for Own {

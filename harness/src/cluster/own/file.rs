@@ -1,5 +1,6 @@
 //! The user's kubeconfig: which files it is, which cluster a context names, and whether the interceptor can lead there.
 
+use crate::causes::chain;
 use crate::quote::quoted;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -155,12 +156,6 @@ fn pem(certificate: &[u8]) -> String {
     let base64 = serde_json::to_value(ByteString(certificate.to_vec())).expect("bytes can be written as base64");
     let base64 = base64.as_str().unwrap_or_default();
     format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n")
-}
-
-/// An error with what caused it: the outermost alone says only that a file cannot be read.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]
