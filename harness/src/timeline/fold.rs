@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use super::line::Line;
 use super::model::{Action, Decision, Field, State, Step, Timeline};
-use super::text::{STATES, changed};
+use super::text::{Block, is_long, written};
 
 /// As many sub-steps as make a run; fewer are shown one by one.
 const FEWEST: usize = 4;
@@ -54,29 +53,19 @@ impl Shown {
     /// Of this timeline.
     #[must_use]
     pub fn of(timeline: &Timeline) -> Self {
-        let runs: Vec<&[Step]> = runs(&timeline.steps).collect();
-        let states = |run: &&[Step]| run.last().map_or(0, |last| last.checkpoint.len());
-        let left_out = runs.iter().map(states).sum::<usize>() > STATES;
-        let mut text = String::new();
-        let mut before: &[Arc<State>] = &[];
-        for run in runs {
-            let Some(last) = run.last() else { continue };
-            text += &heading(run);
-            text.push('\n');
-            let states = if left_out {
-                changed(before, &last.checkpoint)
-            } else {
-                last.checkpoint.iter().cloned().map(Line::State).collect()
-            };
-            let happened = if run.len() == 1 { last.lines_without_states().collect() } else { Vec::new() };
-            for line in happened.into_iter().chain(states) {
-                text += &line.indented();
-                text.push('\n');
-            }
-            before = &last.checkpoint;
-        }
-        Self { text: text + &timeline.events.to_string(), left_out }
+        let left_out = is_long(runs(&timeline.steps).map(states));
+        let blocks = runs(&timeline.steps).map(|run| Block {
+            heading: heading(run),
+            happened: if let [one] = run { one.lines_without_states().collect() } else { Vec::new() },
+            states: states(run),
+        });
+        Self { text: written(blocks, left_out) + &timeline.events.to_string(), left_out }
     }
+}
+
+/// The states that a run leaves.
+fn states(run: &[Step]) -> &[Arc<State>] {
+    run.last().map_or(&[], |last| &last.checkpoint)
 }
 
 /// Whether the second continues a run of the first.

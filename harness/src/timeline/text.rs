@@ -43,7 +43,7 @@ impl Display for Timeline {
 }
 
 /// As many lines of states a timeline has as can be read, or are cheap to go through.
-pub(super) const STATES: usize = 10_000;
+const STATES: usize = 10_000;
 
 impl Timeline {
     /// As text; of one that has very many states only those that are not as they were after the step before, and a line for each object
@@ -53,31 +53,55 @@ impl Timeline {
         if !self.is_long() {
             return self.to_string();
         }
-        let mut text = String::new();
-        let mut before: &[Arc<State>] = &[];
-        for step in &self.steps {
-            text += &step.heading();
-            text.push('\n');
-            let lines = step.lines_without_states().chain(changed(before, &step.checkpoint));
-            for line in lines {
-                text += &line.indented();
-                text.push('\n');
-            }
-            before = &step.checkpoint;
-        }
-        text + &self.events.to_string()
+        let blocks = self.steps.iter().map(|step| Block {
+            heading: step.heading(),
+            happened: step.lines_without_states().collect(),
+            states: &step.checkpoint,
+        });
+        written(blocks, true) + &self.events.to_string()
     }
 
     /// Whether [`Timeline::in_short`] leaves something out.
-    #[must_use]
-    pub fn is_long(&self) -> bool {
-        self.steps.iter().map(|step| step.checkpoint.len()).sum::<usize>() > STATES
+    pub(super) fn is_long(&self) -> bool {
+        is_long(self.steps.iter().map(|step| step.checkpoint.as_slice()))
     }
+}
+
+/// Lines under one heading, and the states after them.
+pub(super) struct Block<'a> {
+    pub(super) heading: String,
+    pub(super) happened: Vec<Line>,
+    pub(super) states: &'a [Arc<State>],
+}
+
+/// Whether there are so many states that those which are as before are left out.
+pub(super) fn is_long<'a>(states: impl Iterator<Item = &'a [Arc<State>]>) -> bool {
+    states.map(<[_]>::len).sum::<usize>() > STATES
+}
+
+/// These blocks as text, with all states or those that are not as they were.
+pub(super) fn written<'a>(blocks: impl Iterator<Item = Block<'a>>, changes_alone: bool) -> String {
+    let mut text = String::new();
+    let mut before: &[Arc<State>] = &[];
+    for Block { heading, happened, states } in blocks {
+        text += &heading;
+        text.push('\n');
+        let left = match changes_alone {
+            true => changed(before, states),
+            false => states.iter().cloned().map(Line::State).collect(),
+        };
+        for line in happened.into_iter().chain(left) {
+            text += &line.indented();
+            text.push('\n');
+        }
+        before = states;
+    }
+    text
 }
 
 /// The states that are not as they were, and what is gone. What changed in a step stands close together, and what is the same at both
 /// ends is not looked at twice.
-pub(super) fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
+fn changed(before: &[Arc<State>], now: &[Arc<State>]) -> Vec<Line> {
     let is_same = |(was, is): &(&Arc<State>, &Arc<State>)| Arc::ptr_eq(was, is) || was == is;
     let first = before.iter().zip(now).take_while(is_same).count();
     let (before, now) = (&before[first..], &now[first..]);
