@@ -1,6 +1,7 @@
 //! The recording that a case was inferred from, as if the case had been played: with a mark at each step, and in the numbers of the case.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -38,20 +39,14 @@ pub(super) fn marked(recording: &Recording, stage: usize, marking: &Marking<'_>)
     entries.pop();
     let there = there_after(&recording.entries[..stage]).into_iter();
     entries.extend(there.filter_map(|version| normal(version, marking).map(Entry::Object)));
-    let mut begins = begins(marking).into_iter().peekable();
+    let mut begins = Begins::of(marking);
     let mut gone = BTreeSet::new();
     let mut now = 0;
     if !marking.case.given.is_empty() {
         entries.push(settled(now));
     }
-    let mut is_first = true;
     for (number, entry) in recording.entries.iter().enumerate().skip(stage) {
-        while let Some((_, step, id)) = begins.next_if(|(at, ..)| *at == number) {
-            if !std::mem::take(&mut is_first) {
-                entries.push(settled(now));
-            }
-            entries.push(Entry::Step(mark(marking.case, step, id, now)));
-        }
+        entries.extend(begins.at(number, now));
         let Entry::Object(version) = entry else {
             entries.extend(matches!(entry, Entry::Trouble(_) | Entry::Request(_)).then(|| entry.clone()));
             continue;
@@ -98,15 +93,10 @@ pub(super) fn annotated(recording: &Recording, stage: usize, marking: &Marking<'
             _ => entry.clone(),
         }));
     }
-    let mut begins = begins(marking).into_iter().peekable();
-    let (mut now, mut is_first) = (0, true);
+    let mut begins = Begins::of(marking);
+    let mut now = 0;
     for (number, entry) in (stage..).zip(rest) {
-        while let Some((_, step, id)) = begins.next_if(|(at, ..)| *at == number) {
-            if !std::mem::take(&mut is_first) {
-                entries.push(settled(now));
-            }
-            entries.push(Entry::Step(StepMark { line: 0, ..mark(marking.case, step, id, now) }));
-        }
+        entries.extend(begins.at(number, now));
         match entry {
             Entry::Object(version) => {
                 now = version.at;
@@ -118,6 +108,12 @@ pub(super) fn annotated(recording: &Recording, stage: usize, marking: &Marking<'
     }
     if marking.is_settled {
         entries.push(settled(now));
+    }
+    // The inferred case is in no file.
+    for entry in &mut entries {
+        if let Entry::Step(mark) = entry {
+            mark.line = 0;
+        }
     }
     Recording { header: recording.header.clone(), entries, end: recording.end.clone() }
 }
@@ -139,16 +135,39 @@ pub fn staged(recording: &Recording) -> Recording {
     Recording { header, entries, end }
 }
 
-/// Where each step and sub-step begins.
-fn begins<'a>(marking: &Marking<'a>) -> Vec<(usize, &'a CaseStep, (u32, u32))> {
-    let mut all = Vec::new();
-    for (index, (step, of_case)) in (1..).zip(marking.steps.iter().zip(&marking.case.steps)) {
-        let several = step.entries.len() > 1;
-        for (part, entry) in (1..).zip(&step.entries) {
-            all.push((*entry, of_case, (index, if several { part } else { 0 })));
+/// The entry before which a step or sub-step begins, and its numbers.
+type Begin<'a> = (usize, &'a CaseStep, (u32, u32));
+
+/// The steps and sub-steps that have yet to begin.
+struct Begins<'a> {
+    case: &'a Case,
+    left: Peekable<std::vec::IntoIter<Begin<'a>>>,
+    is_first: bool,
+}
+
+impl<'a> Begins<'a> {
+    fn of(marking: &Marking<'a>) -> Self {
+        let mut all = Vec::new();
+        for (index, (step, of_case)) in (1..).zip(marking.steps.iter().zip(&marking.case.steps)) {
+            let several = step.entries.len() > 1;
+            for (part, entry) in (1..).zip(&step.entries) {
+                all.push((*entry, of_case, (index, if several { part } else { 0 })));
+            }
         }
+        Self { case: marking.case, left: all.into_iter().peekable(), is_first: true }
     }
-    all
+
+    /// The marks before the entry with this number: the step before has settled, and another one begins.
+    fn at(&mut self, number: usize, now: u64) -> Vec<Entry> {
+        let mut marks = Vec::new();
+        while let Some((_, step, id)) = self.left.next_if(|(at, ..)| *at == number) {
+            if !std::mem::take(&mut self.is_first) {
+                marks.push(settled(now));
+            }
+            marks.push(Entry::Step(mark(self.case, step, id, now)));
+        }
+        marks
+    }
 }
 
 fn mark(case: &Case, step: &CaseStep, (index, part): (u32, u32), at: u64) -> StepMark {
