@@ -12,15 +12,15 @@ use crate::model::Pod;
 #[derive(Debug, Default)]
 pub(super) struct PodsByNode {
     pods: BTreeMap<(String, String), BTreeMap<String, Arc<Pod>>>,
+    /// Those with several pods, so that they are found among many others.
     shared: BTreeSet<(String, String)>,
 }
 
 impl PodsByNode {
     /// The pods of one node, by name, if it has several.
     pub(super) fn on(&self, namespace: &str, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
-        let place = (namespace.to_owned(), node.to_owned());
-        let pods = self.shared.contains(&place).then(|| self.pods.get(&place)).flatten();
-        pods.into_iter().flat_map(BTreeMap::values)
+        let pods = self.pods.get(&(namespace.to_owned(), node.to_owned()));
+        pods.filter(|pods| pods.len() > 1).into_iter().flat_map(BTreeMap::values)
     }
 
     /// The pods of all nodes that have several, by node and name.

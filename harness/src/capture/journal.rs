@@ -243,9 +243,10 @@ fn is_new(known: &[Value], entry: &Value) -> bool {
 
 /// Whether a set of fields has some that the other lacks.
 fn has_more(one: Option<&Value>, two: Option<&Value>) -> bool {
-    let fields = |set: Option<&'_ Value>| set.and_then(Value::as_object).cloned().unwrap_or_default();
-    let one = fields(one);
-    fields(two).iter().any(|(key, value)| one.get(key).is_none_or(|known| has_more(Some(known), Some(value))))
+    let (one, two) = (one.and_then(Value::as_object), two.and_then(Value::as_object));
+    let known = |key: &str| one.and_then(|fields| fields.get(key));
+    let lacks = |(key, value): (&String, &Value)| known(key).is_none_or(|known| has_more(Some(known), Some(value)));
+    two.is_some_and(|fields| fields.iter().any(lacks))
 }
 
 /// Who wrote the spec or the metadata of a ReplicaSet between two versions.

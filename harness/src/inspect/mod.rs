@@ -51,6 +51,11 @@ pub struct Inspected {
     lanes: Course,
 }
 
+/// Why there are no requests.
+const UNSEEN: &str = "a live cluster shows objects, not requests";
+/// Why there are no writers either.
+const UNNAMED: &str = "and this recording does not name who wrote them";
+
 /// What a recording knows of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
@@ -120,15 +125,11 @@ impl Inspected {
 
     /// What there is in place of requests; `None` where there are requests.
     #[must_use]
-    pub fn instead_of_requests(&self) -> Option<&'static str> {
+    pub fn instead_of_requests(&self) -> Option<String> {
         match self.asked {
             Asked::Requests => None,
-            Asked::Authors => {
-                Some("a live cluster shows objects, not requests; each version says which program wrote it")
-            }
-            Asked::Nothing => {
-                Some("a live cluster shows objects, not requests, and the recording does not name who wrote them")
-            }
+            Asked::Authors => Some(format!("{UNSEEN}; each version says which program wrote it")),
+            Asked::Nothing => Some(format!("{UNSEEN}, {UNNAMED}")),
         }
     }
 

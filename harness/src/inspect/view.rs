@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::panel::Panel;
-use super::{Asked, Inspected};
+use super::{Asked, Inspected, UNNAMED, UNSEEN};
 use crate::course::{Moment, Passage};
 use crate::report::{Row, rows, staircase};
 use crate::timeline::{Line as TimelineLine, Step, StepId};
@@ -211,9 +211,8 @@ fn requests(inspected: &Inspected, passage: &Passage, moment: &Moment, at: usize
     match inspected.asked {
         Asked::Authors => return writes(inspected, moment, at),
         Asked::Nothing => {
-            let why =
-                ["a live cluster shows objects, not requests,", "and this recording does not name who wrote them"];
-            return Panel::new("requests", why.into_iter().flat_map(faint).collect());
+            let lines = [faint(&format!("{UNSEEN},")), faint(UNNAMED)];
+            return Panel::new("requests", lines.into_iter().flatten().collect());
         }
         Asked::Requests => {}
     }

@@ -114,7 +114,7 @@ impl Arguments {
                 ("subject", inspected.who.clone()),
                 ("verdict", inspected.verdict.clone()),
             ];
-            facts.extend(inspected.instead_of_requests().map(|why| ("requests", why.to_owned())));
+            facts.extend(inspected.instead_of_requests().map(|why| ("requests", why)));
             return page::recorded(&inspected.title, &facts, &inspected.timeline, &inspected.frames);
         };
         let repeat = format!("{} {}{}", typed.beginning(), quoted(&self.named()), typed.flags(&["html", "trace"]));
