@@ -4,10 +4,9 @@
 //! last is complete. Pods become ready as soon as they exist, so that the controller and the server are all that takes time. Both have
 //! the same limits and workers. Writes and conflicts are counted by the API server.
 //!
-//! A second table has the same rollouts while the controller is what limits: it is stopped for nine tenths of the time (SIGSTOP), so
-//! that the server has all that it can use. A third has the memory of either with many Deployments as users write them: with
-//! variables, probes, volumes, and the annotation of `kubectl apply`. The last is about a leader that ends while another instance
-//! stands by.
+//! A second table has the same rollouts where the controller limits the rate: it is stopped for nine tenths of the time (SIGSTOP), and
+//! the server is not. A third has the memory of both with many Deployments as users write them: with variables, probes, volumes and
+//! the annotation of `kubectl apply`. The last is about a leader that ends while another instance stands by.
 //!
 //! It measures and judges nothing. A controller without optimisation says little:
 //!
@@ -45,8 +44,9 @@ const REPLICAS: i32 = 10;
 const ROUNDS: usize = 3;
 /// Pods that are made ready at the same time.
 const NODES: usize = 16;
-/// Of the time that a controller has where it limits: it runs so long, and is stopped nine times as long.
+/// Where the controller limits, it runs for so long, again and again,
 const RUNS: Duration = Duration::from_millis(10);
+/// and is stopped for so long in between.
 const STOPS: Duration = Duration::from_millis(90);
 /// Deployments as users write them, for each of the two, unless LOCKSTEP_MANIFESTS says otherwise.
 const MANIFESTS: &str = "1000 3000";

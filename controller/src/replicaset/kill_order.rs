@@ -39,7 +39,7 @@ pub struct Contender<'a> {
     /// The pod, with its traits.
     pub pod: &'a Pod,
     /// Active pods on its node that any ReplicaSet of the same owner selects, itself included; the same for all
-    /// where nobody owns the ReplicaSet.
+    /// where the ReplicaSet has no owner.
     pub rank: usize,
 }
 

@@ -16,8 +16,8 @@ pub struct Observed {
     pub pods: Vec<PodCount>,
     /// ReplicaSets of the same managing owner, this one included. Needed only where there are too many pods.
     pub siblings: Vec<Arc<ReplicaSet>>,
-    /// Pods of its namespace with their traits: at least those on nodes that have several pods and one of its own. Needed only where there are
-    /// too many pods.
+    /// Pods of its namespace with their traits, at least those that share a node with one of its own. Needed only where there are too
+    /// many pods.
     pub neighbours: Vec<Arc<Pod>>,
     /// Whether its last requests have led to what they were to lead to, so that it may make and delete pods again.
     pub may_manage: bool,

@@ -1,8 +1,8 @@
-//! What somebody other than the controllers wrote of a ReplicaSet: one of his own that the Deployment's selector matches, or labels,
-//! annotations and the template of one of the Deployment's.
+//! What others than the controllers wrote of ReplicaSets: one that they created and the Deployment's selector matches, or the labels,
+//! annotations and template of one of the Deployment's.
 //!
 //! A case selects pods by the label `app`, whatever the recorded Deployment selects them by. So where labels match the recorded selector,
-//! they match that of the case instead. The border: selectors of `matchLabels`; owners that somebody writes by hand.
+//! they match that of the case instead. The border: selectors of `matchLabels`; owner references that a user writes.
 
 use serde_json::{Map, Value, json};
 
