@@ -100,7 +100,7 @@ impl Look {
             return Some((step, format!("since {from} {why}")));
         }
         if let Some(things) = concurrent.get(&step) {
-            return Some((step, format!("{things} things came before the controllers had settled; {ORDER}")));
+            return Some((step, format!("{things} changes came before the controllers had settled; {ORDER}")));
         }
         let before = left.range(..step).next_back().filter(|before| before.index + 1 == step.index)?;
         Some((step, format!("{before} ends before the controllers had settled; {ORDER}")))
@@ -160,7 +160,7 @@ impl Look {
 
 /// What is said where the controllers may have seen things in another order.
 const ORDER: &str =
-    "a recording does not show in which order they saw them, and no order that was tried comes to the same";
+    "a recording does not show in which order they saw them, and no order that was tried gives the same result";
 
 /// The judgement of the controller that played the case, and that of what was recorded.
 fn judged(inferred: &Inferred, live: &Recording, played: &Recording) -> [Judgement; 2] {
