@@ -40,6 +40,10 @@ pub(crate) struct ReloaderFlags {
     /// Labels of configs that are looked at
     #[arg(long, value_name = "LABELS")]
     resource_label_selector: Vec<String>,
+    /// What is sent a message for each config that changes; nothing is restarted then. Whoever knows the address of a chat may
+    /// write there, and flags can be read by others
+    #[arg(long, value_name = "URL")]
+    webhook_url: Option<String>,
     /// Name of the annotation that lists ConfigMaps
     #[arg(long, value_name = "NAME")]
     configmap_annotation: Option<String>,
@@ -85,6 +89,7 @@ impl ReloaderFlags {
             one("reload-on-delete", &self.reload_on_delete),
             one("sync-after-restart", &self.sync_after_restart),
             one("resources-to-ignore", &self.resources_to_ignore),
+            one("webhook-url", &self.webhook_url),
             one("configmap-annotation", &self.configmap_annotation),
             one("secret-annotation", &self.secret_annotation),
             one("auto-annotation", &self.auto_annotation),

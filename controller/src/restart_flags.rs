@@ -215,6 +215,8 @@ impl RestartFlags {
             ),
             (Choices::Xing | Choices::Reloader, true) => Ok(SecretChecksums::Unkeyed),
             (Choices::Reloader, false) if reloader.ignores_secrets => Ok(SecretChecksums::None),
+            // Nothing is written.
+            (Choices::Reloader, false) if reloader.webhook.is_some() => Ok(SecretChecksums::Unkeyed),
             (Choices::Reloader, false) => bail!(
                 "--restart-profile=reloader writes plain checksums of Secrets into workloads: whoever may read workloads \
                  can find out what a Secret holds if it can be guessed. Add --allow-unkeyed-secret-checksums to \
@@ -254,7 +256,7 @@ impl RestartFlags {
             budget: Budget { restarts: self.restart_budget, period: self.restart_budget_period },
             delay: self.restart_delay,
             turns: Turns { limit: self.restart_max_unavailable, deadline: self.restart_deadline },
-            webhook: self.webhook()?,
+            webhook: self.webhook(&reloader)?,
             ignored_errors,
             reloader,
             dry_run: self.dry_run,
@@ -273,8 +275,9 @@ impl RestartFlags {
         Ok(settings)
     }
 
-    /// Where restarts are reported to: by this program's flags, or in profile `reloader` by Reloader's variables.
-    fn webhook(&self) -> anyhow::Result<Option<Webhook>> {
+    /// Where restarts are reported to: by this program's flags, or in profile `reloader` by Reloader's variables. With Reloader's
+    /// own flag there are none to report, and changes are.
+    fn webhook(&self, reloader: &ReloaderSettings) -> anyhow::Result<Option<Webhook>> {
         let form = match self.restart_webhook_format {
             WebhookFormat::Json => WebhookForm::Json,
             WebhookFormat::Raw => WebhookForm::Raw,
@@ -282,13 +285,18 @@ impl RestartFlags {
             WebhookFormat::Teams => WebhookForm::Teams,
             WebhookFormat::Gchat => WebhookForm::GoogleChat,
         };
+        let instead = reloader.webhook.as_ref().filter(|_| self.restart_profile == Choices::Reloader);
         let webhook = match &self.restart_webhook_url {
+            Some(_) if instead.is_some() => bail!(
+                "--webhook-url restarts nothing, so --restart-webhook-url has nothing to report; leave out one of them"
+            ),
+            None if instead.is_some() => instead.cloned().map(Webhook::plain),
             Some(_) if self.restart_profile == Choices::Xing => {
                 bail!(
                     "--restart-webhook-url is for --restart-profile=safe and reloader; xing's controller has no webhook"
                 )
             }
-            Some(url) => Some(Webhook { url: WebhookUrl(url.clone()), proxy: None, form, prefix: None }),
+            Some(url) => Some(Webhook { form, ..Webhook::plain(WebhookUrl(url.clone())) }),
             None if self.restart_profile == Choices::Reloader => alerts(|name| std::env::var(name).ok())?,
             None => None,
         };
@@ -381,6 +389,8 @@ mod tests {
     #[case::safe(&["--allow-unkeyed-secret-checksums"], "is for --restart-profile=xing")]
     #[case::reloader(&["--restart-profile=reloader"], "or --resources-to-ignore=secrets")]
     #[case::of_another_profile(&["--reload-strategy=annotations"], "are for --restart-profile=reloader")]
+    #[case::nothing_to_report(&["--restart-profile=reloader", "--webhook-url=http://x", "--restart-webhook-url=http://x"], "leave out one of them")]
+    #[case::no_address(&["--restart-profile=reloader", "--webhook-url=/x"], "the address of the webhook is not a URL")]
     #[case::no_folder(&["--secret-checksum-keys=/nowhere/at-all"], "is not a folder")]
     fn what_is_said_of_secrets_must_fit(#[case] arguments: &[&str], #[case] expected: &str) {
         let program = Program::try_parse_from([&["rollout-controller"], arguments].concat()).unwrap();
@@ -403,6 +413,13 @@ mod tests {
         let restart = launch(&[&arguments[..], &["--reload-strategy", "annotations"]].concat(), None).settings.restart;
         assert_eq!((restart.profile, restart.secrets), (Profile::Reloader, SecretChecksums::None));
         assert!(restart.reloader.all && restart.reloader.ignores_secrets);
+        let restart = launch(&["--restart-profile=reloader", "--webhook-url=http://x"], None).settings.restart;
+        assert_eq!(restart.webhook, Some(Webhook::plain(WebhookUrl("http://x".to_owned()))));
+        assert_eq!(restart.secrets, SecretChecksums::Unkeyed);
+        // Beside a migration it says what Reloader does.
+        let flags = ["--migrate-from=reloader", "--dry-run", "--webhook-url=http://x"];
+        let restart = launch(&flags, None).settings.restart;
+        assert!(restart.reloader.webhook.is_some() && restart.webhook.is_none());
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! A client for a webhook: POST to one address, which it does not show.
+//!
+//! The address may be a path of the API server. Nobody can choose that on the command line: a simulation, which has no network but its
+//! API server, observes messages so.
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
@@ -8,7 +11,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
-use kube::client::ConfigExt;
+use kube::client::{Body, ConfigExt};
 
 use super::{AGENT, Bounds, ConnectError, proxy, unusable};
 
@@ -23,6 +26,7 @@ pub struct Poster {
 enum Sender {
     Direct(legacy::Client<HttpsConnector<HttpConnector>, String>),
     Proxied(legacy::Client<HttpsConnector<Tunnel<HttpConnector>>, String>),
+    Api(kube::Client),
 }
 
 impl Poster {
@@ -48,6 +52,15 @@ impl Poster {
         Ok(Self { url, client })
     }
 
+    /// One for a path of the API server, by a client for that.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if it is not a path.
+    pub fn by(client: kube::Client, path: &str) -> Result<Self, ConnectError> {
+        let url = path.parse().map_err(|_| ConnectError::Webhook)?;
+        Ok(Self { url, client: Sender::Api(client) })
+    }
+
     /// Sends, and returns the status. What is wrong is said without the address.
     ///
     /// # Errors
@@ -59,6 +72,10 @@ impl Poster {
         let answer = match &self.client {
             Sender::Direct(client) => client.request(request).await,
             Sender::Proxied(client) => client.request(request).await,
+            Sender::Api(client) => {
+                let answer = client.send(request.map(|body| Body::from(body.into_bytes()))).await;
+                return answer.map(|answer| answer.status()).map_err(|error| error.to_string());
+            }
         };
         answer.map(|answer| answer.status()).map_err(|error| match std::error::Error::source(&error) {
             Some(source) => format!("{error}: {source}"),

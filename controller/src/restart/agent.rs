@@ -38,7 +38,7 @@ pub(crate) struct Agent {
 enum ProfileState {
     Xing(Changes),
     Safe(BTreeMap<WorkloadName, WorkloadState>),
-    Reloader(reloader::Changes),
+    Reloader(Box<reloader::Changes>),
 }
 
 impl Agent {
@@ -47,7 +47,7 @@ impl Agent {
         let profile = match settings.profile {
             Profile::Xing => ProfileState::Xing(Changes::default()),
             Profile::Safe => ProfileState::Safe(BTreeMap::new()),
-            Profile::Reloader => ProfileState::Reloader(reloader::Changes::default()),
+            Profile::Reloader => ProfileState::Reloader(Box::default()),
         };
         Self { view: View::new(&settings), settings, profile, processed: 0 }
     }
@@ -227,6 +227,14 @@ impl Agent {
                 };
                 orders.into_iter().map(work).collect()
             }
+        }
+    }
+
+    /// The changes that a webhook is told of in place of restarts, since the last time.
+    pub(crate) fn told(&mut self) -> Vec<ConfigName> {
+        match &mut self.profile {
+            ProfileState::Reloader(changes) => changes.told(),
+            ProfileState::Xing(_) | ProfileState::Safe(_) => Vec::new(),
         }
     }
 

@@ -72,7 +72,7 @@ pub use decide::plan;
 pub(crate) use metrics::Counts;
 pub use migrate::{Adopted, Migration, Source};
 pub(crate) use migrate::{Cluster, migration};
-pub(crate) use notice::{Notice, notice};
+pub(crate) use notice::{Notice, changed, notice};
 pub use obstacle::Obstacle;
 pub use pace::{Pace, Place};
 pub use pending::Note;

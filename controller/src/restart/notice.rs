@@ -63,6 +63,12 @@ pub(crate) fn notice(
     Some(told.form(webhook, now))
 }
 
+/// What a webhook receives of a change that restarts nothing, as Reloader's `--webhook-url` has it: it says neither what has changed
+/// nor where.
+pub(crate) fn changed() -> Notice {
+    Notice { body: json!({"webhook": "update successful"}).to_string(), content_type: "application/json" }
+}
+
 struct Told {
     author: &'static str,
     text: String,
@@ -133,6 +139,13 @@ mod tests {
     use super::super::workload::WorkloadKind;
     use super::*;
     use crate::settings::WebhookUrl;
+
+    /// What Reloader v1.4.21 sent to a listener, with `--webhook-url`.
+    #[test]
+    fn reloaders_message_in_place_of_restarts() {
+        let Notice { body, content_type } = changed();
+        assert_eq!((content_type, body.as_str()), ("application/json", r#"{"webhook":"update successful"}"#));
+    }
 
     /// What Reloader v1.4.21 sent to a listener, with `ALERT_ADDITIONAL_INFO="cluster one"`.
     #[rstest]

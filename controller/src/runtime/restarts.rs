@@ -26,8 +26,8 @@ use crate::api::{ApiServer, Key, Recorder, Reports, RequestError, Resource, Sour
 use crate::clock::{self, Clock};
 use crate::connect::Poster;
 use crate::metrics::Shown;
-use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Tools, Work, WorkloadKind, apply, notice};
-use crate::settings::{ControllerName, Profile, RestartSettings, SecretChecksums};
+use crate::restart::{Agent, ApplyError, ConfigKind, Counts, Tools, Work, WorkloadKind, apply, changed, notice};
+use crate::settings::{ControllerName, Profile, RestartSettings, SecretChecksums, Webhook};
 
 /// Writes at the same time.
 const WRITES: usize = 16;
@@ -91,7 +91,7 @@ impl Restarts {
             waived: Mutex::default(),
             fatal: Mutex::default(),
             counts: Counts::default(),
-            outbox: outbox(&settings.restart),
+            outbox: outbox(&settings.restart, client),
         });
         metrics.show(name, &restarts);
         (restarts, all_reports)
@@ -137,6 +137,7 @@ impl Restarts {
     fn say_of_secrets(&self) {
         match self.settings.secret_checksums() {
             SecretChecksums::Keyed(keys) => tracing::info!(key = keys.id(), "The checksums of Secrets are keyed."),
+            SecretChecksums::Unkeyed if self.settings.reloader.webhook.is_some() => {}
             SecretChecksums::Unkeyed => tracing::warn!(
                 "The checksums of Secrets have no key: whoever may read workloads can find out what a Secret holds if \
                  it can be guessed. The safe profile has keyed ones."
@@ -174,6 +175,7 @@ impl Restarts {
         while goes_on {
             let mut works = std::mem::take(&mut *lock(&self.said));
             works.extend(self.agent().take(self.moment(), self.clock.now()));
+            self.tell_of_changes();
             if !self.carry_out(works, &mut writes).await {
                 return;
             }
@@ -188,6 +190,16 @@ impl Restarts {
         let works = self.agent().flush(self.moment(), self.clock.now());
         if begun && self.carry_out(works, &mut writes).await {
             while writes.join_next().await.is_some() {}
+        }
+    }
+
+    /// Sends what the webhook is to be told in place of restarts.
+    fn tell_of_changes(&self) {
+        for config in self.agent().told() {
+            tracing::info!(%config, "Changed; the webhook is told, and nothing is restarted.");
+            if let Some(outbox) = self.outbox.as_ref().filter(|_| !self.settings.dry_run) {
+                outbox.put(changed());
+            }
         }
     }
 
@@ -365,9 +377,13 @@ impl Sink<Seen> for Restarts {
 }
 
 /// The webhook that is told, if there is one.
-fn outbox(settings: &RestartSettings) -> Option<Arc<Outbox>> {
-    let webhook = settings.webhook.as_ref()?;
-    match Poster::new(&webhook.url.0, webhook.proxy.as_ref().map(|proxy| proxy.0.as_str())) {
+fn outbox(settings: &RestartSettings, client: &Client) -> Option<Arc<Outbox>> {
+    let Webhook { url, proxy, .. } = settings.webhook.as_ref()?;
+    let poster = match url.is_path() {
+        true => Poster::by(client.clone(), &url.0),
+        false => Poster::new(&url.0, proxy.as_ref().map(|proxy| proxy.0.as_str())),
+    };
+    match poster {
         Ok(poster) => Some(Outbox::new(poster)),
         Err(error) => {
             tracing::error!(error = error.to_string(), "No webhook is told anything.");

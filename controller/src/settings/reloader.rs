@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use super::webhook::WebhookUrl;
 use crate::model::LabelSelector;
 
 /// How a restart is triggered.
@@ -93,6 +94,8 @@ pub struct ReloaderSettings {
     pub namespace_selector: Option<LabelSelector>,
     /// `--resource-label-selector`: labels of configs that are looked at.
     pub resource_selector: Option<LabelSelector>,
+    /// `--webhook-url`: what is told of each change, in place of all restarts.
+    pub webhook: Option<WebhookUrl>,
 }
 
 /// A flag that does not fit.
@@ -182,12 +185,12 @@ impl ReloaderSettings {
             "namespaces" => self.namespaces.extend(items(value)),
             "namespaces-to-ignore" => self.namespaces_to_ignore.extend(items(value)),
             "enable-ha" if truth(value) => return unsupported(flag, "use --leader-elect"),
-            "webhook-url" if !value.is_empty() => return unsupported(flag, "restarts are reported by Events"),
+            "webhook-url" => self.webhook = (!value.is_empty()).then(|| WebhookUrl(value.to_owned())),
             "is-Argo-Rollouts" if truth(value) => return unsupported(flag, "Argo Rollouts are not restarted"),
             "enable-csi-integration" if truth(value) => {
                 return unsupported(flag, "SecretProviderClasses are not looked at");
             }
-            "enable-ha" | "webhook-url" | "is-Argo-Rollouts" | "enable-csi-integration" => {}
+            "enable-ha" | "is-Argo-Rollouts" | "enable-csi-integration" => {}
             _ if WITHOUT_MEANING.contains(&flag) => {}
             _ => return Err(ReloaderFlagError::Unknown(flag.to_owned())),
         }
@@ -271,6 +274,9 @@ mod tests {
         assert!(settings.looks_at("c") && !settings.looks_at("b"));
         let settings = ReloaderSettings::from_flags(["--namespaces=b", "--namespaces-to-ignore=b"]).unwrap();
         assert!(settings.looks_at("b") && !settings.looks_at("c"));
+        let webhook = |flag| ReloaderSettings::from_flags([flag]).unwrap().webhook.map(|url| url.0);
+        assert_eq!(webhook("--webhook-url=http://x").as_deref(), Some("http://x"));
+        assert_eq!(webhook("--webhook-url="), None);
     }
 
     #[rstest]
@@ -279,7 +285,7 @@ mod tests {
     #[case::both("--resources-to-ignore=configmaps,secrets", "expected configmaps or secrets")]
     #[case::kinds("--ignored-workload-types=pods", "expected jobs, cronjobs or both")]
     #[case::election("--enable-ha", "use --leader-elect")]
-    #[case::webhook("--webhook-url=http://x", "Events")]
+    #[case::rollouts("--is-Argo-Rollouts=true", "Argo Rollouts are not restarted")]
     #[case::labels("--resource-label-selector=a b", "expected labels")]
     fn what_does_not_fit_is_refused(#[case] flag: &str, #[case] expected: &str) {
         let error = ReloaderSettings::from_flags([flag]).unwrap_err().to_string();

@@ -15,9 +15,23 @@ pub struct Webhook {
     pub prefix: Option<String>,
 }
 
+impl Webhook {
+    /// One at this address that takes JSON, with no proxy on the way.
+    pub const fn plain(url: WebhookUrl) -> Self {
+        Self { url, proxy: None, form: WebhookForm::Json, prefix: None }
+    }
+}
+
 /// An address. Whoever knows that of a chat may write there, so it is not shown anywhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookUrl(pub String);
+
+impl WebhookUrl {
+    /// Whether it is a path of the API server, as in a simulation.
+    pub(crate) fn is_path(&self) -> bool {
+        self.0.starts_with('/')
+    }
+}
 
 /// Omits the address.
 impl fmt::Debug for WebhookUrl {

@@ -168,6 +168,10 @@ async fn from_reloader_to_its_own_profile() {
     assert!(said.starts_with("From Reloader to profile reloader: 4 workloads."), "{said}");
     assert!(said.contains("cronjob/default/backup\n  restarted for   configmap/c\n"), "{said}");
     assert!(!said.contains("annotate") && said.contains("Taking over restarts nothing"), "{said}");
+    let said = report(&cluster(), settings(Profile::Reloader, &["--webhook-url=http://x"]), Source::Reloader).await;
+    assert_eq!(said.matches("restarted for   nothing").count(), 4, "changes are told, and restart nothing: {said}");
+    let said = report(&cluster(), settings(Profile::Safe, &["--webhook-url=http://x"]), Source::Reloader).await;
+    assert_eq!(said.matches("a webhook in place of restarts").count(), 3, "{said}");
     let flags = ["--reload-on-create=true", "--sync-after-restart=true"];
     let said = report(&cluster(), settings(Profile::Reloader, &flags), Source::Reloader).await;
     assert!(said.contains("Taking over restarts 4 workloads:"), "its start counts as a change of everything: {said}");

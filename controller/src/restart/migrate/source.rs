@@ -27,7 +27,9 @@ pub(super) fn adopted(
         Source::Reloader => {
             let workload = Arc::new(workload);
             let restarted = restarted(&workload, cluster, &settings.reloader, now)?;
+            let restarts_nothing = settings.reloader.webhook.is_some();
             Some(match settings.profile {
+                Profile::Reloader if restarts_nothing => as_annotated(&workload.name, &BTreeSet::new(), Vec::new()),
                 Profile::Reloader => as_annotated(&workload.name, &restarted, Vec::new()),
                 Profile::Safe | Profile::Xing => of_reloader(&workload, &restarted, settings),
             })
@@ -99,6 +101,9 @@ fn of_reloader(workload: &Workload, restarted: &BTreeSet<ConfigName>, settings: 
     lacks.extend(
         restarted.difference(&used).map(|config| format!("{} is named, and the pods do not use it", short(config))),
     );
+    if settings.reloader.webhook.is_some() {
+        lacks.push("a webhook in place of restarts (--webhook-url): it is restarted from now on".to_owned());
+    }
     if workload.reloader.annotations.contains_key(&settings.reloader.annotations.pause_period) {
         lacks.push(format!(
             "a pause period: changes are gathered before the restart instead, for {} s",

@@ -3,6 +3,8 @@
 //! A change is seen where a config's checksum is another than before. What is there when the controller starts is no change, and what
 //! changes while it does not act is none either.
 //!
+//! With `--webhook-url` a change restarts nothing: a webhook is told of it.
+//!
 //! Cases: `config-restart/reloader-created-late-and-flag`, `config-restart/reloader-restarted-with-nothing-changed`,
 //! `config-restart/reloader-namespace-selected-by-flag`.
 
@@ -57,6 +59,8 @@ pub(in crate::restart) struct Changes {
     resumes: BTreeMap<WorkloadName, Moment>,
     /// Namespaces whose labels are selected.
     namespaces: BTreeSet<String>,
+    /// What a webhook is to be told of.
+    told: Vec<ConfigName>,
 }
 
 #[derive(Debug)]
@@ -143,6 +147,11 @@ impl Changes {
             return orders;
         };
         let pending = first.remove();
+        if settings.webhook.is_some() {
+            // Whatever uses it, and whether it is to be ignored: neither is asked.
+            self.told.push(pending.change.config);
+            return orders;
+        }
         let mut current = BTreeMap::new();
         for workload in KINDS.into_iter().flat_map(|kind| view.within(kind, &pending.change.config.namespace)) {
             let ignored = match workload.name.kind {
@@ -165,6 +174,11 @@ impl Changes {
         }
         self.current = Some((pending, current));
         orders
+    }
+
+    /// The changes that a webhook is to be told of, since the last time.
+    pub(in crate::restart) fn told(&mut self) -> Vec<ConfigName> {
+        std::mem::take(&mut self.told)
     }
 
     /// The Deployments whose pause ends.

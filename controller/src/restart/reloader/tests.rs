@@ -143,8 +143,13 @@ fn pauses(#[case] paused: bool, #[case] at: Option<&str>, #[case] expected: Opti
 
 /// An agent that has seen ConfigMap `c`, Deployment `web` that uses it, and then a change of `c`.
 fn changed() -> Agent {
-    let settings =
-        RestartSettings { profile: Profile::Reloader, secrets: SecretChecksums::Unkeyed, ..RestartSettings::default() };
+    changed_with(&[])
+}
+
+fn changed_with(flags: &[&str]) -> Agent {
+    let reloader = ReloaderSettings::from_flags(flags.iter().copied()).unwrap();
+    let (profile, secrets) = (Profile::Reloader, SecretChecksums::Unkeyed);
+    let settings = RestartSettings { profile, secrets, reloader, ..RestartSettings::default() };
     let mut agent = Agent::new(settings);
     config(&mut agent, "1", 0);
     let web = workload(json!({"reloader.stakater.com/auto": "true"}), uses_c());
@@ -173,6 +178,17 @@ fn a_change_that_fails_is_tried_five_times_again() {
         agent.finished(&work.observed, Outcome::Failed(None), at);
     }
     assert_eq!(moments, [1000, 1005, 1015, 1035, 1075, 1155]);
+}
+
+#[test]
+fn with_a_webhook_a_change_is_told_and_restarts_nothing() {
+    let mut agent = changed_with(&["--webhook-url=http://x"]);
+    config(&mut agent, "3", 1000);
+    while let Some(at) = agent.next() {
+        assert_eq!(agent.take(at, now()), []);
+    }
+    let c = change("configmap/c", &[]).config;
+    assert_eq!((agent.told(), agent.told(), agent.numbers().processed), (vec![c.clone(), c], Vec::new(), 2));
 }
 
 #[test]
