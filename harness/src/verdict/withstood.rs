@@ -2,6 +2,9 @@
 //!
 //! How it got there may differ, as a crash costs a conflict and a lagging view a detour. What must be the same is where it ends, which
 //! ReplicaSets it made, and under which revisions; and the invariants must hold at every frame, and rest come at the end.
+//! Where restarts are judged, the number of a Deployment's generation is part of how it got there: annotations count in it, and a controller
+//! whose write is refused lets another workload go first, which is annotated once more or less for it. A restart too many is a ReplicaSet
+//! and a revision too many, and rules count restarts.
 //! A case's rules must hold as well; of a config-restart controller, which waits before it acts and after a crash waits again, all but those
 //! that say at which step.
 
@@ -12,7 +15,7 @@ use super::judgement::What;
 use crate::case::Case;
 use crate::controllers::Controller;
 use crate::recording::{Blame, Entry, Recording};
-use crate::timeline::{Action, Timeline};
+use crate::timeline::{Action, State, Timeline};
 
 /// So many ReplicaSets that should not be, or should, are named; of the rest their number.
 const FEW: usize = 6;
@@ -58,22 +61,34 @@ pub fn withstood(case: &Arc<Case>, reference: &Recording, faulted: &Recording) -
     }
     if failures.is_empty() {
         let expected = Timeline::from_recording(reference);
-        failures.extend(ends(&expected, &judgement.timeline));
+        failures.extend(ends(&expected, &judgement.timeline, restarts));
         failures.extend(made(&expected, &judgement.timeline));
     }
     if failures.is_empty() { Withstood::Yes } else { Withstood::No(failures) }
 }
 
 /// Where the last checkpoints differ.
-fn ends(expected: &Timeline, actual: &Timeline) -> Vec<String> {
+fn ends(expected: &Timeline, actual: &Timeline, restarts: bool) -> Vec<String> {
     let last = |timeline: &Timeline| {
         let step = timeline.steps.last();
-        step.into_iter().flat_map(|step| &step.checkpoint).map(ToString::to_string).collect::<Vec<_>>()
+        let states = step.into_iter().flat_map(|step| &step.checkpoint);
+        states.map(|state| if restarts { without_generation(state) } else { state.to_string() }).collect::<Vec<_>>()
     };
     let (expected, actual) = (last(expected), last(actual));
     let missing = expected.iter().filter(|line| !actual.contains(line)).map(|line| format!("at the end not `{line}`"));
     let instead = actual.iter().filter(|line| !expected.contains(line)).map(|line| format!("at the end `{line}`"));
     missing.chain(instead).collect()
+}
+
+/// A state with, in place of a generation that has been observed, that it has.
+fn without_generation(state: &State) -> String {
+    let mut state = state.clone();
+    for field in state.fields.iter_mut().filter(|field| field.key == "generation") {
+        if field.value.split_once('/').is_some_and(|(observed, latest)| observed == latest) {
+            "observed".clone_into(&mut field.value);
+        }
+    }
+    state.to_string()
 }
 
 /// Which ReplicaSets were made, and which revisions they ever had.
@@ -173,6 +188,27 @@ mod tests {
         };
         let faulted = film().driver(&web(5)).met("x").other(&set(5)).settled().end();
         let found = withstood_of(&with_rule(reference()), &with_rule(faulted));
+        assert_eq!(found == Withstood::Yes, stands, "{found:?}");
+    }
+
+    #[rstest]
+    #[case::an_annotation_more("config-restart", 3, 3, true)]
+    #[case::one_not_observed("config-restart", 3, 2, false)]
+    #[case::where_no_restarts_are_judged("deployment", 3, 3, false)]
+    fn another_generation_at_the_end(
+        #[case] judged: &str,
+        #[case] latest: i64,
+        #[case] observed: i64,
+        #[case] stands: bool,
+    ) {
+        let ends_with = |latest: i64, observed: i64| {
+            let of =
+                serde_json::json!({"metadata": {"generation": latest}, "status": {"observedGeneration": observed}});
+            let mut recording = film().driver(&with(&web(5), &of)).met("x").other(&set(5)).settled().end();
+            recording.header.judged = judged.parse().unwrap();
+            recording
+        };
+        let found = withstood_of(&ends_with(2, 2), &ends_with(latest, observed));
         assert_eq!(found == Withstood::Yes, stands, "{found:?}");
     }
 
