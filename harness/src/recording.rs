@@ -143,7 +143,7 @@ pub struct Request {
     pub name: String,
     /// The HTTP status of the answer; 0 if there was none.
     pub status: u16,
-    /// What the server said with an error; not about Secrets.
+    /// What the server said with an error, though not about Secrets; of a message to the webhook, the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The namespace where it is not the case's; empty for a request about the whole cluster.
@@ -158,6 +158,15 @@ impl Request {
     pub fn is_refused(&self) -> bool {
         matches!(self.status, 401 | 403)
     }
+
+    /// The message, where it is one to the webhook that was taken.
+    pub fn posted(&self) -> Option<&str> {
+        let is_taken = self.resource == Self::WEBHOOK && (200..300).contains(&self.status);
+        self.message.as_deref().filter(|_| is_taken)
+    }
+
+    /// The resource of messages to the webhook, which is no resource of the API.
+    pub const WEBHOOK: &'static str = "webhook";
 }
 
 /// What was asked, without the object's name: `update deployments/status`, `get leases in NAMESPACE`.

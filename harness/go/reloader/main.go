@@ -13,11 +13,14 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 	_ "unsafe" // for go:linkname
 
+	"github.com/parnurzeal/gorequest"
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 	"github.com/stakater/Reloader/internal/pkg/controller"
@@ -47,6 +50,8 @@ var (
 )
 
 func main() {
+	// Messages to webhooks then go by http.DefaultTransport, the network of the case.
+	gorequest.DisableTransportSwap = true
 	standalone.Program{
 		Name:        "reloader",
 		Version:     version,
@@ -65,8 +70,19 @@ func configure(words []string) error {
 	}
 	command := &cobra.Command{}
 	util.ConfigureReloaderFlags(command)
+	// What the project reads of its environment, which is this process's for all its cases.
+	for _, name := range []string{"ALERT_ON_RELOAD", "ALERT_SINK", "ALERT_WEBHOOK_URL"} {
+		os.Unsetenv(name)
+	}
+	variables := command.PersistentFlags().StringArray("lockstep-environment", nil, "variables of the environment, NAME=VALUE")
 	if err := command.ParseFlags(words); err != nil {
 		return err
+	}
+	for _, variable := range *variables {
+		name, value, _ := strings.Cut(variable, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
 	}
 	common.GetCommandLineOptions()
 	level, err := logrus.ParseLevel(options.LogLevel)

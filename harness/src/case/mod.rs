@@ -50,7 +50,7 @@ pub use file::{parse, parse_all, parse_bytes, recorded};
 pub(crate) use find::EXTENSIONS;
 pub use find::{find, load, load_one, told_apart};
 pub use finding::{CaseError, Findings, Placed};
-pub use model::{Case, Definition, RestartOptions, RestartProfile};
+pub use model::{Case, Definition, RestartOptions, RestartProfile, RestartWebhook};
 pub(crate) use profiles::split;
 pub use reference::reference;
 pub use schema::schema;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 pub use super::middle::{Decided, DecidedWhat, During, Fault, FaultAction, FaultPoint, Life, Moment};
 pub use super::operations::{Action, Advance, Change, Drive, DriveError, Form, Names, Operation, Performing, label};
-pub use super::restart::{Beside, RestartOptions, RestartProfile};
+pub use super::restart::{Beside, RestartOptions, RestartProfile, RestartWebhook};
 use crate::controllers::Controllers;
 use crate::expect::Expect;
 use crate::rules::{Expectation, Rule};

@@ -16,7 +16,7 @@ const PROFILES: Type = Type::Is(|_| profiles_schema(), "`[safe, xing]`");
 const BUDGET: Type = Type::Is(|_| object(&BUDGETED, false), "`{restarts: 3, period: 10m}`");
 
 /// The fields.
-pub(super) static FIELDS: [Field; 8] = [
+pub(super) static FIELDS: [Field; 9] = [
     Field::new("profile", Type::Words(&["xing", "safe", "reloader"]), "Whose choices it makes; `safe` by default."),
     Field::new(
         "profiles",
@@ -28,6 +28,12 @@ pub(super) static FIELDS: [Field; 8] = [
     Field::new("budget", BUDGET, "So many restarts of one workload within a period."),
     Field::new("ignoredErrors", LIST, "Parts of errors that are ignored."),
     Field::new("dryRun", BOOLEAN, "Whether it writes nothing."),
+    Field::new(
+        "webhook",
+        Type::Words(&["json", "raw", "slack", "teams", "gchat", "instead"]),
+        "The form in which restarts are reported to a webhook, whose messages are recorded; `json`: safe profile only. \
+         `instead`, for profile `reloader`: changes are reported and restart nothing.",
+    ),
     Field::new("flags", LIST, "Flags of Reloader's, for profile `reloader`: `[--reload-strategy=annotations]`."),
 ];
 static BUDGETED: [Field; 2] = [
@@ -74,6 +80,8 @@ pub struct RestartOptions {
     pub ignored_errors: Vec<String>,
     /// Whether it writes nothing.
     pub dry_run: bool,
+    /// In which form a webhook is told of restarts, if one is.
+    pub webhook: Option<RestartWebhook>,
     /// Flags of the project whose profile it is, as that project has them.
     pub flags: Vec<String>,
 }
@@ -82,6 +90,48 @@ impl RestartOptions {
     /// Whether nothing is said but a profile.
     pub fn is_profile_alone(&self) -> bool {
         *self == Self { profile: self.profile, ..Self::default() }
+    }
+}
+
+/// What a webhook is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestartWebhook {
+    /// Restarts, as JSON for programs.
+    Json,
+    /// Restarts, as plain text.
+    Raw,
+    /// The same for Slack.
+    Slack,
+    /// The same for Microsoft Teams.
+    Teams,
+    /// The same for Google Chat.
+    GoogleChat,
+    /// That something has changed, which restarts nothing then.
+    Instead,
+}
+
+impl RestartWebhook {
+    const ALL: [Self; 6] = [Self::Json, Self::Raw, Self::Slack, Self::Teams, Self::GoogleChat, Self::Instead];
+
+    /// As a case has it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Raw => "raw",
+            Self::Slack => "slack",
+            Self::Teams => "teams",
+            Self::GoogleChat => "gchat",
+            Self::Instead => "instead",
+        }
+    }
+
+    /// Whether a profile has it.
+    const fn is_of(self, profile: RestartProfile) -> bool {
+        match profile {
+            RestartProfile::Xing => false,
+            RestartProfile::Safe => !matches!(self, Self::Instead),
+            RestartProfile::Reloader => !matches!(self, Self::Json),
+        }
     }
 }
 
@@ -181,6 +231,15 @@ pub(super) fn of(
     options.budget = fields.get("budget").and_then(|node| budget(node, report));
     options.dry_run = fields.get("dryRun").and_then(|node| read::boolean(node, "`dryRun`", report)).unwrap_or_default();
     options.ignored_errors = texts(fields.get("ignoredErrors"), ("`ignoredErrors`", "a part of an error"), report);
+    let words = RestartWebhook::ALL.map(|webhook| (webhook.as_str(), webhook));
+    options.webhook = fields.get("webhook").and_then(|node| read::word(node, "what a webhook is told", &words, report));
+    let all = if profiles.is_empty() { std::slice::from_ref(&options.profile) } else { &profiles };
+    if let (Some(webhook), Some((key, _))) = (options.webhook, fields.entry("webhook"))
+        && let Some(profile) = all.iter().find(|profile| !webhook.is_of(**profile))
+    {
+        let hint = "safe: json, raw, slack, teams, gchat; reloader: raw, slack, teams, gchat, instead";
+        report.add(key, format!("profile `{profile}` has no webhook `{}`", webhook.as_str()), hint);
+    }
     options.flags = texts(fields.get("flags"), ("`flags`", "a flag"), report);
     if let (false, Some((key, _))) = (options.flags.is_empty(), fields.entry("flags"))
         && options.profile != RestartProfile::Reloader

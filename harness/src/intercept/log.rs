@@ -12,7 +12,7 @@ use hyper::header::USER_AGENT;
 use kube_apiserver_sim::notify::Notifier;
 
 use super::{Route, Verb};
-use crate::clock;
+use crate::{clock, recording};
 
 /// One request that passed the interceptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct InterceptedRequest {
     pub path: String,
     /// The HTTP status that the server answered with; `None` if its client went away before.
     pub status: Option<u16>,
-    /// What the server said with it where it is an error; not about Secrets.
+    /// What the server said with it where it is an error, though not about Secrets; of a message to the webhook, the message.
     pub message: Option<String>,
     /// How the client calls itself.
     pub user_agent: String,
@@ -278,7 +278,9 @@ impl State {
         }
         let about_a_case = self.readers.values().any(|unread| unread.namespace == request.namespace);
         let refused_elsewhere = !about_a_case && request.is_refused();
-        let concerned = self.readers.values_mut().filter(|it| refused_elsewhere || it.namespace == request.namespace);
+        // A message names no namespace; a case whose subject sends any is played alone.
+        let of_all = refused_elsewhere || request.resource == recording::Request::WEBHOOK;
+        let concerned = self.readers.values_mut().filter(|it| of_all || it.namespace == request.namespace);
         concerned.for_each(|unread| unread.requests.push(request.clone()));
     }
 }
@@ -305,6 +307,14 @@ impl Ticket {
     pub(super) fn refused_with(&mut self, message: String) {
         if let Some(request) = &mut self.request {
             request.message = Some(message);
+        }
+    }
+
+    /// It is a message to the webhook.
+    pub(super) fn message(&mut self, text: String) {
+        if let Some(request) = &mut self.request {
+            (request.verb, request.message) = (Verb::Create, Some(text));
+            recording::Request::WEBHOOK.clone_into(&mut request.resource);
         }
     }
 

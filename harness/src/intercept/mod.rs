@@ -37,6 +37,9 @@
 //! 4. *finished*: the body is through or somebody went away. The log has the request then; a watch it has
 //!    since the moment *answered*, as it ends only when its client does.
 //!
+//! [`WEBHOOK`] is a path of the interceptor's own, which never gets to the server: where a subject that reports to a webhook sends its
+//! messages. They are answered with 200, and are in the log with their text.
+//!
 //! Commands are about one namespace, the case's, always; the probe passes whatever is held. A hold works on a kind, not on a
 //! connection: a list or a new watch of a held kind waits until the hold ends, and a watch that would go on where one
 //! with held events broke off is told that its place is forgotten. A GET of one object is no cache and passes.
@@ -67,6 +70,7 @@ pub use error::InterceptorError;
 pub use kube_apiserver_sim::{Route, Verb};
 pub use log::{Connections, InterceptedRequest, InterceptorLog, LogReader};
 pub use met::Met;
+pub use passage::WEBHOOK;
 pub(crate) use refusal::object_of;
 pub use sent::{SentLog, SentRequest};
 pub use server::Interceptor;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use http_body_util::{BodyExt, Either, Full};
+use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::Bytes;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, TE, TRAILER};
 use hyper::header::{PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TRANSFER_ENCODING, UPGRADE};
@@ -27,6 +27,11 @@ use super::sent::SentLog;
 use super::{Route, Verb};
 use crate::causes::chain;
 use crate::clock;
+
+/// Where a subject sends what a webhook is to receive.
+pub const WEBHOOK: &str = "/lockstep/webhook";
+/// The longest message that is kept, in bytes.
+const LONGEST: usize = 64 << 10;
 
 /// What is sent on: as it comes, or what was read of it while it was held.
 pub(super) type Outgoing = Either<Stream, Full<Bytes>>;
@@ -83,6 +88,9 @@ impl Passage {
     async fn let_through(&self, request: Request<Stream>, connection: &Notify) -> Result<Response<Answer>, Cut> {
         // Arrived: nobody has seen it yet.
         let ticket = self.log.open(&request);
+        if request.uri().path() == WEBHOOK {
+            return message(request, ticket).await;
+        }
         if self.control.is_idle() {
             return Ok(self.forward(request.map(Either::Left), ticket).await);
         }
@@ -267,6 +275,14 @@ fn refuse(refusal: Refusal, route: &Route, ticket: Ticket) -> Response<Answer> {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
     }
     response
+}
+
+/// A message to the webhook, which is taken.
+async fn message(request: Request<Stream>, mut ticket: Ticket) -> Result<Response<Answer>, Cut> {
+    let body = Limited::new(request.into_body(), LONGEST).collect().await.map_err(|_| Cut)?.to_bytes();
+    ticket.message(String::from_utf8_lossy(&body).into_owned());
+    ticket.answered(StatusCode::OK.as_u16());
+    Ok(Response::new(Answer::words("ok".to_owned(), ticket)))
 }
 
 /// The interceptor's own answer.

@@ -329,3 +329,17 @@ async fn dropping_the_interceptor_ends_what_passes_through_it() {
     soon(events.closed()).await;
     assert!(soon(body.frame()).await.unwrap().is_err());
 }
+
+/// The server is not asked: it has no such path.
+#[tokio::test(start_paused = true)]
+async fn a_message_to_the_webhook_is_taken_and_logged() {
+    let interceptor = Interceptor::inside(kube_apiserver_sim::ApiServer::builder().build());
+    let reader = interceptor.log().reader("ns");
+    let request = Request::post(super::WEBHOOK).body("restarted".as_bytes().to_vec()).unwrap();
+    let answer = interceptor.client().unwrap().send(request.map(kube::client::Body::from)).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    drop(answer);
+    let logged = reader.drain();
+    let seen = logged.iter().map(|it| (it.verb, it.resource.as_str(), it.status, it.message.as_deref()));
+    assert_eq!(seen.collect::<Vec<_>>(), [(Verb::Create, "webhook", Some(200), Some("restarted"))]);
+}

@@ -8,6 +8,7 @@ use cel::{Context, Value as Cel};
 use super::history::History;
 use super::scene::{self, Unasked};
 use super::{Broken, Expression, Rule, When, show};
+use crate::recording::Entry;
 use crate::timeline::{Frame, Reader, StepId};
 
 /// Asks the rules of a case, frame by frame.
@@ -16,6 +17,8 @@ pub(crate) struct Asking<'r> {
     history: History,
     past: Arc<History>,
     last: StepId,
+    /// Whether the past has grown since the last state that was asked about.
+    grew: bool,
 }
 
 impl<'r> Asking<'r> {
@@ -23,7 +26,7 @@ impl<'r> Asking<'r> {
     pub(crate) fn of(rules: &'r [Rule]) -> Self {
         let asked = rules.iter().map(Asked::new).collect();
         let history = History::of(rules.first().map(|rule| Arc::clone(&rule.labels)).unwrap_or_default());
-        Self { asked, past: Arc::new(history.clone()), history, last: StepId::GIVEN }
+        Self { asked, past: Arc::new(history.clone()), history, last: StepId::GIVEN, grew: false }
     }
 
     /// The rules that do not hold, each with the step where that shows first; `finally` and `eventually` only where the recording is
@@ -35,10 +38,17 @@ impl<'r> Asking<'r> {
 
 impl<'a> Reader<'a> for Asking<'_> {
     fn read(&mut self, frame: &Frame<'_, 'a>) {
-        if self.asked.is_empty() || !frame.is_state() {
+        if self.asked.is_empty() {
             return;
         }
-        let grew = self.history.take(frame);
+        let is_state = frame.is_state();
+        if is_state || matches!(frame.entry, Entry::Request(_)) {
+            self.grew |= self.history.take(frame);
+        }
+        if !is_state {
+            return;
+        }
+        let grew = std::mem::take(&mut self.grew);
         if grew {
             self.past = Arc::new(self.history.clone());
         }
@@ -74,7 +84,7 @@ impl<'r> Asked<'r> {
     fn ask(&mut self, frame: &Frame<'_, '_>, past: &Arc<History>, grew: bool) {
         let Ok(expression) = &self.expression else { return };
         self.stale |= expression.variables.iter().any(|variable| scene::changes(variable, frame));
-        self.stale |= expression.looks_back && grew;
+        self.stale |= grew && (expression.looks_back || expression.variables.contains(scene::POSTS));
         let when = self.rule.when;
         let due = match when {
             When::Always | When::Never => self.broken.is_none(),

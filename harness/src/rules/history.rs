@@ -5,13 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::pointer::At;
+use crate::recording::{Change, Entry, Version, Writer};
 use crate::timeline::Frame;
 
 /// The functions; each takes one text.
 pub(super) const FUNCTIONS: [&str; 3] = ["began", "count", "restarts"];
 
-/// The kinds of workloads that have a pod template.
-const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
+/// The kinds of workloads whose pod template can be changed.
+const TEMPLATED: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
+/// Those that are restarted by making a Job: of the same name, in place of the one before, or of a CronJob.
+const MADE: [&str; 2] = [JOB, "CronJob"];
+const JOB: &str = "Job";
 /// What decisions are called, as timelines print them.
 const DECISIONS: [&str; 6] = ["created", "deleted", "adopted", "released", "annotated", "changed"];
 
@@ -20,7 +25,9 @@ const DECISIONS: [&str; 6] = ["created", "deleted", "adopted", "released", "anno
 pub(super) struct History {
     /// The decisions as timelines print them, in words. Each write is one: upstream may take a step in two.
     decisions: Vec<Vec<String>>,
-    /// How often somebody other than the case changed a workload's pod template, by `kind/name`.
+    /// The messages that the webhook has received.
+    posts: Vec<Arc<str>>,
+    /// How often somebody other than the case changed a workload's pod template or made a Job of it, by `kind/name`.
     restarts: BTreeMap<String, i64>,
     /// The workloads that were ever there.
     workloads: BTreeSet<String>,
@@ -38,11 +45,16 @@ impl History {
 
     /// Remember what led to this frame; whether there was anything to remember.
     pub(super) fn take(&mut self, frame: &Frame<'_, '_>) -> bool {
-        let version = frame.version.filter(|version| WORKLOADS.contains(&version.kind.as_str()));
-        let appeared = version
-            .is_some_and(|version| self.workloads.insert(format!("{}/{}", version.kind.to_lowercase(), version.name)));
-        let restarted = frame.restarted(&WORKLOADS);
-        if let Some(workload) = &restarted {
+        if let Entry::Request(request) = frame.entry {
+            let post = request.posted();
+            self.posts.extend(post.map(Arc::from));
+            return post.is_some();
+        }
+        let restarted = frame.restarted(&TEMPLATED).into_iter().chain(frame.version.and_then(|job| self.made_of(job)));
+        let restarted: Vec<String> = restarted.collect();
+        let version = frame.version.filter(|version| kinds().any(|kind| kind == version.kind));
+        let appeared = version.is_some_and(|version| self.workloads.insert(name(&version.kind, &version.name)));
+        for workload in &restarted {
             *self.restarts.entry(workload.clone()).or_default() += 1;
         }
         if let Some(decision) = frame.decision() {
@@ -50,7 +62,22 @@ impl History {
         }
         let begins = frame.step.index != self.step;
         self.step = frame.step.index;
-        appeared || restarted.is_some() || frame.decision().is_some() || begins
+        appeared || !restarted.is_empty() || frame.decision().is_some() || begins
+    }
+
+    /// The workload that is restarted by somebody making this Job: the CronJob that it is of, or the Job that it takes the place of.
+    fn made_of(&self, version: &Version) -> Option<String> {
+        if version.kind != JOB || version.change != Change::Added || version.by != Writer::Other {
+            return None;
+        }
+        let owner = version.object.at("/metadata/ownerReferences/0/name").and_then(serde_json::Value::as_str);
+        let workload = owner.map_or_else(|| name(JOB, &version.name), |owner| name(MADE[1], owner));
+        self.workloads.contains(&workload).then_some(workload)
+    }
+
+    /// The messages that the webhook has received.
+    pub(super) fn posts(&self) -> impl Iterator<Item = &str> {
+        self.posts.iter().map(|text| &**text)
     }
 
     /// Whether the step with this label has begun.
@@ -69,7 +96,7 @@ impl History {
         i64::try_from(self.decisions.iter().filter(holds).count()).unwrap_or(i64::MAX)
     }
 
-    /// How often this workload's pod template was changed by somebody other than the case.
+    /// How often somebody other than the case changed this workload's pod template, or made a Job of it.
     ///
     /// # Errors
     /// There never was such a workload, so that none is the wrong answer.
@@ -79,6 +106,14 @@ impl History {
         }
         Ok(self.restarts.get(workload).copied().unwrap_or(0))
     }
+}
+
+fn kinds() -> impl Iterator<Item = &'static str> {
+    TEMPLATED.into_iter().chain(MADE)
+}
+
+fn name(kind: &str, name: &str) -> String {
+    format!("{}/{name}", kind.to_lowercase())
 }
 
 /// Whether a function can be asked this.
@@ -91,8 +126,10 @@ pub(super) fn check(function: &str, argument: &str) -> Result<(), String> {
         "began" if argument.trim().is_empty() => Err("name the label of a step".to_owned()),
         "began" => Ok(()),
         "restarts" => match argument.split_once('/') {
-            Some((kind, name)) if WORKLOADS.iter().any(|it| it.to_lowercase() == kind) && !name.is_empty() => Ok(()),
-            _ => Err("name a workload: 'deployment/web', 'statefulset/web' or 'daemonset/web'".to_owned()),
+            Some((kind, name)) if kinds().any(|it| it.to_lowercase() == kind) && !name.is_empty() => Ok(()),
+            _ => Err("name a workload: 'deployment/web', 'statefulset/web', 'daemonset/web', 'job/load' or \
+                      'cronjob/backup'"
+                .to_owned()),
         },
         _ => {
             let words: Vec<&str> = argument.split_whitespace().collect();

@@ -11,17 +11,21 @@ use super::history::History;
 use crate::timeline::Frame;
 
 /// The lists of objects, by variable and kind.
-const LISTS: [(&str, &str); 7] = [
+const LISTS: [(&str, &str); 9] = [
     ("deployments", "Deployment"),
     ("replicaSets", "ReplicaSet"),
     ("pods", "Pod"),
     ("statefulSets", "StatefulSet"),
     ("daemonSets", "DaemonSet"),
+    ("jobs", "Job"),
+    ("cronJobs", "CronJob"),
     ("configMaps", "ConfigMap"),
     ("secrets", SECRET),
 ];
 /// The case's only Deployment.
 pub(super) const DEPLOYMENT: &str = "deployment";
+/// The messages that the webhook has received, each as its text.
+pub(super) const POSTS: &str = "posts";
 /// The number of the step, 0 for `given`, and whether this state has settled.
 const CLOCK: [&str; 2] = ["step", "settled"];
 /// Functions that rules have besides CEL's own; `sum` is a list's, as in Kubernetes.
@@ -38,12 +42,14 @@ const REPLICA_SET_COUNTS: [&str; 5] =
 /// Every variable that a rule may use.
 pub(super) fn variables() -> Vec<&'static str> {
     let lists = LISTS.iter().map(|(name, _)| *name);
-    [DEPLOYMENT].into_iter().chain(lists).chain(CLOCK).collect()
+    [DEPLOYMENT].into_iter().chain(lists).chain([POSTS]).chain(CLOCK).collect()
 }
 
 /// Whether what a variable stands for may be another one than at the frame before.
 pub(super) fn changes(variable: &str, frame: &Frame<'_, '_>) -> bool {
     match kind(variable) {
+        // They come with no version; the past has grown.
+        _ if variable == POSTS => false,
         Some(kind) => frame.version.is_some_and(|version| version.kind == kind),
         None => frame.settled() || frame.number == 1,
     }
@@ -66,14 +72,15 @@ pub(super) fn context<'c>(
 ) -> Result<Context<'static, 'static>, Unasked> {
     let mut context = Context::default();
     for variable in variables {
-        context.add_variable_from_value(variable, value(variable, frame)?);
+        context.add_variable_from_value(variable, value(variable, frame, history)?);
     }
     functions(&mut context, history).map_err(|error| Unasked::Error(error.to_string()))?;
     Ok(context)
 }
 
-fn value(variable: &str, frame: &Frame<'_, '_>) -> Result<Cel, Unasked> {
+fn value(variable: &str, frame: &Frame<'_, '_>, history: &History) -> Result<Cel, Unasked> {
     match (variable, kind(variable)) {
+        (POSTS, _) => Ok(Cel::List(Arc::new(history.posts().map(|text| Cel::from(text.to_owned())).collect()))),
         ("step", _) => Ok(Cel::Int(i64::from(frame.step.index))),
         (_, None) => Ok(Cel::Bool(frame.settled())),
         (_, Some(kind)) => {

@@ -189,13 +189,13 @@ pub(super) const POD: Shape = Shape {
     open: false,
 };
 
-/// A StatefulSet or DaemonSet: its template is what rules ask about.
+/// Of a workload that is no Deployment: its template is what rules ask about, and a CronJob has one within its Job's.
 const OTHER_SPEC: Shape = Shape {
     what: "a workload's spec",
     fields: &[("replicas", Int), ("selector", One(&SELECTOR)), ("template", One(&TEMPLATE))],
     open: true,
 };
-/// A StatefulSet or DaemonSet.
+/// A StatefulSet, DaemonSet, Job or CronJob.
 pub(super) const WORKLOAD: Shape = Shape {
     what: "a workload",
     fields: &[

@@ -86,6 +86,44 @@ fn a_subject_that_changes_a_template_restarts_and_the_case_does_not() {
     assert_eq!(first(&finally(0), &film().user(2, "x").driver(&restarted).settled().end()), None);
 }
 
+#[test]
+fn a_job_that_is_made_again_and_one_of_a_cron_job_are_restarts() {
+    let job = |name: &str, owner: Value| json!({"kind": "Job", "metadata": {"name": name, "ownerReferences": owner}});
+    let cron_job = json!({"kind": "CronJob", "metadata": {"name": "backup"}});
+    let given = Film::new().given("jobs").driver(&job("load", json!([]))).driver(&cron_job).settled();
+    let again = given
+        .user(1, "x")
+        .deleted(&job("load", json!([])), crate::recording::Writer::Other)
+        .other_made(&job("load", json!([])))
+        .other_made(&job("backup-x", json!([{"kind": "CronJob", "name": "backup"}])))
+        .other_made(&job("other", json!([])))
+        .settled()
+        .end();
+    for (text, holds) in [
+        ("restarts('job/load') == 1", true),
+        ("restarts('cronjob/backup') == 1 && jobs.size() == 3 && cronJobs[0].name == 'backup'", true),
+        ("restarts('job/other') == 0", true),
+        ("restarts('job/load') == 0", false),
+    ] {
+        assert_eq!(first(&[rule(When::Finally, text)], &again).is_none(), holds, "{text}");
+    }
+}
+
+#[test]
+fn messages_to_the_webhook_are_seen_from_the_next_state_on() {
+    let post = |film: Film, text: &str, status: u16| film.request("create", "webhook", status).with_message(text);
+    let film = post(film().user(2, "x"), "one", 200);
+    let recording = post(post(film, "two", 200), "refused", 500).settled().end();
+    for (when, text, holds) in [
+        (When::Finally, "posts == ['one', 'two']", true),
+        (When::Finally, "posts.size() == 3", false),
+        (When::Always, "step == 2 || posts.size() == 0", true),
+        (When::Eventually, "posts.exists(p, p.contains('tw'))", true),
+    ] {
+        assert_eq!(first(&[rule(when, text)], &recording).is_none(), holds, "{text}");
+    }
+}
+
 /// A workload that nothing ever happens to is known all the same: the rule is false, it cannot be called a bad one.
 #[test]
 fn a_workload_that_is_never_restarted_was_restarted_no_times() {

@@ -117,8 +117,10 @@ impl Ledger {
     }
 }
 
-/// Whether it may be why nothing comes of a case. Not what is refused in an earlier case's namespace, where nobody may create
+/// Whether it is of use to a case although it is not about the case's namespace: a message to the webhook, or what may be why nothing
+/// comes of the case. Not what is refused in an earlier case's namespace, where nobody may create
 /// anything while it goes.
 pub(super) fn matters_elsewhere(request: &InterceptedRequest) -> bool {
-    request.is_refused() && !request.namespace.starts_with(CASES)
+    let is_refused = request.is_refused() && !request.namespace.starts_with(CASES);
+    is_refused || request.resource == Request::WEBHOOK
 }

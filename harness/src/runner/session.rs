@@ -22,7 +22,7 @@ use crate::observe::ObserveError;
 use crate::observe::namespace::{make_namespace, remove_leftovers};
 use crate::recording::{Identity, Trouble};
 use crate::subject::{
-    ClusterControllers, HEAD_START, Inside, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError,
+    ClusterControllers, HEAD_START, Inside, Listener, LogSource, Running, ServiceAccount, Spec, Stage, SubjectError,
 };
 
 /// A subject, behind its own interceptor, on a test environment that has proved itself. It brings just what the test environment's cluster leaves out.
@@ -359,9 +359,20 @@ pub(super) async fn begin(
         namespace: namespace.to_owned(),
     });
     let client = interceptor.client();
+    let listener = Listener { url: interceptor.url().to_owned(), ca_pem: interceptor.ca_pem().to_owned() };
     let virtual_time = environment.virtual_time.clone();
     let folder = folder.as_path();
-    let stage =
-        Stage { kubeconfig, client, folder, virtual_time, supervisor, controllers, restart, inside, service_account };
+    let stage = Stage {
+        kubeconfig,
+        client,
+        folder,
+        virtual_time,
+        supervisor,
+        controllers,
+        restart,
+        inside,
+        service_account,
+        interceptor: listener,
+    };
     Ok(spec.start(&stage).await?)
 }

@@ -25,6 +25,14 @@ pub(super) struct Home {
     pub(super) kubeconfig: PathBuf,
 }
 
+/// The interceptor, for a client that has no kubeconfig.
+pub struct Listener {
+    /// `https://ADDRESS:PORT`.
+    pub url: String,
+    /// Who vouches for it, PEM.
+    pub ca_pem: String,
+}
+
 /// What the kubelet gives a pod to reach the API server with. Not to be printed: it holds a token.
 pub struct ServiceAccount {
     /// Where the API server listens.

@@ -19,13 +19,14 @@ mod reference;
 mod upstream;
 pub mod virtual_time;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use bank::{bank, with_mutant};
 pub use cluster_controllers::{ClusterControllers, HEAD_START};
 pub use deployment::ManifestError;
 pub use error::SubjectError;
-pub use home::ServiceAccount;
+pub use home::{Listener, ServiceAccount};
 pub use log_source::LogSource;
 pub use ours::SUBJECT_TARGET;
 pub use reference::Reference;
@@ -87,6 +88,8 @@ pub struct Stage<'a> {
     pub inside: Option<Inside<'a>>,
     /// What a process is to find as a pod does, on request.
     pub service_account: Option<ServiceAccount>,
+    /// Where the interceptor listens, if it does.
+    pub interceptor: Listener,
 }
 
 /// What a subject that runs as pods needs to be put there.
@@ -258,7 +261,7 @@ impl Spec {
                 }
                 Self::Reference(one, which) if !is_process(which.as_deref()) => {
                     let path = one.virtual_program(which.as_deref())?;
-                    let flags = one.flags(stage.restart);
+                    let flags = one.virtual_flags(stage.restart);
                     let (task, version) = virtual_time::start_reference(self, path, client, virtual_time, flags)?;
                     (Life::Virtual(task), version)
                 }
@@ -276,25 +279,25 @@ impl Spec {
                 let program = ours::binary(path.as_deref())?;
                 let version = command::version(&program).await;
                 let arguments = ours::arguments(stage)?;
-                self.process(stage, &home, &program, arguments, version).await
+                self.process(stage, &home, &program, (arguments, BTreeMap::new()), version).await
             }
             Self::Upstream(which) | Self::UpstreamProcess(which) => {
                 let (program, version) = upstream::program(which.as_deref()).await?;
                 let arguments = upstream::arguments(&home.kubeconfig, stage, &version);
-                self.process(stage, &home, &program, arguments, version).await
+                self.process(stage, &home, &program, (arguments, BTreeMap::new()), version).await
             }
             Self::Reference(one, which) => {
                 let (program, version) = one.process(which.as_deref().filter(|which| !is_process(Some(which)))).await?;
                 let turn = one.turn().await?;
-                let mut running =
-                    self.process(stage, &home, &program, one.process_flags(stage.restart), version).await?;
+                let options = one.process_options(stage)?;
+                let mut running = self.process(stage, &home, &program, options, version).await?;
                 running._turn = Some(turn);
                 Ok(running)
             }
             Self::Command(words) => {
                 let program = command::find(&words[0])?;
                 let version = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                self.process(stage, &home, &program, words[1..].to_vec(), version).await
+                self.process(stage, &home, &program, (words[1..].to_vec(), BTreeMap::new()), version).await
             }
             Self::Virtual(_) => Err(SubjectError::OnlyVirtual(self.to_string())),
             Self::Deployment(path) => {
@@ -309,13 +312,14 @@ impl Spec {
         stage: &Stage<'_>,
         home: &Home,
         program: &Path,
-        arguments: Vec<String>,
+        (arguments, environment): (Vec<String>, BTreeMap<String, String>),
         version: String,
     ) -> Result<Running, SubjectError> {
         let log = stage.folder.join("output.log");
         let supervisor = stage.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
         let printed = log.metadata().map_or(0, |file| file.len());
-        let process = command::process(program, arguments, home, stage.service_account.as_ref(), &log)?;
+        let mut process = command::process(program, arguments, home, stage.service_account.as_ref(), &log)?;
+        process.env.extend(environment);
         let child = supervisor.spawn(process)?;
         Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed }, _turn: None })
     }

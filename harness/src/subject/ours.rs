@@ -15,9 +15,10 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::{Stage, SubjectError};
-use crate::case::{RestartOptions, RestartProfile};
+use crate::case::{RestartOptions, RestartProfile, RestartWebhook};
 use crate::clock;
 use crate::controllers::{Controller, Controllers};
+use crate::intercept::WEBHOOK;
 #[cfg(feature = "mutants")]
 use crate::mutants::Mutant;
 
@@ -126,7 +127,24 @@ fn restart_settings(options: &RestartOptions) -> Result<rollout_controller::Rest
     if let Some((restarts, period)) = options.budget {
         settings.budget = rollout_controller::Budget { restarts, period };
     }
+    settings.webhook = options.webhook.map(webhook);
+    if options.webhook == Some(RestartWebhook::Instead) {
+        settings.reloader.webhook = Some(rollout_controller::WebhookUrl(WEBHOOK.to_owned()));
+    }
     Ok(settings)
+}
+
+/// The webhook that a case observes.
+fn webhook(of: RestartWebhook) -> rollout_controller::Webhook {
+    let form = match of {
+        RestartWebhook::Json | RestartWebhook::Instead => rollout_controller::WebhookForm::Json,
+        RestartWebhook::Raw => rollout_controller::WebhookForm::Raw,
+        RestartWebhook::Slack => rollout_controller::WebhookForm::Slack,
+        RestartWebhook::Teams => rollout_controller::WebhookForm::Teams,
+        RestartWebhook::GoogleChat => rollout_controller::WebhookForm::GoogleChat,
+    };
+    let plain = rollout_controller::Webhook::plain(rollout_controller::WebhookUrl(WEBHOOK.to_owned()));
+    rollout_controller::Webhook { form, ..plain }
 }
 
 /// What a case's flags of Reloader choose.

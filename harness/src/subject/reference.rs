@@ -6,12 +6,15 @@
 //! and `xing:PATH` is either. The projects' own programs listen on fixed ports, so that one of a kind runs at a time
 //! on a machine: a lock on a file keeps them apart.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{SubjectError, command};
-use crate::case::{RestartOptions, RestartProfile};
+use super::{Stage, SubjectError, command};
+use crate::case::{RestartOptions, RestartProfile, RestartWebhook};
 use crate::cluster;
 use crate::controllers::{Controller, Controllers};
+use crate::intercept::WEBHOOK;
+use crate::private;
 
 /// What stands at the end of the name of a program that runs in virtual time.
 const VIRTUAL: &str = "-virtual";
@@ -87,7 +90,7 @@ impl Reference {
     /// Why it cannot run with these options, if it cannot.
     #[must_use]
     pub fn lacks(self, options: &RestartOptions) -> Option<String> {
-        let RestartOptions { profile, grace, longest, budget, ignored_errors, dry_run, flags } = options;
+        let RestartOptions { profile, grace, longest, budget, ignored_errors, dry_run, webhook, flags } = options;
         if *profile != self.profile() {
             return Some(format!(
                 "the case is of restart profile {profile}, and {} of {}",
@@ -96,22 +99,46 @@ impl Reference {
             ));
         }
         let its_own = match self {
-            Self::Xing => flags.is_empty() && grace.is_none_or(|grace| grace.subsec_nanos() == 0),
-            Self::Reloader => grace.is_none() && ignored_errors.is_empty(),
+            Self::Xing => flags.is_empty() && webhook.is_none() && grace.is_none_or(|grace| grace.subsec_nanos() == 0),
+            Self::Reloader => grace.is_none() && ignored_errors.is_empty() && *webhook != Some(RestartWebhook::Json),
         };
         let others = longest.is_some() || budget.is_some() || *dry_run;
         (others || !its_own).then(|| format!("the case sets restart options that {} does not have", self.as_str()))
     }
 
+    /// The flags by which it runs in virtual time with these options. What it has by its environment is a flag of the program for
+    /// virtual time, and all hosts are the interceptor.
+    pub(super) fn virtual_flags(self, options: &RestartOptions) -> Vec<String> {
+        let base = "http://lockstep";
+        let environment = self.environment(options, base).into_iter();
+        let environment = environment.map(|(name, value)| format!("--lockstep-environment={name}={value}"));
+        self.flags(options, base).into_iter().chain(environment).collect()
+    }
+
+    /// The variables by which it runs with these options: where Reloader sends alerts. `base`: where the interceptor is.
+    fn environment(self, options: &RestartOptions, base: &str) -> BTreeMap<String, String> {
+        let sink = options.webhook.filter(|webhook| self == Self::Reloader && *webhook != RestartWebhook::Instead);
+        let variables = sink.map(|sink| {
+            let sink = sink.as_str().to_owned();
+            [("ON_RELOAD", "true".to_owned()), ("SINK", sink), ("WEBHOOK_URL", format!("{base}{WEBHOOK}"))]
+        });
+        let variables = variables.into_iter().flatten();
+        variables.map(|(name, value)| (format!("ALERT_{name}"), value)).collect()
+    }
+
     /// The flags by which it runs with these options.
-    pub(super) fn flags(self, options: &RestartOptions) -> Vec<String> {
+    fn flags(self, options: &RestartOptions, base: &str) -> Vec<String> {
         match self {
             Self::Xing => {
                 let grace = options.grace.map(|grace| format!("--restart-grace-period={}", grace.as_secs()));
                 let ignored = options.ignored_errors.iter().map(|part| format!("--ignored-errors={part}"));
                 grace.into_iter().chain(ignored).collect()
             }
-            Self::Reloader => options.flags.clone(),
+            Self::Reloader => {
+                let instead = options.webhook.filter(|webhook| *webhook == RestartWebhook::Instead);
+                let instead = instead.map(|_| format!("--webhook-url={base}{WEBHOOK}"));
+                options.flags.iter().cloned().chain(instead).collect()
+            }
         }
     }
 
@@ -157,13 +184,21 @@ impl Reference {
         found.ok_or(SubjectError::ReferenceNotBuilt { name: self.as_str(), version: self.version() })
     }
 
-    /// The flags of a process beside those that a case sets: what it prints.
-    pub(super) fn process_flags(self, options: &RestartOptions) -> Vec<String> {
+    /// The flags and variables of a process: what a case sets, and what it prints.
+    pub(super) fn process_options(self, stage: &Stage<'_>) -> std::io::Result<(Vec<String>, BTreeMap<String, String>)> {
+        let (url, options) = (stage.interceptor.url.as_str(), stage.restart);
         let first = match self {
             Self::Xing => vec!["--verbose=1".to_owned()],
             Self::Reloader => Vec::new(),
         };
-        first.into_iter().chain(self.flags(options)).collect()
+        let mut environment = self.environment(options, url);
+        if options.webhook.is_some() {
+            // The project's client for webhooks trusts what the machine trusts, which in Go this variable replaces.
+            let file = stage.folder.join("interceptor.pem");
+            private::write(&file, stage.interceptor.ca_pem.as_bytes())?;
+            environment.insert("SSL_CERT_FILE".to_owned(), file.display().to_string());
+        }
+        Ok((first.into_iter().chain(self.flags(options, url)).collect(), environment))
     }
 
     /// The right to listen on its port.
@@ -189,12 +224,31 @@ mod tests {
             ..RestartOptions::default()
         };
         assert_eq!(Reference::Xing.lacks(&options), None);
-        assert_eq!(Reference::Xing.flags(&options), ["--restart-grace-period=30", "--ignored-errors=denied"]);
+        assert_eq!(
+            Reference::Xing.flags(&options, "https://x"),
+            ["--restart-grace-period=30", "--ignored-errors=denied"]
+        );
         let other = RestartOptions { dry_run: true, ..options.clone() };
         assert!(Reference::Xing.lacks(&other).is_some_and(|why| why.contains("options")));
         assert!(Reference::Reloader.lacks(&options).is_some_and(|why| why.contains("profile xing")));
         let flags = vec!["--reload-strategy=annotations".to_owned()];
         let options = RestartOptions { profile: RestartProfile::Reloader, flags: flags.clone(), ..Default::default() };
-        assert_eq!((Reference::Reloader.lacks(&options), Reference::Reloader.flags(&options)), (None, flags));
+        let of = Reference::Reloader;
+        assert_eq!((of.lacks(&options), of.flags(&options, "https://x")), (None, flags));
+        let options = |webhook| RestartOptions {
+            profile: RestartProfile::Reloader,
+            webhook: Some(webhook),
+            ..RestartOptions::default()
+        };
+        let instead = options(RestartWebhook::Instead);
+        assert_eq!(of.flags(&instead, "https://x"), ["--webhook-url=https://x/lockstep/webhook"]);
+        assert_eq!(of.environment(&instead, "https://x"), BTreeMap::new());
+        let alerts = [
+            "--lockstep-environment=ALERT_ON_RELOAD=true",
+            "--lockstep-environment=ALERT_SINK=slack",
+            "--lockstep-environment=ALERT_WEBHOOK_URL=http://lockstep/lockstep/webhook",
+        ];
+        assert_eq!(of.virtual_flags(&options(RestartWebhook::Slack)), alerts);
+        assert!(of.lacks(&options(RestartWebhook::Json)).is_some());
     }
 }

@@ -166,12 +166,11 @@ impl<'a> Reader<'a> for Build<'a> {
             Entry::Met(meeting) => self.drafts.last_mut().into_iter().for_each(|draft| {
                 draft.meetings.push(one_line(&meeting.what));
             }),
-            Entry::Header(_)
-            | Entry::Named(_)
-            | Entry::Request(_)
-            | Entry::Trouble(_)
-            | Entry::Impossible(_)
-            | Entry::End(_) => {}
+            Entry::Request(request) => {
+                let posted = request.posted().map(|text| Made::alone(decide::posted(text)));
+                self.drafts.last_mut().into_iter().for_each(|draft| draft.made.extend(posted.clone()));
+            }
+            Entry::Header(_) | Entry::Named(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => {}
         }
     }
 }

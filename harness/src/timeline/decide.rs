@@ -10,7 +10,7 @@ use super::object::{self, OWN_PREFIX, REVISION};
 use super::shape;
 use super::world::World;
 use crate::pointer::At;
-use crate::recording::{Change, Version, Writer};
+use crate::recording::{Change, Request, Version, Writer};
 
 /// Annotations of the controller's own, by what follows their prefix, and what timelines call them, in print order.
 pub(super) const SHORT_NAMES: [(&str, &str); 4] = [
@@ -131,6 +131,19 @@ pub(super) fn job(before: Option<&Value>, version: &Version) -> Option<Decision>
         };
     };
     workload(before, version).map(|decision| Decision { object, ..decision })
+}
+
+/// A message to the webhook. JSON stands as it is, but for when it was sent.
+pub(super) fn posted(text: &str) -> Decision {
+    let text = text.trim();
+    let field = match serde_json::from_str::<Map<String, Value>>(text) {
+        Ok(mut message) => {
+            message.remove("time");
+            Field::json("message", &message.into())
+        }
+        Err(_) => Field::new("message", text),
+    };
+    Decision { object: Request::WEBHOOK.to_owned(), action: Action::Changed, details: vec![field] }
 }
 
 /// What a controller of restarts does to a pod template: the names of annotations, whose values are times, and variables with their

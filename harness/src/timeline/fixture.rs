@@ -120,6 +120,11 @@ impl Film {
         self.foreign(object).beside(object, Writer::Other, "update")
     }
 
+    /// An object that somebody else made.
+    pub(crate) fn other_made(self, object: &Value) -> Self {
+        self.version(object, Change::Added, Writer::Other)
+    }
+
     /// A version that neither the driver nor the subject wrote.
     pub(crate) fn foreign(self, object: &Value) -> Self {
         self.version(object, Change::Modified, Writer::Other)

@@ -17,6 +17,13 @@ pub(super) struct Made {
     pub(super) decision: Decision,
 }
 
+impl Made {
+    /// One that is about no Deployment.
+    pub(super) const fn alone(decision: Decision) -> Self {
+        Self { deployment: None, own: false, collected: None, decision }
+    }
+}
+
 /// Decisions in canonical order.
 pub(super) fn canonical(mut made: Vec<Made>) -> Vec<Decision> {
     made.sort_by(|a, b| {

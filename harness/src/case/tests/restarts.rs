@@ -40,6 +40,18 @@ fn a_case_of_restarts_says_how_and_when() {
 #[case::no_rules("", "  - scale: 4", "", "1: a case of config restarts without rules")]
 #[case::no_such_profile("restart: {profile: wild}\n", "  - scale: 4", RULES, "3: a profile cannot be `wild`")]
 #[case::nobody_beside("with: {deployment: theirs}\n", "  - scale: 4", RULES, "3: who runs beside cannot be `theirs`")]
+#[case::webhook_of_another_profile(
+    "restart: {profile: safe, webhook: instead}\n",
+    "  - scale: 4",
+    RULES,
+    "3: profile `safe` has no webhook `instead`"
+)]
+#[case::webhook_of_none_of_its_profiles(
+    "restart: {profiles: [safe, xing], webhook: raw}\n",
+    "  - scale: 4",
+    RULES,
+    "3: profile `xing` has no webhook `raw`"
+)]
 #[case::half_a_budget(
     "restart: {budget: {restarts: 3}}\n",
     "  - scale: 4",

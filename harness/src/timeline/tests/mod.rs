@@ -45,6 +45,15 @@ fn set(hash: &str, replicas: i32, available: i32) -> Value {
 }
 
 #[test]
+fn a_message_to_the_webhook_is_a_decision_without_its_time() {
+    let json = r#"{"message":"a \"b\"","time":"2026-01-05T00:00:27Z"}"#;
+    let film = Film::rolled_out(1).user(1, "x").request("create", "webhook", 200).with_message(json);
+    let film = film.request("create", "webhook", 200).with_message("plain text\n").request("create", "webhook", 0);
+    let expected = [r#"webhook message={"message":"a \"b\""}"#, r#"webhook message="plain text""#];
+    assert_eq!(decisions(film), expected);
+}
+
+#[test]
 fn a_rollout_reads_as_a_staircase() {
     let web = with(&web(), &json!({"status": super::fixture::complete(10)}));
     let new = with(
