@@ -37,7 +37,7 @@ fn is_program(path: &Path) -> bool {
 /// What to start: its whole environment is ours, with the ways to the cluster replaced.
 pub(super) fn process(
     program: &Path,
-    args: Vec<String>,
+    (args, variables): (Vec<String>, BTreeMap<String, String>),
     home: &Home,
     account: Option<&ServiceAccount>,
     log: &Path,
@@ -46,6 +46,7 @@ pub(super) fn process(
     env.insert("KUBECONFIG".into(), home.kubeconfig.display().to_string());
     env.insert("HOME".into(), home.folder.display().to_string());
     env.extend(account.into_iter().flat_map(ServiceAccount::variables));
+    env.extend(variables);
     let spec = supervise::Spec { name: "subject".into(), program: program.to_owned(), args, env, log: log.to_owned() };
     match account {
         Some(account) => Ok(supervise::mounted(spec, &account.furnish(&home.folder)?, Path::new(ServiceAccount::AT))),

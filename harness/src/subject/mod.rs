@@ -290,9 +290,8 @@ impl Spec {
                 let (program, version) = one.process(which.as_deref().filter(|which| !is_process(Some(which)))).await?;
                 let turn = one.turn().await?;
                 let options = one.process_options(stage)?;
-                let mut running = self.process(stage, &home, &program, options, version).await?;
-                running._turn = Some(turn);
-                Ok(running)
+                let running = self.process(stage, &home, &program, options, version).await?;
+                Ok(Running { _turn: Some(turn), ..running })
             }
             Self::Command(words) => {
                 let program = command::find(&words[0])?;
@@ -312,14 +311,13 @@ impl Spec {
         stage: &Stage<'_>,
         home: &Home,
         program: &Path,
-        (arguments, environment): (Vec<String>, BTreeMap<String, String>),
+        options: (Vec<String>, BTreeMap<String, String>),
         version: String,
     ) -> Result<Running, SubjectError> {
         let log = stage.folder.join("output.log");
         let supervisor = stage.supervisor.ok_or_else(|| SubjectError::Outside(self.to_string()))?;
         let printed = log.metadata().map_or(0, |file| file.len());
-        let mut process = command::process(program, arguments, home, stage.service_account.as_ref(), &log)?;
-        process.env.extend(environment);
+        let process = command::process(program, options, home, stage.service_account.as_ref(), &log)?;
         let child = supervisor.spawn(process)?;
         Ok(Running { identity: self.identity(&version), life: Life::Process { child, log, printed }, _turn: None })
     }

@@ -12,6 +12,7 @@ use super::object;
 use super::order::{self, Made};
 use super::replay::{BeforeVersion, Frame, Reader, replay};
 use super::silence::silence;
+use super::times::Times;
 use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET, World};
 use super::{decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
@@ -43,6 +44,8 @@ pub(crate) struct Build<'a> {
     judges_pods: bool,
     /// Named pods whose fate the case has left to chance.
     uncertain: BTreeSet<String>,
+    /// Recognises times that a controller of restarts notes, where one is judged.
+    times: Option<Times>,
 }
 
 /// A step in the making.
@@ -71,6 +74,10 @@ impl<'a> Build<'a> {
             drafts: Vec::new(),
             judges_pods: recording.header.judged.has(Controller::ReplicaSet),
             uncertain: BTreeSet::new(),
+            times: Some(&recording.header)
+                .filter(|header| header.judged.has(Controller::ConfigRestart))
+                .and_then(|header| header.started.parse().ok())
+                .map(Times::since),
         }
     }
 
@@ -135,7 +142,10 @@ impl<'a> Build<'a> {
         if self.judges_pods {
             draft.pods.take(before, version, world, names);
         }
-        draft.made.extend(frame.made.cloned());
+        draft.made.extend(frame.made.cloned().map(|made| match &mut self.times {
+            Some(times) => Made { decision: times.relative(made.decision, version.at), ..made },
+            None => made,
+        }));
     }
 
     fn settled(&mut self, world: &World<'a>) {

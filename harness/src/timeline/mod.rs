@@ -49,6 +49,7 @@ mod shape;
 mod shared;
 mod silence;
 mod text;
+mod times;
 mod token;
 mod world;
 
