@@ -2,6 +2,8 @@
 //! in Events; never a value, and never a checksum of a Secret.
 //!
 //! Of profile `reloader` a restart alone is told, with that controller's words (its `ALERT_` variables).
+//!
+//! Cases: `config-restart/webhook-restarted`, `config-restart/webhook-stopped`, `config-restart/reloader-alert-of-each-kind`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
