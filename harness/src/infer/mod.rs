@@ -100,6 +100,9 @@ pub enum InferError {
     /// There are several.
     #[error("the recording shows several Deployments ({0}); capture one of them at a time")]
     Several(String),
+    /// Its name is longer than those of a case.
+    #[error("the Deployment's name has {0} letters, and a case allows 63; `capture --anonymise` gives it a short one")]
+    LongName(usize),
     /// Nothing happened.
     #[error(
         "nothing happens in the recording: no user changed the Deployment, and no pod became ready, failed or went"
@@ -250,12 +253,16 @@ fn name_of_deployment(recording: &Recording) -> &str {
     deployments(recording).next().map_or("", |object| text(object, "/metadata/name"))
 }
 
+/// The most letters of a name in a case.
+const LONGEST_NAME: usize = 63;
+
 fn one_deployment(recording: &Recording) -> Result<(), InferError> {
     let names: BTreeSet<&str> = deployments(recording).map(|object| text(object, "/metadata/name")).collect();
-    match names.len() {
-        0 => Err(InferError::NoDeployment),
-        1 => Ok(()),
-        _ => Err(InferError::Several(names.into_iter().collect::<Vec<_>>().join(", "))),
+    match names.first() {
+        None => Err(InferError::NoDeployment),
+        Some(name) if names.len() == 1 && name.len() > LONGEST_NAME => Err(InferError::LongName(name.len())),
+        Some(_) if names.len() == 1 => Ok(()),
+        Some(_) => Err(InferError::Several(names.into_iter().collect::<Vec<_>>().join(", "))),
     }
 }
 

@@ -176,3 +176,15 @@ fn a_recording_that_ends_settled_is_whole() {
     let said = Reel::begun().deployment(10, 9, "app:8", (2, 2)).settled().inferred();
     assert_eq!(said.cut, None, "the recording says so");
 }
+
+#[rstest]
+#[case::the_longest(63, true)]
+#[case::longer(64, false)]
+fn a_name_that_no_case_can_have_is_said(#[case] letters: usize, #[case] fits: bool) {
+    let deployment = json!({"metadata": {"name": "w".repeat(letters)}});
+    let recording = Reel::new().version(DEPLOYMENT, Change::Added, &deployment).recording();
+    let name = one_deployment(&recording).map_err(|error| error.to_string());
+    let expected =
+        "the Deployment's name has 64 letters, and a case allows 63; `capture --anonymise` gives it a short one";
+    assert_eq!(name, if fits { Ok(()) } else { Err(expected.to_owned()) });
+}

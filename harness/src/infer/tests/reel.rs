@@ -106,6 +106,10 @@ impl Reel {
     }
 
     pub(super) fn inferred(self) -> Inferred {
+        infer(&self.recording(), "captured/web", &Arrangements::new()).unwrap()
+    }
+
+    pub(super) fn recording(self) -> Recording {
         let header = Header {
             format: FORMAT,
             case: "captured/web".to_owned(),
@@ -124,7 +128,7 @@ impl Reel {
             started: "2026-11-24T00:00:00Z".to_owned(),
         };
         let end = Some(End { completed: true, events_complete: false, at: self.at, diagnosis: None });
-        infer(&Recording { header, entries: self.entries, end }, "captured/web", &Arrangements::new()).unwrap()
+        Recording { header, entries: self.entries, end }
     }
 }
 
