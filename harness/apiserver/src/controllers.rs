@@ -43,7 +43,7 @@ impl Server {
     fn account(&mut self) -> bool {
         let (spaces, accounts) = (kind("namespaces"), kind("serviceaccounts"));
         let concerned = |change: &Change| [spaces.place(), accounts.place()].contains(&change.key.kind);
-        if !self.store.since(self.accounted).iter().any(concerned) {
+        if !self.store.changed(self.accounted, concerned) {
             self.accounted = self.store.version();
             return false;
         }
@@ -76,7 +76,7 @@ impl Server {
     /// Whether a change since the last collection concerns owners or dependents. Most do not, and
     /// looking at all objects after each would be most of a simulation's work.
     fn owners_changed(&self) -> bool {
-        self.store.since(self.collected).iter().any(|change| match (change.before(), change.after()) {
+        self.store.changed(self.collected, |change| match (change.before(), change.after()) {
             (_, None) => true,
             (None, Some(after)) => {
                 after.deleting()

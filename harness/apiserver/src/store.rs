@@ -1,7 +1,8 @@
 //! The store: every object in order, and the log of all changes.
 //!
 //! Nearly all that reads the log reads its newest changes. The objects of older ones are kept as their text, which takes a tenth
-//! of the room; who still asks for one has it read anew.
+//! of the room; who still asks for one has it read anew. Of a log that grows very long the beginning is forgotten, as etcd forgets
+//! what it has compacted: whoever watches or lists from there is told to list anew.
 //!
 //! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
 //! last change. A watch is a position in the log.
@@ -65,10 +66,15 @@ pub(super) struct Store {
     version: u64,
     /// Watches cannot start before this version.
     forgotten: u64,
+    /// The log begins after this version.
+    dropped: u64,
 }
 
 /// As many changes have whole objects: more than there are while any watch waits for its turn.
 const WHOLE: usize = 256;
+
+/// At least so many of the newest changes stay in the log, and at most twice as many.
+pub(super) const LOGGED: usize = 20_000;
 
 impl Logged {
     fn object(&self) -> Arc<Object> {
@@ -150,7 +156,8 @@ impl Object {
 
     /// The body as JSON, without its type.
     pub(super) fn bare(&self) -> &Bytes {
-        self.text.get_or_init(|| Bytes::from(written(&self.body)))
+        // In a box, because it is kept: what is written grows by doubling.
+        self.text.get_or_init(|| Bytes::from(written(&self.body).into_boxed_slice()))
     }
 
     /// The body as JSON, with its type.
@@ -307,9 +314,26 @@ impl Store {
             self.log[self.packed].pack();
             self.packed += 1;
         }
+        if self.log.len() >= 2 * LOGGED {
+            let oldest = self.log.len() - LOGGED;
+            self.dropped = self.log[oldest - 1].version;
+            self.forget(self.dropped);
+            self.log.drain(..oldest);
+            self.packed -= oldest;
+        }
     }
 
-    /// The changes after a version, in order.
+    /// Whether there was such a change after a version, or may have been one that the log lacks.
+    pub(super) fn changed(&self, version: u64, such: impl Fn(&Change) -> bool) -> bool {
+        self.lacks(version) || self.since(version).iter().any(such)
+    }
+
+    /// Whether the log has no longer all changes after a version.
+    pub(super) fn lacks(&self, version: u64) -> bool {
+        version < self.dropped
+    }
+
+    /// The changes after a version that the log has, in order.
     pub(super) fn since(&self, version: u64) -> &[Change] {
         let first = self.log.partition_point(|change| change.version <= version);
         &self.log[first..]
@@ -367,6 +391,23 @@ mod tests {
         assert_eq!(store.since(2).len(), 2);
         store.forget(9);
         assert_eq!(store.forgotten(), 4, "no more than there was");
+    }
+
+    #[test]
+    fn the_beginning_of_a_very_long_log_is_forgotten() {
+        let mut store = Store::default();
+        let change =
+            |store: &mut Store, number: usize| store.put(&KINDS[2], pod("a", "").0, pod("a", &number.to_string()).1);
+        (1..2 * LOGGED).for_each(|number| drop(change(&mut store, number)));
+        assert_eq!((store.since(0).len(), store.forgotten()), (2 * LOGGED - 1, 0));
+        change(&mut store, 2 * LOGGED);
+        let first = u64::try_from(LOGGED).unwrap() + 1;
+        assert_eq!((store.lacks(first - 2), store.lacks(first - 1)), (true, false));
+        assert_eq!((store.since(first - 1).len(), store.since(first - 1)[0].version), (LOGGED, first));
+        assert_eq!((store.changed(0, |_| false), store.changed(first - 1, |_| false)), (true, false));
+        assert_eq!(store.forgotten(), first - 1, "a watch from before the first is refused");
+        let newest = change(&mut store, 0);
+        assert_eq!(store.since(newest.version - 1)[0].after().unwrap().body, newest.body);
     }
 
     #[test]

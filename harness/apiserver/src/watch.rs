@@ -65,12 +65,17 @@ impl Server {
                 order.first.push(order.bookmark(true));
             }
         } else if order.version < self.store.forgotten() {
-            let message = format!("too old resource version: {} ({})", order.version, self.store.forgotten());
-            let status = Problem::expired(message).status();
-            order.first.push(line(&json!({"type": "ERROR", "object": status})));
-            order.gone = true;
+            let error = self.too_old(&mut order);
+            order.first.push(error);
         }
         Ok(Answer::Watch(order))
+    }
+
+    /// The last event of a watch from a version that is forgotten.
+    fn too_old(&self, order: &mut Order) -> Bytes {
+        order.gone = true;
+        let message = format!("too old resource version: {} ({})", order.version, self.store.forgotten());
+        line(&json!({"type": "ERROR", "object": Problem::expired(message).status()}))
     }
 
     /// The events up to a version that a watch has not delivered yet; they count as delivered
@@ -78,6 +83,9 @@ impl Server {
     pub(super) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Bytes> {
         if order.gone {
             return Vec::new();
+        }
+        if self.store.lacks(order.version) {
+            return vec![self.too_old(order)];
         }
         let until = until.min(self.store.version());
         let changes = self.store.since(order.version).iter().take_while(|change| change.version <= until);

@@ -140,7 +140,7 @@ impl Server {
     /// are established.
     pub(crate) fn establish(&mut self, now: Timestamp) {
         let about = |change: &crate::store::Change| change.key.kind == kind().place();
-        if !self.deleting_definitions && !self.store.since(self.defined).iter().any(about) {
+        if !self.deleting_definitions && !self.store.changed(self.defined, about) {
             self.defined = self.store.version();
             return;
         }

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 mod deletion;
 
+use super::kinds::KINDS;
 use super::server::{Answer, Call, Server};
+use super::store::{Key, LOGGED};
 use super::{ApiServer, Controllers};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -238,6 +240,23 @@ fn a_forgotten_past_is_gone() {
     };
     let event: Value = serde_json::from_slice(&watch.first[0]).unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+}
+
+#[test]
+fn a_watch_that_falls_behind_the_log_ends_with_an_error() {
+    let mut world = world();
+    world.ask(Method::POST, PODS, &pod("a"));
+    let path = format!("{PODS}?watch=true&resourceVersion={}", world.server.store.version());
+    let Answer::Watch(mut watch) = world.raw(Method::GET, &path, "", "") else { panic!("no watch") };
+    let (kind, mut body) = (&KINDS[2], pod("a"));
+    for number in 0..2 * LOGGED {
+        body["metadata"]["labels"] = json!({"number": number.to_string()});
+        world.server.store.put(kind, Key::new(kind, "default", "a"), body.clone());
+    }
+    let unseen = world.server.unseen(&mut watch, u64::MAX);
+    let seen: Vec<Value> = unseen.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let shown: Vec<_> = seen.iter().map(|event| (&event["type"], &event["object"]["code"])).collect();
+    assert_eq!((shown, watch.gone), (vec![(&json!("ERROR"), &json!(410))], true));
 }
 
 #[test]
