@@ -1,5 +1,5 @@
 //! How long a case takes on the simulated cluster, roughly: its sub-steps are counted, each of which takes about the same time, and
-//! some more for each pod that there is, as the ReplicaSet controller looks at all of its pods.
+//! a little more for each pod that there is.
 //!
 //! Counted is what the case itself says: `ready: {pods: all}` moves as many pods as are wanted. Pure.
 
@@ -11,7 +11,7 @@ use super::model::{Case, Count};
 /// What a sub-step takes in an optimised build, as `scripts/performance` measures it.
 const EACH: Duration = Duration::from_millis(4);
 /// What it takes besides for each pod that is wanted.
-const A_POD: Duration = Duration::from_nanos(1_600);
+const A_POD: Duration = Duration::from_nanos(300);
 
 /// As many pods settle in the time that one settling may take; more of them may take longer. On the simulated cluster one pod is bound
 /// to a node in 4 ms.
