@@ -9,23 +9,23 @@
 //! [`Settling`]. Times are milliseconds since the recording began. Secret values never get here: the
 //! recorder replaces them by digests.
 
+mod body;
 mod diagnosis;
 mod header;
 mod names;
-mod shared;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::io::{BufRead, Write};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+pub use body::Body;
 pub use diagnosis::Diagnosis;
 pub use header::{Header, Identity, SubjectKind};
 
 use crate::expect::Expect;
+pub(crate) use body::pack_old;
 pub(crate) use names::part;
 
 /// The version of the format that this build writes and reads.
@@ -124,8 +124,7 @@ pub struct Version {
     /// Milliseconds since the recording began.
     pub at: u64,
     /// The whole object, without managed fields; the world has the same.
-    #[serde(with = "shared")]
-    pub object: Arc<Value>,
+    pub object: Body,
 }
 
 /// One request of the subject's, as the interceptor saw it. All of those about the case's namespace are kept; of those about anything else only
@@ -334,7 +333,7 @@ impl Recording {
     /// No header, another format, or a line that is no entry.
     pub fn read(input: impl BufRead) -> Result<Self, RecordingError> {
         let mut header = None;
-        let mut entries = Vec::new();
+        let (mut entries, mut packed) = (Vec::new(), 0);
         let mut end = None;
         let mut lines = input.lines().enumerate().peekable();
         while let Some((number, line)) = lines.next() {
@@ -361,7 +360,10 @@ impl Recording {
                 }
                 (_, None) => return Err(RecordingError::NoHeader),
                 (Entry::End(found), _) => end = Some(found),
-                (entry, _) => entries.push(entry),
+                (entry, _) => {
+                    entries.push(entry);
+                    packed = pack_old(&mut entries, packed);
+                }
             }
         }
         Ok(Self { header: header.ok_or(RecordingError::NoHeader)?, entries, end })

@@ -6,7 +6,6 @@
 //! and base64 alike, so a redacted case can be played.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -71,7 +70,7 @@ pub(crate) fn redact(recording: &mut Recording) {
     };
     for entry in &mut recording.entries {
         match entry {
-            Entry::Object(version) => each_text(Arc::make_mut(&mut version.object), &tidy),
+            Entry::Object(version) => each_text(version.object.change(), &tidy),
             Entry::Step(mark) => tidy(&mut mark.label),
             Entry::Met(meeting) => tidy(&mut meeting.what),
             Entry::Trouble(trouble) => tidy(&mut trouble.why),

@@ -5,7 +5,6 @@
 //! number, the same one in the whole recording. Pod templates keep what tells them apart as one number.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -56,7 +55,7 @@ impl Words {
         let object = self.object(&version.kind, &version.object);
         let name = object.at("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let author = version.author.as_deref().map(|author| self.word("program", author));
-        Version { name, author, object: Arc::new(object), ..version.clone() }
+        Version { name, author, object: object.into(), ..version.clone() }
     }
 
     /// `Deleted pod: NAME` is all that is read of Events.
@@ -67,7 +66,7 @@ impl Words {
         let name = self.word("event", &version.name);
         let object = json!({"metadata": {"name": name, "resourceVersion": version.rv.to_string()}, "message": message,
             "reason": text("/reason"), "involvedObject": {"kind": "ReplicaSet", "uid": text("/involvedObject/uid")}});
-        Some(Version { name, author: None, object: Arc::new(object), ..version.clone() })
+        Some(Version { name, author: None, object: object.into(), ..version.clone() })
     }
 
     fn object(&mut self, kind: &str, object: &Value) -> Value {

@@ -1,7 +1,6 @@
 //! What the watches have brought, in one order. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -152,7 +151,7 @@ impl Journal {
             by: Writer::Other,
             author: None,
             at: 0,
-            object: Arc::new(object),
+            object: object.into(),
         });
     }
 
@@ -203,7 +202,7 @@ impl Journal {
         let generation = |object: &Value| object.at("/metadata/generation").and_then(Value::as_i64);
         self.busy |= kind == "Deployment" && before.as_ref().and_then(generation) != generation(&object);
         let (name, rv) = (name(&object).to_owned(), rv(&object));
-        self.later.push(Version { kind: kind.to_owned(), name, change, rv, by, author, at, object: Arc::new(object) });
+        self.later.push(Version { kind: kind.to_owned(), name, change, rv, by, author, at, object: object.into() });
     }
 }
 
@@ -282,7 +281,7 @@ fn belonging(versions: &[&[Version]], name: &str) -> BTreeSet<String> {
 
 /// Without managed fields, which recordings do not have.
 fn stripped(mut version: Version) -> Version {
-    if let Some(metadata) = Arc::make_mut(&mut version.object).pointer_mut("/metadata").and_then(Value::as_object_mut) {
+    if let Some(metadata) = version.object.change().pointer_mut("/metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
     version

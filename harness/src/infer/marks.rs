@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -195,7 +194,7 @@ fn normal(version: Version, marking: &Marking<'_>) -> Option<Version> {
     {
         status.remove("terminatingReplicas");
     }
-    Some(Version { change, object: Arc::new(object), ..version })
+    Some(Version { change, object: object.into(), ..version })
 }
 
 /// What exists after these entries, Events aside, as if the case had put it there: then no controller decided about it. Only pods are

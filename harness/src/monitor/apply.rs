@@ -61,7 +61,7 @@ impl Estate {
         let group = self.groups.entry(id.clone()).or_default();
         (group.namespace, group.name) = (seen.namespace.clone(), version.name.clone());
         group.deployment.forget(since);
-        let after = (version.change != Change::Deleted).then(|| Arc::clone(&version.object));
+        let after = (version.change != Change::Deleted).then(|| version.object.value());
         let before = group.deployment.put(after.clone(), version.at);
         self.keep(&id, version.clone());
         let generation = |object: Option<&Arc<Value>>| object.map(|it| object::count(it, "/metadata/generation"));
@@ -86,7 +86,7 @@ impl Estate {
     fn replica_set(&mut self, seen: &Seen, judged: bool) -> Vec<Found> {
         let version = &seen.version;
         let set = uid(&version.object).to_owned();
-        let after = (version.change != Change::Deleted).then(|| Arc::clone(&version.object));
+        let after = (version.change != Change::Deleted).then(|| version.object.value());
         let was = self.sets.get(&set).and_then(Past::now).and_then(|before| facts::owner(before)).map(str::to_owned);
         let is = after.as_deref().and_then(facts::owner).map(str::to_owned);
         let group = is.clone().or_else(|| was.clone());
@@ -144,7 +144,7 @@ impl Estate {
             before
         });
         if let Some(set) = &is {
-            self.pods.entry(set.clone()).or_default().insert(version.name.clone(), Arc::clone(&version.object));
+            self.pods.entry(set.clone()).or_default().insert(version.name.clone(), version.object.value());
         }
         if was != is || before.as_deref().map(facts::of_pod) != Some(facts::of_pod(&version.object)) {
             let due = version.at + self.terms.settle;

@@ -95,20 +95,20 @@ impl Estate {
         let due = version.at + self.terms.settle;
         let group = match version.kind.as_str() {
             DEPLOYMENT => {
-                let past = Past::found(Arc::clone(object));
+                let past = Past::found(object.value());
                 let (name, namespace) = (version.name.clone(), namespace.clone());
                 self.groups.insert(uid.clone(), Group { namespace, name, deployment: past, ..Group::default() });
                 self.clocks.restart(&uid, due);
                 Some(uid.clone())
             }
             REPLICA_SET => {
-                self.sets.insert(uid.clone(), Past::found(Arc::clone(object)));
+                self.sets.insert(uid.clone(), Past::found(object.value()));
                 self.clocks.restart(&uid, due);
                 owner.clone()
             }
             _ => {
                 let Some(owner) = &owner else { return };
-                self.pods.entry(owner.clone()).or_default().insert(version.name.clone(), Arc::clone(object));
+                self.pods.entry(owner.clone()).or_default().insert(version.name.clone(), object.value());
                 self.group_of_set(owner).map(str::to_owned)
             }
         };
@@ -152,7 +152,7 @@ impl Estate {
             seen.namespace.clone_from(namespace);
             seen.version.kind = kind.to_owned();
             seen.version.name.clone_from(name);
-            (seen.version.rv, seen.version.object) = (held.rv, Arc::clone(object));
+            (seen.version.rv, seen.version.object) = (held.rv, Arc::clone(object).into());
             Some(seen)
         });
         seen.collect()
@@ -219,7 +219,7 @@ impl Estate {
             by: Writer::Other,
             author: None,
             at: 0,
-            object: Arc::clone(pod),
+            object: Arc::clone(pod).into(),
         };
         if let Some(group) = self.groups.get_mut(group) {
             group.sets.insert(set.to_owned());

@@ -1,7 +1,5 @@
 //! One version, as it is kept: without managed fields, and of a pod only what controllers look at.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::author::Author;
@@ -27,7 +25,7 @@ impl Seen {
         let rv = text(&object, "/metadata/resourceVersion").and_then(|rv| rv.parse().ok()).unwrap_or(0);
         let namespace = text(&object, "/metadata/namespace").unwrap_or_default().to_owned();
         let (kind, name) = (kind.to_owned(), name(&object).to_owned());
-        let version = Version { kind, name, change, rv, by: Writer::Other, author: None, at, object: Arc::new(object) };
+        let version = Version { kind, name, change, rv, by: Writer::Other, author: None, at, object: object.into() };
         Self { namespace, author, version }
     }
 }

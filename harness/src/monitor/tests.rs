@@ -181,7 +181,7 @@ fn nothing_is_judged_while_a_watch_is_silent() {
             by: Writer::Other,
             author: None,
             at: 20_000 * rv,
-            object: Arc::new(object.clone()),
+            object: object.clone().into(),
         };
         monitor.take_by("x", Author::Controller, version);
     }
@@ -217,7 +217,7 @@ fn a_gap_is_said_and_what_follows_at_once_is_not_judged() {
         by: Writer::Other,
         author: None,
         at,
-        object: Arc::new(object),
+        object: object.into(),
     };
     monitor.take_by("x", Author::Controller, version(10, 61_000, second(9)));
     let said = heard(&mut monitor, 65_000);
@@ -354,7 +354,7 @@ fn spoilt(recording: &Recording) -> Recording {
         let size = version.object["spec"]["replicas"].as_i64().unwrap_or(1);
         let before = sizes.insert(version.name.clone(), size);
         if version.by == Writer::Other && before.is_some_and(|before| before < size) {
-            version.object = Arc::new(scaled(&version.object, i32::try_from(size).unwrap() + 100));
+            version.object = scaled(&version.object, i32::try_from(size).unwrap() + 100).into();
             break;
         }
     }

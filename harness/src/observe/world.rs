@@ -184,7 +184,7 @@ impl World {
             }
             let value = Arc::new(object);
             if let Some(journal) = &mut space.journal {
-                let (name, object) = (name.clone(), Arc::clone(&value));
+                let (name, object) = (name.clone(), Arc::clone(&value).into());
                 journal.push(Version {
                     kind: kind.to_string(),
                     name,

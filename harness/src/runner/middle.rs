@@ -383,8 +383,8 @@ fn appeared(entries: &[Entry], deployment: &str) -> Vec<String> {
     for entry in entries {
         if let Entry::Object(version) = entry
             && version.kind == "ReplicaSet"
-            && owner(&version.object).is_some_and(|owner| owner == deployment)
             && !names.contains(&version.name)
+            && owner(&version.object.value()).is_some_and(|owner| owner == deployment)
         {
             names.push(version.name.clone());
         }

@@ -16,7 +16,7 @@ use crate::driver::attend::{Charge, attend};
 use crate::driver::{DriveError, Driver, PodOperation, Stillness, label, next_pods};
 use crate::observe::namespace::remove_namespace;
 use crate::observe::{Kind, Object};
-use crate::recording::{Blame, End, Entry, Impossible, Recording, Settling, StepMark, Trouble};
+use crate::recording::{Blame, End, Entry, Impossible, Recording, Settling, StepMark, Trouble, pack_old};
 use crate::secret;
 use crate::timeline::StepId;
 
@@ -36,6 +36,8 @@ pub(super) struct Play<'a> {
     /// How long one settling may take.
     pub(super) patience: Duration,
     pub(super) entries: Vec<Entry>,
+    /// The versions among as many entries are packed.
+    packed: usize,
     /// What the step has laid for the subject.
     pub(super) interception: Option<Interception<'a>>,
     /// What the driver has written for this step.
@@ -78,6 +80,7 @@ impl Session<'_> {
             began,
             patience: cost(case).patience(self.budget),
             entries: Vec::new(),
+            packed: 0,
             interception: None,
             written: Vec::new(),
         };
@@ -332,6 +335,7 @@ impl<'a> Play<'a> {
             version.at = version.at.saturating_sub(self.began);
             self.entries.push(Entry::Object(version));
         }
+        self.packed = pack_old(&mut self.entries, self.packed);
         let requests = self.ledger.take();
         self.session.refused.add(&requests);
         for request in requests {

@@ -124,7 +124,7 @@ impl<'a> Build<'a> {
         self.watch.step(mark.user);
     }
 
-    fn version(&mut self, version: &'a Version, frame: &Frame<'_, 'a>) {
+    fn version(&mut self, version: &Version, frame: &Frame<'_, 'a>) {
         if invariants::by_driver(version) {
             self.watch.driver(&self.concerned, &self.broken, frame.world);
         }
@@ -157,7 +157,7 @@ impl<'a> Build<'a> {
 }
 
 impl<'a> Reader<'a> for Build<'a> {
-    fn before(&mut self, version: &'a Version, world: &BeforeVersion<'_, 'a>) {
+    fn before(&mut self, version: &Version, world: &BeforeVersion<'_, 'a>) {
         if invariants::by_driver(version) {
             self.concerned = invariants::concerned(world.0, version);
             self.broken = invariants::broken(world.0, &self.concerned);
@@ -167,10 +167,12 @@ impl<'a> Reader<'a> for Build<'a> {
     fn read(&mut self, frame: &Frame<'_, 'a>) {
         match frame.entry {
             Entry::Step(mark) => self.step(mark),
-            Entry::Object(version) => {
-                self.watch.written(version);
-                self.checkpoint.apply(version, frame.before, frame.world, frame.names);
-                self.version(version, frame);
+            Entry::Object(recorded) => {
+                self.checkpoint.apply(recorded, frame.before, frame.world, frame.names);
+                if let Some(version) = frame.version {
+                    self.watch.written(version);
+                    self.version(version, frame);
+                }
             }
             Entry::Settled(_) => self.settled(frame.world),
             Entry::Met(meeting) => self.drafts.last_mut().into_iter().for_each(|draft| {

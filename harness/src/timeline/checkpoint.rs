@@ -30,7 +30,7 @@ pub(super) struct Checkpoint<'a> {
     /// Kind and name of those that are to be read again.
     changed: BTreeSet<(&'a str, &'a str)>,
     /// Pods by the UID of their controller.
-    pods: BTreeMap<&'a str, Crowd<'a>>,
+    pods: BTreeMap<String, Crowd>,
     /// The named pods that are not told by name.
     uncertain: BTreeSet<String>,
 }
@@ -40,18 +40,18 @@ type Rank = (Option<String>, bool, u32, String);
 
 /// The pods of one controller.
 #[derive(Debug, Default)]
-struct Crowd<'a> {
+struct Crowd {
     /// How many are alive: neither being deleted nor at their end.
     alive: usize,
     /// Those of them that the case has named.
-    named: BTreeSet<&'a str>,
+    named: BTreeSet<String>,
     /// How many are being deleted.
     terminating: i64,
 }
 
 impl<'a> Checkpoint<'a> {
     /// A version was applied to this world.
-    pub(super) fn apply(&mut self, version: &'a Version, before: Option<&'a Value>, world: &World<'a>, names: &Names) {
+    pub(super) fn apply(&mut self, version: &'a Version, before: Option<&Value>, world: &World<'a>, names: &Names) {
         let (kind, name) = (version.kind.as_str(), version.name.as_str());
         match kind {
             REPLICA_SET | DEPLOYMENT => drop(self.changed.insert((kind, name))),
@@ -66,29 +66,31 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    fn count(&mut self, pod: &'a Value, comes: bool, world: &World<'a>, names: &Names) {
+    fn count(&mut self, pod: &Value, comes: bool, world: &World<'a>, names: &Names) {
         let Some(controller) = object::controller_uid(pod) else { return };
-        let crowd = self.pods.entry(controller).or_default();
+        let crowd = match self.pods.get_mut(controller) {
+            Some(crowd) => crowd,
+            None => self.pods.entry(controller.to_owned()).or_default(),
+        };
         if object::deleting(pod) {
             crowd.terminating += if comes { 1 } else { -1 };
         }
         let name = object::name(pod);
         if alive(pod) && comes {
             crowd.alive += 1;
-            crowd.named.extend(names.pod(name).map(|_| name));
+            crowd.named.extend(names.pod(name).map(|_| name.to_owned()));
         } else if alive(pod) {
             crowd.alive -= 1;
             crowd.named.remove(name);
         }
-        let sets = world.with_uid(REPLICA_SET, controller);
-        self.changed.extend(sets.map(|set| (REPLICA_SET, object::name(set))));
+        self.changed.extend(world.names_with_uid(REPLICA_SET, controller).map(|set| (REPLICA_SET, set)));
     }
 
     /// The states now. Named pods are told by name, except the `uncertain` ones.
     pub(super) fn take(&mut self, world: &World<'a>, names: &Names, uncertain: &BTreeSet<String>) -> Vec<Arc<State>> {
         if *uncertain != self.uncertain {
             self.uncertain.clone_from(uncertain);
-            self.changed.extend(world.all(REPLICA_SET).map(|set| (REPLICA_SET, object::name(set))));
+            self.changed.extend(world.names(REPLICA_SET).map(|set| (REPLICA_SET, set)));
         }
         for (kind, name) in std::mem::take(&mut self.changed) {
             if let Some(rank) = self.ranks.remove(&(kind, name)) {
@@ -114,7 +116,7 @@ impl<'a> Checkpoint<'a> {
     }
 }
 
-fn replica_set(set: &Value, pods: &Crowd<'_>, names: &Names, uncertain: &BTreeSet<String>) -> State {
+fn replica_set(set: &Value, pods: &Crowd, names: &Names, uncertain: &BTreeSet<String>) -> State {
     let replicas = object::count(set, "/status/replicas");
     let labelled = object::count(set, "/status/fullyLabeledReplicas");
     let mut fields = Vec::new();
@@ -127,7 +129,7 @@ fn replica_set(set: &Value, pods: &Crowd<'_>, names: &Names, uncertain: &BTreeSe
     fields.extend(decide::own_annotations(None, set));
     fields.extend(decide::min_ready_seconds(set));
     let others = pods.alive - pods.named.len();
-    fields.push(Field::new("pods", &crowd(pods.named.iter().copied(), others, names, uncertain)));
+    fields.push(Field::new("pods", &crowd(pods.named.iter().map(String::as_str), others, names, uncertain)));
     fields.extend(unless_zero("terminatingPods", pods.terminating));
     let is_owned = object::controller(set).is_some();
     fields.extend((names.rank(set).0.is_some() && !is_owned).then(|| Field::new("owner", "none")));

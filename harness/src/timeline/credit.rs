@@ -55,8 +55,8 @@ impl<'a> Reader<'a> for Credit<'a> {
     fn read(&mut self, frame: &Frame<'_, 'a>) {
         match frame.entry {
             Entry::Step(_) => self.begun = true,
-            Entry::Object(version) => {
-                let decided = decided_by(version, frame);
+            Entry::Object(_) => {
+                let decided = frame.version.and_then(|version| decided_by(version, frame));
                 self.tally(frame.step, decided).into_iter().for_each(|tally| tally.decided = true);
             }
             Entry::Request(request) => {

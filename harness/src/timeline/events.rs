@@ -9,6 +9,7 @@
 //! explains a restart is its own affair.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -47,13 +48,14 @@ pub(super) fn take(recording: &Recording, names: &Names) -> Events {
         let kind = object::text(event, "/involvedObject/kind");
         kind == Some(DEPLOYMENT) || of_sets && kind == Some(REPLICA_SET)
     };
-    let mut last: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut last: BTreeMap<&str, Arc<Value>> = BTreeMap::new();
     for entry in &recording.entries {
         if let Entry::Object(version) = entry
             && version.kind == EVENT
-            && is_about(&version.object)
+            && let event = version.object.value()
+            && is_about(&event)
         {
-            last.insert(&version.name, &version.object);
+            last.insert(&version.name, event);
         }
     }
     let of_restarts = recording.header.judged.has(Controller::ConfigRestart);

@@ -11,7 +11,7 @@ use super::invariants::{self, Frame, Watch};
 use super::model::{Breach, Invariant};
 use super::names::Names;
 use super::object;
-use super::world::{DEPLOYMENT, REPLICA_SET, World};
+use super::world::{DEPLOYMENT, Held, REPLICA_SET, World};
 use crate::recording::{Change, Version};
 
 /// One write about a Deployment, or about a ReplicaSet of its own, and what there was besides.
@@ -31,12 +31,12 @@ impl Moment<'_> {
     pub(crate) fn breaches(&self) -> Vec<Breach> {
         let Self { version, before, deployment, ref others } = *self;
         let mut world = World::default();
-        world.put((DEPLOYMENT, object::name(deployment)), Some(deployment));
+        world.put((DEPLOYMENT, object::name(deployment)), Some(Held::Recorded(deployment)));
         for set in others {
-            world.put((REPLICA_SET, object::name(set)), Some(set));
+            world.put((REPLICA_SET, object::name(set)), Some(Held::Recorded(set)));
         }
         if version.kind == REPLICA_SET && version.change != Change::Deleted {
-            world.put((REPLICA_SET, &version.name), Some(&version.object));
+            world.put((REPLICA_SET, &version.name), Some(Held::Recorded(&version.object)));
         }
         let is_paused = paused(deployment).then(|| object::name(deployment).to_owned());
         let watch = Watch::while_paused(BTreeSet::from_iter(is_paused));

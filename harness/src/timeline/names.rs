@@ -41,10 +41,10 @@ impl Names {
         };
         let mut names = Self::default();
         for version in versions().filter(|version| version.kind == DEPLOYMENT) {
-            names.deployments.insert(object::uid(&version.object).to_owned(), version.name.clone());
+            names.deployments.insert(object::uid(&version.object.value()).to_owned(), version.name.clone());
         }
         names.several = names.deployments.values().collect::<BTreeSet<_>>().len() > 1;
-        let sets: Vec<&Version> = versions().filter(|version| version.kind == REPLICA_SET).collect();
+        let sets: Vec<Shown<'_>> = versions().filter(|version| version.kind == REPLICA_SET).map(Shown::of).collect();
         names.number(&sets);
         for entry in &recording.entries {
             match entry {
@@ -60,9 +60,10 @@ impl Names {
             }
         }
         if recording.header.judged.has(Controller::ReplicaSet) {
-            let made = sets.iter().filter(|set| set.by == Writer::Driver && set.change == Change::Added);
-            let nobodys = made.filter(|set| names.rank(&set.object).0.is_none());
-            names.made = nobodys.map(|set| (object::uid(&set.object).to_owned(), set.name.clone())).collect();
+            let made =
+                sets.iter().filter(|set| set.version.by == Writer::Driver && set.version.change == Change::Added);
+            let without = made.filter(|set| names.rank_of(&set.uid).0.is_none());
+            names.made = without.map(|set| (set.uid.clone(), set.version.name.clone())).collect();
         }
         names.real = names.real_names(&sets);
         names
@@ -78,10 +79,14 @@ impl Names {
         if self.real_sets {
             return object::name(object).to_owned();
         }
-        if let Some(name) = self.made.get(object::uid(object)) {
+        self.set_of(object::uid(object))
+    }
+
+    fn set_of(&self, uid: &str) -> String {
+        if let Some(name) = self.made.get(uid) {
             return name.clone();
         }
-        match self.sets.get(object::uid(object)) {
+        match self.sets.get(uid) {
             Some((Some(deployment), number)) if self.several => format!("{deployment}/rs{number}"),
             Some((Some(_), number)) => format!("rs{number}"),
             Some((None, number)) => format!("-/rs{number}"),
@@ -91,9 +96,11 @@ impl Names {
 
     /// What orders a ReplicaSet among all others: its Deployment, then its number.
     pub(super) fn rank(&self, object: &Value) -> (Option<&str>, u32) {
-        self.sets
-            .get(object::uid(object))
-            .map_or((None, u32::MAX), |(deployment, number)| (deployment.as_deref(), *number))
+        self.rank_of(object::uid(object))
+    }
+
+    fn rank_of(&self, uid: &str) -> (Option<&str>, u32) {
+        self.sets.get(uid).map_or((None, u32::MAX), |(deployment, number)| (deployment.as_deref(), *number))
     }
 
     /// The name of the Deployment with this uid, alive or not.
@@ -117,26 +124,41 @@ impl Names {
     }
 
     /// First those that a Deployment ever controlled, in the order in which it got them; the rest are ownerless.
-    fn number(&mut self, versions: &[&Version]) {
-        let mut last: BTreeMap<Option<String>, u32> = BTreeMap::new();
-        let owned = versions.iter().filter_map(|version| {
-            let deployment = self.deployments.get(object::controller_uid(&version.object)?)?;
-            Some((object::uid(&version.object).to_owned(), Some(deployment.clone())))
+    fn number(&mut self, shown: &[Shown<'_>]) {
+        let mut last: BTreeMap<Option<&str>, u32> = BTreeMap::new();
+        let owned = shown.iter().filter_map(|set| {
+            let deployment = self.deployments.get(set.controller.as_deref()?)?;
+            Some((&set.uid, Some(deployment.as_str())))
         });
-        let any = versions.iter().map(|version| (object::uid(&version.object).to_owned(), None));
-        for (uid, deployment) in owned.chain(any).collect::<Vec<_>>() {
-            self.sets.entry(uid).or_insert_with(|| {
-                let number = last.entry(deployment.clone()).or_insert(0);
+        let any = shown.iter().map(|set| (&set.uid, None));
+        for (uid, deployment) in owned.chain(any) {
+            if !self.sets.contains_key(uid) {
+                let number = last.entry(deployment).or_insert(0);
                 *number += 1;
-                (deployment, *number)
-            });
+                self.sets.insert(uid.clone(), (deployment.map(str::to_owned), *number));
+            }
         }
     }
 
-    fn real_names(&self, versions: &[&Version]) -> Vec<(String, String)> {
-        let pairs = versions.iter().map(|version| (version.name.clone(), self.replica_set(&version.object)));
+    fn real_names(&self, shown: &[Shown<'_>]) -> Vec<(String, String)> {
+        let pairs = shown.iter().map(|set| (set.version.name.clone(), self.set_of(&set.uid)));
         let mut pairs: Vec<_> = pairs.collect::<BTreeMap<_, _>>().into_iter().collect();
         pairs.sort_by_key(|(real, _)| std::cmp::Reverse(real.len()));
         pairs
+    }
+}
+
+/// A version of a ReplicaSet, and what names depend on.
+struct Shown<'a> {
+    version: &'a Version,
+    uid: String,
+    controller: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(version: &'a Version) -> Self {
+        let set = version.object.value();
+        let controller = object::controller_uid(&set).map(str::to_owned);
+        Self { version, uid: object::uid(&set).to_owned(), controller }
     }
 }

@@ -103,7 +103,7 @@ pub(super) fn is_move(before: Option<&Value>, version: &Version, world: &World<'
 }
 
 /// What was done and to whose pod. A pod without an owner counts only when it is deleted, which no ReplicaSet controller should do.
-fn moved<'a>(before: Option<&Value>, version: &Version, world: &World<'a>) -> Option<(Move, Option<&'a Value>)> {
+fn moved<'a>(before: Option<&Value>, version: &Version, world: &'a World<'_>) -> Option<(Move, Option<&'a Value>)> {
     if version.kind != POD || version.by == Writer::Driver {
         return None;
     }

@@ -11,7 +11,7 @@ use super::model::{Decision, StepId};
 use super::names::Names;
 use super::object;
 use super::order::Made;
-use super::world::{POD, REPLICA_SET, World};
+use super::world::{Held, POD, REPLICA_SET, World};
 use crate::pointer::At;
 use crate::recording::{Change, Entry, Recording, Version, Writer};
 
@@ -23,14 +23,14 @@ pub(crate) struct Frame<'f, 'a> {
     pub(crate) step: StepId,
     /// Which version of its step it is, from 1.
     pub(crate) number: u32,
-    /// The version that led to it, if one did.
-    pub(crate) version: Option<&'a Version>,
+    /// The version that led to it, if one did. It is parsed, where the one of the entry may be packed.
+    pub(crate) version: Option<&'f Version>,
     /// Whether all of `given` has settled.
     pub(crate) staged: bool,
     /// What was decided in that version, by somebody other than the driver.
     pub(super) made: Option<&'f Made>,
     /// The object before that version.
-    pub(super) before: Option<&'a Value>,
+    pub(super) before: Option<&'f Value>,
     /// The state after it.
     pub(super) world: &'f World<'a>,
     /// The names that two runs share.
@@ -40,7 +40,7 @@ pub(crate) struct Frame<'f, 'a> {
 /// Reads a recording frame by frame.
 pub(crate) trait Reader<'a> {
     /// A version is about to be applied to this world.
-    fn before(&mut self, version: &'a Version, world: &BeforeVersion<'_, 'a>) {
+    fn before(&mut self, version: &Version, world: &BeforeVersion<'_, 'a>) {
         let _ = (version, world);
     }
 
@@ -58,19 +58,26 @@ pub(crate) fn replay<'a>(recording: &'a Recording, names: &Names, readers: &mut 
     let entries = &recording.entries;
     let stage = staged_from(entries);
     for (at, entry) in entries.iter().enumerate() {
-        let (mut version, mut before, mut decided) = (None, None, None);
+        let (unpacked, mut version, mut before, mut decided);
+        (version, before, decided) = (None, None, None);
         match entry {
             Entry::Step(mark) if StepId::of(mark) != step => (step, number) = (StepId::of(mark), 0),
-            Entry::Object(object) => {
-                readers.iter_mut().for_each(|reader| reader.before(object, &BeforeVersion(&world)));
-                (version, before, number) = (Some(object), world.apply(object), number + 1);
-                if object.by == Writer::Other {
-                    decided = made(before, object, &world, names);
+            Entry::Object(recorded) => {
+                unpacked = recorded.object.unpacked().map(|object| Version { object, ..recorded.clone() });
+                let now = unpacked.as_ref().unwrap_or(recorded);
+                readers.iter_mut().for_each(|reader| reader.before(now, &BeforeVersion(&world)));
+                let object = match &unpacked {
+                    Some(unpacked) => Held::Parsed(unpacked.object.value()),
+                    None => Held::Recorded(&recorded.object),
+                };
+                (version, before, number) = (Some(now), world.apply(recorded, object), number + 1);
+                if now.by == Writer::Other {
+                    decided = made(before.as_deref(), now, &world, names);
                 }
             }
             _ => {}
         }
-        let (staged, made) = (at >= stage, decided.as_ref());
+        let (staged, made, before) = (at >= stage, decided.as_ref(), before.as_deref());
         let frame = Frame { entry, step, number, version, staged, made, before, world: &world, names };
         readers.iter_mut().for_each(|reader| reader.read(&frame));
     }
@@ -83,7 +90,7 @@ fn staged_from(entries: &[Entry]) -> usize {
     given.iter().rposition(|entry| matches!(entry, Entry::Settled(_))).unwrap_or(given.len())
 }
 
-impl<'a> Frame<'_, 'a> {
+impl<'f> Frame<'f, '_> {
     /// Whether it shows a state: the one after a version, or the one that has settled.
     pub(crate) fn is_state(&self) -> bool {
         self.version.is_some() || self.settled()
@@ -100,8 +107,8 @@ impl<'a> Frame<'_, 'a> {
     }
 
     /// The objects of a kind, each with the name that another run shares; ReplicaSets in the order of their numbers.
-    pub(crate) fn all(&self, kind: &'static str) -> Vec<(String, &'a Value)> {
-        let mut all: Vec<&'a Value> = self.world.all(kind).collect();
+    pub(crate) fn all(&self, kind: &'static str) -> Vec<(String, &'f Value)> {
+        let mut all: Vec<&'f Value> = self.world.all(kind).collect();
         if kind == REPLICA_SET {
             all.sort_by_key(|set| self.names.rank(set));
         }
@@ -111,7 +118,7 @@ impl<'a> Frame<'_, 'a> {
     /// The workload whose pod template somebody other than the driver changed in this frame, as `kind/name`.
     pub(crate) fn restarted(&self, kinds: &[&str]) -> Option<String> {
         let version = self.version.filter(|it| it.by == Writer::Other && it.change != Change::Deleted)?;
-        let template = |object: &'a Value| object.at("/spec/template");
+        let template = |object: &'f Value| object.at("/spec/template");
         let changed = template(self.before?) != template(&version.object);
         (kinds.contains(&version.kind.as_str()) && changed)
             .then(|| format!("{}/{}", version.kind.to_lowercase(), version.name))

@@ -4,6 +4,7 @@
 //! become available after minReadySeconds, and a deadline passes. A recording that shows such a change is not judged.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -33,15 +34,17 @@ pub(super) fn silence(recording: &Recording) -> Option<Breach> {
 
 /// Whether a status changed after the entry with this number in a way that only time explains.
 fn time_changed_something(entries: &[Entry], last: usize) -> bool {
-    let mut known: BTreeMap<(&str, &str), &Value> = BTreeMap::new();
+    let mut known: BTreeMap<(&str, &str), Arc<Value>> = BTreeMap::new();
     for (number, entry) in entries.iter().enumerate() {
         let Entry::Object(version) = entry else { continue };
         let Version { kind, name, object, .. } = version;
         if kind != DEPLOYMENT && kind != REPLICA_SET {
             continue;
         }
-        let before = known.insert((kind, name), object);
-        if number > last && before.is_some_and(|before| became_available(before, object) || passed(before, object)) {
+        let object = object.value();
+        let before = known.insert((kind, name), Arc::clone(&object));
+        if number > last && before.is_some_and(|before| became_available(&before, &object) || passed(&before, &object))
+        {
             return true;
         }
     }

@@ -22,9 +22,13 @@ pub(crate) fn judge(recording: &Recording, golden: Option<&Timeline>) -> Judgeme
     judge_by(recording, golden.cloned().map(Golden::from).as_ref())
 }
 
-/// Judged by what is golden.
+/// Judged by what is golden; where the versions are packed, too.
 pub(crate) fn judge_by(recording: &Recording, golden: Option<&Golden>) -> Judgement {
-    super::judge(&case_of(recording), recording, golden)
+    let judgement = super::judge(&case_of(recording), recording, golden);
+    let mut packed = recording.clone();
+    packed.pack();
+    assert_eq!(super::judge(&case_of(recording), &packed, golden), judgement);
+    judgement
 }
 
 /// Judged by another run.

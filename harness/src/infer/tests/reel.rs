@@ -25,7 +25,7 @@ impl Reel {
     pub(super) fn version(mut self, kind: &str, change: Change, object: &Value) -> Self {
         (self.rv, self.at) = (self.rv + 1, self.at + 10);
         let name = text(object, "/metadata/name").to_owned();
-        let (object, by) = (Arc::new(object.clone()), Writer::Other);
+        let (object, by) = (object.clone().into(), Writer::Other);
         self.entries.push(Entry::Object(Version {
             kind: kind.to_owned(),
             name,

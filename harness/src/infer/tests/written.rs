@@ -47,7 +47,7 @@ fn an_undo_brings_annotations(#[case] cause: &str, #[case] expected: &[&str]) {
             let mut old = Value::clone(&version.object);
             caused(&mut old, "first");
             old["metadata"]["annotations"]["deployment.kubernetes.io/desired-replicas"] = json!("2");
-            version.object = Arc::new(old);
+            version.object = old.into();
         }
     }
     let inferred = reel.version(DEPLOYMENT, Change::Modified, &deployment("app:5", (10, 9), cause)).inferred();

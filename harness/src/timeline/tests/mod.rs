@@ -12,11 +12,22 @@ use serde_json::{Value, json};
 
 use super::fixture::{Film, deployment, event, owned_set, ready, revision, scaled, with};
 use super::{Action, Breach, Decision, EventLine, Events, Field, Invariant, Provenance, State, Step, StepId, Timeline};
-use crate::recording::{Recording, Writer};
+use crate::recording::{Entry, Recording, Writer};
+
+/// A recording's timeline, which is the same where its versions are packed; judging it leaves them packed.
+fn of(recording: &Recording) -> Timeline {
+    let timeline = Timeline::from_recording(recording);
+    let mut packed = recording.clone();
+    packed.pack();
+    assert_eq!(Timeline::from_recording(&packed), timeline);
+    let is_packed = |entry: &Entry| !matches!(entry, Entry::Object(version) if !version.object.is_packed());
+    assert!(packed.entries.iter().all(is_packed));
+    timeline
+}
 
 /// The text of a recording's timeline, read back on the way; without the line on the case, which is always the first.
 fn text(recording: &Recording) -> String {
-    let timeline = Timeline::from_recording(recording);
+    let timeline = of(recording);
     let text = timeline.to_string();
     assert_eq!(Timeline::parse(&text), Ok(timeline));
     let (case, text) = text.split_once('\n').unwrap();
@@ -26,13 +37,13 @@ fn text(recording: &Recording) -> String {
 
 /// The decisions of step 1 after `film`.
 fn decisions(film: Film) -> Vec<String> {
-    let timeline = Timeline::from_recording(&film.settled().end());
+    let timeline = of(&film.settled().end());
     timeline.step(StepId { index: 1, part: 0 }).unwrap().decisions.iter().map(ToString::to_string).collect()
 }
 
 /// The breaches of step 1 after `film`.
 fn breaches(film: Film) -> Vec<String> {
-    let timeline = Timeline::from_recording(&film.settled().end());
+    let timeline = of(&film.settled().end());
     timeline.step(StepId { index: 1, part: 0 }).unwrap().breaches.iter().map(ToString::to_string).collect()
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::fixture::{Film, with};
 use super::super::{Credit, Expected, Names, StepId, Timeline, replay};
+use super::of;
 use crate::recording::{Effect, Recording};
 
 fn unearned(recording: &Recording) -> Vec<StepId> {
@@ -53,7 +54,7 @@ fn two() -> Film {
 }
 
 fn step(film: Film, index: u32) -> Vec<String> {
-    let timeline = Timeline::from_recording(&film.settled().end());
+    let timeline = of(&film.settled().end());
     let lines = timeline.step(StepId { index, part: 0 }).unwrap().lines();
     lines.iter().map(ToString::to_string).collect()
 }
@@ -136,7 +137,7 @@ fn events_are_counted_by_reason_and_failures_only_told() {
     let film = |creates: u32| {
         let film = (0..creates).fold(two(), |film, n| film.foreign(&event(&format!("c{n}"), "SuccessfulCreate")));
         let film = film.foreign(&event("f1", "FailedCreate")).foreign(&event("f2", "FailedCreate"));
-        text(&Timeline::from_recording(&film.end()))
+        text(&of(&film.end()))
     };
     let few = ["events", "        Normal FailedCreate web  ×1", "        Normal SuccessfulCreate web  ×3"];
     assert_eq!(film(3), few);
@@ -145,7 +146,7 @@ fn events_are_counted_by_reason_and_failures_only_told() {
 
 #[test]
 fn a_controller_that_is_killed_leaves_events_unwritten() {
-    let said = |effect| text(&Timeline::from_recording(&two().met("x").with_effect(effect).settled().end()));
+    let said = |effect| text(&of(&two().met("x").with_effect(effect).settled().end()));
     assert_eq!(said(Effect::Killed), ["events  not compared: a controller that is killed leaves some unwritten"]);
     assert_eq!(said(Effect::Answered), ["events  none"]);
 }

@@ -1,0 +1,156 @@
+//! The JSON of one version, parsed or as its text.
+//!
+//! A long recording has many versions, and a parsed one takes about ten times the memory of its text. So a run packs the older ones. A
+//! reader that looks at each version once takes the [`Body::value`], which is dropped after it. A reader that keeps references uses the
+//! body itself as a `Value`: a packed one is parsed at the first use, and stays parsed.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::Entry;
+
+/// An object's JSON.
+#[derive(Debug, Clone)]
+pub struct Body {
+    parsed: OnceLock<Arc<Value>>,
+    /// The text of a packed one.
+    text: Option<Box<str>>,
+}
+
+impl Body {
+    /// The JSON. A packed one is parsed for the caller and stays packed.
+    pub fn value(&self) -> Arc<Value> {
+        match (self.parsed.get(), &self.text) {
+            (Some(value), _) => Arc::clone(value),
+            (None, Some(text)) => parse(text),
+            (None, None) => Arc::new(Value::Null),
+        }
+    }
+
+    /// The same, parsed, if it is packed.
+    pub(crate) fn unpacked(&self) -> Option<Self> {
+        self.is_packed().then(|| Self::from(self.value()))
+    }
+
+    /// Keep the text in place of the parsed JSON.
+    pub(crate) fn pack(&mut self) {
+        if let Some(value) = self.parsed.take() {
+            // `Value`'s own `to_string` goes through a formatter, sign by sign.
+            let text = || serde_json::to_string(&*value).expect("the keys of a JSON value are strings");
+            self.text = Some(self.text.take().unwrap_or_else(|| text().into_boxed_str()));
+        }
+    }
+
+    /// The JSON, to be changed.
+    pub(crate) fn change(&mut self) -> &mut Value {
+        let value = self.value();
+        *self = Self::from(value);
+        Arc::make_mut(self.parsed.get_mut().expect("a body that is made of a value is parsed"))
+    }
+
+    /// Whether it is kept as text only.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.parsed.get().is_none()
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::from(Value::Null)
+    }
+}
+
+impl From<Arc<Value>> for Body {
+    fn from(value: Arc<Value>) -> Self {
+        Self { parsed: OnceLock::from(value), text: None }
+    }
+}
+
+impl From<Value> for Body {
+    fn from(value: Value) -> Self {
+        Self::from(Arc::new(value))
+    }
+}
+
+impl Deref for Body {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.parsed.get_or_init(|| self.text.as_deref().map_or_else(Default::default, parse))
+    }
+}
+
+impl PartialEq for Body {
+    fn eq(&self, other: &Self) -> bool {
+        *self.value() == *other.value()
+    }
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.value().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Value::deserialize(from).map(Self::from)
+    }
+}
+
+/// As many of the newest entries stay parsed: more than a usual case has, and than a step is about.
+const PARSED: usize = 4096;
+
+/// Pack the versions before the newest entries; those before `packed` are. How many are packed now.
+pub(crate) fn pack_old(entries: &mut [Entry], packed: usize) -> usize {
+    let end = entries.len().saturating_sub(PARSED).max(packed);
+    pack(&mut entries[packed..end]);
+    end
+}
+
+fn pack(entries: &mut [Entry]) {
+    for entry in entries {
+        if let Entry::Object(version) = entry {
+            version.object.pack();
+        }
+    }
+}
+
+#[cfg(test)]
+impl super::Recording {
+    /// Pack all versions.
+    pub(crate) fn pack(&mut self) {
+        pack(&mut self.entries);
+    }
+}
+
+fn parse(text: &str) -> Arc<Value> {
+    Arc::new(serde_json::from_str(text).expect("what was written as JSON is read as JSON"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_packed_body_is_the_same_and_parsed_only_for_those_who_keep_it() {
+        let value = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3}});
+        let whole = Body::from(value.clone());
+        let mut packed = whole.clone();
+        packed.pack();
+        assert_eq!((packed == whole, packed.is_packed()), (true, true), "a comparison does not parse it for good");
+        assert_eq!((packed.value().as_ref(), packed.is_packed()), (&value, true));
+        assert_eq!((packed.unpacked(), whole.unpacked()), (Some(whole.clone()), None));
+        assert_eq!(serde_json::to_string(&packed).unwrap(), serde_json::to_string(&whole).unwrap());
+        assert_eq!((packed["spec"]["replicas"].as_i64(), packed.is_packed()), (Some(3), false));
+        packed.pack();
+        packed.change()["spec"]["replicas"] = 4.into();
+        packed.pack();
+        assert_eq!(packed.value()["spec"]["replicas"], 4);
+    }
+}
