@@ -10,7 +10,7 @@ use super::read;
 use super::tree::{Kind, Node};
 
 /// Kinds that a controller can have something to do with.
-const WORKLOADS: [&str; 6] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "CronJob", "Job"];
+const WORKLOADS: [&str; 7] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "CronJob", "Job", "Rollout"];
 
 /// The scope of one case.
 #[derive(Debug, Default)]

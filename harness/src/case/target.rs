@@ -12,8 +12,8 @@ use super::step::Reader;
 use super::tree::{Kind, Node};
 
 /// The kinds of object that `patch` and `delete` know.
-const KINDS: [&str; 9] =
-    ["deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job", "pod", "configmap", "secret"];
+const KINDS: [&str; 10] =
+    ["deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job", "rollout", "pod", "configmap", "secret"];
 
 pub(super) const TARGET: Type = Type::Is(|_| reference("target"), "`kind/name`");
 

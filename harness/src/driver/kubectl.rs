@@ -34,7 +34,7 @@ impl Driver {
         } else {
             api.create(&PostParams::default(), &object).await?
         };
-        if let Some(kind) = watched(&kind) {
+        if let Some(kind) = self.watched(&kind) {
             self.wrote(kind, &answer);
         }
         Ok(())
@@ -105,6 +105,7 @@ impl Driver {
             "daemonset" => ("apps", "DaemonSet"),
             "cronjob" => ("batch", "CronJob"),
             "job" => ("batch", "Job"),
+            "rollout" => ("argoproj.io", "Rollout"),
             "pod" => ("", "Pod"),
             "configmap" => ("", "ConfigMap"),
             "secret" => ("", "Secret"),
@@ -121,7 +122,8 @@ impl Driver {
             _ => None,
         };
         let name = name.unwrap_or_else(|| target.name.clone());
-        Ok((self.api(group, "v1", kind), name, watched(kind)))
+        let version = if kind == "Rollout" { "v1alpha1" } else { "v1" };
+        Ok((self.api(group, version, kind), name, self.watched(kind)))
     }
 
     /// The ReplicaSet behind `rs2`; `None` for a name of another form.
@@ -159,13 +161,14 @@ impl Driver {
         Ok(())
     }
 
+    /// The kind of this name, if its watch will show what is written.
+    fn watched(&self, kind: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|known| known.to_string() == kind).filter(|kind| self.world.watches(*kind))
+    }
+
     fn note(&self, kind: Option<Kind>, object: &DynamicObject) {
         if let Some(kind) = kind {
             self.wrote(kind, object);
         }
     }
-}
-
-fn watched(kind: &str) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|known| known.to_string() == kind)
 }

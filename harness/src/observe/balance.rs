@@ -129,7 +129,7 @@ impl Balance {
                 let left = object.and_then(|it| equations::left_behind(it, "pod", "ReplicaSet", is_there));
                 self.note(Equation::PodLeftBehind, name, left);
             }
-            Kind::Event | Kind::StatefulSet | Kind::DaemonSet | Kind::CronJob | Kind::Job => {}
+            Kind::Event | Kind::StatefulSet | Kind::DaemonSet | Kind::CronJob | Kind::Job | Kind::Rollout => {}
         }
     }
 

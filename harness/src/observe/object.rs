@@ -27,11 +27,13 @@ pub enum Kind {
     CronJob,
     /// batch/v1 Job.
     Job,
+    /// argoproj.io/v1alpha1 Rollout, where a case brings the kind.
+    Rollout,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Deployment,
         Self::ReplicaSet,
         Self::Pod,
@@ -40,7 +42,18 @@ impl Kind {
         Self::DaemonSet,
         Self::CronJob,
         Self::Job,
+        Self::Rollout,
     ];
+
+    /// The kind that a CustomResourceDefinition of this name defines, if it is one of them.
+    pub fn defined_by(definition: &str) -> Option<Self> {
+        (definition == "rollouts.argoproj.io").then_some(Self::Rollout)
+    }
+
+    /// Whether every server has it.
+    pub(super) fn is_built_in(self) -> bool {
+        self != Self::Rollout
+    }
 }
 
 impl fmt::Display for Kind {

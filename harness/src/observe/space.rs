@@ -86,7 +86,7 @@ impl Space {
             Kind::Deployment => self.deployment_changed(name, before.as_ref()),
             Kind::ReplicaSet => self.set_changed(name, before.as_ref()),
             Kind::Pod => self.pod_changed(name),
-            Kind::Event | Kind::StatefulSet | Kind::DaemonSet | Kind::CronJob | Kind::Job => {}
+            Kind::Event | Kind::StatefulSet | Kind::DaemonSet | Kind::CronJob | Kind::Job | Kind::Rollout => {}
         }
     }
 

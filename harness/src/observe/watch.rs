@@ -1,4 +1,4 @@
-//! One watch a kind over the whole cluster, without a gap.
+//! One watch a kind over the whole cluster, without a gap. A kind that a case brings is watched from when it is served.
 //!
 //! A watch that the server closes is opened again at the last resourceVersion seen, so nothing is lost. A
 //! watch that the server refuses to continue (410) may have lost events: that is said, never papered over by
@@ -28,14 +28,26 @@ pub struct Watches {
     _tasks: JoinSet<()>,
 }
 
-/// Watch every kind from now on. What is there already is nobody's concern: the harness makes its namespaces after this, so one
-/// object of a list is enough to learn where to begin.
+/// Watch every kind that each server has from now on. What is there already is nobody's concern: the harness makes its namespaces
+/// after this, so one object of a list is enough to learn where to begin.
 ///
 /// # Errors
 /// When a first list fails.
 pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, ObserveError> {
+    open_those(client, world, Kind::ALL.into_iter().filter(|kind| kind.is_built_in())).await
+}
+
+/// Watch these kinds, too, which a case has brought.
+///
+/// # Errors
+/// When a first list fails.
+pub async fn open_those(
+    client: &kube::Client,
+    world: &Arc<World>,
+    kinds: impl Iterator<Item = Kind>,
+) -> Result<Watches, ObserveError> {
     let mut tasks = JoinSet::new();
-    for kind in Kind::ALL {
+    for kind in kinds {
         let resource = resource(kind);
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         let list = api.list(&ListParams::default().limit(1)).await;
@@ -50,12 +62,13 @@ pub async fn open(client: &kube::Client, world: &Arc<World>) -> Result<Watches, 
 
 /// The API resource behind a kind.
 pub(super) fn resource(kind: Kind) -> ApiResource {
-    let group = match kind {
-        Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet | Kind::DaemonSet => "apps",
-        Kind::CronJob | Kind::Job => "batch",
-        Kind::Pod | Kind::Event => "",
+    let (group, version) = match kind {
+        Kind::Deployment | Kind::ReplicaSet | Kind::StatefulSet | Kind::DaemonSet => ("apps", "v1"),
+        Kind::CronJob | Kind::Job => ("batch", "v1"),
+        Kind::Pod | Kind::Event => ("", "v1"),
+        Kind::Rollout => ("argoproj.io", "v1alpha1"),
     };
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", &kind.to_string()))
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind.to_string()))
 }
 
 async fn follow(api: &Api<DynamicObject>, kind: Kind, mut from: String, world: &World) {

@@ -123,6 +123,11 @@ impl World {
         self.lock().seen.get(&kind).is_some_and(|seen| *seen >= rv)
     }
 
+    /// Whether there is a watch of this kind.
+    pub fn watches(&self, kind: Kind) -> bool {
+        self.lock().seen.contains_key(&kind)
+    }
+
     /// How many versions of other kinds than Event the namespace has had: two equal readings mean silence.
     pub fn activity(&self, namespace: &str) -> u64 {
         self.read(namespace, |space| space.activity)

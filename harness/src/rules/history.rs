@@ -13,7 +13,7 @@ use crate::timeline::Frame;
 pub(super) const FUNCTIONS: [&str; 3] = ["began", "count", "restarts"];
 
 /// The kinds of workloads whose pod template can be changed.
-const TEMPLATED: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
+const TEMPLATED: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
 /// Those that are restarted by making a Job: of the same name, in place of the one before, or of a CronJob.
 const MADE: [&str; 2] = [JOB, "CronJob"];
 const JOB: &str = "Job";
@@ -27,7 +27,8 @@ pub(super) struct History {
     decisions: Vec<Vec<String>>,
     /// The messages that the webhook has received.
     posts: Vec<Arc<str>>,
-    /// How often somebody other than the case changed a workload's pod template or made a Job of it, by `kind/name`.
+    /// How often somebody other than the case changed a workload's pod template, set a Rollout's `restartAt`, or made a Job, by
+    /// `kind/name`.
     restarts: BTreeMap<String, i64>,
     /// The workloads that were ever there.
     workloads: BTreeSet<String>,
@@ -96,7 +97,7 @@ impl History {
         i64::try_from(self.decisions.iter().filter(holds).count()).unwrap_or(i64::MAX)
     }
 
-    /// How often somebody other than the case changed this workload's pod template, or made a Job of it.
+    /// How often somebody other than the case changed this workload's pod template, set its `restartAt`, or made a Job of it.
     ///
     /// # Errors
     /// There never was such a workload, so that none is the wrong answer.
@@ -127,8 +128,8 @@ pub(super) fn check(function: &str, argument: &str) -> Result<(), String> {
         "began" => Ok(()),
         "restarts" => match argument.split_once('/') {
             Some((kind, name)) if kinds().any(|it| it.to_lowercase() == kind) && !name.is_empty() => Ok(()),
-            _ => Err("name a workload: 'deployment/web', 'statefulset/web', 'daemonset/web', 'job/load' or \
-                      'cronjob/backup'"
+            _ => Err("name a workload: 'deployment/web', 'statefulset/web', 'daemonset/web', 'rollout/web', \
+                      'job/load' or 'cronjob/backup'"
                 .to_owned()),
         },
         _ => {

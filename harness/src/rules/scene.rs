@@ -11,7 +11,7 @@ use super::history::History;
 use crate::timeline::Frame;
 
 /// The lists of objects, by variable and kind.
-const LISTS: [(&str, &str); 9] = [
+const LISTS: [(&str, &str); 10] = [
     ("deployments", "Deployment"),
     ("replicaSets", "ReplicaSet"),
     ("pods", "Pod"),
@@ -19,6 +19,7 @@ const LISTS: [(&str, &str); 9] = [
     ("daemonSets", "DaemonSet"),
     ("jobs", "Job"),
     ("cronJobs", "CronJob"),
+    ("rollouts", "Rollout"),
     ("configMaps", "ConfigMap"),
     ("secrets", SECRET),
 ];

@@ -195,7 +195,7 @@ const OTHER_SPEC: Shape = Shape {
     fields: &[("replicas", Int), ("selector", One(&SELECTOR)), ("template", One(&TEMPLATE))],
     open: true,
 };
-/// A StatefulSet, DaemonSet, Job or CronJob.
+/// A StatefulSet, DaemonSet, Job, CronJob or Rollout.
 pub(super) const WORKLOAD: Shape = Shape {
     what: "a workload",
     fields: &[

@@ -110,6 +110,25 @@ fn a_job_that_is_made_again_and_one_of_a_cron_job_are_restarts() {
 }
 
 #[test]
+fn a_rollout_that_gets_a_template_or_a_time_is_restarted() {
+    let rollout = with(&deployment("web", 1, "app:1"), &json!({"kind": "Rollout"}));
+    let film = || Film::new().given("rollout").driver(&rollout).settled().user(1, "x");
+    let template = with(&rollout, &json!({"spec": {"template": {"metadata": {"annotations": {"at": "1"}}}}}));
+    let time = with(&template, &json!({"spec": {"restartAt": "2026-11-25T10:00:00Z"}}));
+    let scaled = with(&time, &json!({"spec": {"replicas": 2}}));
+    let recording = film().other(&template).other(&time).other(&scaled).settled().end();
+    for (text, holds) in [
+        ("restarts('rollout/web') == 2", true),
+        ("rollouts.size() == 1 && rollouts[0].spec.restartAt == '2026-11-25T10:00:00Z'", true),
+        ("restarts('rollout/web') == 3", false),
+    ] {
+        assert_eq!(first(&[rule(When::Finally, text)], &recording).is_none(), holds, "{text}");
+    }
+    let untouched = film().driver(&time).settled().end();
+    assert_eq!(first(&[rule(When::Finally, "restarts('rollout/web') == 0")], &untouched), None);
+}
+
+#[test]
 fn messages_to_the_webhook_are_seen_from_the_next_state_on() {
     let post = |film: Film, text: &str, status: u16| film.request("create", "webhook", status).with_message(text);
     let film = post(film().user(2, "x"), "one", 200);

@@ -53,7 +53,7 @@ impl Type {
             "deployments" => list(&shapes::DEPLOYMENT),
             "replicaSets" => list(&shapes::REPLICA_SET),
             "pods" => list(&shapes::POD),
-            "statefulSets" | "daemonSets" | "jobs" | "cronJobs" => list(&shapes::WORKLOAD),
+            "statefulSets" | "daemonSets" | "jobs" | "cronJobs" | "rollouts" => list(&shapes::WORKLOAD),
             "configMaps" => list(&shapes::CONFIG_MAP),
             "secrets" => list(&shapes::SECRET),
             scene::POSTS => Self::List(Box::new(Self::Text)),

@@ -1,9 +1,10 @@
 //! The custom resources that cases bring are there before the case begins, and go when the session ends, where the cluster outlives it.
 //!
 //! Several cases at once may need the same one, so none is removed while the session plays. One that the cluster had before is left as
-//! it is.
+//! it is. A kind that timelines show is watched from when it is served until then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams};
@@ -13,13 +14,22 @@ use tokio::sync::Mutex;
 
 use super::environment::EnvironmentError;
 use crate::clock;
+use crate::observe::{self, Kind, Watches, World};
 
 /// How long a definition may take until its kind is served.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What this session has created, by name.
+/// What this session has created, and what it watches of that.
 #[derive(Debug, Default)]
-pub(super) struct Definitions(Mutex<BTreeMap<String, Value>>);
+pub(super) struct Definitions(Mutex<Brought>);
+
+#[derive(Debug, Default)]
+struct Brought {
+    /// By name.
+    created: BTreeMap<String, Value>,
+    kinds: BTreeSet<Kind>,
+    watches: Vec<Watches>,
+}
 
 fn api(client: &kube::Client) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
@@ -27,12 +37,18 @@ fn api(client: &kube::Client) -> Api<DynamicObject> {
 }
 
 impl Definitions {
-    /// Has these definitions served; whether one of them was not there before.
+    /// Has these definitions served, and watches what timelines show of them; whether one of them was not there before.
     ///
     /// # Errors
     /// The server refuses one, or does not serve it in time.
-    pub(super) async fn bring(&self, client: &kube::Client, wanted: &[Value]) -> Result<bool, EnvironmentError> {
-        let (api, mut known, mut new) = (api(client), self.0.lock().await, false);
+    pub(super) async fn bring(
+        &self,
+        client: &kube::Client,
+        world: &Arc<World>,
+        wanted: &[Value],
+    ) -> Result<bool, EnvironmentError> {
+        let (api, mut brought, mut new) = (api(client), self.0.lock().await, false);
+        let Brought { created: known, kinds, watches } = &mut *brought;
         for manifest in wanted {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let refused = |why: String| EnvironmentError::CustomResource { name: name.clone(), why };
@@ -61,6 +77,10 @@ impl Definitions {
                 }
                 clock::pause(Duration::from_millis(50)).await;
             }
+            if let Some(kind) = Kind::defined_by(&name).filter(|kind| !kinds.contains(kind)) {
+                watches.push(watched(client, world, kind).await?);
+                kinds.insert(kind);
+            }
         }
         Ok(new)
     }
@@ -68,10 +88,24 @@ impl Definitions {
     /// Removes what this session has created, with all objects.
     pub(super) async fn remove(&self, client: &kube::Client) {
         let api = api(client);
-        for name in std::mem::take(&mut *self.0.lock().await).into_keys() {
+        let Brought { created, watches, .. } = std::mem::take(&mut *self.0.lock().await);
+        drop(watches);
+        for name in created.into_keys() {
             if let Err(error) = api.delete(&name, &DeleteParams::default()).await {
                 tracing::debug!(definition = name, %error, "definition not deleted");
             }
+        }
+    }
+}
+
+/// The watch of a kind; a server may take a moment longer to serve it than to say that it is established.
+async fn watched(client: &kube::Client, world: &Arc<World>, kind: Kind) -> Result<Watches, EnvironmentError> {
+    let since = clock::instant();
+    loop {
+        match observe::open_those(client, world, [kind].into_iter()).await {
+            Ok(watches) => return Ok(watches),
+            Err(error) if since.elapsed() > PATIENCE => return Err(error.into()),
+            Err(_) => clock::pause(Duration::from_millis(50)).await,
         }
     }
 }

@@ -216,7 +216,8 @@ impl<'a> Session<'a> {
             self.environment.under_test().has(Controller::ConfigRestart) && self.spec.takes_restart_options();
         let brought = case.definitions().map_err(EnvironmentError::CustomResourceFile)?;
         // A controller that began without its kinds may never look for them again.
-        let new = self.definitions.bring(&self.environment.client, &brought).await?;
+        let Environment { client, world, .. } = self.environment;
+        let new = self.definitions.bring(client, world, &brought).await?;
         if new || concerned && *self.restart() != case.restart {
             self.stop().await;
             self.restart().clone_from(&case.restart);

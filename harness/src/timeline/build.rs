@@ -13,7 +13,7 @@ use super::order::{self, Made};
 use super::replay::{BeforeVersion, Frame, Reader, replay};
 use super::silence::silence;
 use super::times::Times;
-use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET, World};
+use super::world::{CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, ROLLOUT, STATEFUL_SET, World};
 use super::{decide, digest, events, invariants, pods};
 use crate::controllers::Controller;
 use crate::expect::Expect;
@@ -200,7 +200,7 @@ pub(super) fn made(before: Option<&Value>, version: &Version, world: &World<'_>,
             let decision = decide::deployment(before, version)?;
             Some(Made { deployment: Some(version.name.clone()), own: true, collected: None, decision })
         }
-        STATEFUL_SET | DAEMON_SET | CRON_JOB => {
+        STATEFUL_SET | DAEMON_SET | CRON_JOB | ROLLOUT => {
             let decision = decide::workload(before?, version)?;
             Some(Made { deployment: Some(decision.object.clone()), own: true, collected: None, decision })
         }

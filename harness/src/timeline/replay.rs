@@ -115,11 +115,12 @@ impl<'f> Frame<'f, '_> {
         all.into_iter().map(|object| (self.name(kind, object), object)).collect()
     }
 
-    /// The workload whose pod template somebody other than the driver changed in this frame, as `kind/name`.
+    /// The workload whose pod template, or time of a restart (`spec.restartAt`), somebody other than the driver changed in this
+    /// frame, as `kind/name`.
     pub(crate) fn restarted(&self, kinds: &[&str]) -> Option<String> {
         let version = self.version.filter(|it| it.by == Writer::Other && it.change != Change::Deleted)?;
-        let template = |object: &'f Value| object.at("/spec/template");
-        let changed = template(self.before?) != template(&version.object);
+        let asked = |object: &'f Value| ["/spec/template", "/spec/restartAt"].map(|field| object.at(field));
+        let changed = asked(self.before?) != asked(&version.object);
         (kinds.contains(&version.kind.as_str()) && changed)
             .then(|| format!("{}/{}", version.kind.to_lowercase(), version.name))
     }

@@ -14,6 +14,7 @@ pub(super) const DEPLOYMENT: &str = "Deployment";
 /// The kinds of other workloads that have a pod template.
 pub(super) const STATEFUL_SET: &str = "StatefulSet";
 pub(super) const DAEMON_SET: &str = "DaemonSet";
+pub(super) const ROLLOUT: &str = "Rollout";
 pub(super) const CRON_JOB: &str = "CronJob";
 /// The kind of what a restart of a CronJob makes, and a restart of its own kind makes anew.
 pub(super) const JOB: &str = "Job";

@@ -45,7 +45,7 @@ fn a_rules_mistake_is_shown_at_its_own_column() {
     8 |   always: ["step == 0 || replicasets.size() < 3"]
       |                          ^^^^^^^^^^^ did you mean `replicaSets`?
       |
-      = help: known: deployment, deployments, replicaSets, pods, statefulSets, daemonSets, jobs, cronJobs, configMaps, secrets, posts, step, settled
+      = help: known: deployment, deployments, replicaSets, pods, statefulSets, daemonSets, jobs, cronJobs, rollouts, configMaps, secrets, posts, step, settled
     "#);
 }
 
