@@ -28,6 +28,9 @@ pub(crate) struct ReloaderFlags {
     /// jobs, cronjobs or both: these are not restarted
     #[arg(long, value_name = "KINDS")]
     ignored_workload_types: Vec<String>,
+    /// Whether Rollouts of Argo Rollouts are restarted
+    #[arg(long = "is-Argo-Rollouts", value_name = "BOOL")]
+    rollouts: Option<String>,
     /// Namespaces whose configs are looked at [default: all]
     #[arg(long, value_name = "NAMES")]
     namespaces: Vec<String>,
@@ -89,6 +92,7 @@ impl ReloaderFlags {
             one("reload-on-delete", &self.reload_on_delete),
             one("sync-after-restart", &self.sync_after_restart),
             one("resources-to-ignore", &self.resources_to_ignore),
+            one("is-Argo-Rollouts", &self.rollouts),
             one("webhook-url", &self.webhook_url),
             one("configmap-annotation", &self.configmap_annotation),
             one("secret-annotation", &self.secret_annotation),

@@ -26,6 +26,11 @@ impl RequestError {
         self.is(404, "NotFound")
     }
 
+    /// Of a list or a watch: whether the server does not have the kind. For a path that it does not know it answers a text, no reason.
+    pub(crate) fn is_not_served(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 404)
+    }
+
     pub(crate) fn is_conflict(&self) -> bool {
         self.is(409, "Conflict")
     }

@@ -146,7 +146,11 @@ fn body(source: Source, event: &Correlated) -> Value {
         "kind": "Event",
         "metadata": {"name": report.name, "namespace": namespace},
         "involvedObject": {
-            "apiVersion": if matches!(source.kind, "CronJob" | "Job") { "batch/v1" } else { "apps/v1" },
+            "apiVersion": match source.kind {
+                "CronJob" | "Job" => "batch/v1",
+                "Rollout" => "argoproj.io/v1alpha1",
+                _ => "apps/v1",
+            },
             "kind": source.kind,
             "namespace": namespace,
             "name": name,

@@ -17,6 +17,7 @@ pub(crate) enum Resource {
     CronJobs,
     Jobs,
     Namespaces,
+    Rollouts,
 }
 
 impl Resource {
@@ -34,6 +35,7 @@ impl Resource {
             Self::CronJobs => "cronjobs",
             Self::Jobs => "jobs",
             Self::Namespaces => "namespaces",
+            Self::Rollouts => "rollouts",
         }
     }
 
@@ -44,6 +46,7 @@ impl Resource {
             Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets | Self::Namespaces => "",
             Self::Leases => "coordination.k8s.io",
             Self::CronJobs | Self::Jobs => "batch",
+            Self::Rollouts => "argoproj.io",
         }
     }
 
@@ -53,6 +56,7 @@ impl Resource {
             Self::Pods | Self::Events | Self::ConfigMaps | Self::Secrets | Self::Namespaces => "/api/v1",
             Self::Leases => "/apis/coordination.k8s.io/v1",
             Self::CronJobs | Self::Jobs => "/apis/batch/v1",
+            Self::Rollouts => "/apis/argoproj.io/v1alpha1",
         }
     }
 
@@ -60,7 +64,7 @@ impl Resource {
     pub(super) fn page(self) -> u32 {
         match self {
             Self::Deployments | Self::ReplicaSets | Self::StatefulSets | Self::DaemonSets => 100,
-            Self::CronJobs | Self::Jobs => 100,
+            Self::CronJobs | Self::Jobs | Self::Rollouts => 100,
             _ => 500,
         }
     }

@@ -59,6 +59,8 @@ pub mod restart {
     pub const CONFIG_MAPS_EXCLUDED: &str = "configmaps.exclude.reloader.stakater.com/reload";
     /// On a workload: Secrets for which Reloader does not restart it.
     pub const SECRETS_EXCLUDED: &str = "secrets.exclude.reloader.stakater.com/reload";
+    /// On a Rollout: how Reloader restarts it.
+    pub const ROLLOUT_STRATEGY: &str = "reloader.stakater.com/rollout-strategy";
     /// On a Job: that it was not its CronJob's schedule that made it.
     pub const INSTANTIATED: &str = "cronjob.kubernetes.io/instantiate";
     /// Event reason, as Reloader has it: the pods are being replaced.

@@ -91,6 +91,7 @@ async fn write_one(
         WorkloadKind::DaemonSet => Resource::DaemonSets,
         WorkloadKind::CronJob => Resource::CronJobs,
         WorkloadKind::Job => Resource::Jobs,
+        WorkloadKind::Rollout => Resource::Rollouts,
     };
     let (namespace, name) = (&workload.name.namespace, &workload.name.name);
     match tools.api.merge_patch(resource, namespace, name, &body::patch(write)).await {

@@ -95,7 +95,7 @@ impl Rollout {
                     () => rolling(Some(Phase::Failed)),
                 }
             }
-            WorkloadKind::CronJob | WorkloadKind::Job => is(Phase::Available),
+            WorkloadKind::CronJob | WorkloadKind::Job | WorkloadKind::Rollout => is(Phase::Available),
         }
     }
 

@@ -39,6 +39,7 @@ impl fmt::Display for WorkloadName {
             WorkloadKind::DaemonSet => "daemonset",
             WorkloadKind::CronJob => "cronjob",
             WorkloadKind::Job => "job",
+            WorkloadKind::Rollout => "rollout",
         };
         write!(to, "{kind}/{}/{}", self.namespace, self.name)
     }

@@ -15,11 +15,14 @@ pub enum WorkloadKind {
     CronJob,
     /// A Job.
     Job,
+    /// A Rollout of Argo Rollouts; the same profile knows it, where it is told to.
+    Rollout,
 }
 
 impl WorkloadKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::CronJob, Self::Job];
+    pub const ALL: [Self; 6] =
+        [Self::Deployment, Self::StatefulSet, Self::DaemonSet, Self::CronJob, Self::Job, Self::Rollout];
 
     /// As the API has it.
     pub fn as_str(self) -> &'static str {
@@ -29,6 +32,7 @@ impl WorkloadKind {
             Self::DaemonSet => "DaemonSet",
             Self::CronJob => "CronJob",
             Self::Job => "Job",
+            Self::Rollout => "Rollout",
         }
     }
 }

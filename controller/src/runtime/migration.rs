@@ -37,9 +37,14 @@ async fn read(api: &ApiServer, settings: &Settings, from: Source) -> Result<Clus
         (Resource::DaemonSets, WorkloadKind::DaemonSet),
         (Resource::CronJobs, WorkloadKind::CronJob),
         (Resource::Jobs, WorkloadKind::Job),
+        (Resource::Rollouts, WorkloadKind::Rollout),
     ];
-    // xing's controller knows the first two kinds only.
-    let known = if from == Source::Xing { 2 } else { kinds.len() };
+    // xing's controller knows the first two kinds only, and Reloader the last where it is told to.
+    let known = match from {
+        Source::Xing => 2,
+        Source::Reloader if settings.restart.reloader.rollouts => kinds.len(),
+        Source::Reloader => kinds.len() - 1,
+    };
     for (resource, kind) in kinds.into_iter().take(known) {
         let found = all::<Value>(api, resource, &mut cluster.unread).await?;
         cluster.workloads.extend(found.into_iter().map(|raw| (kind, raw)));
@@ -62,7 +67,7 @@ async fn configs<W: Wire<Change = Seen>>(api: &ApiServer, cluster: &mut Cluster)
     Ok(())
 }
 
-/// All pages of a list; one that is forbidden is noted, and has nothing.
+/// All pages of a list; one that is forbidden is noted, as is a kind that the cluster does not have, and has nothing.
 async fn all<T: DeserializeOwned>(
     api: &ApiServer,
     resource: Resource,
@@ -74,6 +79,10 @@ async fn all<T: DeserializeOwned>(
             Ok(list) => list,
             Err(error) if error.is_forbidden() => {
                 unread.push(format!("{}, which may not be listed", resource.plural()));
+                return Ok(found);
+            }
+            Err(error) if error.is_not_served() => {
+                unread.push(format!("{}, which the cluster does not have", resource.plural()));
                 return Ok(found);
             }
             Err(error) => return Err(error),

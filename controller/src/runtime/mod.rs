@@ -39,6 +39,7 @@ mod restart_wire;
 mod restarts;
 mod run;
 mod shared;
+mod unlisted;
 mod webhook;
 mod wire;
 

@@ -84,6 +84,7 @@ workload!(StatefulSet, StatefulSets);
 workload!(DaemonSet, DaemonSets);
 workload!(CronJob, CronJobs);
 workload!(Job, Jobs);
+workload!(Rollout, Rollouts);
 
 /// A namespace.
 #[derive(Clone, Deserialize)]

@@ -18,8 +18,11 @@ use tokio::time::Instant;
 use super::controller::{Controller, Listed, Task};
 use super::informer::Informers;
 use super::reflector::{Sink, reflect};
-use super::restart_wire::{ConfigMap, CronJob, DaemonSet, Deployment, Job, Namespace, Secret, Seen, StatefulSet};
+use super::restart_wire::{
+    ConfigMap, CronJob, DaemonSet, Deployment, Job, Namespace, Rollout, Secret, Seen, StatefulSet,
+};
 use super::shared::Shared;
+use super::unlisted;
 use super::webhook::Outbox;
 use super::wire::Wire;
 use crate::api::{ApiServer, Key, Recorder, Reports, RequestError, Resource, Source};
@@ -110,6 +113,7 @@ impl Restarts {
             (Resource::DaemonSets, *profile != Profile::Xing),
             (Resource::CronJobs, is_reloader && !reloader.ignores_cron_jobs),
             (Resource::Jobs, is_reloader && !reloader.ignores_jobs),
+            (Resource::Rollouts, is_reloader && reloader.rollouts),
             (Resource::Namespaces, self.follows_namespaces()),
         ];
         all.into_iter().filter(|(_, is_watched)| *is_watched).map(|(resource, _)| resource).collect()
@@ -265,6 +269,7 @@ impl Controller for Restarts {
             Resource::DaemonSets => Some(self.watch::<DaemonSet>(listed())),
             Resource::CronJobs => Some(self.watch::<CronJob>(listed())),
             Resource::Jobs => Some(self.watch::<Job>(listed())),
+            Resource::Rollouts => Some(self.watch::<Rollout>(listed())),
             Resource::Namespaces => Some(self.watch::<Namespace>(listed())),
             _ => None,
         };
@@ -363,13 +368,10 @@ impl Sink<Seen> for Restarts {
     fn reached(&self, _resource: Resource, _version: &str) {}
 
     fn cannot_list(&self, resource: Resource, error: &RequestError) {
-        if error.is_forbidden() && lock(&self.refused).insert(resource) {
-            let what = resource.plural();
-            let effect = match resource {
-                Resource::Namespaces => "restart windows of namespaces have no effect, those of workloads have",
-                _ => "workloads that use them are left as they are, others are not",
-            };
-            tracing::error!(resource = what, "May not be listed; {effect}.");
+        let is_absent = resource == Resource::Rollouts && error.is_not_served();
+        let is_refused = error.is_forbidden() && lock(&self.refused).insert(resource);
+        if is_refused || is_absent && lock(&self.waived).contains_key(&resource) {
+            unlisted::say(resource, is_absent);
             self.informers.of(resource).waive();
             self.waive(resource);
         }

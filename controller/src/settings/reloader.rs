@@ -86,6 +86,8 @@ pub struct ReloaderSettings {
     pub ignores_jobs: bool,
     /// `--ignored-workload-types` with `cronjobs`.
     pub ignores_cron_jobs: bool,
+    /// `--is-Argo-Rollouts`: Rollouts of Argo Rollouts are restarted, too.
+    pub rollouts: bool,
     /// `--namespaces`: where configs are looked at; empty: everywhere.
     pub namespaces: BTreeSet<String>,
     /// `--namespaces-to-ignore`: where they are not.
@@ -163,7 +165,8 @@ impl ReloaderSettings {
                 _ => return wrong("env-vars or annotations"),
             },
             "auto-reload-all" => self.all = truth(value),
-            // These two are texts there, and only one text means yes.
+            // These three are texts there, and only one text means yes.
+            "is-Argo-Rollouts" => self.rollouts = value == "true",
             "reload-on-create" => self.on_create = value == "true",
             "reload-on-delete" => self.on_delete = value == "true",
             "sync-after-restart" => self.after_start = truth(value),
@@ -186,11 +189,10 @@ impl ReloaderSettings {
             "namespaces-to-ignore" => self.namespaces_to_ignore.extend(items(value)),
             "enable-ha" if truth(value) => return unsupported(flag, "use --leader-elect"),
             "webhook-url" => self.webhook = (!value.is_empty()).then(|| WebhookUrl(value.to_owned())),
-            "is-Argo-Rollouts" if truth(value) => return unsupported(flag, "Argo Rollouts are not restarted"),
             "enable-csi-integration" if truth(value) => {
                 return unsupported(flag, "SecretProviderClasses are not looked at");
             }
-            "enable-ha" | "is-Argo-Rollouts" | "enable-csi-integration" => {}
+            "enable-ha" | "enable-csi-integration" => {}
             _ if WITHOUT_MEANING.contains(&flag) => {}
             _ => return Err(ReloaderFlagError::Unknown(flag.to_owned())),
         }
@@ -277,6 +279,8 @@ mod tests {
         let webhook = |flag| ReloaderSettings::from_flags([flag]).unwrap().webhook.map(|url| url.0);
         assert_eq!(webhook("--webhook-url=http://x").as_deref(), Some("http://x"));
         assert_eq!(webhook("--webhook-url="), None);
+        let rollouts = |flag| ReloaderSettings::from_flags([flag]).unwrap().rollouts;
+        assert_eq!(["--is-Argo-Rollouts=true", "--is-Argo-Rollouts=True"].map(rollouts), [true, false]);
     }
 
     #[rstest]
@@ -285,7 +289,7 @@ mod tests {
     #[case::both("--resources-to-ignore=configmaps,secrets", "expected configmaps or secrets")]
     #[case::kinds("--ignored-workload-types=pods", "expected jobs, cronjobs or both")]
     #[case::election("--enable-ha", "use --leader-elect")]
-    #[case::rollouts("--is-Argo-Rollouts=true", "Argo Rollouts are not restarted")]
+    #[case::classes("--enable-csi-integration=true", "SecretProviderClasses are not looked at")]
     #[case::labels("--resource-label-selector=a b", "expected labels")]
     fn what_does_not_fit_is_refused(#[case] flag: &str, #[case] expected: &str) {
         let error = ReloaderSettings::from_flags([flag]).unwrap_err().to_string();

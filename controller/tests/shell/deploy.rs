@@ -46,6 +46,9 @@ const USED_BY_RESTARTS: [(&str, &str, &str, &str); 9] = [
     ("coordination.k8s.io", "leases", "get update", "rollout-controller-config-restart"),
 ];
 
+/// What profile `reloader` asks for where it restarts Rollouts.
+const USED_BY_ROLLOUTS: [(&str, &str, &str, &str); 1] = [("argoproj.io", "rollouts", "get list watch patch", "")];
+
 /// What securing the metrics takes.
 const USED_BY_METRICS: [(&str, &str, &str, &str); 2] = [
     ("authentication.k8s.io", "tokenreviews", "create", ""),
@@ -77,6 +80,7 @@ fn arguments() -> Vec<String> {
 #[case::deployments(Rights::default(), &USED)]
 #[case::replica_sets(Rights::of_replica_sets(), &USED_BY_REPLICA_SETS)]
 #[case::restarts(Rights::of_restarts(), &USED_BY_RESTARTS)]
+#[case::rollouts(Rights::of_rollouts(), &USED_BY_ROLLOUTS)]
 #[case::metrics(Rights::of_metrics_auth(), &USED_BY_METRICS)]
 fn gives_the_rights_that_are_used_and_no_other(#[case] given: Rights, #[case] used: &[(&str, &str, &str, &str)]) {
     let used = used.iter().flat_map(|(group, resource, verbs, name)| {
@@ -141,6 +145,25 @@ fn the_manifests_for_restarts_are_understood() {
     let secret = &volume["secret"];
     assert_eq!((&secret["secretName"], &secret["optional"]), (&"config-restart-key".into(), &true.into()));
     assert_eq!(pod["spec"]["securityContext"]["fsGroup"], pod["spec"]["securityContext"]["runAsGroup"]);
+}
+
+/// What the components of profile `reloader` add is understood together.
+#[test]
+fn the_components_of_reloader_fit_together() {
+    let added = [
+        include_str!("../../deploy/config-restart/reloader/kustomization.yaml"),
+        include_str!("../../deploy/config-restart/rollouts/kustomization.yaml"),
+    ];
+    let added = added.into_iter().flat_map(|component| {
+        let component = documents(component).remove(0);
+        let patch: Value = serde_yaml::from_str(component["patches"][0]["patch"].as_str().unwrap()).unwrap();
+        patch.as_sequence().unwrap().clone()
+    });
+    let added: Vec<_> = added.map(|one| one["value"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(added.last().unwrap(), "--is-Argo-Rollouts=true");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_rollout-controller"));
+    let output = program.arg("config-restart").args(&added).arg("--version").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// The policy selects the pods and allows the ports that they listen on, no others.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::objects::{object, pod_spec};
+use crate::requests::failure;
 use crate::restarts::{config, mounts, secret, workload};
 use crate::rights::Rights;
 use crate::server::Server;
@@ -103,6 +104,103 @@ async fn kinds_that_are_ignored_are_neither_watched_nor_restarted() {
     pass(Duration::from_secs(1)).await;
     assert_eq!(server.verbs(), [""; 0]);
     assert!(!server.reads().iter().any(|read| read.contains("jobs")), "{:?}", server.reads());
+}
+
+/// The kind of Argo Rollouts.
+fn rollouts() -> Value {
+    let mut definition = object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rollouts.argoproj.io");
+    definition["metadata"].as_object_mut().unwrap().remove("namespace");
+    definition["spec"] = json!({
+        "group": "argoproj.io",
+        "scope": "Namespaced",
+        "names": {"kind": "Rollout", "listKind": "RolloutList", "plural": "rollouts", "singular": "rollout"},
+        "versions": [{
+            "name": "v1alpha1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+        }],
+    });
+    definition
+}
+
+fn rollout(name: &str, annotations: Value) -> Value {
+    let mut rollout = object("argoproj.io/v1alpha1", "Rollout", name);
+    rollout["metadata"]["annotations"] = annotations;
+    let side = json!({"name": "side", "image": "side:1", "env": [{"name": "A", "value": "b"}]});
+    let app = json!({"name": "app", "image": "app:1", "envFrom": [{"configMapRef": {"name": "c"}}]});
+    rollout["spec"] = json!({"replicas": 1, "template": {"metadata": {}, "spec": {"containers": [side, app]}}});
+    rollout
+}
+
+const ROLLOUTS: &str = "--is-Argo-Rollouts=true";
+
+/// Its containers are a list that a patch replaces, so somebody else's write in between is one to be read first.
+#[tokio::test(start_paused = true)]
+async fn a_rollout_keeps_what_it_has() {
+    let server = Server::granting(Rights::of_reloader_with_rollouts());
+    server.put(rollouts());
+    server.put(config("c", "red"));
+    server.put(rollout("web", json!({AUTO: "true"})));
+    server.put(rollout("api", json!({AUTO: "true", "reloader.stakater.com/rollout-strategy": "restart"})));
+    let _task = start(&server, &[ROLLOUTS]).await;
+    let mut conflicts = 2;
+    server.interfere(move |what, _| {
+        let is_first = what == "PATCH rollouts/web" && conflicts > 0;
+        conflicts -= i32::from(is_first);
+        is_first.then(|| failure(409, "Conflict", "it has been modified"))
+    });
+    server.put(config("c", "blue"));
+    pass(Duration::from_secs(1)).await;
+    let patches = ["PATCH rollouts/api", "PATCH rollouts/web", "PATCH rollouts/web", "PATCH rollouts/web"];
+    assert_eq!(server.verbs(), patches);
+    let containers = server.get("rollouts/web")["spec"]["template"]["spec"]["containers"].clone();
+    assert_eq!(containers[0], json!({"name": "side", "image": "side:1", "env": [{"name": "A", "value": "b"}]}));
+    assert_eq!(containers[1]["env"][0]["name"], "STAKATER_C_CONFIGMAP");
+    assert_eq!(containers[1]["envFrom"][0]["configMapRef"]["name"], "c");
+    let api = server.get("rollouts/api");
+    assert_eq!(api["spec"]["restartAt"], "2026-01-01T00:00:00Z");
+    assert_eq!(api["spec"]["template"]["spec"]["containers"][1]["env"], Value::Null);
+    let versions: Vec<_> =
+        server.all("events").iter().map(|event| event["involvedObject"]["apiVersion"].clone()).collect();
+    assert_eq!(versions, ["argoproj.io/v1alpha1", "argoproj.io/v1alpha1"]);
+}
+
+/// Other workloads are restarted, and Rollouts as soon as there are any.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_may_get_rollouts_later() {
+    let server = Server::granting(Rights::of_reloader_with_rollouts());
+    server.put(config("c", "red"));
+    let mut web = workload("web", "c");
+    web["metadata"]["annotations"] = json!({AUTO: "true"});
+    server.put(web);
+    let _task = start(&server, &[ROLLOUTS]).await;
+    server.put(config("c", "blue"));
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.verbs(), ["PATCH deployments/web"]);
+    server.put(rollouts());
+    server.put(rollout("late", json!({AUTO: "true"})));
+    pass(Duration::from_secs(60)).await;
+    server.put(config("c", "green"));
+    pass(Duration::from_secs(1)).await;
+    assert_eq!(server.verbs(), ["PATCH deployments/web", "PATCH deployments/web", "PATCH rollouts/late"]);
+}
+
+/// Reloader looks after them with its flag only, and so does this one.
+#[tokio::test(start_paused = true)]
+async fn rollouts_are_taken_over() {
+    let server = cluster();
+    server.requests().rights = Rights::of_reloader_with_rollouts();
+    let said = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
+    assert!(said.contains("Not read: rollouts, which the cluster does not have"), "{said}");
+    server.put(rollouts());
+    server.put(rollout("late", json!({AUTO: "true"})));
+    let said = report(&server, settings(Profile::Reloader, &[ROLLOUTS]), Source::Reloader).await;
+    assert!(said.starts_with("From Reloader to profile reloader: 5 workloads."), "{said}");
+    assert!(said.contains("rollout/default/late\n  restarted for   configmap/c\n\n"), "{said}");
+    let said = report(&server, settings(Profile::Safe, &[ROLLOUTS]), Source::Reloader).await;
+    let lacks = "rollout/default/late\n  restarted for   nothing\n  no equivalent   a Rollout is not restarted\n";
+    assert!(said.contains(lacks), "{said}");
+    let said = report(&server, settings(Profile::Reloader, &[]), Source::Reloader).await;
+    assert!(!said.contains("rollout/"), "{said}");
 }
 
 /// A cluster of Reloader's: what its own manifests' annotations look like.

@@ -13,6 +13,9 @@ const REPLICA_SET_ROLE: &str = include_str!("../../deploy/replicaset/cluster-rol
 /// What the component `deploy/config-restart/reloader` adds.
 const RELOADER_ROLE: &str = include_str!("../../deploy/config-restart/reloader/cluster-role.yaml");
 
+/// What the component `deploy/config-restart/rollouts` adds.
+const ROLLOUTS_ROLE: &str = include_str!("../../deploy/config-restart/rollouts/cluster-role.yaml");
+
 /// What the components `metrics-auth` add, to either controller.
 const METRICS_ROLES: [&str; 2] = [
     include_str!("../../deploy/metrics-auth/cluster-role.yaml"),
@@ -61,6 +64,18 @@ impl Rights {
         let mut rights = Self::of_restarts();
         rights.0.extend(Self::given_by(&[RELOADER_ROLE]).0);
         rights
+    }
+
+    /// The same with Rollouts.
+    pub(crate) fn of_reloader_with_rollouts() -> Self {
+        let mut rights = Self::of_reloader();
+        rights.0.extend(Self::of_rollouts().0);
+        rights
+    }
+
+    /// Those that the component for Rollouts gives, and no other.
+    pub(crate) fn of_rollouts() -> Self {
+        Self::given_by(&[ROLLOUTS_ROLE])
     }
 
     /// Those that securing the metrics takes, whichever controller's they are.

@@ -93,7 +93,7 @@ fn restarted(
 /// What profile `safe` needs so that the same configs restart the workload.
 fn of_reloader(workload: &Workload, restarted: &BTreeSet<ConfigName>, settings: &RestartSettings) -> Adopted {
     let (mut lacks, mut annotations) = (Vec::new(), BTreeMap::new());
-    if matches!(workload.name.kind, WorkloadKind::CronJob | WorkloadKind::Job) {
+    if matches!(workload.name.kind, WorkloadKind::CronJob | WorkloadKind::Job | WorkloadKind::Rollout) {
         lacks.push(format!("a {} is not restarted", workload.name.kind.as_str()));
         return as_annotated(&workload.name, &BTreeSet::new(), lacks);
     }

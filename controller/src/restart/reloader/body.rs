@@ -13,15 +13,27 @@ use crate::settings::ReloaderAnnotations;
 const OF_THE_OLD: [&str; 4] =
     ["controller-uid", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "job-name"];
 
-/// The strategic merge patch of a restart.
+/// The strategic merge patch of a restart. Without a variable it is a JSON merge patch, too.
 pub(super) fn patch(write: &Write) -> Value {
     let env = |container: &str, env: Value| json!({"spec": {"containers": [{"name": container, "env": [env]}]}});
     let template = match write {
         Write::Variable { container, name, value } => env(container, json!({"name": name, "value": value})),
         Write::NoVariable { container, name } => env(container, json!({"name": name, "$patch": "delete"})),
         Write::Annotation(value) => json!({"metadata": {"annotations": {LAST_RELOADED_FROM: value}}}),
+        Write::RestartAt(time) => return json!({"spec": {"restartAt": time.to_string()}}),
     };
     json!({"spec": {"template": template}})
+}
+
+/// The JSON merge patch of a restart of a custom resource, whose lists are replaced as a whole. The server refuses it where the object
+/// has changed since it was read.
+pub(super) fn patch_of_read(object: &Value, write: &Write) -> Value {
+    let mut template = object["spec"]["template"].clone();
+    put(&mut template, write);
+    json!({
+        "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]},
+        "spec": {"template": {"spec": {"containers": template["spec"]["containers"]}}},
+    })
 }
 
 /// The patch that pauses a Deployment.
@@ -90,6 +102,8 @@ fn put(template: &mut Value, write: &Write) {
             template["metadata"]["annotations"][LAST_RELOADED_FROM] = value.clone().into();
             return;
         }
+        // No part of a template.
+        Write::RestartAt(_) => return,
         Write::Variable { container, name, value } => (container, name, Some(value)),
         Write::NoVariable { container, name } => (container, name, None),
     };
@@ -133,6 +147,23 @@ mod tests {
         assert_eq!(job["metadata"]["ownerReferences"][0]["uid"], "u");
         let env = json!([{"name": "STAKATER_C_CONFIGMAP", "value": "1"}]);
         assert_eq!(job["spec"]["template"]["spec"]["containers"], json!([{"name": "app", "env": env}]));
+    }
+
+    #[test]
+    fn of_a_rollout_all_containers_are_sent_with_the_version_that_was_read() {
+        let containers =
+            json!([{"name": "side", "env": [{"name": "A", "value": "b"}]}, {"name": "app", "image": "app:1"}]);
+        let rollout = json!({
+            "metadata": {"resourceVersion": "7", "name": "web"},
+            "spec": {"replicas": 3, "template": {"spec": {"containers": containers}}},
+        });
+        let mut expected = containers;
+        expected[1]["env"] = json!([{"name": "STAKATER_C_CONFIGMAP", "value": "1"}]);
+        let sent = patch_of_read(&rollout, &trigger());
+        assert_eq!(
+            sent,
+            json!({"metadata": {"resourceVersion": "7"}, "spec": {"template": {"spec": {"containers": expected}}}})
+        );
     }
 
     #[test]

@@ -28,12 +28,13 @@ use crate::settings::ReloaderSettings;
 const RETRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// In this order the kinds of workloads are restarted.
-const KINDS: [WorkloadKind; 5] = [
+const KINDS: [WorkloadKind; 6] = [
     WorkloadKind::Deployment,
     WorkloadKind::CronJob,
     WorkloadKind::Job,
     WorkloadKind::DaemonSet,
     WorkloadKind::StatefulSet,
+    WorkloadKind::Rollout,
 ];
 
 /// What is to be done about one workload.
@@ -157,6 +158,7 @@ impl Changes {
             let ignored = match workload.name.kind {
                 WorkloadKind::Job => settings.ignores_jobs,
                 WorkloadKind::CronJob => settings.ignores_cron_jobs,
+                WorkloadKind::Rollout => !settings.rollouts,
                 _ => false,
             };
             if ignored {

@@ -11,7 +11,7 @@ use super::super::workload::{Workload, WorkloadKind};
 use super::annotations::wanted;
 use super::change::Change;
 use super::pause::{Pause, pause};
-use super::strategy::{Write, write};
+use super::strategy::{Write, chosen, write};
 use super::target::target;
 use crate::settings::ReloaderSettings;
 
@@ -60,6 +60,7 @@ pub fn plan(observed: &Observed, now: Timestamp, settings: &ReloaderSettings) ->
     let Some(write) = container.and_then(|container| write(settings.strategy, container, change, now)) else {
         return Plan::Leave;
     };
+    let write = chosen(workload.name.kind, facts, write, now);
     let pause = match workload.name.kind {
         WorkloadKind::Deployment => pause(facts, *ends, now, &settings.annotations),
         _ => Ok(None),

@@ -3,16 +3,21 @@
 //! The variable holds the config's checksum, so a change that it holds already restarts nothing; a config that goes takes its variable
 //! with it. The annotation names the config and the moment, and is written for every change.
 //!
+//! A Rollout may ask for its pods to be restarted with the template as it is. Then the moment is written in place of either, and no
+//! checksum is kept: each change restarts it, and a config that goes does so with annotations only.
+//!
 //! Cases: `config-restart/reloader-annotations-strategy-twice`, `config-restart/reloader-deleted-and-flag`,
-//! `config-restart/reloader-deleted-and-flag-at-first`.
+//! `config-restart/reloader-deleted-and-flag-at-first`, `config-restart/reloader-rollout-restart`,
+//! `config-restart/reloader-rollout-restart-deleted`.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::super::references::{ConfigKind, ConfigName};
+use super::super::workload_kind::WorkloadKind;
 use super::change::Change;
-use super::facts::Container;
-use crate::model::names::restart::VARIABLE;
+use super::facts::{Container, Facts};
+use crate::model::names::restart::{ROLLOUT_STRATEGY, VARIABLE};
 use crate::settings::ReloadStrategy;
 
 /// Stands in the annotation for the checksum of a config that has gone: SHA-1 of a text of Reloader's own.
@@ -39,6 +44,8 @@ pub enum Write {
     },
     /// The annotation that says what the workload was last restarted for, with this value.
     Annotation(String),
+    /// The moment from which on a Rollout restarts its pods.
+    RestartAt(Timestamp),
 }
 
 /// The annotation's value, in this order.
@@ -68,6 +75,15 @@ pub(super) fn write(strategy: ReloadStrategy, container: &Container, change: &Ch
             }
         }
     }
+}
+
+/// What is written in its place, where the workload is of a kind that may choose.
+pub(super) fn chosen(kind: WorkloadKind, facts: &Facts, write: Write, now: Timestamp) -> Write {
+    let asks = facts.annotations.get(ROLLOUT_STRATEGY).is_some_and(|strategy| strategy == "restart");
+    if kind == WorkloadKind::Rollout && asks {
+        return Write::RestartAt(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    }
+    write
 }
 
 fn annotation(container: &Container, change: &Change, now: Timestamp) -> String {

@@ -167,6 +167,29 @@ fn config(agent: &mut Agent, value: &str, at: u64) {
     agent.config(&change("configmap/c", &[]).config, Some(read.config), Duration::from_millis(at));
 }
 
+#[rstest]
+#[case::as_any_other(WorkloadKind::Rollout, json!({}), &[], false)]
+#[case::restarted(WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "restart"}), &[], true)]
+#[case::of_either_strategy(
+    WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "restart"}), &["--reload-strategy=annotations"], true)]
+#[case::rolled_out(WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "rollout"}), &[], false)]
+#[case::unknown(WorkloadKind::Rollout, json!({"reloader.stakater.com/rollout-strategy": "Restart"}), &[], false)]
+#[case::of_another_kind(WorkloadKind::Deployment, json!({"reloader.stakater.com/rollout-strategy": "restart"}), &[], false)]
+fn a_rollout_may_be_restarted_as_it_is(
+    #[case] kind: WorkloadKind,
+    #[case] mut annotations: Value,
+    #[case] flags: &[&str],
+    #[case] as_it_is: bool,
+) {
+    annotations["reloader.stakater.com/auto"] = "true".into();
+    let mut workload = workload(annotations, uses_c());
+    workload.name.kind = kind;
+    let Plan::Restart(Restart { write, .. }) = planned(workload, change("configmap/c", &[]), flags) else {
+        panic!("it is restarted")
+    };
+    assert_eq!(write == Write::RestartAt(now()), as_it_is, "{write:?}");
+}
+
 #[test]
 fn a_change_that_fails_is_tried_five_times_again() {
     let (mut agent, mut moments) = (changed(), Vec::new());
