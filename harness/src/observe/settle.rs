@@ -3,10 +3,12 @@
 //! Settled means: the world has come back through the watches, the equations hold, and the probe
 //! has travelled through both halves twice while the namespace was silent and no request of the
 //! subject's about it was under way. A short silence, as long as the subject usually takes, comes
-//! before the first of the two, so that few flips are wasted on a subject that still acts. When the
-//! budget is spent first, somebody is to blame, and the order of the questions matters: a test environment that
-//! does not answer is never the subject's failure; a subject that keeps writing, leaves an equation
-//! false, or does not follow the probe while the test environment does, is never the test environment's.
+//! before the first of the two, so that few flips are wasted on a subject that still acts. The probe
+//! does not travel through a subject that only restarts workloads: there an answer to a read breaks the
+//! silence, too. When the budget is spent first, somebody is to blame, and the order of the questions
+//! matters: a test environment that does not answer is never the subject's failure; a subject that keeps
+//! writing, leaves an equation false, or does not follow the probe while the test environment does, is
+//! never the test environment's.
 
 use kube_apiserver_sim::notify::Listener;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use std::time::Duration;
 use super::{Kind, Probe, Question, World};
 use crate::case::model::Terminations;
 use crate::clock;
-use crate::controllers::Controllers;
+use crate::controllers::{Controller, Controllers};
 use crate::observe::probe::Reach;
 use crate::recording::{Blame, Trouble};
 
@@ -42,6 +44,8 @@ pub struct Scene<'a> {
     pub exited: &'a (dyn Fn() -> Option<Trouble> + Sync),
     /// Successful writes that the subject has made in the namespace so far.
     pub writes: &'a (dyn Fn() -> u64 + Sync),
+    /// Requests of the subject's about the namespace that were answered so far, reads among them.
+    pub answers: &'a (dyn Fn() -> u64 + Sync),
     /// Requests of the subject's about the namespace that have no answer yet.
     pub under_way: &'a (dyn Fn() -> u64 + Sync),
     /// What the interceptor keeps from the subject or the server at this moment, about the namespace.
@@ -99,7 +103,7 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
         }
         // A subject that waits before it goes on does so once that time is over: only a silence that begins then counts.
         let waits = (scene.acts_later)();
-        let quiet = || (world.activity(scene.namespace), (scene.writes)());
+        let quiet = || (world.activity(scene.namespace), (scene.writes)(), read(scene));
         if silent == 0
             && scene.subject == Half::Whole
             && !hushed(&mut changes, &quiet, probe.silence().min(left())).await
@@ -138,6 +142,12 @@ pub async fn settle(world: &World, probe: &Probe, scene: &Scene<'_>, written: &[
         }
     }
     Rest { unsettled: Some(blame(world, probe, scene, stuck).await), rounds }
+}
+
+/// What the subject has read, where the probe does not travel through it: it may look at one kind after the other before it writes.
+fn read(scene: &Scene<'_>) -> u64 {
+    let travels = [Controller::Deployment, Controller::ReplicaSet].into_iter().any(|half| scene.under_test.has(half));
+    if travels { 0 } else { (scene.answers)() }
 }
 
 /// Wait until nothing has happened for so long, or something has.

@@ -99,6 +99,7 @@ mod tests {
             subject: Half::Whole,
             exited: &|| None,
             writes: &|| 0,
+            answers: &|| 0,
             under_way: &|| 0,
             kept: &|| 0,
             acts_later: &move || waits(since),

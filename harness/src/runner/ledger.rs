@@ -21,6 +21,7 @@ pub(super) struct Ledger {
 struct Inner {
     requests: Vec<InterceptedRequest>,
     writes: u64,
+    answers: u64,
 }
 
 /// What the server refused a subject in all its cases, and outside of them.
@@ -62,7 +63,7 @@ impl Ledger {
     pub(super) fn open(log: &InterceptorLog, namespace: &str) -> Self {
         let reader = log.reader(namespace);
         let requests = log.drain().into_iter().filter(matters_elsewhere).collect();
-        let inner = Mutex::new(Inner { requests, writes: 0 });
+        let inner = Mutex::new(Inner { requests, writes: 0, answers: 0 });
         Self { reader, namespace: namespace.to_owned(), inner }
     }
 
@@ -83,6 +84,11 @@ impl Ledger {
     /// Successful writes so far, Events aside.
     pub(super) fn writes(&self) -> u64 {
         self.read().writes
+    }
+
+    /// Requests that were answered so far, reads among them.
+    pub(super) fn answers(&self) -> u64 {
+        self.read().answers
     }
 
     /// Requests that have no answer yet, Events aside.
@@ -111,6 +117,7 @@ impl Ledger {
             }
             let done = request.status.is_some_and(|status| (200..300).contains(&status));
             inner.writes += u64::from(done && request.verb.is_write() && request.resource != "events");
+            inner.answers += 1;
             inner.requests.push(request);
         }
         inner

@@ -57,6 +57,7 @@ impl Play<'_> {
             subject,
             exited: &|| session.broken(),
             writes: &|| self.ledger.writes(),
+            answers: &|| self.ledger.answers(),
             under_way: &|| self.ledger.under_way(),
             kept: &kept,
             acts_later: &|| {
