@@ -50,7 +50,8 @@ enum Unfit {
 }
 
 impl Suits<'_> {
-    /// Choose; `named` says whether a case was named by its own path.
+    /// Choose; `named` says whether a case was named by its own path. That of a file with several cases means those that are for the
+    /// subject, if any is.
     pub(super) fn choose(&self, cases: Vec<Case>, named: impl Fn(&Case) -> bool) -> Choice {
         let mut choice = Choice::default();
         let mut left_out = Vec::new();
@@ -60,6 +61,8 @@ impl Suits<'_> {
                 Some(why) => left_out.push((case, why)),
             }
         }
+        let files: BTreeSet<String> = choice.cases.iter().map(|case| case.path.clone()).collect();
+        let named = |case: &Case| named(case) && !files.contains(&case.path);
         for (case, why) in left_out.iter().filter(|(case, _)| named(case)) {
             choice.told.push(format!("{} is left out: {}", case.argument(), one(case, *why)));
         }
@@ -234,6 +237,25 @@ mod tests {
                      --controllers deployment selects it";
         assert_eq!(told[0], named);
         assert_eq!(told[1], "3 cases of other controllers left out: --controllers config-restart selects them");
+    }
+
+    #[test]
+    fn of_a_file_that_was_named_and_has_a_case_for_the_subject_the_others_are_counted() {
+        let mut cases = collection();
+        for case in &mut cases[2..4] {
+            case.path = "cases/a/both.yaml".to_owned();
+        }
+        let suits = Suits {
+            controllers: None,
+            profile: Some(RestartProfile::Xing),
+            is_told: true,
+            workload: None,
+            has_workloads: true,
+            specs: &[],
+        };
+        let Choice { cases, told } = suits.choose(cases, |case| case.path == "cases/a/both.yaml");
+        assert!(cases.iter().any(|case| case.name == "a/xing"));
+        assert_eq!(told, ["1 case of restart profile safe left out: --profile safe selects them"]);
     }
 
     #[test]
