@@ -45,9 +45,9 @@ const ROUNDS: usize = 3;
 /// Pods that are made ready at the same time.
 const NODES: usize = 16;
 /// Where the controller limits, it runs for so long, again and again,
-const RUNS: Duration = Duration::from_millis(10);
-/// and is stopped for so long in between.
-const STOPS: Duration = Duration::from_millis(90);
+const RUNS: Duration = Duration::from_millis(2);
+/// and is stopped for so long in between: not longer than the server takes for a few requests, or waiting for answers would limit.
+const STOPS: Duration = Duration::from_millis(18);
 /// Deployments as users write them, for each of the two, unless LOCKSTEP_MANIFESTS says otherwise.
 const MANIFESTS: &str = "1000 3000";
 /// Longer than either takes on a slow machine.
