@@ -74,7 +74,7 @@ pub(super) async fn execute(mut arguments: Arguments, typed: &Typed) -> Result<O
         };
         keep(path, &case)?;
     }
-    let titles = [expected.header.subject.to_string(), live.header.subject.name.clone()];
+    let titles = [expected.header.subject.name.clone(), live.header.subject.name.clone()];
     events
         .emit(&Event::CaseCompared { titles: titles.each_ref().map(String::as_str), judgements: [&first, &second] })?;
     let repeat =
