@@ -14,7 +14,7 @@ use super::error::RequestError;
 use super::resource::Resource;
 use super::server::ApiServer;
 use crate::clock::{self, Clock};
-use crate::model::{Event, Meta};
+use crate::model::{Event, Meta, whole_second};
 
 /// Events that wait for the task; more are lost.
 const QUEUED: usize = 1000;
@@ -171,5 +171,5 @@ fn body(source: Source, event: &Correlated) -> Value {
 
 /// RFC 3339 without fractions, as the API's times are.
 fn seconds(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
+    whole_second(time).to_string()
 }

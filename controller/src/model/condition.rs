@@ -37,7 +37,7 @@ pub struct Condition {
 impl Condition {
     /// A condition that begins now. Times are cut to seconds, as the API stores them.
     pub fn new(kind: &str, status: &str, reason: &str, message: impl Into<String>, now: Timestamp) -> Self {
-        let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+        let now = super::whole_second(now);
         Self {
             kind: kind.to_owned(),
             status: status.to_owned(),

@@ -15,7 +15,7 @@ use super::references::{ConfigKind, ConfigName};
 use super::reloader::Order;
 use super::work::{Action, Outcome, Work};
 use super::workload::WorkloadName;
-use crate::model::Event;
+use crate::model::{Event, whole_second};
 use crate::settings::{Profile, RestartSettings, Webhook, WebhookForm};
 
 /// Configs, and keys of one, that are named; a Secret may have a thousand.
@@ -110,7 +110,7 @@ impl Told {
             // Without the marks of bold print, as Reloader does.
             WebhookForm::Raw => return Notice { body: text.replace('*', ""), content_type: "text/plain" },
             WebhookForm::Json => {
-                fields["time"] = Timestamp::from_second(now.as_second()).unwrap_or(now).to_string().into();
+                fields["time"] = whole_second(now).to_string().into();
                 if let Some(prefix) = &webhook.prefix {
                     fields["info"] = prefix.clone().into();
                 }

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::obstacle::Obstacle;
+use crate::model::whole_second;
 
 /// What the annotation says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +82,7 @@ pub(super) fn shown(configs: Vec<String>, since: Timestamp, obstacle: &Obstacle)
 
 /// Since when something waits: as the annotation says, or else since then.
 pub(super) fn since(shown: Option<&String>, first: Timestamp) -> Timestamp {
-    read(shown).map_or(seconds(first), |shown| shown.since)
+    read(shown).map_or(whole_second(first), |shown| shown.since)
 }
 
 /// Whether the annotation says that this one has failed.
@@ -91,10 +92,6 @@ pub(super) fn is_stopped_by(shown: Option<&String>, failed: &str) -> bool {
 
 fn read(shown: Option<&String>) -> Option<Pending> {
     shown.and_then(|text| serde_json::from_str(text).ok())
-}
-
-fn seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::model::whole_second;
+
 /// Stands in for a checksum: pods run without it, because every reference to it is optional and it was not there. To xing's controller
 /// it is a checksum that differs, so with that, too, its coming restarts.
 pub(crate) const ABSENT: &str = "absent";
@@ -54,7 +56,7 @@ pub(crate) fn read_restarts(annotation: Option<&str>) -> Vec<Timestamp> {
 
 /// Writes that: seconds, comma separated, oldest first.
 pub(crate) fn write_restarts(times: &[Timestamp]) -> String {
-    let seconds = |time: &Timestamp| Timestamp::from_second(time.as_second()).unwrap_or(*time).to_string();
+    let seconds = |time: &Timestamp| whole_second(*time).to_string();
     times.iter().map(seconds).collect::<Vec<_>>().join(",")
 }
 

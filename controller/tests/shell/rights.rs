@@ -44,9 +44,7 @@ impl Default for Rights {
 impl Rights {
     /// Those of a process with both controllers.
     pub(crate) fn of_both() -> Self {
-        let mut rights = Self::default();
-        rights.0.extend(Self::of_replica_sets().0);
-        rights
+        Self::default().and(Self::of_replica_sets())
     }
 
     /// Those that the component for the ReplicaSet controller gives, and no other.
@@ -61,16 +59,12 @@ impl Rights {
 
     /// Those of the config-restart controller in profile `reloader`.
     pub(crate) fn of_reloader() -> Self {
-        let mut rights = Self::of_restarts();
-        rights.0.extend(Self::given_by(&[RELOADER_ROLE]).0);
-        rights
+        Self::of_restarts().and(Self::given_by(&[RELOADER_ROLE]))
     }
 
     /// The same with Rollouts.
     pub(crate) fn of_reloader_with_rollouts() -> Self {
-        let mut rights = Self::of_reloader();
-        rights.0.extend(Self::of_rollouts().0);
-        rights
+        Self::of_reloader().and(Self::of_rollouts())
     }
 
     /// Those that the component for Rollouts gives, and no other.
@@ -83,6 +77,11 @@ impl Rights {
         let [first, second] = METRICS_ROLES.map(|role| Self::given_by(&[role]));
         assert_eq!(first.0, second.0);
         first
+    }
+
+    fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
     }
 
     fn given_by(manifests: &[&str]) -> Self {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::strategy::Write;
 use crate::model::names::restart::{INSTANTIATED, LAST_RELOADED_FROM};
+use crate::model::whole_second;
 use crate::settings::ReloaderAnnotations;
 
 /// Labels by which a Job's controller finds its pods; a new Job gets its own.
@@ -38,7 +39,7 @@ pub(super) fn patch_of_read(object: &Value, write: &Write) -> Value {
 
 /// The patch that pauses a Deployment.
 pub(super) fn paused(names: &ReloaderAnnotations, now: Timestamp) -> Value {
-    let now = Timestamp::from_second(now.as_second()).unwrap_or(now).to_string();
+    let now = whole_second(now).to_string();
     json!({"metadata": {"annotations": {&names.paused_at: now}}, "spec": {"paused": true}})
 }
 

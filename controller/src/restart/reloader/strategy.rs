@@ -18,6 +18,7 @@ use super::super::workload_kind::WorkloadKind;
 use super::change::Change;
 use super::facts::{Container, Facts};
 use crate::model::names::restart::{ROLLOUT_STRATEGY, VARIABLE};
+use crate::model::whole_second;
 use crate::settings::ReloadStrategy;
 
 /// Stands in the annotation for the checksum of a config that has gone: SHA-1 of a text of Reloader's own.
@@ -81,7 +82,7 @@ pub(super) fn write(strategy: ReloadStrategy, container: &Container, change: &Ch
 pub(super) fn chosen(kind: WorkloadKind, facts: &Facts, write: Write, now: Timestamp) -> Write {
     let asks = facts.annotations.get(ROLLOUT_STRATEGY).is_some_and(|strategy| strategy == "restart");
     if kind == WorkloadKind::Rollout && asks {
-        return Write::RestartAt(Timestamp::from_second(now.as_second()).unwrap_or(now));
+        return Write::RestartAt(whole_second(now));
     }
     write
 }
