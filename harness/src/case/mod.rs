@@ -52,6 +52,7 @@ pub use find::{find, load, load_one, told_apart};
 pub use finding::{CaseError, Findings, Placed};
 pub use model::{Case, Definition, RestartOptions, RestartProfile, RestartWebhook};
 pub(crate) use profiles::split;
+pub(crate) use read::LONGEST_NAME;
 pub use reference::reference;
 pub use schema::schema;
 

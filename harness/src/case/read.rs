@@ -129,6 +129,9 @@ pub(super) fn name(node: &Node, what: &str, report: &mut Report) -> Option<Strin
     None
 }
 
+/// The most letters of a name.
+pub(crate) const LONGEST_NAME: usize = 63;
+
 /// What a name is.
 pub(super) const NAMES: &str = "lower-case letters, digits, `-` and `.`, at most 63";
 
@@ -136,7 +139,7 @@ pub(super) const NAMES: &str = "lower-case letters, digits, `-` and `.`, at most
 pub(super) fn is_name(text: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    text.chars().all(inner) && outer(text.chars().next()) && outer(text.chars().last()) && text.len() <= 63
+    text.chars().all(inner) && outer(text.chars().next()) && outer(text.chars().last()) && text.len() <= LONGEST_NAME
 }
 
 /// From here on no whole number is one of 64 bits.

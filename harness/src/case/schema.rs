@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::field::Field;
 use super::operations::{self, Form};
+use super::read::LONGEST_NAME;
 use super::step::BESIDES;
 use super::{during, fault, file, moved, naming, target};
 
@@ -36,7 +37,7 @@ pub fn schema() -> Value {
 
 fn definitions() -> Map<String, Value> {
     let named = [
-        ("name", json!({"type": "string", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"})),
+        ("name", json!({"type": "string", "maxLength": LONGEST_NAME, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"})),
         ("texts", json!({"type": "object", "additionalProperties": {"type": "string"}})),
         ("duration", told(json!({"type": "string", "pattern": DURATION}), "A length of time: `90s`, `10m`, `1h 30m`.")),
         ("target", target::schema()),

@@ -98,17 +98,17 @@ impl Driver {
     /// The API and the real name behind a target; `replicaset/rs2` is the second ReplicaSet to appear, and `pod/rs2.1` the first
     /// of its pods that is alive.
     fn resolve(&self, target: &Target) -> Result<(Api<DynamicObject>, String, Option<Kind>), DriveError> {
-        let (group, kind) = match target.kind.as_str() {
-            "deployment" => ("apps", "Deployment"),
-            "replicaset" => ("apps", "ReplicaSet"),
-            "statefulset" => ("apps", "StatefulSet"),
-            "daemonset" => ("apps", "DaemonSet"),
-            "cronjob" => ("batch", "CronJob"),
-            "job" => ("batch", "Job"),
-            "rollout" => ("argoproj.io", "Rollout"),
-            "pod" => ("", "Pod"),
-            "configmap" => ("", "ConfigMap"),
-            "secret" => ("", "Secret"),
+        let (group, version, kind) = match target.kind.as_str() {
+            "deployment" => ("apps", "v1", "Deployment"),
+            "replicaset" => ("apps", "v1", "ReplicaSet"),
+            "statefulset" => ("apps", "v1", "StatefulSet"),
+            "daemonset" => ("apps", "v1", "DaemonSet"),
+            "cronjob" => ("batch", "v1", "CronJob"),
+            "job" => ("batch", "v1", "Job"),
+            "rollout" => ("argoproj.io", "v1alpha1", "Rollout"),
+            "pod" => ("", "v1", "Pod"),
+            "configmap" => ("", "v1", "ConfigMap"),
+            "secret" => ("", "v1", "Secret"),
             other => {
                 return Err(DriveError::Refused(format!("the driver does not know the kind {other}")));
             }
@@ -122,7 +122,6 @@ impl Driver {
             _ => None,
         };
         let name = name.unwrap_or_else(|| target.name.clone());
-        let version = if kind == "Rollout" { "v1alpha1" } else { "v1" };
         Ok((self.api(group, version, kind), name, self.watched(kind)))
     }
 

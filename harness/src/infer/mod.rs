@@ -46,7 +46,7 @@ use self::live::{DEPLOYMENT, Live, POD, REPLICA_SET, int, is_deleting, text};
 use self::marks::{Marking, annotated, marked};
 use self::moves::{Scan, Scanned};
 use self::steps::Step;
-use crate::case::{Case, CaseError, parse};
+use crate::case::{Case, CaseError, LONGEST_NAME, parse};
 use crate::recording::{Change, Entry, Recording, Settling, Version};
 use crate::timeline::StepId;
 
@@ -253,16 +253,13 @@ fn name_of_deployment(recording: &Recording) -> &str {
     deployments(recording).next().map_or("", |object| text(object, "/metadata/name"))
 }
 
-/// The most letters of a name in a case.
-const LONGEST_NAME: usize = 63;
-
 fn one_deployment(recording: &Recording) -> Result<(), InferError> {
     let names: BTreeSet<&str> = deployments(recording).map(|object| text(object, "/metadata/name")).collect();
-    match names.first() {
-        None => Err(InferError::NoDeployment),
-        Some(name) if names.len() == 1 && name.len() > LONGEST_NAME => Err(InferError::LongName(name.len())),
-        Some(_) if names.len() == 1 => Ok(()),
-        Some(_) => Err(InferError::Several(names.into_iter().collect::<Vec<_>>().join(", "))),
+    match *names.into_iter().collect::<Vec<_>>() {
+        [] => Err(InferError::NoDeployment),
+        [name] if name.len() > LONGEST_NAME => Err(InferError::LongName(name.len())),
+        [_] => Ok(()),
+        ref several => Err(InferError::Several(several.join(", "))),
     }
 }
 

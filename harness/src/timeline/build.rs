@@ -179,8 +179,9 @@ impl<'a> Reader<'a> for Build<'a> {
                 draft.meetings.push(one_line(&meeting.what));
             }),
             Entry::Request(request) => {
-                let posted = request.posted().map(|text| Made::alone(decide::posted(text)));
-                self.drafts.last_mut().into_iter().for_each(|draft| draft.made.extend(posted.clone()));
+                if let (Some(draft), Some(text)) = (self.drafts.last_mut(), request.posted()) {
+                    draft.made.push(Made::alone(decide::posted(text)));
+                }
             }
             Entry::Header(_) | Entry::Named(_) | Entry::Trouble(_) | Entry::Impossible(_) | Entry::End(_) => {}
         }

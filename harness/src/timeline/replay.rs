@@ -63,7 +63,7 @@ pub(crate) fn replay<'a>(recording: &'a Recording, names: &Names, readers: &mut 
         match entry {
             Entry::Step(mark) if StepId::of(mark) != step => (step, number) = (StepId::of(mark), 0),
             Entry::Object(recorded) => {
-                unpacked = recorded.object.unpacked().map(|object| Version { object, ..recorded.clone() });
+                unpacked = recorded.unpacked();
                 let now = unpacked.as_ref().unwrap_or(recorded);
                 readers.iter_mut().for_each(|reader| reader.before(now, &BeforeVersion(&world)));
                 let object = match &unpacked {
