@@ -230,10 +230,10 @@ impl Agent {
         }
     }
 
-    /// The changes that a webhook is told of in place of restarts, since the last time.
-    pub(crate) fn told(&mut self) -> Vec<ConfigName> {
+    /// Takes the changes to report to a webhook in place of restarts.
+    pub(crate) fn take_reported(&mut self) -> Vec<ConfigName> {
         match &mut self.profile {
-            ProfileState::Reloader(changes) => changes.told(),
+            ProfileState::Reloader(changes) => changes.take_reported(),
             ProfileState::Xing(_) | ProfileState::Safe(_) => Vec::new(),
         }
     }

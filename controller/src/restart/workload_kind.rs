@@ -15,7 +15,7 @@ pub enum WorkloadKind {
     CronJob,
     /// A Job.
     Job,
-    /// A Rollout of Argo Rollouts; the same profile knows it, where it is told to.
+    /// A Rollout of Argo Rollouts; the same profile knows it, with a flag.
     Rollout,
 }
 

@@ -39,7 +39,7 @@ async fn read(api: &ApiServer, settings: &Settings, from: Source) -> Result<Clus
         (Resource::Jobs, WorkloadKind::Job),
         (Resource::Rollouts, WorkloadKind::Rollout),
     ];
-    // xing's controller knows the first two kinds only, and Reloader the last where it is told to.
+    // xing's controller knows the first two kinds only, and Reloader the last with a flag only.
     let known = match from {
         Source::Xing => 2,
         Source::Reloader if settings.restart.reloader.rollouts => kinds.len(),

@@ -179,7 +179,7 @@ impl Restarts {
         while goes_on {
             let mut works = std::mem::take(&mut *lock(&self.said));
             works.extend(self.agent().take(self.moment(), self.clock.now()));
-            self.tell_of_changes();
+            self.report_changes();
             if !self.carry_out(works, &mut writes).await {
                 return;
             }
@@ -197,10 +197,10 @@ impl Restarts {
         }
     }
 
-    /// Sends what the webhook is to be told in place of restarts.
-    fn tell_of_changes(&self) {
-        for config in self.agent().told() {
-            tracing::info!(%config, "Changed; the webhook is told, and nothing is restarted.");
+    /// Reports changes to the webhook in place of restarts.
+    fn report_changes(&self) {
+        for config in self.agent().take_reported() {
+            tracing::info!(%config, "Changed; reported to the webhook, and nothing is restarted.");
             if let Some(outbox) = self.outbox.as_ref().filter(|_| !self.settings.dry_run) {
                 outbox.put(changed());
             }
@@ -378,7 +378,7 @@ impl Sink<Seen> for Restarts {
     }
 }
 
-/// The webhook that is told, if there is one.
+/// What waits to be sent to the webhook, if there is one.
 fn outbox(settings: &RestartSettings, client: &Client) -> Option<Arc<Outbox>> {
     let Webhook { url, proxy, .. } = settings.webhook.as_ref()?;
     let poster = match url.is_path() {
@@ -388,7 +388,7 @@ fn outbox(settings: &RestartSettings, client: &Client) -> Option<Arc<Outbox>> {
     match poster {
         Ok(poster) => Some(Outbox::new(poster)),
         Err(error) => {
-            tracing::error!(error = error.to_string(), "No webhook is told anything.");
+            tracing::error!(error = error.to_string(), "Nothing is reported to the webhook.");
             None
         }
     }

@@ -96,7 +96,7 @@ pub struct ReloaderSettings {
     pub namespace_selector: Option<LabelSelector>,
     /// `--resource-label-selector`: labels of configs that are looked at.
     pub resource_selector: Option<LabelSelector>,
-    /// `--webhook-url`: what is told of each change, in place of all restarts.
+    /// `--webhook-url`: where each change is reported, in place of all restarts.
     pub webhook: Option<WebhookUrl>,
 }
 

@@ -1,8 +1,8 @@
 //! The store: every object in order, and the log of all changes.
 //!
 //! Nearly all that reads the log reads its newest changes. The objects of older ones are kept as their text, which takes a tenth
-//! of the room; who still asks for one has it read anew. Of a log that grows very long the beginning is forgotten, as etcd forgets
-//! what it has compacted: whoever watches or lists from there is told to list anew.
+//! of the room; who still asks for one has it read anew. Of a log that grows very long the beginning is dropped, as etcd's
+//! compaction does: a watch or a list from there is answered with 410.
 //!
 //! One counter counts all changes, as etcd's does; an object's resourceVersion is the count at its
 //! last change. A watch is a position in the log.

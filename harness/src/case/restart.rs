@@ -80,7 +80,7 @@ pub struct RestartOptions {
     pub ignored_errors: Vec<String>,
     /// Whether it writes nothing.
     pub dry_run: bool,
-    /// In which form a webhook is told of restarts, if one is.
+    /// The form in which restarts are reported to a webhook, if they are.
     pub webhook: Option<RestartWebhook>,
     /// Flags of the project whose profile it is, as that project has them.
     pub flags: Vec<String>,
@@ -93,7 +93,7 @@ impl RestartOptions {
     }
 }
 
-/// What a webhook is told.
+/// What is reported to a webhook, and in which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestartWebhook {
     /// Restarts, as JSON for programs.
@@ -232,7 +232,7 @@ pub(super) fn of(
     options.dry_run = fields.get("dryRun").and_then(|node| read::boolean(node, "`dryRun`", report)).unwrap_or_default();
     options.ignored_errors = texts(fields.get("ignoredErrors"), ("`ignoredErrors`", "a part of an error"), report);
     let words = RestartWebhook::ALL.map(|webhook| (webhook.as_str(), webhook));
-    options.webhook = fields.get("webhook").and_then(|node| read::word(node, "what a webhook is told", &words, report));
+    options.webhook = fields.get("webhook").and_then(|node| read::word(node, "the form of a webhook", &words, report));
     let all = if profiles.is_empty() { std::slice::from_ref(&options.profile) } else { &profiles };
     if let (Some(webhook), Some((key, _))) = (options.webhook, fields.entry("webhook"))
         && let Some(profile) = all.iter().find(|profile| !webhook.is_of(**profile))

@@ -28,8 +28,8 @@ pub struct Watches {
     _tasks: JoinSet<()>,
 }
 
-/// Watch every kind that each server has from now on. What is there already is nobody's concern: the harness makes its namespaces
-/// after this, so one object of a list is enough to learn where to begin.
+/// Watch every kind that each server has from now on. Objects that exist already do not matter: the harness makes its
+/// namespaces after this, so one object of a list is enough to learn where to begin.
 ///
 /// # Errors
 /// When a first list fails.

@@ -125,8 +125,8 @@ impl Ledger {
 }
 
 /// Whether it is of use to a case although it is not about the case's namespace: a message to the webhook, or what may be why nothing
-/// comes of the case. Not what is refused in an earlier case's namespace, where nobody may create
-/// anything while it goes.
+/// comes of the case. Not what is refused in an earlier case's namespace, in which the server refuses to create
+/// anything while it is being deleted.
 pub(super) fn matters_elsewhere(request: &InterceptedRequest) -> bool {
     let is_refused = request.is_refused() && !request.namespace.starts_with(CASES);
     is_refused || request.resource == Request::WEBHOOK

@@ -3,7 +3,7 @@
 //! A change is seen where a config's checksum is another than before. What is there when the controller starts is no change, and what
 //! changes while it does not act is none either.
 //!
-//! With `--webhook-url` a change restarts nothing: a webhook is told of it.
+//! With `--webhook-url` a change restarts nothing: it is reported to a webhook.
 //!
 //! Cases: `config-restart/reloader-created-late-and-flag`, `config-restart/reloader-restarted-with-nothing-changed`,
 //! `config-restart/reloader-namespace-selected-by-flag`.
@@ -60,8 +60,8 @@ pub(in crate::restart) struct Changes {
     resumes: BTreeMap<WorkloadName, Moment>,
     /// Namespaces whose labels are selected.
     namespaces: BTreeSet<String>,
-    /// What a webhook is to be told of.
-    told: Vec<ConfigName>,
+    /// What is to be reported to a webhook.
+    reported: Vec<ConfigName>,
 }
 
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl Changes {
         let pending = first.remove();
         if settings.webhook.is_some() {
             // Whatever uses it, and whether it is to be ignored: neither is asked.
-            self.told.push(pending.change.config);
+            self.reported.push(pending.change.config);
             return orders;
         }
         let mut current = BTreeMap::new();
@@ -178,9 +178,9 @@ impl Changes {
         orders
     }
 
-    /// The changes that a webhook is to be told of, since the last time.
-    pub(in crate::restart) fn told(&mut self) -> Vec<ConfigName> {
-        std::mem::take(&mut self.told)
+    /// Takes the changes to report to a webhook.
+    pub(in crate::restart) fn take_reported(&mut self) -> Vec<ConfigName> {
+        std::mem::take(&mut self.reported)
     }
 
     /// The Deployments whose pause ends.

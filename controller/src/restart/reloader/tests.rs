@@ -204,14 +204,17 @@ fn a_change_that_fails_is_tried_five_times_again() {
 }
 
 #[test]
-fn with_a_webhook_a_change_is_told_and_restarts_nothing() {
+fn with_a_webhook_a_change_is_reported_and_restarts_nothing() {
     let mut agent = changed_with(&["--webhook-url=http://x"]);
     config(&mut agent, "3", 1000);
     while let Some(at) = agent.next() {
         assert_eq!(agent.take(at, now()), []);
     }
     let c = change("configmap/c", &[]).config;
-    assert_eq!((agent.told(), agent.told(), agent.numbers().processed), (vec![c.clone(), c], Vec::new(), 2));
+    assert_eq!(
+        (agent.take_reported(), agent.take_reported(), agent.numbers().processed),
+        (vec![c.clone(), c], Vec::new(), 2)
+    );
 }
 
 #[test]
