@@ -165,7 +165,7 @@ pub(super) fn quota(server: &mut Server, kind: &Kind, namespace: &str, name: &st
         if used != found.body["status"]["used"] {
             let mut body = found.body.clone();
             body["status"]["used"] = used;
-            server.keep(quotas, found.key(), body);
+            server.keep(quotas, found.key(), body, found.managers.clone());
         }
     }
     Ok(())

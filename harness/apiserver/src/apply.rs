@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::api::{Decoded, TYPES, decode};
 use super::claims::writer;
 use super::convert::converted;
-use super::managed::{Atom, Refused, Writer, told};
+use super::managed::{Atom, Managers, Refused, Writer, told};
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped};
 use super::server::{Answer, Ask, Server};
@@ -23,37 +23,36 @@ impl Server {
             Err(_) => None,
         };
         let (config, version) = (config(ask)?, kind.api_version());
-        let live = match &old {
-            Some(old) => old.at(kind).body.clone(),
-            None => normal(kind, json!({}))?,
+        let (live, had) = match &old {
+            Some(old) => (old.at(kind).body.clone(), old.managers.clone()),
+            None => (normal(kind, json!({}))?, None),
         };
         check(&config, (&version, kind.kind), |config| typed(kind, config))?;
         let force = matches!(ask.call.param("force"), "true" | "1");
         let writer = Writer { empty: normal(kind, json!({}))?, ..writer(ask) };
-        let merged = writer.apply(&live, &config, force);
-        let merged = merged.map_err(|why| refused(why, &config, (&version, kind.kind)))?;
+        let merged = writer.apply(&live, &had, &config, force);
+        let (merged, managers) = merged.map_err(|why| refused(why, &config, (&version, kind.kind)))?;
         let decoded = typed(kind, &merged).map_err(Problem::plain_internal)?;
         let mut new = untyped(decoded.value);
         rules::keep_empty_rules(kind, &merged, &mut new);
-        new["metadata"]["managedFields"] = merged["metadata"]["managedFields"].clone();
         rules::convert(kind, &mut new);
         defaults::fill(kind, &mut new);
         check_namespace(&mut new, kind, &ask.route.namespace)?;
         check_name(&new, &ask.route.name)?;
         let new = converted(new, kind, kind.inner());
         match old {
-            Some(old) => self.replaced(ask, &old, new, status),
-            None => self.make(ask, new),
+            Some(old) => self.replaced(ask, &old, new, Some(managers), status),
+            None => self.make(ask, new, managers),
         }
     }
 
     /// The scale that an apply makes of an object's, and the object's managers.
-    pub(super) fn applied_scale(&self, ask: &Ask<'_>, old: &Object, scale: &Value) -> Outcome<(Value, Value)> {
+    pub(super) fn applied_scale(&self, ask: &Ask<'_>, old: &Object, scale: &Value) -> Outcome<(Value, Managers)> {
         let what = ("autoscaling/v1", "Scale");
         let place = TYPES.place(what.1).expect("scales are in the table");
         let config = config(ask)?;
         let of_object = writer(ask);
-        if ask.kind.custom.is_some() && !of_object.has_managed_replicas(&old.body["metadata"]["managedFields"]) {
+        if ask.kind.custom.is_some() && !of_object.has_managed_replicas(&old.managers) {
             // Upstream would make a manager of what is there, and converts an empty scale for that.
             let why = format!(
                 "failed to create manager for existing fields: failed to convert live object (/; {version}, Kind=Scale) \
@@ -72,11 +71,11 @@ impl Server {
             others: Vec::new(),
             ..of_object
         };
-        let managers = (&old.body["metadata"]["managedFields"], version.as_str());
+        let managers = (&old.managers, version.as_str());
         let applied = of_scale.apply_scale(scale, managers, &config, force);
         let before = scale;
         let (scale, managers) = applied.map_err(|why| refused(why, &config, what))?;
-        if ask.kind.custom.is_some() && !same_but_for_managers(&scale, before) {
+        if ask.kind.custom.is_some() && scale != *before {
             // Upstream's converter of custom resources knows a scale only while it is no map.
             let why = format!(
                 "failed to convert new object ({}) to proper version: request to convert CR to an invalid group/version: {}",
@@ -89,16 +88,6 @@ impl Server {
         check_name(&decoded.value, &ask.route.name)?;
         Ok((decoded.value, managers))
     }
-}
-
-/// Whether two scales differ in nothing else.
-fn same_but_for_managers(one: &Value, other: &Value) -> bool {
-    let plain = |scale: &Value| {
-        let mut scale = scale.clone();
-        scale["metadata"].as_object_mut().and_then(|meta| meta.remove("managedFields"));
-        scale
-    };
-    plain(one) == plain(other)
 }
 
 /// Checks what is applied, before it is merged: it is a `kind` of a `version`.

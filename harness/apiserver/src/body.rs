@@ -34,10 +34,7 @@ pub(super) fn interpret(call: &Call) -> Result<Value, String> {
 
 fn json_of(text: &[u8]) -> Result<Value, String> {
     const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
-    if let Some(fault) = syntax::fault(text) {
-        return Err(fault);
-    }
-    let body: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let body: Value = serde_json::from_slice(text).map_err(|error| syntax::fault(text).unwrap_or(error.to_string()))?;
     match &body {
         Value::Object(fields) => {
             // Only here the case of letters is ignored.
@@ -81,14 +78,22 @@ pub(super) fn unrecognized(call: &Call, kind: &str, why: &str) -> Problem {
     Problem::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
 }
 
+/// Whether a patch reads or writes `managedFields`: one that names them, and a JSON patch, which can move what they are in.
+pub(super) fn reads_managed_fields(call: &Call) -> bool {
+    let name = b"managedFields";
+    call.form() == "application/json-patch+json" || call.body.windows(name.len()).any(|part| part == name)
+}
+
 /// An object after a patch, and the strict errors of the patch.
 pub(super) fn patched(ask: &Ask<'_>, old: &Value) -> Outcome<(Value, Vec<String>)> {
     let text = &ask.call.body;
     // With field validation the patch is decoded once more, and that reports errors first.
     let looks = matches!(ask.call.param("fieldValidation"), "" | "Strict" | "Warn");
-    let fault = syntax::fault(text);
+    // What this decoder reads is JSON; what it does not may be JSON all the same.
+    let parsed = serde_json::from_slice::<Value>(text);
+    let fault = if parsed.is_ok() { None } else { syntax::fault(text) };
     let no_patch = |why: String| Problem::bad_request(if looks { format!("error decoding patch: {why}") } else { why });
-    let read = || serde_json::from_slice::<Value>(text).map_err(|error| Problem::internal(&error.to_string()));
+    let read = || parsed.map_err(|error| Problem::internal(&error.to_string()));
     let no_map = |value: &Value| {
         format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", syntax::kind_of(value))
     };

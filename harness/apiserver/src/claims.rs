@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use super::convert::{converted, converted_copy};
 use super::defaults::entry;
 use super::kinds::Kind;
-use super::managed::{self, Atom, Form, Writer};
+use super::managed::{self, Atom, Form, Managers, Writer};
 use super::problem::Outcome;
 use super::rules;
 use super::server::Ask;
+use super::store::Object;
 use super::write::normal;
 
-/// Writes down in a new object who changed which of its fields.
-pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Outcome<()> {
-    // A subresource's managers are the stored ones, whatever is sent.
-    if !ask.route.subresource.is_empty()
-        && let Some(meta) = new["metadata"].as_object_mut()
-    {
-        meta.remove("managedFields");
-    }
-    let inner = ask.kind.inner();
-    let mut typed = converted(normal(inner, new.clone())?, inner, ask.kind);
+/// Who changed which fields of a new object. What it has as `managedFields` is taken out.
+pub(super) fn note_manager(
+    ask: &Ask<'_>,
+    (before, had): (&Value, &Managers),
+    new: &mut Value,
+) -> Outcome<Managers> {
+    let given = take_managed_fields(new);
+    let (inner, writer) = (ask.kind.inner(), writer(ask));
+    let mut typed = converted(normal(inner, copy(new, &writer))?, inner, ask.kind);
     let before = &converted_copy(before, inner, ask.kind);
     // What its version has of a field that is held as another.
     if ask.kind.built_in() == "DaemonSet" && typed["metadata"]["annotations"][rules::TEMPLATES].is_null() {
@@ -31,13 +31,20 @@ pub(super) fn note_manager(ask: &Ask<'_>, before: &Value, new: &mut Value) -> Ou
     if ask.route.subresource == "scale" && typed["spec"]["replicas"] == 0 {
         typed["spec"].as_object_mut().and_then(|spec| spec.remove("replicas"));
     }
-    let managers = writer(ask).update(before, &typed);
-    match (managers, new["metadata"].as_object_mut()) {
-        (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
-        (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),
-        _ => {}
-    }
-    Ok(())
+    Ok(writer.update(before, had, &given, &typed))
+}
+
+/// A copy of an object to be compared with what was; where it has no other version, without what is reset as a whole.
+fn copy(object: &Value, writer: &Writer) -> Value {
+    let Some(fields) = object.as_object().filter(|_| writer.others.is_empty()) else { return object.clone() };
+    let counts = |name: &String| !writer.reset.iter().any(|path| *path == [name.as_str()]);
+    let kept = fields.iter().filter(|(name, _)| counts(name));
+    Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// What an object has as `managedFields`, which it no longer has.
+pub(super) fn take_managed_fields(object: &mut Value) -> Value {
+    object["metadata"].as_object_mut().and_then(|meta| meta.remove("managedFields")).unwrap_or_default()
 }
 
 /// A kind's type, as managers have sets of its fields.
@@ -54,11 +61,12 @@ fn form(own: &'static Kind, other: &'static Kind, subresource: &str) -> Form {
     Form { root: root(other), api_version: other.api_version(), reset, own, other }
 }
 
-/// The object after a controller of the server removed fields: no manager owns those any more.
-pub(super) fn taken_out(kind: &Kind, before: &Value, after: &Value) -> Value {
-    let mut after = normal(kind, after.clone()).unwrap_or_else(|_| after.clone());
-    managed::take_out(root(kind), before, &mut after);
-    after
+/// The object after a controller of the server removed fields, and its managers: none has those fields any more.
+pub(super) fn taken_out(before: &Object, after: &Value) -> (Value, Managers) {
+    let kind = before.kind;
+    let after = normal(kind, after.clone()).unwrap_or_else(|_| after.clone());
+    let managers = managed::take_out(root(kind), &before.managers, &before.body, &after);
+    (after, managers)
 }
 
 /// The client as a manager of fields.

@@ -37,7 +37,7 @@ impl Server {
         let mut body = object.body.clone();
         body["metadata"]["deletionTimestamp"] = stamp(now);
         body["status"]["phase"] = "Terminating".into();
-        self.keep(object.kind, object.key(), body)
+        self.keep(object.kind, object.key(), body, object.managers.clone())
     }
 
     fn account(&mut self) -> bool {
@@ -61,7 +61,7 @@ impl Server {
         };
         let (name, created) = space;
         let body = json!({"metadata": {"name": "default", "namespace": name, "uid": self.chance.uid(), "creationTimestamp": created}});
-        self.store.put(accounts, Key::new(accounts, &name, "default"), body);
+        self.store.put(accounts, Key::new(accounts, &name, "default"), body, None);
         true
     }
 
@@ -109,7 +109,7 @@ impl Server {
                     if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
                         references.retain(|one| uid(one) != owner.meta("uid"));
                     }
-                    return self.write(dependent.kind, taken_out(dependent.kind, &dependent.body, &body)).is_ok();
+                    return self.write_without(&dependent, &body);
                 }
                 return self.release(owner, ORPHAN);
             }
@@ -157,7 +157,7 @@ impl Server {
             if let Some(references) = body["metadata"]["ownerReferences"].as_array_mut() {
                 references.retain(|one| !waiting.contains(&uid(one)) && !absent.contains(&uid(one)));
             }
-            return self.write(object.kind, taken_out(object.kind, &object.body, &body)).is_ok();
+            return self.write_without(object, &body);
         }
         let own = |finalizer: &str| object.finalizers().any(|name| name == finalizer);
         let policy = match () {
@@ -181,7 +181,13 @@ impl Server {
         if let Some(names) = body["metadata"]["finalizers"].as_array_mut() {
             names.retain(|name| name != finalizer);
         }
-        self.write(object.kind, taken_out(object.kind, &object.body, &body)).is_ok()
+        self.write_without(object, &body)
+    }
+
+    /// Writes an object from which a controller has removed fields; whether it is written.
+    fn write_without(&mut self, before: &Object, after: &Value) -> bool {
+        let (body, managers) = taken_out(before, after);
+        self.write(before.kind, body, managers).is_ok()
     }
 
     fn namespaces(&mut self, now: Timestamp) -> bool {
@@ -204,7 +210,7 @@ impl Server {
                     spec.remove("finalizers");
                 }
                 let before = self.store.version();
-                self.store.put(space.kind, space.key(), body);
+                self.store.put(space.kind, space.key(), body, space.managers.clone());
                 if self.store.version() != before {
                     return true;
                 }
@@ -234,7 +240,7 @@ impl Server {
             if changed("hard") || changed("used") {
                 let mut body = quota.body.clone();
                 body["status"] = status;
-                return self.write(quota.kind, body).is_ok();
+                return self.write(quota.kind, body, quota.managers.clone()).is_ok();
             }
         }
         false

@@ -9,19 +9,20 @@ use serde_json::Value;
 
 use super::convert;
 use super::kinds::Kind;
+use super::managed::Managers;
 use super::server::Server;
 use super::store::{Key, Object};
 
 impl Server {
     /// Write an object.
-    pub(super) fn keep(&mut self, kind: &'static Kind, key: Key, body: Value) -> Arc<Object> {
+    pub(super) fn keep(&mut self, kind: &'static Kind, key: Key, body: Value, managers: Managers) -> Arc<Object> {
         let asked = kind;
         let kind = self.kinds.stored(kind);
         if self.dry {
             let version = self.store.get(&key).map_or(0, |there| there.version);
-            return Object::new(asked, body, version);
+            return Object::new(asked, body, managers, version);
         }
-        self.store.put(kind, key, convert::converted(body, asked, kind)).at(asked)
+        self.store.put(kind, key, convert::converted(body, asked, kind), managers).at(asked)
     }
 
     /// Remove an object.

@@ -118,6 +118,7 @@ impl Server {
             user_agent: "kube-apiserver/v1.36".to_owned(),
             body: changed.to_string().into(),
             written: None,
+            managed: ask.call.managed,
         };
         self.ask(&call, ask.now).map(drop)
     }
@@ -132,7 +133,7 @@ impl Server {
                 "lastTransitionTime": ask.stamp(), "reason": "EvictionByEvictionAPI",
                 "message": "Eviction API: evicting"});
             set_condition(&mut body["status"], condition);
-            marked = Some(self.write(ask.kind, body)?.version.to_string());
+            marked = Some(self.write(ask.kind, body, pod.managers.clone())?.version.to_string());
         }
         let how = how?;
         // The version that is asked for is that before it was marked.

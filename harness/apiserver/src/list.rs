@@ -68,9 +68,9 @@ impl Server {
                 body.push(b',');
             }
             if ask.kind.custom.is_some() {
-                object.write(&mut body);
+                object.write(&mut body, ask.call.managed);
             } else {
-                body.extend_from_slice(object.bare());
+                body.extend_from_slice(object.untyped_text(ask.call.managed));
             }
         }
         body.extend_from_slice(b"]}");

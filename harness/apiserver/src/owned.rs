@@ -131,7 +131,7 @@ mod tests {
         for (field, value) in more.as_object().into_iter().flatten() {
             body["metadata"][field] = value.clone();
         }
-        store.put(&KINDS[2], Key::new(&KINDS[2], "ns", name), body);
+        store.put(&KINDS[2], Key::new(&KINDS[2], "ns", name), body, None);
     }
 
     fn names<'a>(keys: impl IntoIterator<Item = &'a Key>) -> Vec<&'a str> {
@@ -175,7 +175,7 @@ mod tests {
         for (kind, namespace, name) in [(2, "ns", "pod"), (2, "other", "pod"), (3, "ns", "x"), (2, "a", "pod")] {
             let body =
                 json!({"metadata": {"name": name, "namespace": namespace, "uid": format!("{namespace}-{name}")}});
-            store.put(&KINDS[kind], Key::new(&KINDS[kind], namespace, name), body);
+            store.put(&KINDS[kind], Key::new(&KINDS[kind], namespace, name), body, None);
         }
         let inside: Vec<_> = store.inside("ns").map(|object| object.meta("name").to_owned()).collect();
         assert_eq!(inside.len(), 2);

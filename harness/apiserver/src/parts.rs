@@ -28,12 +28,12 @@ impl Server {
             read::check_name(wanted, &ask.route.name)?;
         }
         let old = self.existing(ask)?;
-        let mut managers = None;
+        let mut applied = None;
         let scale = match wanted {
             Some(wanted) => wanted,
             None if ask.call.form() == body::APPLY => {
                 let (scale, of_object) = self.applied_scale(ask, &old, &live_scale(&old))?;
-                managers = Some(of_object);
+                applied = Some(of_object);
                 scale
             }
             None => {
@@ -69,18 +69,11 @@ impl Server {
             Some(scale) => scale.set(&mut new, replicas),
             None => new["spec"]["replicas"] = replicas.into(),
         }
-        if let Some(meta) = new["metadata"].as_object_mut() {
-            match managers {
-                Some(Value::Null) => drop(meta.remove("managedFields")),
-                Some(managers) => drop(meta.insert("managedFields".to_owned(), managers)),
-                None => {}
-            }
-        }
         let version = &scale["metadata"]["resourceVersion"];
         if ask.kind.custom.is_none() || version.as_str().is_some_and(|version| !version.is_empty()) {
             new["metadata"]["resourceVersion"] = version.clone();
         }
-        let object = self.replace(ask, &old, new, false)?;
+        let object = self.replace(ask, &old, new, applied, false)?;
         Ok(whole(StatusCode::OK, &scale_of(&object)))
     }
 
@@ -140,7 +133,7 @@ impl Server {
             conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": ask.stamp()}));
         }
         bound["status"]["conditions"] = Value::Array(conditions);
-        self.write(ask.kind, bound)?;
+        self.write(ask.kind, bound, pod.managers.clone())?;
         let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(whole(StatusCode::CREATED, &done))
     }

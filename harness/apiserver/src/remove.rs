@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::api::{TYPES, decode};
 use super::field::FieldError;
 use super::kinds::{DEFINITION, Kind, Kinds};
+use super::managed::Managers;
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
@@ -51,7 +52,7 @@ impl Server {
         if gone && !ask.kind.returns_deleted {
             return Ok(whole(StatusCode::OK, &done(&state.at(ask.kind))));
         }
-        Ok(text(StatusCode::OK, state.at(ask.kind).text()))
+        Ok(text(StatusCode::OK, state.at(ask.kind).text(ask.call.managed)))
     }
 
     /// A Job's deletion preserves its pods if it says nothing of them.
@@ -75,7 +76,7 @@ impl Server {
             self.take(object, &how, ask.now)?;
             // As they were before.
             let shown = object.at(ask.kind);
-            items.push(if ask.kind.custom.is_some() { shown.typed() } else { shown.body.clone() });
+            items.push(if ask.kind.custom.is_some() { shown.typed() } else { shown.with_managers() });
         }
         let version = self.store.version().to_string();
         let mut list = json!({"kind": ask.kind.list_kind(), "apiVersion": ask.kind.api_version(),
@@ -103,7 +104,7 @@ impl Server {
                 finalizers.retain(|name| seen.insert(name.clone()));
                 body["metadata"]["finalizers"] = json!(finalizers);
             }
-            return Ok((false, self.end_namespace(&Object::new(kind, body, object.version), now)));
+            return Ok((false, self.end_namespace(&Object::new(kind, body, object.managers.clone(), object.version), now)));
         }
         if kind.built_in() == DEFINITION && !object.deleting() {
             return Ok((false, self.end_definition(object, now)));
@@ -126,7 +127,7 @@ impl Server {
             body["metadata"]["finalizers"] = json!(finalizers);
         }
         if graceful {
-            let written = self.write(kind, body.clone())?;
+            let written = self.write(kind, body.clone(), object.managers.clone())?;
             if self.dry {
                 let gone = !held && body["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
                 return Ok((gone, written));
@@ -136,7 +137,7 @@ impl Server {
             }
         } else if held {
             mark(&mut body, now);
-            return Ok((false, self.write(kind, body)?));
+            return Ok((false, self.write(kind, body, object.managers.clone())?));
         } else if !was.is_empty() && how.version.is_some() {
             // Upstream checks the precondition again, on an object without a version.
             let why = format!(
@@ -152,11 +153,11 @@ impl Server {
     }
 
     /// Writes an object of the server's or a controller's.
-    pub(super) fn write(&mut self, kind: &'static Kind, body: Value) -> Outcome<Arc<Object>> {
+    pub(super) fn write(&mut self, kind: &'static Kind, body: Value, managers: Managers) -> Outcome<Arc<Object>> {
         let body = super::write::normal(kind, body)?;
         let text = |name: &str| body["metadata"][name].as_str().unwrap_or_default().to_owned();
         let key = super::store::Key::new(kind, &text("namespace"), &text("name"));
-        Ok(self.keep(kind, key, body))
+        Ok(self.keep(kind, key, body, managers))
     }
 }
 

@@ -69,7 +69,7 @@ impl Watch {
     pub(crate) fn open(server: ApiServer, mut order: Order) -> Self {
         let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
         let waiting = std::mem::take(&mut order.first).into();
-        let woken = wait(server.shared.written.listen());
+        let woken = wait(server.listen(order.kind));
         let followed = server.signals(order.kind);
         Self { server, order, waiting, ends, late: None, woken, followed, began: false }
     }

@@ -246,17 +246,14 @@ fn stored_versions(spec: &Value, before: &Value) -> Value {
 /// A changed status: all other fields are kept, with few exceptions.
 pub(super) fn status(kind: &Kind, new: &mut Value, old: &Value) {
     if kind.custom.is_some() {
-        let (status, managers) = (new.get("status").cloned(), new["metadata"].get("managedFields").cloned());
+        let status = new.get("status").cloned();
         let version = new["metadata"]["resourceVersion"].clone();
         *new = old.clone();
         new["metadata"]["resourceVersion"] = version;
-        for (at, name, value) in [("", "status", status), ("metadata", "managedFields", managers)] {
-            let fields = if at.is_empty() { new.as_object_mut() } else { new[at].as_object_mut() };
-            match (fields, value) {
-                (Some(fields), Some(value)) => drop(fields.insert(name.to_owned(), value)),
-                (Some(fields), None) => drop(fields.remove(name)),
-                (None, _) => {}
-            }
+        match (new.as_object_mut(), status) {
+            (Some(fields), Some(status)) => drop(fields.insert("status".to_owned(), status)),
+            (Some(fields), None) => drop(fields.remove("status")),
+            (None, _) => {}
         }
         return;
     }

@@ -12,7 +12,7 @@ use super::chance::Chance;
 use super::kinds::{Kind, Kinds};
 use super::media::{self, Form, Offered};
 use super::problem::{Outcome, Problem};
-use super::store::{Key, Object, Store, written};
+use super::store::{Key, ManagedFields, Object, Store, written};
 use super::stored::Entry;
 use super::watch::Order;
 use super::{discovery, options, reviews, yaml};
@@ -84,6 +84,7 @@ pub(super) struct Call {
     pub(super) body: Bytes,
     /// The body as it was sent, where that was YAML.
     pub(super) written: Option<Bytes>,
+    pub(super) managed: ManagedFields,
 }
 
 /// An answer.
@@ -145,6 +146,7 @@ impl Server {
                 user_agent: "kube-apiserver/v1.36".to_owned(),
                 body: body.into(),
                 written: None,
+                managed: ManagedFields::Shown,
             };
             server.answer(&call, now);
         }
@@ -282,7 +284,7 @@ impl Server {
 
     fn get(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {
         let object = self.existing(ask)?.at(ask.kind);
-        Ok(text(StatusCode::OK, object.text()))
+        Ok(text(StatusCode::OK, object.text(ask.call.managed)))
     }
 
     /// The object that a request names, in the form in which requests are decided.

@@ -17,11 +17,13 @@ use tower_service::Service;
 use crate::builder::{Builder, Controllers};
 use crate::clock::{self, Clock};
 use crate::hook::{Disconnected, Hooked, whole};
+use crate::kinds::{Kind, Place};
 use crate::latency::LatencyModel;
-use crate::notify::Notifier;
+use crate::notify::{Listener, Notifier};
 use crate::protobuf;
 use crate::response::{ResponseBody, Watch};
 use crate::server::{Answer, Call, Server};
+use crate::store::ManagedFields;
 use crate::transcript::Transcript;
 use crate::watch::{BEGINS, Order};
 use crate::watches::Steering;
@@ -30,6 +32,7 @@ use crate::watches::Steering;
 #[derive(Clone)]
 pub struct ApiServer {
     pub(crate) shared: Arc<Shared>,
+    managed: ManagedFields,
 }
 
 pub(crate) struct Shared {
@@ -42,6 +45,8 @@ pub(crate) struct Shared {
     clock: Clock,
     /// Notified of every write.
     pub(crate) written: Notifier,
+    /// By the place of a kind: notified of the writes of its objects.
+    of_kinds: Mutex<BTreeMap<Place, Notifier>>,
 }
 
 /// Between two steps of the controllers in the background. A real garbage collector learns from a
@@ -73,8 +78,9 @@ impl ApiServer {
             steering: Mutex::default(),
             clock,
             written: Notifier::default(),
+            of_kinds: Mutex::default(),
         };
-        let started = Self { shared: Arc::new(shared) };
+        let started = Self { shared: Arc::new(shared), managed: ManagedFields::Shown };
         if controllers != Controllers::Off {
             started.settle_controllers();
         }
@@ -86,6 +92,13 @@ impl ApiServer {
     #[must_use]
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.clone(), "default")
+    }
+
+    /// The same server, for clients that do not read `managedFields`: what they get is without them, and cheaper
+    /// by half. A client that sends objects back without them does not lose any: the server takes its own.
+    #[must_use]
+    pub fn without_managed_fields(&self) -> Self {
+        Self { managed: ManagedFields::LeftOut, ..self.clone() }
     }
 
     /// The requests so far that it does not support, each with the reason. They were refused with
@@ -143,36 +156,64 @@ impl ApiServer {
 
     /// Does what a request asks, at once.
     pub(crate) fn act(&self, request: Request<Bytes>) -> Answer {
-        let (call, now) = (call(request), self.now());
-        let (answer, wrote) = {
+        let (call, now) = (call(request, self.managed), self.now());
+        let (answer, before, wrote) = {
             let mut server = self.server();
             let before = server.store.version();
             let answer = server.answer(&call, now);
-            (answer, server.store.version() != before)
+            (answer, before, server.store.version() != before)
         };
         match &answer {
             Answer::Whole { code, body, .. } => self.note(&call, now, *code, body),
             Answer::Watch(_) => self.note(&call, now, BEGINS, &Bytes::new()),
         }
         if wrote {
-            self.wrote();
+            self.wrote(before);
         }
         answer
     }
 
-    /// Lets controllers and watches know of a write.
-    pub(crate) fn wrote(&self) {
+    /// Lets controllers and watches know of what is written after a version.
+    pub(crate) fn wrote(&self, before: u64) {
         match self.shared.controllers {
             Controllers::Off => {}
             Controllers::Immediate | Controllers::WithoutGarbageCollector => self.settle_controllers(),
             Controllers::Background => self.server().run_urgent_controllers(),
         }
+        self.tell_watches(before);
+    }
+
+    /// Wakes the watches of the kinds that have changed after a version, and who waits for any write.
+    fn tell_watches(&self, before: u64) {
+        let mut kinds = Vec::new();
+        for change in self.server().store.since(before) {
+            if !kinds.contains(&change.key.kind) {
+                kinds.push(change.key.kind);
+            }
+        }
+        let notifiers: Vec<Notifier> = {
+            let all = locked(&self.shared.of_kinds);
+            kinds.iter().filter_map(|kind| all.get(kind).cloned()).collect()
+        };
+        notifiers.iter().for_each(Notifier::notify);
         self.shared.written.notify();
+    }
+
+    /// Waits for writes of objects of a kind.
+    pub(crate) fn listen(&self, kind: &'static Kind) -> Listener {
+        locked(&self.shared.of_kinds).entry(kind.place()).or_default().listen()
+    }
+
+    /// Wakes the watches of a kind, for a signal to them.
+    pub(crate) fn wake(&self, kind: &'static Kind) {
+        if let Some(notifier) = locked(&self.shared.of_kinds).get(&kind.place()) {
+            notifier.notify();
+        }
     }
 
     /// Adds an answer of the hook to the transcript.
     pub(crate) fn note_instead(&self, request: &Request<Bytes>, answer: &Response<Bytes>) {
-        self.note(&call(request.clone()), self.now(), answer.status(), answer.body());
+        self.note(&call(request.clone(), self.managed), self.now(), answer.status(), answer.body());
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -222,9 +263,13 @@ impl ApiServer {
 
     /// Lets the controllers do one thing; whether there was one to do.
     fn step_controllers(&self) -> bool {
-        let did = self.server().step_controllers(self.now(), self.collects());
+        let (before, did) = {
+            let mut server = self.server();
+            let before = server.store.version();
+            (before, server.step_controllers(self.now(), self.collects()))
+        };
         if did {
-            self.shared.written.notify();
+            self.tell_watches(before);
         }
         did
     }
@@ -317,7 +362,7 @@ fn retry_after(body: &Bytes) -> Option<u64> {
 }
 
 /// A request, as the server reads it.
-fn call(request: Request<Bytes>) -> Call {
+fn call(request: Request<Bytes>, managed: ManagedFields) -> Call {
     let (parts, body) = request.into_parts();
     let header =
         |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
@@ -330,6 +375,7 @@ fn call(request: Request<Bytes>) -> Call {
         method: parts.method,
         body,
         written: None,
+        managed,
     }
 }
 

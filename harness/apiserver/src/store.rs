@@ -17,16 +17,29 @@ use serde_json::Value;
 use super::convert;
 use super::defaults;
 use super::kinds::{AUTOSCALER, Kind, Place};
+use super::managed::{self, Managers};
 use super::owned::Owned;
 
 /// An object at one version.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) kind: &'static Kind,
-    /// Without `kind` and `apiVersion`, which are in `kind`.
+    /// Without `kind` and `apiVersion`, which are in `kind`, and without `managedFields`.
     pub(super) body: Value,
+    pub(super) managers: Managers,
     pub(super) version: u64,
+    /// The body as JSON.
     text: OnceLock<Bytes>,
+    /// The same with `managedFields`, once a client has read it so.
+    whole: OnceLock<Bytes>,
+}
+
+/// Whether a client reads `managedFields`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum ManagedFields {
+    #[default]
+    Shown,
+    LeftOut,
 }
 
 /// The key of an object.
@@ -52,7 +65,7 @@ pub(super) struct Change {
 #[derive(Debug)]
 enum Logged {
     Whole(Arc<Object>),
-    Text { kind: &'static Kind, version: u64, text: Bytes },
+    Text { kind: &'static Kind, version: u64, text: Bytes, managers: Managers },
 }
 
 /// All objects and changes.
@@ -80,16 +93,18 @@ impl Logged {
     fn object(&self) -> Arc<Object> {
         match self {
             Self::Whole(object) => Arc::clone(object),
-            Self::Text { kind, version, text } => {
+            Self::Text { kind, version, text, managers } => {
                 let body = serde_json::from_slice(text).expect("what was written as JSON reads as JSON");
-                Arc::new(Object { kind, body, version: *version, text: OnceLock::from(text.clone()) })
+                let (managers, text) = (managers.clone(), OnceLock::from(text.clone()));
+                Arc::new(Object { kind, body, managers, version: *version, text, whole: OnceLock::new() })
             }
         }
     }
 
     fn pack(&mut self) {
         if let Self::Whole(object) = self {
-            *self = Self::Text { kind: object.kind, version: object.version, text: object.bare().clone() };
+            let (text, managers) = (object.bare().clone(), object.managers.clone());
+            *self = Self::Text { kind: object.kind, version: object.version, text, managers };
         }
     }
 }
@@ -121,9 +136,13 @@ impl Key {
 }
 
 impl Object {
-    pub(super) fn new(kind: &'static Kind, mut body: Value, version: u64) -> Arc<Self> {
+    pub(super) fn new(kind: &'static Kind, mut body: Value, managers: Managers, version: u64) -> Arc<Self> {
         body["metadata"]["resourceVersion"] = version.to_string().into();
-        Arc::new(Self { kind, body, version, text: OnceLock::new() })
+        Self::of(kind, body, managers, version)
+    }
+
+    fn of(kind: &'static Kind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
+        Arc::new(Self { kind, body, managers, version, text: OnceLock::new(), whole: OnceLock::new() })
     }
 
     /// The same object as a version of its kind, by the schema of which it is read anew; an Event or
@@ -135,7 +154,7 @@ impl Object {
         // It is stored as it was said, and what is read from etcd gets defaults once more.
         let mut body = self.body.clone();
         defaults::fill(self.kind, &mut body);
-        Arc::new(Self { kind: self.kind, body, version: self.version, text: OnceLock::new() }).as_said(kind)
+        Self::of(self.kind, body, self.managers.clone(), self.version).as_said(kind)
     }
 
     /// The same, without the defaults of what is read.
@@ -151,35 +170,62 @@ impl Object {
                 body
             }
         };
-        Arc::new(Self { kind, body, version: self.version, text: OnceLock::new() })
+        Self::of(kind, body, self.managers.clone(), self.version)
     }
 
-    /// The body as JSON, without its type.
+    /// The body as JSON, without its type and `managedFields`.
     pub(super) fn bare(&self) -> &Bytes {
         // In a box, because it is kept: what is written grows by doubling.
         self.text.get_or_init(|| Bytes::from(written(&self.body).into_boxed_slice()))
     }
 
+    /// The body as JSON, without its type.
+    pub(super) fn untyped_text(&self, managed: ManagedFields) -> &Bytes {
+        if managed == ManagedFields::LeftOut || self.managers.is_none() {
+            return self.bare();
+        }
+        self.whole.get_or_init(|| Bytes::from(written(&self.with_managers()).into_boxed_slice()))
+    }
+
     /// The body as JSON, with its type.
-    pub(super) fn text(&self) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.bare().len() + 64);
-        self.write(&mut text);
+    pub(super) fn text(&self, managed: ManagedFields) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.untyped_text(managed).len() + 64);
+        self.write(&mut text, managed);
         text
     }
 
     /// Add the body with its type.
-    pub(super) fn write(&self, text: &mut Vec<u8>) {
-        let start = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", self.kind.kind, self.kind.api_version());
-        text.extend_from_slice(start.as_bytes());
-        text.extend_from_slice(&self.bare()[1..]);
+    pub(super) fn write(&self, text: &mut Vec<u8>, managed: ManagedFields) {
+        for part in ["{\"kind\":\"", self.kind.kind, "\",\"apiVersion\":\"", &self.kind.api_version(), "\","] {
+            text.extend_from_slice(part.as_bytes());
+        }
+        text.extend_from_slice(&self.untyped_text(managed)[1..]);
+    }
+
+    /// The body with `managedFields`.
+    pub(super) fn with_managers(&self) -> Value {
+        self.add_managers(self.body.clone())
+    }
+
+    /// An object of its kind with its `managedFields`.
+    pub(super) fn add_managers(&self, mut object: Value) -> Value {
+        if let Some(managers) = &self.managers {
+            object["metadata"]["managedFields"] = managers.to_json();
+        }
+        object
     }
 
     /// The body with its type.
-    pub(super) fn typed(&self) -> Value {
+    pub(super) fn typed_body(&self) -> Value {
         let mut body = self.body.clone();
         body["kind"] = self.kind.kind.into();
         body["apiVersion"] = self.kind.api_version().into();
         body
+    }
+
+    /// The body with its type and `managedFields`.
+    pub(super) fn typed(&self) -> Value {
+        self.add_managers(self.typed_body())
     }
 
     pub(super) fn key(&self) -> Key {
@@ -271,12 +317,15 @@ impl Store {
     }
 
     /// Creates or replaces an object. An equal object is not written.
-    pub(super) fn put(&mut self, kind: &'static Kind, key: Key, body: Value) -> Arc<Object> {
+    pub(super) fn put(&mut self, kind: &'static Kind, key: Key, body: Value, managers: Managers) -> Arc<Object> {
         let before = self.objects.get(&key).cloned();
-        if let Some(before) = before.as_ref().filter(|before| same(&before.body, &body)) {
+        let is_same = |before: &&Arc<Object>| {
+            managed::are_same(&before.managers, &managers) && same(&before.body, &body)
+        };
+        if let Some(before) = before.as_ref().filter(is_same) {
             return Arc::clone(before);
         }
-        self.record(kind, key, before, body)
+        self.record(kind, key, before, (body, managers))
     }
 
     /// Creates or replaces an object even if it is equal, at this version if it is later than all
@@ -284,12 +333,18 @@ impl Store {
     pub(super) fn restore(&mut self, kind: &'static Kind, key: Key, body: Value, version: Option<u64>) -> Arc<Object> {
         self.version = self.version.max(version.unwrap_or(0).saturating_sub(1));
         let before = self.objects.get(&key).cloned();
-        self.record(kind, key, before, body)
+        self.record(kind, key, before, (body, None))
     }
 
-    fn record(&mut self, kind: &'static Kind, key: Key, before: Option<Arc<Object>>, body: Value) -> Arc<Object> {
+    fn record(
+        &mut self,
+        kind: &'static Kind,
+        key: Key,
+        before: Option<Arc<Object>>,
+        (body, managers): (Value, Managers),
+    ) -> Arc<Object> {
         self.version += 1;
-        let after = Object::new(kind, body, self.version);
+        let after = Object::new(kind, body, managers, self.version);
         self.owned.change(&key, before.as_deref(), Some(&after));
         self.objects.insert(key.clone(), Arc::clone(&after));
         let (before, logged) = (before.map(Logged::Whole), Some(Logged::Whole(Arc::clone(&after))));
@@ -302,7 +357,7 @@ impl Store {
         let before = self.objects.remove(key)?;
         self.owned.change(key, Some(&before), None);
         self.version += 1;
-        let last = Object::new(before.kind, before.body.clone(), self.version);
+        let last = Object::new(before.kind, before.body.clone(), before.managers.clone(), self.version);
         let (before, logged) = (Some(Logged::Whole(before)), Some(Logged::Whole(Arc::clone(&last))));
         self.note(Change { key: key.clone(), before, after: None, last: logged, version: self.version });
         Some(last)
@@ -378,10 +433,10 @@ mod tests {
     fn versions_count_all_changes_and_the_past_can_be_listed() {
         let mut store = Store::default();
         let (key, body) = pod("a", "Pending");
-        assert_eq!(store.put(&KINDS[2], key.clone(), body.clone()).version, 1);
-        assert_eq!(store.put(&KINDS[2], key.clone(), body).version, 1, "nothing changed");
-        store.put(&KINDS[2], key.clone(), pod("a", "Running").1);
-        store.put(&KINDS[2], pod("b", "").0, pod("b", "").1);
+        assert_eq!(store.put(&KINDS[2], key.clone(), body.clone(), None).version, 1);
+        assert_eq!(store.put(&KINDS[2], key.clone(), body, None).version, 1, "nothing changed");
+        store.put(&KINDS[2], key.clone(), pod("a", "Running").1, None);
+        store.put(&KINDS[2], pod("b", "").0, pod("b", "").1, None);
         assert_eq!(store.remove(&key).unwrap().version, 4);
         let names = |version| -> Vec<String> {
             store.list_at(&KINDS[2], "ns", version).iter().map(|one| one.meta("name").to_owned()).collect()
@@ -397,7 +452,7 @@ mod tests {
     fn the_beginning_of_a_very_long_log_is_forgotten() {
         let mut store = Store::default();
         let change =
-            |store: &mut Store, number: usize| store.put(&KINDS[2], pod("a", "").0, pod("a", &number.to_string()).1);
+            |store: &mut Store, number: usize| store.put(&KINDS[2], pod("a", "").0, pod("a", &number.to_string()).1, None);
         (1..2 * LOGGED).for_each(|number| drop(change(&mut store, number)));
         assert_eq!((store.since(0).len(), store.forgotten()), (2 * LOGGED - 1, 0));
         change(&mut store, 2 * LOGGED);
@@ -416,7 +471,7 @@ mod tests {
         let states: Vec<String> = (0..2 * WHOLE).map(|number| format!("state {number}")).collect();
         for state in &states {
             let (key, body) = pod("a", state);
-            store.put(&KINDS[2], key, body);
+            store.put(&KINDS[2], key, body, None);
         }
         let phase = |object: Option<Arc<Object>>| object.map(|object| object.body["status"]["phase"].clone());
         for (at, change) in store.since(0).iter().enumerate() {

@@ -9,6 +9,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::claims::take_managed_fields;
 use crate::convert;
 use crate::custom::kinds_of;
 use crate::kinds::{DEFINITION, Kind, Kinds};
@@ -79,7 +80,8 @@ impl Entry {
         }
         let key = Key::new(kind, if kind.namespaced { &namespace } else { "" }, &name);
         let version = body["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
-        let body = convert::converted(untyped(body), kind, kind.storage());
+        let mut body = convert::converted(untyped(body), kind, kind.storage());
+        take_managed_fields(&mut body);
         Ok(Self { kind: kind.storage(), key, body, version })
     }
 }
@@ -130,14 +132,15 @@ impl ApiServer {
     /// When its kind is not served, it lacks a name or namespace, or cannot be decoded.
     pub fn put_stored(&self, object: Value) -> Result<Value, StoredError> {
         let now = self.now();
-        let stored = {
+        let (before, stored) = {
             let mut server = self.server();
+            let before = server.store.version();
             let entry = Entry::read(&server.kinds, object)?;
             let stored = server.restore(entry, now);
             server.establish(now);
-            stored
+            (before, stored)
         };
-        self.wrote();
+        self.wrote(before);
         Ok(stored.typed())
     }
 
@@ -168,8 +171,11 @@ impl Stored {
     /// Removes an object at once, without regard to finalizers and grace periods, and shows that
     /// to watches; returns its last state.
     pub fn remove(&self, namespace: &str, name: &str) -> Option<Value> {
-        let last = self.server.server().store.remove(&self.key(namespace, name))?;
-        self.server.wrote();
+        let (before, last) = {
+            let store = &mut self.server.server().store;
+            (store.version(), store.remove(&self.key(namespace, name))?)
+        };
+        self.server.wrote(before);
         Some(last.typed())
     }
 

@@ -10,7 +10,7 @@ use super::options;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
 use super::server::{Answer, Ask, Server};
-use super::store::{Change, Object, written};
+use super::store::{Change, ManagedFields, Object, written};
 
 /// A watch: what it selects, and how far it got.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub(super) struct Order {
     pub(super) gone: bool,
     /// In what form its events leave.
     pub(super) form: Form,
+    managed: ManagedFields,
 }
 
 impl Server {
@@ -51,6 +52,7 @@ impl Server {
             timeout: ask.call.param("timeoutSeconds").parse().ok(),
             gone: false,
             form: Form::PLAIN,
+            managed: ask.call.managed,
         };
         if wanted.is_some_and(|wanted| wanted > latest) {
             return Err(Problem::too_large(order.version, latest));
@@ -60,7 +62,7 @@ impl Server {
             order.version = latest;
             let objects =
                 self.store.list(ask.kind, &order.namespace).filter(|object| order.selector.matches(&object.body));
-            order.first = objects.map(|object| event("ADDED", &object.at(ask.kind))).collect();
+            order.first = objects.map(|object| event("ADDED", &object.at(ask.kind), order.managed)).collect();
             if send && order.bookmarks {
                 order.first.push(order.bookmark(true));
             }
@@ -106,13 +108,13 @@ impl Order {
         let was = before.as_ref().is_some_and(|object| meant(object));
         match (change.after(), change.last()) {
             (Some(after), _) => match (was, meant(&after)) {
-                (false, true) => Some(event("ADDED", &after.at(self.kind))),
-                (true, true) => Some(event("MODIFIED", &after.at(self.kind))),
+                (false, true) => Some(event("ADDED", &after.at(self.kind), self.managed)),
+                (true, true) => Some(event("MODIFIED", &after.at(self.kind), self.managed)),
                 // Upstream sends the old state, at the new version.
                 (true, false) => Some(gone(&before?.at(self.kind), &after)),
                 (false, false) => None,
             },
-            (None, Some(last)) if was => Some(event("DELETED", &last.at(self.kind))),
+            (None, Some(last)) if was => Some(event("DELETED", &last.at(self.kind), self.managed)),
             _ => None,
         }
     }
@@ -144,12 +146,12 @@ fn gone(before: &Object, after: &Object) -> Bytes {
     line(&json!({"type": "DELETED", "object": object}))
 }
 
-fn event(what: &str, object: &Object) -> Bytes {
-    let mut text = Vec::with_capacity(object.bare().len() + 96);
+fn event(what: &str, object: &Object, managed: ManagedFields) -> Bytes {
+    let mut text = Vec::with_capacity(object.untyped_text(managed).len() + 96);
     text.extend_from_slice(b"{\"type\":\"");
     text.extend_from_slice(what.as_bytes());
     text.extend_from_slice(b"\",\"object\":");
-    object.write(&mut text);
+    object.write(&mut text, managed);
     text.extend_from_slice(b"}\n");
     text.into()
 }

@@ -71,6 +71,6 @@ impl Watches {
 
     fn signal(&self, change: impl FnOnce(&mut Signals)) {
         change(locked(&self.server.shared.steering).entry(self.kind.place()).or_default());
-        self.server.shared.written.notify();
+        self.server.wake(self.kind);
     }
 }

@@ -10,7 +10,7 @@ use super::convert::converted;
 use super::custom::{Custom, refuse_definition};
 use super::field::FieldError;
 use super::kinds::{AUTOSCALER, DEFINITION, Kind};
-use super::managed;
+use super::managed::{self, Managers};
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
@@ -29,12 +29,12 @@ impl Server {
         }
         let mut body = converted(body, ask.kind, ask.kind.inner());
         let empty = normal(ask.kind.inner(), json!({}))?;
-        note_manager(ask, &empty, &mut body)?;
-        self.make(ask, body)
+        let managers = note_manager(ask, (&empty, &None), &mut body)?;
+        self.make(ask, body, managers)
     }
 
     /// Creates an object.
-    pub(super) fn make(&mut self, ask: &Ask<'_>, mut body: Value) -> Outcome<Answer> {
+    pub(super) fn make(&mut self, ask: &Ask<'_>, mut body: Value, managers: Managers) -> Outcome<Answer> {
         let kind = ask.kind.inner();
         let namespace = if kind.namespaced { ask.route.namespace.clone() } else { String::new() };
         let meta = &mut body["metadata"];
@@ -116,7 +116,7 @@ impl Server {
             _ => {}
         }
         let body = normal(kind, body)?;
-        let object = self.keep(kind, key, body).at(ask.kind);
+        let object = self.keep(kind, key, body, managers).at(ask.kind);
         if self.dry {
             // It has no version but the one in the request.
             let mut made = object.typed();
@@ -126,7 +126,7 @@ impl Server {
             });
             return Ok(whole(StatusCode::CREATED, &made));
         }
-        Ok(text(StatusCode::CREATED, object.text()))
+        Ok(text(StatusCode::CREATED, object.text(ask.call.managed)))
     }
 
     /// PUT and PATCH of an object or its status.
@@ -138,7 +138,7 @@ impl Server {
             check_name(&new, &ask.route.name)?;
             let mut new = converted(new, ask.kind, ask.kind.inner());
             return match self.existing(ask) {
-                Ok(old) => self.replaced(ask, &old, new, status),
+                Ok(old) => self.replaced(ask, &old, new, None, status),
                 Err(_) if ask.kind.built_in() == "Service" && status => {
                     Err(Problem::unsupported("the creation of a Service by its status"))
                 }
@@ -151,11 +151,11 @@ impl Server {
                     }
                     base_version(&new)?;
                     let empty = normal(ask.kind, json!({}))?;
-                    note_manager(ask, &empty, &mut new)?;
+                    let managers = note_manager(ask, (&empty, &None), &mut new)?;
                     if !self.dry {
                         new["metadata"].as_object_mut().and_then(|meta| meta.remove("resourceVersion"));
                     }
-                    self.make(ask, new)
+                    self.make(ask, new, managers)
                 }
                 Err(problem) => Err(problem),
             };
@@ -165,21 +165,32 @@ impl Server {
             return self.apply(ask, status);
         }
         let old = self.existing(ask)?;
-        let new = self.patched(ask, &old.at(ask.kind).typed())?;
+        let new = self.patched(ask, &old.at(ask.kind))?;
         let new = converted(new, ask.kind, ask.kind.inner());
-        self.replaced(ask, &old, new, status)
+        self.replaced(ask, &old, new, None, status)
     }
 
-    pub(super) fn replaced(&mut self, ask: &Ask<'_>, old: &Object, new: Value, status: bool) -> Outcome<Answer> {
-        let object = self.replace(ask, old, new, status)?.at(ask.kind);
-        Ok(text(StatusCode::OK, object.text()))
+    pub(super) fn replaced(
+        &mut self,
+        ask: &Ask<'_>,
+        old: &Object,
+        new: Value,
+        applied: Option<Managers>,
+        status: bool,
+    ) -> Outcome<Answer> {
+        let object = self.replace(ask, old, new, applied, status)?.at(ask.kind);
+        Ok(text(StatusCode::OK, object.text(ask.call.managed)))
     }
 
     /// An object after a patch, defaults filled in.
-    fn patched(&mut self, ask: &Ask<'_>, old: &Value) -> Outcome<Value> {
+    fn patched(&mut self, ask: &Ask<'_>, old: &Object) -> Outcome<Value> {
         let kind = ask.kind;
-        let (patched, mut told) = body::patched(ask, old)?;
-        let error = |why: &str| patch_error(ask, &patched, why);
+        let reads = body::reads_managed_fields(ask.call);
+        let (patched, mut told) = body::patched(ask, &if reads { old.typed() } else { old.typed_body() })?;
+        let error = |why: &str| {
+            let whole = if reads { patched.clone() } else { old.add_managers(patched.clone()) };
+            patch_error(ask, &whole, why)
+        };
         let loose = ask.call.form().contains("strategic");
         let (version, name) = (kind.api_version(), kind.kind);
         let said = (patched["apiVersion"].as_str().unwrap_or_default(), patched["kind"].as_str().unwrap_or_default());
@@ -211,12 +222,13 @@ impl Server {
         Ok(new)
     }
 
-    /// Validates a changed object and replaces the old one.
+    /// Validates a changed object and replaces the old one; `applied` are its managers after an apply.
     pub(super) fn replace(
         &mut self,
         ask: &Ask<'_>,
         old: &Object,
         mut new: Value,
+        applied: Option<Managers>,
         status: bool,
     ) -> Outcome<std::sync::Arc<Object>> {
         let kind = ask.kind.inner();
@@ -239,9 +251,10 @@ impl Server {
             _ => {}
         }
         let before = &old.body;
-        if ask.call.form() != body::APPLY {
-            note_manager(ask, before, &mut new)?;
-        }
+        let mut managers = match applied {
+            Some(managers) => managers,
+            None => note_manager(ask, (before, &old.managers), &mut new)?,
+        };
         if !status {
             admit::update(kind, &mut new, before);
         }
@@ -269,10 +282,8 @@ impl Server {
             }
         }
         let mut new = normal(kind, new)?;
-        if let Some(managers) = before["metadata"].get("managedFields")
-            && managed::same_but_for_times(&new, before)
-        {
-            new["metadata"]["managedFields"] = managers.clone();
+        if managed::are_same_but_for_times(&managers, &old.managers) && new == *before {
+            managers.clone_from(&old.managers);
         }
         let mut seen = with_rollback(kind, &new)?;
         if empty_rules && !status {
@@ -319,9 +330,9 @@ impl Server {
             for (given, name) in given.iter().flat_map(|given| ["endpoints", "ports"].map(|name| (given, name))) {
                 new[name] = given[name].clone();
             }
-            return Ok(Object::new(kind, new, old.version));
+            return Ok(Object::new(kind, new, managers, old.version));
         }
-        Ok(self.keep(kind, old.key(), new))
+        Ok(self.keep(kind, old.key(), new, managers))
     }
 }
 

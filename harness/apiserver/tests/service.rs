@@ -108,3 +108,24 @@ async fn creation_times_can_be_set_ahead_of_the_clock() -> Result<(), Error> {
     assert_eq!(made.metadata.creation_timestamp.map(|time| time.0), Some(later));
     Ok(())
 }
+
+#[tokio::test(start_paused = true)]
+async fn managed_fields_are_left_out_for_a_client_and_its_writes_keep_them() -> Result<(), Error> {
+    let server = ApiServer::new();
+    let (client, other) = (Client::new(server.without_managed_fields(), "default"), Client::new(server, "default"));
+    let (maps, whole): (Api<ConfigMap>, Api<ConfigMap>) =
+        (Api::default_namespaced(client.clone()), Api::default_namespaced(other));
+    let mut events = maps.watch(&WatchParams::default(), "0").await?.boxed();
+    let mut made: ConfigMap = create(&client, json!({"metadata": {"name": "a"}, "data": {"key": "1"}})).await?;
+    let Some(Ok(WatchEvent::Added(seen))) = events.next().await else { panic!("no event") };
+    made.data.get_or_insert_default().insert("key".to_owned(), "2".to_owned());
+    let changed = maps.replace("a", &PostParams::default(), &made).await?;
+    let listed = maps.list(&ListParams::default()).await?.items.remove(0);
+    for shown in [&made, &seen, &changed, &listed] {
+        assert_eq!(shown.metadata.managed_fields, None);
+    }
+    let managers = whole.get("a").await?.metadata.managed_fields.unwrap_or_default();
+    let fields: Vec<_> = managers.into_iter().filter_map(|one| one.fields_v1).map(|fields| fields.0).collect();
+    assert_eq!(fields, [json!({"f:data": {".": {}, "f:key": {}}})]);
+    Ok(())
+}

@@ -82,11 +82,14 @@ impl<'a> Session<'a> {
         spec.can_bring(environment.under_test())?;
         if let Some(sim) = environment.cluster.in_virtual_time() {
             let (whose, virtual_time) = (&environment.cluster_controllers, environment.virtual_time.as_ref());
-            let half = whose.start(sim.client(), environment.under_test(), virtual_time)?;
+            // Of what is of this project only the restart controller reads `managedFields`.
+            let shown = |reads: bool| if reads { sim.clone() } else { sim.without_managed_fields() };
+            let reads = spec.is_in_go() || environment.under_test().has(Controller::ConfigRestart);
+            let half = whose.start(shown(whose.are_upstream()).client(), environment.under_test(), virtual_time)?;
             if whose.are_upstream() {
                 clock::pause(HEAD_START).await;
             }
-            let interceptor = Interceptor::inside(sim.clone());
+            let interceptor = Interceptor::inside(shown(reads));
             options.sent.iter().for_each(|sent| interceptor.keep_requests(sent));
             let subject = begin(environment, spec, &interceptor, "", options).await?;
             let begun = Begun { interceptor, subject, probes: None, half, alone: None, beyond: 0 };

@@ -192,7 +192,7 @@ impl Server {
     }
 
     /// Writes the status of a definition as kube-apiserver's controllers do.
-    fn write_definition(&mut self, object: &Arc<Object>, mut body: Value, now: Timestamp) -> bool {
+    fn write_definition(&mut self, object: &Arc<Object>, body: Value, now: Timestamp) -> bool {
         let before = self.store.version();
         let writer = Writer {
             root: Atom::of_type(kind().of_table()),
@@ -205,11 +205,9 @@ impl Server {
             others: Vec::new(),
             empty: json!({}),
         };
-        let managers = writer.update(&object.body, &body);
-        if !managers.is_null() {
-            body["metadata"]["managedFields"] = managers;
-        }
-        self.store.put(kind(), object.key(), body);
+        let managers = writer.update(&object.body, &object.managers, &Value::Null, &body);
+        let managers = managers.or_else(|| object.managers.clone());
+        self.store.put(kind(), object.key(), body, managers);
         self.store.version() != before
     }
 
@@ -227,7 +225,7 @@ impl Server {
         body["metadata"]["finalizers"] = Value::Array(finalizers);
         let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
         set_condition(&mut body, "Terminating", "True", "InstanceDeletionPending", message, now);
-        self.keep(kind(), object.key(), body)
+        self.keep(kind(), object.key(), body, object.managers.clone())
     }
 
     /// Deletes the objects of a definition, then lets go of it.

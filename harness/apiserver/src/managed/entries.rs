@@ -1,10 +1,12 @@
 //! The entries of `managedFields`: the set of each manager.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::Managers;
 use super::path::Set;
 
 /// Whose set it is. The order is that in which upstream lists entries of one time.
@@ -19,14 +21,29 @@ pub(super) struct Id {
 
 /// All managers of an object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Managed {
+pub(crate) struct Managed {
     entries: BTreeMap<Id, Entry>,
+    /// Entries that are shown beside those, and are gone with the next write.
+    apart: Vec<(Id, Entry)>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Entry {
     set: Set,
-    time: Option<String>,
+    time: Option<Time>,
+}
+
+/// When a manager last wrote.
+#[derive(Debug, Clone)]
+struct Time {
+    text: Arc<str>,
+    seconds: i64,
+}
+
+impl Time {
+    fn of(text: &str) -> Self {
+        Self { text: text.into(), seconds: text.parse::<Timestamp>().map_or(0, Timestamp::as_second) }
+    }
 }
 
 impl Id {
@@ -61,36 +78,71 @@ impl Managed {
             }
             let fields = entry.get("fieldsV1").filter(|fields| !fields.is_null());
             let set = fields.map_or(Some(Set::default()), Set::from_json)?;
-            let time = entry["time"].as_str().map(str::to_owned);
+            let time = entry["time"].as_str().map(Time::of);
             managed.entries.insert(id, Entry { set, time });
         }
         Some(managed)
     }
 
-    /// As `managedFields`, sorted as upstream sorts them; null for none.
-    pub(super) fn to_json(&self) -> Value {
-        self.clone().into_json()
+    /// As those of an object.
+    pub(super) fn into_managers(self) -> Managers {
+        (!self.is_empty()).then(|| Arc::new(self))
     }
 
-    pub(super) fn into_json(self) -> Value {
-        sorted(self.entries.into_iter().collect())
+    /// As `managedFields`, sorted as upstream sorts them; null for none.
+    pub(crate) fn to_json(&self) -> Value {
+        let entries: Vec<Value> = self.rows().into_iter().map(|(id, entry)| entry.to_json(id)).collect();
+        if entries.is_empty() { Value::Null } else { entries.into() }
+    }
+
+    /// Whether both show the same, times aside. Upstream: `IgnoreManagedFieldsTimestampsTransformer`.
+    pub(super) fn is_same_but_for_times(&self, other: &Self) -> bool {
+        let (own, others) = (self.rows(), other.rows());
+        own.len() == others.len()
+            && own.iter().zip(&others).all(|(one, other)| one.0 == other.0 && one.1.set == other.1.set)
+    }
+
+    /// Whether both show the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let time = |entry: &Entry| entry.time.as_ref().map(|time| Arc::clone(&time.text));
+        let (own, others) = (self.rows(), other.rows());
+        self.is_same_but_for_times(other) && own.iter().zip(&others).all(|(one, other)| time(one.1) == time(other.1))
+    }
+
+    /// The entries as upstream sorts them.
+    fn rows(&self) -> Vec<(&Id, &Entry)> {
+        let apart = self.apart.iter().map(|(id, entry)| (id, entry));
+        let mut rows: Vec<(&Id, &Entry)> = apart.chain(&self.entries).collect();
+        let when = |entry: &Entry| entry.time.as_ref().map_or(0, |time| time.seconds);
+        rows.sort_by(|one, other| {
+            let key = |(id, entry): &(&Id, &Entry)| (id.operation.clone(), when(entry));
+            key(one).cmp(&key(other)).then_with(|| one.0.cmp(other.0))
+        });
+        rows
     }
 
     /// The same after a write of a scale: an update that has these fields, and others, has them in
     /// an entry of its own, without a time. Upstream: `ScaleHandler.ToParent`, which finds a manager
     /// of the scale in the object by its name and version, and an update's version is another there.
-    pub(super) fn to_json_apart(&self, fields: &Set) -> Value {
-        let mut entries = Vec::new();
-        for (id, entry) in &self.entries {
+    /// Who reads the managers next knows an entry for each manager, and that is the later one.
+    pub(super) fn with_apart(mut self, fields: &Set) -> Self {
+        for (id, entry) in &mut self.entries {
             if id.operation != "Update" || entry.set.intersection(fields).is_empty() {
-                entries.push((id.clone(), entry.clone()));
                 continue;
             }
             let rest = Entry { set: entry.set.difference(fields), time: entry.time.clone() };
-            entries.push((id.clone(), Entry { set: fields.clone(), time: None }));
-            entries.extend((!rest.set.is_empty()).then(|| (id.clone(), rest)));
+            *entry = Entry { set: fields.clone(), time: None };
+            if !rest.set.is_empty() {
+                self.apart.push((id.clone(), std::mem::replace(entry, rest)));
+            }
         }
-        sorted(entries)
+        self
+    }
+
+    /// Without what the last write showed beside the entries.
+    pub(super) fn without_apart(mut self) -> Self {
+        self.apart.clear();
+        self
     }
 
     /// Drops the sets of versions of other API groups than that of this version. Upstream:
@@ -138,19 +190,19 @@ impl Managed {
         let entry = self.entries.entry(id).or_default();
         entry.set.add(set);
         if let Some(time) = time {
-            entry.time = Some(time.to_owned());
+            entry.time = Some(Time::of(time));
         }
     }
 
     pub(super) fn touch(&mut self, id: &Id, time: &str) {
         if let Some(entry) = self.entries.get_mut(id) {
-            entry.time = Some(time.to_owned());
+            entry.time = Some(Time::of(time));
         }
     }
 
     /// Removes a manager; returns the time of its last write.
-    pub(super) fn remove(&mut self, id: &Id) -> Option<String> {
-        self.entries.remove(id).and_then(|entry| entry.time)
+    pub(super) fn remove(&mut self, id: &Id) -> Option<Arc<str>> {
+        self.entries.remove(id).and_then(|entry| entry.time).map(|time| time.text)
     }
 
     /// Changes each set, and drops managers that have nothing left.
@@ -167,7 +219,7 @@ impl Managed {
             return;
         }
         let mut oldest: Vec<(i64, Id)> =
-            updaters().map(|(id, entry)| (entry.time.as_deref().map_or(0, seconds), id.clone())).collect();
+            updaters().map(|(id, entry)| (entry.time.as_ref().map_or(0, |time| time.seconds), id.clone())).collect();
         oldest.sort();
         let mut left = oldest.len();
         let mut first: BTreeMap<String, Id> = BTreeMap::new();
@@ -201,31 +253,22 @@ impl Managed {
     }
 }
 
-/// The entries as JSON, sorted as upstream sorts them; null for none.
-fn sorted(mut entries: Vec<(Id, Entry)>) -> Value {
-    let when = |entry: &Entry| entry.time.as_deref().map_or(0, seconds);
-    entries.sort_by_cached_key(|(id, entry)| (id.operation.clone(), when(entry), id.clone()));
-    let entries = entries.into_iter().map(|(id, entry)| {
+impl Entry {
+    fn to_json(&self, id: &Id) -> Value {
         let mut json = json!({"manager": id.manager, "operation": id.operation, "apiVersion": id.api_version});
-        if let Some(time) = &entry.time {
-            json["time"] = time.as_str().into();
+        if let Some(time) = &self.time {
+            json["time"] = (*time.text).into();
         }
         json["fieldsType"] = "FieldsV1".into();
-        json["fieldsV1"] = entry.set.to_json();
+        json["fieldsV1"] = self.set.to_json();
         if !id.subresource.is_empty() {
             json["subresource"] = id.subresource.as_str().into();
         }
         json
-    });
-    let entries: Vec<Value> = entries.collect();
-    if entries.is_empty() { Value::Null } else { entries.into() }
+    }
 }
 
 /// The group of an `apiVersion`, empty for core.
 fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
-}
-
-fn seconds(time: &str) -> i64 {
-    time.parse::<Timestamp>().map_or(0, Timestamp::as_second)
 }

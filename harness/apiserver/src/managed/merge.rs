@@ -25,7 +25,7 @@ impl Atom<'_> {
                 let mut merged = Map::new();
                 let added = applied.keys().filter(|name| !live.contains_key(*name));
                 for name in live.keys().chain(added) {
-                    let behind = this.behind(&Element::Field(name.clone()));
+                    let behind = this.behind(&Element::Field(name.as_str().into()));
                     let value =
                         behind.merge(live.get(name), applied.get(name)).map_err(|why| format!(".{name}{why}"))?;
                     merged.extend(value.map(|value| (name.clone(), value)));

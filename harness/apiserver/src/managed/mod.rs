@@ -20,12 +20,13 @@ mod typed;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub(super) use conflict::{Conflict, told};
-use entries::{Id, Managed};
+use entries::Id;
+pub(super) use entries::Managed;
 use path::Set;
 pub(super) use typed::Atom;
 use versions::Changed;
@@ -39,6 +40,9 @@ const ANCIENT: &str = "ancient-changes";
 const BEFORE_APPLY: &str = "before-first-apply";
 /// Holds what `kubectl apply` sent last.
 pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The managers of an object; `None` where it has none. Versions of an object that have the same share them.
+pub(super) type Managers = Option<Arc<Managed>>;
 
 /// Who writes what.
 #[derive(Debug, Clone)]
@@ -96,35 +100,34 @@ impl Writer {
         self.root
     }
 
-    /// The managers after a create or an update, as `managedFields` has them. `live` is an empty
-    /// object for a create.
-    pub(super) fn update(&self, live: &Value, new: &Value) -> Value {
-        let given = &new["metadata"]["managedFields"];
+    /// The managers after a create or an update. `live` is an empty object for a create, `had` are its
+    /// managers, and `given` is what the request has as `managedFields`.
+    pub(super) fn update(&self, live: &Value, had: &Managers, given: &Value, new: &Value) -> Managers {
         let reset =
             given.as_array().is_some_and(|all| all.is_empty() || matches!(all.as_slice(), [one] if is_empty(one)));
-        let of_live = || Managed::read(&live["metadata"]["managedFields"]).unwrap_or_default();
+        let of_live = || had.clone().unwrap_or_default();
         let managed = if !self.subresource.is_empty() {
             of_live()
         } else if reset {
-            Managed::default()
+            Arc::default()
         } else {
-            Managed::read(given).filter(|managed| !managed.is_empty()).unwrap_or_else(of_live)
+            Managed::read(given).filter(|managed| !managed.is_empty()).map_or_else(of_live, Arc::new)
         };
         // Nobody begins to manage an object that is there and has no managers.
         if managed.is_empty() && live["metadata"]["uid"].is_string() {
-            return Value::Null;
+            return None;
         }
         // A scale is an object of its own, which has those managers alone that have the replicas.
         let replicas = Set::of_fields(&[self.replicas]);
         if self.subresource == "scale" && managed.iter().all(|(_, set)| set.intersection(&replicas).is_empty()) {
-            return managed.to_json();
+            return Arc::unwrap_or_clone(managed).without_apart().into_managers();
         }
         // Upstream then drops all managers, as their sets would not be true any more.
         if self.loses(&managed, [live, new]) {
-            return Value::Null;
+            return None;
         }
-        let managed = self.updated(live, new, managed);
-        if self.subresource == "scale" { managed.to_json_apart(&replicas) } else { managed.into_json() }
+        let managed = self.updated(live, new, Arc::unwrap_or_clone(managed).without_apart());
+        if self.subresource == "scale" { managed.with_apart(&replicas) } else { managed }.into_managers()
     }
 
     fn updated(&self, live: &Value, new: &Value, mut managed: Managed) -> Managed {
@@ -158,9 +161,15 @@ impl Writer {
     ///
     /// # Errors
     /// Conflicts with other managers; a list that cannot be merged.
-    pub(super) fn apply(&self, live: &Value, applied: &Value, force: bool) -> Result<Value, Refused> {
-        let tried = self.try_apply(live, applied, force);
-        let mut object = match tried {
+    pub(super) fn apply(
+        &self,
+        live: &Value,
+        had: &Managers,
+        applied: &Value,
+        force: bool,
+    ) -> Result<(Value, Managers), Refused> {
+        let tried = self.try_apply(live, had, applied, force);
+        let (mut object, managed) = match tried {
             // What `kubectl apply` set on the client's side may be taken over by kubectl.
             Err(Refused::Conflicts(conflicts)) if self.manager == "kubectl" => {
                 let allowed = self.last_applied(live);
@@ -168,7 +177,7 @@ impl Writer {
                 if !left.is_empty() {
                     return Err(Refused::Conflicts(left));
                 }
-                self.try_apply(live, applied, true)?
+                self.try_apply(live, had, applied, true)?
             }
             tried => tried?,
         };
@@ -182,12 +191,18 @@ impl Writer {
         } else if annotations.is_null() {
             object["metadata"].as_object_mut().and_then(|meta| meta.remove("annotations"));
         }
-        Ok(object)
+        Ok((object, managed.into_managers()))
     }
 
-    fn try_apply(&self, live: &Value, applied: &Value, force: bool) -> Result<Value, Refused> {
-        let mut managed = Managed::read(&live["metadata"]["managedFields"]).unwrap_or_default();
-        let mut live = without_managers(live);
+    fn try_apply(
+        &self,
+        live: &Value,
+        had: &Managers,
+        applied: &Value,
+        force: bool,
+    ) -> Result<(Value, Managed), Refused> {
+        let mut managed = had.as_deref().cloned().unwrap_or_default().without_apart();
+        let mut live = live.clone();
         for name in ["apiVersion", "kind"] {
             live[name] = applied[name].clone();
         }
@@ -224,9 +239,7 @@ impl Writer {
                 managed.touch(&id, time);
             }
         }
-        let mut object = new;
-        object["metadata"]["managedFields"] = managed.to_json();
-        Ok(object)
+        Ok((new, managed))
     }
 
     /// Removes what the manager no longer names and no other manager has; `last` is what it named, in the
@@ -261,10 +274,10 @@ impl Writer {
         if last["apiVersion"] != self.api_version.as_str() {
             return Set::default();
         }
-        let mut live = without_managers(live);
+        let mut live = live.clone();
         live["apiVersion"] = last["apiVersion"].clone();
         live["kind"] = last["kind"].clone();
-        let compared = self.atom().compare(&last, &live);
+        let compared = self.atom().compare(&last, &live, &[]);
         let set = self.atom().fields_of(&last);
         set.difference(&compared.modified).difference(&compared.added).difference(&compared.removed)
     }
@@ -279,18 +292,14 @@ fn take(changes: &BTreeMap<String, Changed>, managed: &mut Managed) {
     });
 }
 
-/// Takes the fields that a write only removes from all managers. Who writes gets no set by that.
-pub(super) fn take_out(root: Atom<'static>, before: &Value, after: &mut Value) {
-    let Some(mut managed) = Managed::read(&before["metadata"]["managedFields"]).filter(|all| !all.is_empty()) else {
-        return;
-    };
-    let removed = root.compare(before, after).removed;
-    managed.retain(|_, set| set.take(&removed));
-    match (managed.to_json(), after["metadata"].as_object_mut()) {
-        (Value::Null, Some(meta)) => drop(meta.remove("managedFields")),
-        (managers, Some(meta)) => drop(meta.insert("managedFields".to_owned(), managers)),
-        _ => {}
+/// The managers without the fields that a write only removes. Who writes gets no set by that.
+pub(super) fn take_out(root: Atom<'static>, had: &Managers, before: &Value, after: &Value) -> Managers {
+    let mut managed = had.as_deref().cloned()?.without_apart();
+    if !managed.is_empty() {
+        let removed = root.compare(before, after, &[]).removed;
+        managed.retain(|_, set| set.take(&removed));
     }
+    managed.into_managers()
 }
 
 /// Why an apply is refused.
@@ -301,43 +310,25 @@ pub(super) enum Refused {
     Merge(String),
 }
 
-/// Two objects that differ in the times of managers alone are one. Upstream:
-/// `IgnoreManagedFieldsTimestampsTransformer`.
-pub(super) fn same_but_for_times(one: &Value, other: &Value) -> bool {
-    same_but_for("metadata", one, other, |one, other| {
-        same_but_for("managedFields", one, other, |one, other| match (one.as_array(), other.as_array()) {
-            (Some(one), Some(other)) => {
-                let untimed = |(one, other)| same_but_for("time", one, other, |_, _| true);
-                one.len() == other.len() && one.iter().zip(other).all(untimed)
-            }
-            _ => one == other,
-        })
-    })
+/// Whether two objects have the same managers.
+pub(super) fn are_same(one: &Managers, other: &Managers) -> bool {
+    compare(one, other, Managed::is_same)
 }
 
-/// Whether two objects are one, where another rule says whether their fields of this name are.
-fn same_but_for(name: &str, one: &Value, other: &Value, is_same: impl Fn(&Value, &Value) -> bool) -> bool {
-    let (Some(left), Some(right)) = (one.as_object(), other.as_object()) else { return one == other };
-    let rest = |fields: &Map<String, Value>| fields.keys().filter(|key| *key != name).count();
-    let equal = |(key, value): (&String, &Value)| key == name || right.get(key) == Some(value);
-    rest(left) == rest(right) && left.iter().all(equal) && is_same(&one[name], &other[name])
+/// The same, times aside.
+pub(super) fn are_same_but_for_times(one: &Managers, other: &Managers) -> bool {
+    compare(one, other, Managed::is_same_but_for_times)
+}
+
+fn compare(one: &Managers, other: &Managers, is_same: fn(&Managed, &Managed) -> bool) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || is_same(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
 }
 
 fn is_empty(entry: &Value) -> bool {
-    entry.as_object().is_some_and(Map::is_empty)
-}
-
-fn without_managers(object: &Value) -> Value {
-    let Some(fields) = object.as_object() else { return object.clone() };
-    let own = |meta: &Map<String, Value>| {
-        let fields = meta.iter().filter(|(name, _)| *name != "managedFields");
-        fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>()
-    };
-    let copy = |(name, value): (&String, &Value)| match value.as_object() {
-        Some(meta) if name == "metadata" => (name.clone(), own(meta).into()),
-        _ => (name.clone(), value.clone()),
-    };
-    Value::Object(fields.iter().map(copy).collect())
+    entry.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Element {
     /// A field of an object, or a key of a map.
-    Field(String),
+    Field(Arc<str>),
     /// An item of a list, by its key fields, sorted by name.
     Key(Vec<(String, Scalar)>),
     /// An item of a set.
@@ -25,17 +26,27 @@ pub(super) enum Element {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scalar(pub(super) Value);
 
-/// A set of paths.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// A set of paths. A copy shares what neither changes: a write changes little of what an object's managers have.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Set {
-    nodes: BTreeMap<Element, Node>,
+    nodes: Option<Arc<Nodes>>,
 }
+
+type Nodes = BTreeMap<Element, Node>;
+
+static NOTHING: Nodes = BTreeMap::new();
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Node {
     /// Whether the path that ends here is in the set.
     member: bool,
     below: Set,
+}
+
+impl PartialEq for Set {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.nodes(), other.nodes()) || self.nodes() == other.nodes()
+    }
 }
 
 impl Eq for Scalar {}
@@ -98,7 +109,7 @@ impl Element {
     fn read(key: &str) -> Option<Self> {
         let (form, rest) = key.split_once(':')?;
         match form {
-            "f" => Some(Self::Field(rest.to_owned())),
+            "f" => Some(Self::Field(rest.into())),
             "v" => serde_json::from_str(rest).ok().map(|value| Self::Item(Scalar(value))),
             "i" => rest.parse().ok().map(Self::Index),
             "k" => {
@@ -111,11 +122,19 @@ impl Element {
 }
 
 impl Set {
+    fn nodes(&self) -> &Nodes {
+        self.nodes.as_deref().unwrap_or(&NOTHING)
+    }
+
+    fn nodes_mut(&mut self) -> &mut Nodes {
+        Arc::make_mut(self.nodes.get_or_insert_default())
+    }
+
     /// Of paths of fields, such as `["metadata", "name"]`.
     pub(super) fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();
         for path in paths {
-            let path: Vec<Element> = path.iter().map(|name| Element::Field((*name).to_owned())).collect();
+            let path: Vec<Element> = path.iter().map(|name| Element::Field((*name).into())).collect();
             set.insert(&path);
         }
         set
@@ -126,23 +145,23 @@ impl Set {
         let Some((last, above)) = path.split_last() else { return };
         let mut set = self;
         for element in above {
-            set = &mut set.nodes.entry(element.clone()).or_default().below;
+            set = &mut set.nodes_mut().entry(element.clone()).or_default().below;
         }
-        set.nodes.entry(last.clone()).or_default().member = true;
+        set.nodes_mut().entry(last.clone()).or_default().member = true;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.nodes.values().all(|node| !node.member && node.below.is_empty())
+        self.nodes().values().all(|node| !node.member && node.below.is_empty())
     }
 
     /// Whether it has the path of this one element.
     pub(super) fn has(&self, element: &Element) -> bool {
-        self.nodes.get(element).is_some_and(|node| node.member)
+        self.nodes().get(element).is_some_and(|node| node.member)
     }
 
     /// The paths below an element, if there are any.
     pub(super) fn below(&self, element: &Element) -> Option<&Self> {
-        self.nodes.get(element).map(|node| &node.below).filter(|below| !below.is_empty())
+        self.nodes().get(element).map(|node| &node.below).filter(|below| !below.is_empty())
     }
 
     pub(super) fn union(&self, other: &Self) -> Self {
@@ -153,40 +172,70 @@ impl Set {
 
     /// Adds the paths of the other.
     pub(super) fn add(&mut self, other: &Self) {
-        for (element, node) in &other.nodes {
-            match self.nodes.get_mut(element) {
+        if self.nodes().is_empty() {
+            *self = other.clone();
+            return;
+        }
+        if self.covers(other) {
+            return;
+        }
+        for (element, node) in other.nodes() {
+            let nodes = self.nodes_mut();
+            match nodes.get_mut(element) {
                 Some(into) => {
                     into.member |= node.member;
                     into.below.add(&node.below);
                 }
-                None => drop(self.nodes.insert(element.clone(), node.clone())),
+                None => drop(nodes.insert(element.clone(), node.clone())),
             }
         }
+    }
+
+    /// Whether it has all paths of the other.
+    fn covers(&self, other: &Self) -> bool {
+        let (own, others) = (self.nodes(), other.nodes());
+        std::ptr::eq(own, others)
+            || others.iter().all(|(element, node)| {
+                let own = own.get(element);
+                own.is_some_and(|own| own.member >= node.member && own.below.covers(&node.below))
+            })
+    }
+
+    /// Whether it has a path of the other.
+    fn meets(&self, other: &Self) -> bool {
+        other.nodes().iter().any(|(element, node)| {
+            let own = self.nodes().get(element);
+            own.is_some_and(|own| own.member && node.member || own.below.meets(&node.below))
+        })
     }
 
     /// Takes the paths of the other away. What it costs follows the other, which is what a write
     /// changed; a set is as large as its object.
     pub(super) fn take(&mut self, other: &Self) {
-        for (element, without) in &other.nodes {
-            let Some(node) = self.nodes.get_mut(element) else { continue };
+        if !self.meets(other) {
+            return;
+        }
+        for (element, without) in other.nodes() {
+            let nodes = self.nodes_mut();
+            let Some(node) = nodes.get_mut(element) else { continue };
             node.member &= !without.member;
             node.below.take(&without.below);
             if !node.member && node.below.is_empty() {
-                self.nodes.remove(element);
+                nodes.remove(element);
             }
         }
     }
 
     pub(super) fn intersection(&self, other: &Self) -> Self {
         self.kept(|element, node| {
-            let with = other.nodes.get(element)?;
+            let with = other.nodes().get(element)?;
             Some(Node { member: node.member && with.member, below: node.below.intersection(&with.below) })
         })
     }
 
     /// Without the paths of the other.
     pub(super) fn difference(&self, other: &Self) -> Self {
-        self.kept(|element, node| match other.nodes.get(element) {
+        self.kept(|element, node| match other.nodes().get(element) {
             None => Some(node.clone()),
             Some(without) => {
                 Some(Node { member: node.member && !without.member, below: node.below.difference(&without.below) })
@@ -196,7 +245,7 @@ impl Set {
 
     /// Without the paths of the other and all that is below them.
     pub(super) fn recursive_difference(&self, other: &Self) -> Self {
-        self.kept(|element, node| match other.nodes.get(element) {
+        self.kept(|element, node| match other.nodes().get(element) {
             None => Some(node.clone()),
             Some(without) if without.member => None,
             Some(without) => Some(Node { member: node.member, below: node.below.recursive_difference(&without.below) }),
@@ -205,8 +254,9 @@ impl Set {
 
     /// Each node as it is to be, without those that hold nothing.
     fn kept(&self, change: impl Fn(&Element, &Node) -> Option<Node>) -> Self {
-        let nodes = self.nodes.iter().filter_map(|(element, node)| Some((element.clone(), change(element, node)?)));
-        Self { nodes: nodes.filter(|(_, node)| node.member || !node.below.is_empty()).collect() }
+        let nodes = self.nodes().iter().filter_map(|(element, node)| Some((element.clone(), change(element, node)?)));
+        let nodes: Nodes = nodes.filter(|(_, node)| node.member || !node.below.is_empty()).collect();
+        Self { nodes: (!nodes.is_empty()).then(|| Arc::new(nodes)) }
     }
 
     /// Each element with its children: what `add` says of it is added as a member.
@@ -219,9 +269,9 @@ impl Set {
 
     /// All paths: those that end at a level before those that go deeper.
     pub(super) fn paths(&self) -> Vec<Vec<Element>> {
-        let ends = self.nodes.iter().filter(|(_, node)| node.member).map(|(element, _)| vec![element.clone()]);
+        let ends = self.nodes().iter().filter(|(_, node)| node.member).map(|(element, _)| vec![element.clone()]);
         let mut paths: Vec<Vec<Element>> = ends.collect();
-        for (element, node) in &self.nodes {
+        for (element, node) in self.nodes() {
             paths.extend(node.below.paths().into_iter().map(|rest| [vec![element.clone()], rest].concat()));
         }
         paths
@@ -230,7 +280,7 @@ impl Set {
     /// As `fieldsV1`.
     pub(super) fn to_json(&self) -> Value {
         let mut object = Map::new();
-        for (element, node) in &self.nodes {
+        for (element, node) in self.nodes() {
             let mut below = node.below.to_json();
             if let (true, false, Value::Object(fields)) = (node.member, node.below.is_empty(), &mut below) {
                 fields.insert(".".to_owned(), Value::Object(Map::new()));
@@ -249,7 +299,7 @@ impl Set {
             }
             let object = below.as_object()?;
             let member = object.is_empty() || object.contains_key(".");
-            set.nodes.insert(Element::read(key)?, Node { member, below: Self::from_json(below)? });
+            set.nodes_mut().insert(Element::read(key)?, Node { member, below: Self::from_json(below)? });
         }
         Some(set)
     }

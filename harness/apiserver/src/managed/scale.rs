@@ -9,25 +9,25 @@ use serde_json::Value;
 
 use super::entries::{Id, Managed};
 use super::path::Set;
-use super::{Refused, Writer};
+use super::{Managers, Refused, Writer};
 
 /// The version of scales.
 const SCALE: &str = "autoscaling/v1";
 
 impl Writer {
-    /// A scale after an apply, with the `managedFields` of its object. `live` is the scale as it is,
-    /// `parents` the `managedFields` of its object, whose version is `version`.
+    /// A scale after an apply, with the managers of its object. `live` is the scale as it is,
+    /// `parents` are the managers of its object, whose version is `version`.
     ///
     /// # Errors
     /// Conflicts with other managers.
     pub(crate) fn apply_scale(
         &self,
         live: &Value,
-        (parents, version): (&Value, &str),
+        (parents, version): (&Managers, &str),
         applied: &Value,
         force: bool,
-    ) -> Result<(Value, Value), Refused> {
-        let of_parent = Managed::read(parents).unwrap_or_default();
+    ) -> Result<(Value, Managers), Refused> {
+        let of_parent = parents.as_deref().cloned().unwrap_or_default().without_apart();
         let (in_parent, in_scale) = (Set::of_fields(&[self.replicas]), Set::of_fields(&[&["spec", "replicas"]]));
         let has = |set: &Set, path: &Set| !set.intersection(path).is_empty();
         let mut of_scale = Managed::default();
@@ -35,10 +35,8 @@ impl Writer {
             let _ = set;
             of_scale.put(Id { api_version: SCALE.to_owned(), ..id.clone() }, in_scale.clone());
         }
-        let mut live = live.clone();
-        live["metadata"]["managedFields"] = of_scale.to_json();
-        let scale = self.apply(&live, applied, force)?;
-        let mut left = Managed::read(&scale["metadata"]["managedFields"]).unwrap_or_default();
+        let (scale, managers) = self.apply(live, &of_scale.into_managers(), applied, force)?;
+        let mut left = managers.as_deref().cloned().unwrap_or_default();
         let mut managed = of_parent.clone();
         for (id, set) in of_parent.iter().filter(|(_, set)| has(set, &in_parent)) {
             let own = Id { api_version: SCALE.to_owned(), ..id.clone() };
@@ -52,13 +50,12 @@ impl Writer {
         for (id, _) in left.iter().filter(|(_, set)| has(set, &in_scale)) {
             managed.put(Id { api_version: version.to_owned(), ..id.clone() }, in_parent.clone());
         }
-        Ok((scale, managed.to_json_apart(&in_parent)))
+        Ok((scale, managed.with_apart(&in_parent).into_managers()))
     }
 
     /// Whether any of an object's managers, `parents`, has its replicas.
-    pub(crate) fn has_managed_replicas(&self, parents: &Value) -> bool {
-        let of_parent = Managed::read(parents).unwrap_or_default();
+    pub(crate) fn has_managed_replicas(&self, parents: &Managers) -> bool {
         let replicas = Set::of_fields(&[self.replicas]);
-        of_parent.iter().any(|(_, set)| !set.intersection(&replicas).is_empty())
+        parents.iter().flat_map(|parents| parents.iter()).any(|(_, set)| !set.intersection(&replicas).is_empty())
     }
 }

@@ -4,7 +4,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Refused, Writer, same_but_for_times, told, without_managers};
+use super::{Managed, Managers, Refused, Writer, are_same, are_same_but_for_times, told};
 use crate::api::{TYPES, decode};
 use crate::managed::Atom;
 
@@ -30,7 +30,7 @@ fn untimed(managers: &Value) -> Value {
 fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")] path: std::path::PathBuf) {
     let place = TYPES.place("Deployment").unwrap();
     let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let mut live = normal(place, &json!({}));
+    let (mut live, mut had) = (normal(place, &json!({})), Managers::None);
     for (at, step) in case["steps"].as_array().unwrap().iter().enumerate() {
         let writer = Writer {
             root: Atom::of_type(place),
@@ -45,11 +45,9 @@ fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")
         };
         let object = &step["object"];
         if step["op"] == "apply" {
-            match writer.apply(&live, object, step["force"] == true) {
-                Ok(applied) => {
-                    let managers = applied["metadata"]["managedFields"].clone();
-                    live = normal(place, &applied);
-                    live["metadata"]["managedFields"] = managers;
+            match writer.apply(&live, &had, object, step["force"] == true) {
+                Ok((applied, managers)) => {
+                    (live, had) = (normal(place, &applied), managers);
                     assert!(step["expected"]["error"].is_null(), "step {at} must be refused");
                 }
                 Err(Refused::Conflicts(conflicts)) => {
@@ -59,27 +57,34 @@ fn managers_have_what_upstream_gives_them(#[files("src/managed/examples/*.json")
             }
         } else {
             let mut new = normal(place, object);
-            new["metadata"]["managedFields"] = writer.update(&live, &new);
+            let given = new["metadata"].as_object_mut().unwrap().remove("managedFields").unwrap_or_default();
+            had = writer.update(&live, &had, &given, &new);
             live = new;
         }
-        let mut seen = live.clone();
-        let managers = seen["metadata"].as_object_mut().unwrap().remove("managedFields").unwrap_or_default();
+        let seen = live.clone();
+        let managers = had.as_ref().map_or(Value::Null, |had| had.to_json());
         assert_eq!(untimed(&managers), untimed(&step["expected"]["managedFields"]), "step {at}");
         assert_eq!(normal(place, &seen), normal(place, &step["expected"]["live"]), "step {at}");
     }
 }
 
 #[rstest]
-#[case::times_alone(json!({"time": "2026-01-01T00:00:01Z", "manager": "a"}), true)]
-#[case::a_manager(json!({"time": "2026-01-01T00:00:00Z", "manager": "b"}), false)]
-#[case::a_field_more(json!({"manager": "a", "subresource": "status"}), false)]
-fn times_of_managers_make_no_other_object(#[case] entry: Value, #[case] same: bool) {
-    let object = |entry: Value| json!({"metadata": {"name": "x", "managedFields": [entry]}, "spec": {"replicas": 1}});
-    let one = object(json!({"time": "2026-01-01T00:00:00Z", "manager": "a"}));
-    let other = object(entry);
-    assert_eq!(same_but_for_times(&one, &other), same);
-    let mut scaled = one.clone();
-    scaled["spec"]["replicas"] = 2.into();
-    assert!(!same_but_for_times(&one, &scaled));
-    assert_eq!(without_managers(&one), json!({"metadata": {"name": "x"}, "spec": {"replicas": 1}}));
+#[case::times_alone("2026-01-01T00:00:01Z", "a", "", true)]
+#[case::a_manager("2026-01-01T00:00:00Z", "b", "", false)]
+#[case::a_field_more("2026-01-01T00:00:00Z", "a", "status", false)]
+fn times_of_managers_make_no_other_object(
+    #[case] time: &str,
+    #[case] manager: &str,
+    #[case] part: &str,
+    #[case] same: bool,
+) {
+    let managers = |time: &str, manager: &str, part: &str| -> Managers {
+        let entries = json!([{"manager": manager, "operation": "Update", "apiVersion": "v1", "time": time,
+            "subresource": part, "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}]);
+        Managed::read(&entries).unwrap().into_managers()
+    };
+    let (one, other) = (managers("2026-01-01T00:00:00Z", "a", ""), managers(time, manager, part));
+    assert_eq!(are_same_but_for_times(&one, &other), same);
+    assert!(!are_same(&one, &other) && are_same(&one, &one.clone()));
+    assert!(!are_same_but_for_times(&one, &None));
 }

@@ -91,10 +91,10 @@ impl<'a> Atom<'a> {
     pub(super) fn behind(self, element: &Element) -> Self {
         match (self, element) {
             (Self::Fields(fields), Element::Field(name)) => {
-                fields.get(name).map_or(Self::Leaf, |field| Self::of(&field.shape, &field.merging))
+                fields.get(&**name).map_or(Self::Leaf, |field| Self::of(&field.shape, &field.merging))
             }
             (Self::Open(fields), Element::Field(name)) => {
-                fields.get(name).map_or(Self::Free, |field| Self::of(&field.shape, &field.merging))
+                fields.get(&**name).map_or(Self::Free, |field| Self::of(&field.shape, &field.merging))
             }
             (Self::Map(value), Element::Field(_)) => Self::plain(value),
             (Self::Items(item) | Self::Keyed(item, _), _) => Self::plain(item),
@@ -154,7 +154,7 @@ impl<'a> Atom<'a> {
         match (this, value) {
             (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
                 for (name, value) in object {
-                    let element = Element::Field(name.clone());
+                    let element = Element::Field(name.as_str().into());
                     let free = !this.declares(name);
                     let behind = this.behind(&element);
                     path.push(element);
@@ -200,7 +200,7 @@ impl<'a> Atom<'a> {
         let this = self.settled(&[Some(value)]);
         match (this, value) {
             (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
-                object.iter().any(|(name, value)| this.behind(&Element::Field(name.clone())).has_duplicates(value))
+                object.iter().any(|(name, value)| this.behind(&Element::Field(name.as_str().into())).has_duplicates(value))
             }
             (_, Value::Array(items)) if this.is_list() => {
                 let all = this.elements(items);
@@ -210,10 +210,11 @@ impl<'a> Atom<'a> {
         }
     }
 
-    /// What differs between an old object and a new one, their managers aside.
-    pub(super) fn compare(self, old: &Value, new: &Value) -> Comparison {
+    /// What differs between an old object and a new one. Of the fields of the object itself those are not looked at that are `reset`
+    /// as a whole.
+    pub(super) fn compare(self, old: &Value, new: &Value, reset: &[&[&str]]) -> Comparison {
         let mut comparison = Comparison::default();
-        self.walk(Some(old), Some(new), &mut Vec::new(), &mut comparison);
+        self.walk_fields(Some(old), Some(new), &mut Vec::new(), &mut comparison, reset);
         comparison
     }
 
@@ -236,7 +237,7 @@ impl<'a> Atom<'a> {
             if this.is_list() {
                 this.walk_items(old, new, path, out);
             } else {
-                this.walk_fields(old, new, path, out);
+                this.walk_fields(old, new, path, out, &[]);
             }
         }
         match (old, new) {
@@ -247,17 +248,25 @@ impl<'a> Atom<'a> {
         }
     }
 
-    fn walk_fields(self, old: Option<&Value>, new: Option<&Value>, path: &mut Vec<Element>, out: &mut Comparison) {
+    fn walk_fields(
+        self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        path: &mut Vec<Element>,
+        out: &mut Comparison,
+        reset: &[&[&str]],
+    ) {
         let (old, new) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
         let added = new.into_iter().flat_map(Map::keys).filter(|name| old.is_none_or(|old| !old.contains_key(*name)));
         for name in old.into_iter().flat_map(Map::keys).chain(added) {
-            if name == "managedFields" && is_metadata(path) {
+            let (old, new) = (old.and_then(|old| old.get(name)), new.and_then(|new| new.get(name)));
+            if old.is_some() && old == new || reset.iter().any(|path| *path == [name.as_str()]) {
                 continue;
             }
-            let element = Element::Field(name.clone());
+            let element = Element::Field(name.as_str().into());
             let behind = self.behind(&element);
             path.push(element);
-            behind.walk(old.and_then(|old| old.get(name)), new.and_then(|new| new.get(name)), path, out);
+            behind.walk(old, new, path, out);
             path.pop();
         }
     }
@@ -304,7 +313,7 @@ impl<'a> Atom<'a> {
             (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
                 let mut kept = Map::new();
                 for (name, value) in object {
-                    let element = Element::Field(name.clone());
+                    let element = Element::Field(name.as_str().into());
                     if gone.has(&element) {
                         continue;
                     }
@@ -344,11 +353,6 @@ impl<'a> Atom<'a> {
             _ => below.clone(),
         })
     }
-}
-
-/// Whether a path is that of an object's metadata.
-fn is_metadata(path: &[Element]) -> bool {
-    matches!(path, [Element::Field(name)] if name == "metadata")
 }
 
 /// Whether two values are one; numbers by their value.

@@ -91,8 +91,8 @@ impl Writer {
     /// What a write changes, in a version.
     pub(super) fn changed_at(&self, api_version: &str, live: &Value, new: &Value) -> Changed {
         match self.other(api_version) {
-            None => Changed::of(&self.root.compare(live, new), self.reset),
-            Some(form) => Changed::of(&form.root.compare(&form.there(live), &form.there(new)), form.reset),
+            None => Changed::of(&self.root.compare(live, new, self.reset), self.reset),
+            Some(form) => Changed::of(&form.root.compare(&form.there(live), &form.there(new), form.reset), form.reset),
         }
     }
 }

@@ -14,7 +14,7 @@ mod deletion;
 
 use super::kinds::KINDS;
 use super::server::{Answer, Call, Server};
-use super::store::{Key, LOGGED};
+use super::store::{Key, LOGGED, ManagedFields};
 use super::{ApiServer, Controllers};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -48,6 +48,7 @@ impl World {
             user_agent: "test/1".to_owned(),
             body,
             written: None,
+            managed: ManagedFields::Shown,
         };
         self.server.answer(&call, self.now)
     }
@@ -251,7 +252,7 @@ fn a_watch_that_falls_behind_the_log_ends_with_an_error() {
     let (kind, mut body) = (&KINDS[2], pod("a"));
     for number in 0..2 * LOGGED {
         body["metadata"]["labels"] = json!({"number": number.to_string()});
-        world.server.store.put(kind, Key::new(kind, "default", "a"), body.clone());
+        world.server.store.put(kind, Key::new(kind, "default", "a"), body.clone(), None);
     }
     let unseen = world.server.unseen(&mut watch, u64::MAX);
     let seen: Vec<Value> = unseen.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();

@@ -24,7 +24,7 @@ impl Connect for Simulated {
     }
 
     async fn client(&self) -> Result<kube::Client, ClusterError> {
-        Ok(self.server.client())
+        Ok(self.server.without_managed_fields().client())
     }
 
     fn in_virtual_time(&self) -> Option<&ApiServer> {
