@@ -76,7 +76,7 @@
 //! The server proper is a function without side effects: the time comes in with each request and
 //! random numbers from a seed. Only `service`, `hook` and `response` wait, for as long as `latency`
 //! or a test says; only `clock` reads the time, and only `listen` opens sockets. A test steers by
-//! `hook`, `watches` and `stored`. The table of types is printed from upstream's declarations by
+//! `hook`, `watches`, `follow` and `stored`. The table of types is printed from upstream's declarations by
 //! `scripts/api-types` of the repository.
 
 mod admit;
@@ -98,6 +98,7 @@ mod etcd;
 mod events;
 mod evict;
 mod field;
+mod follow;
 mod hook;
 mod jsonpatch;
 mod kinds;
@@ -143,6 +144,7 @@ mod yaml;
 pub use builder::{Builder, Controllers};
 pub use chance::Chance;
 pub use discovery::VERSION;
+pub use follow::{Follow, Seen};
 pub use hook::{Disconnected, Reaction};
 pub use latency::Latency;
 #[cfg(feature = "listen")]

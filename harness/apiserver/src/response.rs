@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 use crate::clock;
 use crate::notify::Listener;
 use crate::service::ApiServer;
-use crate::watch::Order;
+use crate::watch::{Event, Order};
 use crate::watches::Signals;
 
 /// The body of an answer. It does not fail.
@@ -45,7 +45,7 @@ impl Body for ResponseBody {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.get_mut().0 {
             Form::Whole(body) => Pin::new(body).poll_frame(cx),
-            Form::Watch(watch) => watch.poll(cx).map(|line| line.map(|line| Ok(Frame::data(watch.dress(line))))),
+            Form::Watch(watch) => watch.poll(cx).map(|event| event.map(|event| Ok(Frame::data(watch.dress(event))))),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Body for ResponseBody {
 pub(crate) struct Watch {
     server: ApiServer,
     order: Order,
-    waiting: VecDeque<Bytes>,
+    waiting: VecDeque<Event>,
     ends: Option<Pin<Box<Sleep>>>,
     /// While the next events lag.
     late: Option<Pin<Box<Sleep>>>,
@@ -69,18 +69,26 @@ impl Watch {
     pub(crate) fn open(server: ApiServer, mut order: Order) -> Self {
         let ends = order.timeout.map(|seconds| Box::pin(clock::sleep(Duration::from_secs(seconds))));
         let waiting = std::mem::take(&mut order.first).into();
-        let woken = wait(server.listen(order.kind));
+        let woken = wait(server.writes_of(order.kind));
         let followed = server.signals(order.kind);
         Self { server, order, waiting, ends, late: None, woken, followed, began: false }
     }
 
     /// An event in the form that the client accepts.
-    fn dress(&mut self, line: Bytes) -> Bytes {
+    fn dress(&mut self, event: Event) -> Bytes {
+        let line = self.order.line(event);
         let first = !std::mem::replace(&mut self.began, true);
         self.order.form.event(line, self.order.kind, first, self.server.now())
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    /// Goes on after a test has ended it, as a client that watches again from there; `false` where changes are missing.
+    pub(crate) fn go_on(&mut self) -> bool {
+        self.followed.ends = self.server.signals(self.order.kind).ends;
+        !self.order.gone
+    }
+
+    /// What it delivers next; `None` at its end.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         loop {
             let signals = self.server.signals(self.order.kind);
             if signals.ends != self.followed.ends {
@@ -116,7 +124,7 @@ impl Watch {
                 }
                 // The last event says how far the watch got.
                 self.order.gone = true;
-                return Poll::Ready(Some(self.order.bookmark(false)));
+                return Poll::Ready(Some(Event::Line(self.order.bookmark(false))));
             }
             if let Some(late) = &mut self.late {
                 match late.as_mut().poll(cx) {
@@ -132,7 +140,7 @@ impl Watch {
             if signals.bookmarks != self.followed.bookmarks {
                 self.followed.bookmarks = signals.bookmarks;
                 if self.order.bookmarks && self.order.kind.has_bookmarks() {
-                    return Poll::Ready(Some(self.order.bookmark(false)));
+                    return Poll::Ready(Some(Event::Line(self.order.bookmark(false))));
                 }
             }
             match self.woken.as_mut().poll(cx) {

@@ -25,7 +25,7 @@ use crate::response::{ResponseBody, Watch};
 use crate::server::{Answer, Call, Server};
 use crate::store::ManagedFields;
 use crate::transcript::Transcript;
-use crate::watch::{BEGINS, Order};
+use crate::watch::{BEGINS, Event, Order};
 use crate::watches::Steering;
 
 /// A Kubernetes API server in this process. Clones share one state.
@@ -200,7 +200,7 @@ impl ApiServer {
     }
 
     /// Waits for writes of objects of a kind.
-    pub(crate) fn listen(&self, kind: &'static Kind) -> Listener {
+    pub(crate) fn writes_of(&self, kind: &'static Kind) -> Listener {
         locked(&self.shared.of_kinds).entry(kind.place()).or_default().listen()
     }
 
@@ -314,7 +314,7 @@ impl ApiServer {
     }
 
     /// The events up to a version that a watch has not delivered yet.
-    pub(crate) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Bytes> {
+    pub(crate) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Event> {
         self.server().unseen(order, until)
     }
 

@@ -1,5 +1,7 @@
 //! Watches: a position in the log of changes, and the events for the changes after it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
@@ -21,7 +23,7 @@ pub(super) struct Order {
     /// The events up to this version are delivered.
     pub(super) version: u64,
     /// Events to deliver before those of the log.
-    pub(super) first: Vec<Bytes>,
+    pub(super) first: Vec<Event>,
     /// Whether it asked for bookmarks.
     pub(super) bookmarks: bool,
     /// When it times out, in seconds.
@@ -31,6 +33,23 @@ pub(super) struct Order {
     /// In what form its events leave.
     pub(super) form: Form,
     managed: ManagedFields,
+}
+
+/// What a watch delivers next.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// An object came, changed or went.
+    Shown(What, Arc<Object>),
+    /// Anything else, as it is written.
+    Line(Bytes),
+}
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Added,
+    Modified,
+    Deleted,
 }
 
 impl Server {
@@ -62,13 +81,13 @@ impl Server {
             order.version = latest;
             let objects =
                 self.store.list(ask.kind, &order.namespace).filter(|object| order.selector.matches(&object.body));
-            order.first = objects.map(|object| event("ADDED", &object.at(ask.kind), order.managed)).collect();
+            order.first = objects.map(|object| Event::Shown(What::Added, object.at(ask.kind))).collect();
             if send && order.bookmarks {
-                order.first.push(order.bookmark(true));
+                order.first.push(Event::Line(order.bookmark(true)));
             }
         } else if order.version < self.store.forgotten() {
             let error = self.too_old(&mut order);
-            order.first.push(error);
+            order.first.push(Event::Line(error));
         }
         Ok(Answer::Watch(order))
     }
@@ -82,12 +101,12 @@ impl Server {
 
     /// The events up to a version that a watch has not delivered yet; they count as delivered
     /// afterwards.
-    pub(super) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Bytes> {
+    pub(super) fn unseen(&self, order: &mut Order, until: u64) -> Vec<Event> {
         if order.gone {
             return Vec::new();
         }
         if self.store.lacks(order.version) {
-            return vec![self.too_old(order)];
+            return vec![Event::Line(self.too_old(order))];
         }
         let until = until.min(self.store.version());
         let changes = self.store.since(order.version).iter().take_while(|change| change.version <= until);
@@ -98,7 +117,40 @@ impl Server {
 }
 
 impl Order {
-    fn shows(&self, change: &Change) -> Option<Bytes> {
+    /// All objects of a kind, from a version on.
+    pub(super) fn of_all(kind: &'static Kind, version: u64) -> Self {
+        Self {
+            kind,
+            namespace: String::new(),
+            selector: Selector::default(),
+            version,
+            first: Vec::new(),
+            bookmarks: false,
+            timeout: None,
+            gone: false,
+            form: Form::PLAIN,
+            managed: ManagedFields::LeftOut,
+        }
+    }
+
+    /// An event as it is written.
+    pub(super) fn line(&self, event: Event) -> Bytes {
+        let (what, object) = match event {
+            Event::Line(line) => return line,
+            Event::Shown(what, object) => (what, object),
+        };
+        let mut text = Vec::with_capacity(object.untyped_text(self.managed).len() + 96);
+        text.extend_from_slice(match what {
+            What::Added => b"{\"type\":\"ADDED\",\"object\":",
+            What::Modified => b"{\"type\":\"MODIFIED\",\"object\":",
+            What::Deleted => b"{\"type\":\"DELETED\",\"object\":",
+        });
+        object.write(&mut text, self.managed);
+        text.extend_from_slice(b"}\n");
+        text.into()
+    }
+
+    fn shows(&self, change: &Change) -> Option<Event> {
         let key = &change.key;
         if key.kind != self.kind.place() || !(self.namespace.is_empty() || key.namespace == self.namespace) {
             return None;
@@ -108,13 +160,13 @@ impl Order {
         let was = before.as_ref().is_some_and(|object| meant(object));
         match (change.after(), change.last()) {
             (Some(after), _) => match (was, meant(&after)) {
-                (false, true) => Some(event("ADDED", &after.at(self.kind), self.managed)),
-                (true, true) => Some(event("MODIFIED", &after.at(self.kind), self.managed)),
+                (false, true) => Some(Event::Shown(What::Added, after.at(self.kind))),
+                (true, true) => Some(Event::Shown(What::Modified, after.at(self.kind))),
                 // Upstream sends the old state, at the new version.
-                (true, false) => Some(gone(&before?.at(self.kind), &after)),
+                (true, false) => Some(Event::Line(gone(&before?.at(self.kind), &after))),
                 (false, false) => None,
             },
-            (None, Some(last)) if was => Some(event("DELETED", &last.at(self.kind), self.managed)),
+            (None, Some(last)) if was => Some(Event::Shown(What::Deleted, last.at(self.kind))),
             _ => None,
         }
     }
@@ -144,16 +196,6 @@ fn gone(before: &Object, after: &Object) -> Bytes {
     let mut object = before.typed();
     object["metadata"]["resourceVersion"] = after.body["metadata"]["resourceVersion"].clone();
     line(&json!({"type": "DELETED", "object": object}))
-}
-
-fn event(what: &str, object: &Object, managed: ManagedFields) -> Bytes {
-    let mut text = Vec::with_capacity(object.untyped_text(managed).len() + 96);
-    text.extend_from_slice(b"{\"type\":\"");
-    text.extend_from_slice(what.as_bytes());
-    text.extend_from_slice(b"\",\"object\":");
-    object.write(&mut text, managed);
-    text.extend_from_slice(b"}\n");
-    text.into()
 }
 
 fn line(value: &serde_json::Value) -> Bytes {

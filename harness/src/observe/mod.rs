@@ -32,7 +32,7 @@ pub(crate) use equations::{deployment as deployment_status, replica_set_status};
 pub use object::{Kind, Object};
 pub use pods::PodState;
 pub use probe::Probe;
-pub use watch::{Watches, open, open_those};
+pub use watch::{Watches, open, open_inside, open_those};
 pub use world::World;
 
 /// What goes wrong while watching. All of it is the test environment's.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Request, WatchEvent, WatchParams};
 use kube::core::GroupVersionKind;
+use kube_apiserver_sim::{ApiServer, Seen};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -58,6 +59,30 @@ pub async fn open_those(
         tasks.spawn(async move { follow(&api, kind, from, &world).await });
     }
     Ok(Watches { _tasks: tasks })
+}
+
+/// Watch every kind that each server has in a server of this process, from now on: objects come as values, and nothing is asked for.
+pub fn open_inside(server: &ApiServer, world: &Arc<World>) -> Watches {
+    let mut tasks = JoinSet::new();
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_built_in()) {
+        world.progress(kind, server.resource_version());
+        let ApiResource { plural, group, .. } = resource(kind);
+        let resource = if group.is_empty() { plural } else { format!("{plural}.{group}") };
+        let mut changes = server.follow(&resource).expect("each server has the built-in kinds");
+        let world = Arc::clone(world);
+        tasks.spawn(async move {
+            while let Some(seen) = changes.next().await {
+                match seen {
+                    Seen::Added(object) => world.deliver(kind, Change::Added, object),
+                    Seen::Modified(object) => world.deliver(kind, Change::Modified, object),
+                    Seen::Deleted(object) => world.deliver(kind, Change::Deleted, object),
+                    _ => {}
+                }
+            }
+            world.lose(format!("the server has forgotten changes of {kind}s before they were seen"));
+        });
+    }
+    Watches { _tasks: tasks }
 }
 
 /// The API resource behind a kind.
@@ -154,7 +179,7 @@ mod tests {
 
     use super::super::pulse::template;
     use super::*;
-    use kube_apiserver_sim::{ApiServer, Controllers};
+    use kube_apiserver_sim::Controllers;
 
     const ALMOST_FIVE_MINUTES: Duration = Duration::from_secs(280);
 

@@ -103,7 +103,10 @@ impl Environment {
             client = workload::client(client, Arc::new(workload.clone()));
         }
         let world = Arc::new(World::default());
-        let watches = observe::open(&client, &world).await?;
+        let watches = match cluster.in_virtual_time().filter(|_| workload.is_none()) {
+            Some(server) => observe::open_inside(server, &world),
+            None => observe::open(&client, &world).await?,
+        };
         // In virtual time nobody has a file: there is nothing to be left behind.
         let virtual_time = cluster.in_virtual_time().is_some();
         let temporary = (!virtual_time).then(|| tempfile::Builder::new().prefix("lockstep-subject-").tempdir());

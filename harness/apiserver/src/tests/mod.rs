@@ -222,7 +222,8 @@ fn a_watch_goes_on_where_it_was_and_shows_what_it_selects() {
         world.ask(Method::PATCH, &format!("{PODS}/a"), &json!({"metadata": {"labels": {"x": label}}}));
     }
     let unseen = world.server.unseen(&mut watch, u64::MAX);
-    let seen: Vec<Value> = unseen.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let lines = unseen.into_iter().map(|event| watch.line(event));
+    let seen: Vec<Value> = lines.map(|line| serde_json::from_slice(&line).unwrap()).collect();
     let shown: Vec<_> =
         seen.iter().map(|event| (&event["type"], &event["object"]["metadata"]["labels"]["x"])).collect();
     assert_eq!(shown, [(&json!("ADDED"), &json!("1")), (&json!("DELETED"), &json!("1"))]);
@@ -236,10 +237,11 @@ fn a_forgotten_past_is_gone() {
     world.ask(Method::POST, PODS, &pod("b"));
     let latest = world.server.store.version();
     world.server.store.forget(latest);
-    let Answer::Watch(watch) = world.raw(Method::GET, &format!("{PODS}?watch=true&resourceVersion=1"), "", "") else {
+    let Answer::Watch(mut watch) = world.raw(Method::GET, &format!("{PODS}?watch=true&resourceVersion=1"), "", "") else {
         panic!("no watch")
     };
-    let event: Value = serde_json::from_slice(&watch.first[0]).unwrap();
+    let first = watch.first.remove(0);
+    let event: Value = serde_json::from_slice(&watch.line(first)).unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
 }
 
@@ -255,7 +257,8 @@ fn a_watch_that_falls_behind_the_log_ends_with_an_error() {
         world.server.store.put(kind, Key::new(kind, "default", "a"), body.clone(), None);
     }
     let unseen = world.server.unseen(&mut watch, u64::MAX);
-    let seen: Vec<Value> = unseen.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
+    let lines = unseen.into_iter().map(|event| watch.line(event));
+    let seen: Vec<Value> = lines.map(|line| serde_json::from_slice(&line).unwrap()).collect();
     let shown: Vec<_> = seen.iter().map(|event| (&event["type"], &event["object"]["code"])).collect();
     assert_eq!((shown, watch.gone), (vec![(&json!("ERROR"), &json!(410))], true));
 }
