@@ -9,19 +9,22 @@ use serde_json::Value;
 
 use crate::response::Watch;
 use crate::service::ApiServer;
+use crate::store::ManagedFields;
 use crate::stored::StoredError;
-use crate::watch::{Event, Order, What};
+use crate::watch::{Event, Order};
 
-/// What happened to an object. Objects have their type and no `managedFields`.
+pub use crate::watch::What;
+
+/// What happened to an object, and how it is now, or was last. It has its type and no `managedFields`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Seen {
-    /// It is new.
-    Added(Value),
-    /// It has changed.
-    Modified(Value),
-    /// It is gone; this was its last state.
-    Deleted(Value),
+pub struct Seen {
+    /// What happened.
+    pub what: What,
+    /// The object.
+    pub object: Value,
+    /// The same as text.
+    pub text: String,
 }
 
 /// The changes of one resource in all namespaces; [`ApiServer::follow`] makes it.
@@ -34,15 +37,15 @@ impl ApiServer {
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() {
-    /// use kube_apiserver_sim::{ApiServer, Seen};
+    /// use kube_apiserver_sim::{ApiServer, What};
     /// use serde_json::json;
     ///
     /// let server = ApiServer::new();
     /// let mut maps = server.follow("configmaps").unwrap();
     /// let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "a"}});
     /// server.put_stored(map).unwrap();
-    /// let Some(Seen::Added(map)) = maps.next().await else { panic!("it is new") };
-    /// assert_eq!(map["metadata"]["name"], "a");
+    /// let seen = maps.next().await.unwrap();
+    /// assert_eq!((seen.what, &seen.object["metadata"]["name"]), (What::Added, &json!("a")));
     /// # }
     /// ```
     ///
@@ -62,9 +65,11 @@ impl Follow {
     pub async fn next(&mut self) -> Option<Seen> {
         loop {
             return match poll_fn(|cx| self.0.poll(cx)).await {
-                Some(Event::Shown(What::Added, object)) => Some(Seen::Added(object.typed_body())),
-                Some(Event::Shown(What::Modified, object)) => Some(Seen::Modified(object.typed_body())),
-                Some(Event::Shown(What::Deleted, object)) => Some(Seen::Deleted(object.typed_body())),
+                Some(Event::Shown(what, object)) => {
+                    let text = object.text(ManagedFields::LeftOut);
+                    let text = String::from_utf8(text).expect("JSON is written as UTF-8");
+                    Some(Seen { what, object: object.typed_body(), text })
+                }
                 Some(Event::Line(_)) => None,
                 None if self.0.go_on() => continue,
                 None => None,

@@ -144,7 +144,7 @@ mod yaml;
 pub use builder::{Builder, Controllers};
 pub use chance::Chance;
 pub use discovery::VERSION;
-pub use follow::{Follow, Seen};
+pub use follow::{Follow, Seen, What};
 pub use hook::{Disconnected, Reaction};
 pub use latency::Latency;
 #[cfg(feature = "listen")]

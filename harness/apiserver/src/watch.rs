@@ -46,9 +46,12 @@ pub(super) enum Event {
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub enum What {
+    /// It is new.
     Added,
+    /// It has changed.
     Modified,
+    /// It is gone.
     Deleted,
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Request, WatchEvent, WatchParams};
 use kube::core::GroupVersionKind;
-use kube_apiserver_sim::{ApiServer, Seen};
+use kube_apiserver_sim::{ApiServer, What};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -72,12 +72,12 @@ pub fn open_inside(server: &ApiServer, world: &Arc<World>) -> Watches {
         let world = Arc::clone(world);
         tasks.spawn(async move {
             while let Some(seen) = changes.next().await {
-                match seen {
-                    Seen::Added(object) => world.deliver(kind, Change::Added, object),
-                    Seen::Modified(object) => world.deliver(kind, Change::Modified, object),
-                    Seen::Deleted(object) => world.deliver(kind, Change::Deleted, object),
-                    _ => {}
-                }
+                let change = match seen.what {
+                    What::Added => Change::Added,
+                    What::Modified => Change::Modified,
+                    What::Deleted => Change::Deleted,
+                };
+                world.deliver_with_text(kind, change, seen.object, Some(seen.text));
             }
             world.lose(format!("the server has forgotten changes of {kind}s before they were seen"));
         });

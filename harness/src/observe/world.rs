@@ -15,7 +15,7 @@ use kube_apiserver_sim::notify::{Listener, Notifier};
 use serde_json::Value;
 
 use crate::clock;
-use crate::recording::{Change, Trouble, Version, Writer};
+use crate::recording::{Body, Change, Trouble, Version, Writer};
 
 /// See the module.
 #[derive(Debug)]
@@ -177,7 +177,12 @@ impl World {
     }
 
     /// Take in one version. Called by the watches only.
-    pub(crate) fn deliver(&self, kind: Kind, change: Change, mut object: Value) {
+    pub(crate) fn deliver(&self, kind: Kind, change: Change, object: Value) {
+        self.deliver_with_text(kind, change, object, None);
+    }
+
+    /// The same, where the watch has the text of the object.
+    pub(super) fn deliver_with_text(&self, kind: Kind, change: Change, mut object: Value, written: Option<String>) {
         let at = self.elapsed();
         let text = |pointer: &str| object.at(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
@@ -189,7 +194,7 @@ impl World {
             }
             let value = Arc::new(object);
             if let Some(journal) = &mut space.journal {
-                let (name, object) = (name.clone(), Arc::clone(&value).into());
+                let (name, object) = (name.clone(), Body::with_text(Arc::clone(&value), written));
                 journal.push(Version {
                     kind: kind.to_string(),
                     name,

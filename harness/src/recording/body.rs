@@ -16,11 +16,16 @@ use super::{Entry, Version};
 #[derive(Debug, Clone)]
 pub struct Body {
     parsed: OnceLock<Arc<Value>>,
-    /// The text of a packed one.
+    /// The text of a packed one, or of one that came with it.
     text: Option<Box<str>>,
 }
 
 impl Body {
+    /// Of a value whose text is known.
+    pub(crate) fn with_text(value: Arc<Value>, text: Option<String>) -> Self {
+        Self { parsed: OnceLock::from(value), text: text.map(String::into_boxed_str) }
+    }
+
     /// The JSON. A packed one is parsed for the caller and stays packed.
     pub fn value(&self) -> Arc<Value> {
         match (self.parsed.get(), &self.text) {

@@ -62,13 +62,13 @@ pub(crate) fn revision(object: &Value) -> Option<i64> {
 
 /// The owner reference that says `controller: true`.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
-    let owners = object.at("/metadata/ownerReferences")?.as_array()?;
+    let owners = object.get("metadata")?.get("ownerReferences")?.as_array()?;
     owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 /// The uid of the controller.
 pub(crate) fn controller_uid(object: &Value) -> Option<&str> {
-    text(controller(object)?, "/uid")
+    controller(object)?.get("uid")?.as_str()
 }
 
 /// Whether its deletion has begun.

@@ -49,6 +49,24 @@ static WRITTEN_WHEN_ABSENT: LazyLock<Vec<Vec<(&str, &Field)>>> = LazyLock::new(|
     TYPES.types.iter().map(of).collect()
 });
 
+/// Of each type, by its index, the fields by the lengths of their names, then by name: a comparison of lengths decides most steps of
+/// a search, of which each write needs some hundreds.
+static BY_LENGTH: LazyLock<Vec<Vec<(&str, &Field)>>> = LazyLock::new(|| {
+    let of = |declared: &'static Type| {
+        let mut fields: Vec<_> = declared.fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
+        fields.sort_by_key(|(name, _)| (name.len(), *name));
+        fields
+    };
+    TYPES.types.iter().map(of).collect()
+});
+
+/// The field of a type that has this name.
+fn declared(place: usize, name: &str) -> Option<(&'static str, &'static Field)> {
+    let fields = &BY_LENGTH[place];
+    let found = fields.binary_search_by(|(one, _)| one.len().cmp(&name.len()).then_with(|| (*one).cmp(name)));
+    found.ok().map(|at| fields[at])
+}
+
 impl Field {
     /// Whether it can be written although absent.
     fn is_written_when_absent(&self) -> bool {
@@ -76,10 +94,9 @@ impl Reader {
             other if self.loose => return Err(format!("cannot restore struct from: {}", go_kind(&other))),
             other => return Err(wrong(&other, &self.path.join("."), owner, go)),
         };
-        let declared = TYPES.get(place);
         let mut left_out = Vec::new();
         for (name, value) in &mut fields {
-            let Some((known, field)) = declared.fields.get_key_value(name) else {
+            let Some((known, field)) = declared(place, name) else {
                 let told = self.told(name);
                 self.unknown.push(told);
                 left_out.push(name.clone());
@@ -88,7 +105,7 @@ impl Reader {
             let mut read = None;
             if !value.is_null() {
                 self.path.push(known);
-                read = self.field(&declared.name, field, value.take())?;
+                read = self.field(&TYPES.get(place).name, field, value.take())?;
                 self.path.pop();
             }
             match read {

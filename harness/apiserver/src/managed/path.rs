@@ -32,15 +32,50 @@ pub(super) struct Set {
     nodes: Option<Arc<Nodes>>,
 }
 
-type Nodes = BTreeMap<Element, Node>;
+/// Sorted. Most have few, and a map would keep room for eleven.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Nodes(Vec<(Element, Node)>);
 
-static NOTHING: Nodes = BTreeMap::new();
+static NOTHING: Nodes = Nodes(Vec::new());
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Node {
     /// Whether the path that ends here is in the set.
     member: bool,
     below: Set,
+}
+
+impl Nodes {
+    fn place(&self, element: &Element) -> Result<usize, usize> {
+        self.0.binary_search_by(|(one, _)| one.cmp(element))
+    }
+
+    fn get(&self, element: &Element) -> Option<&Node> {
+        self.place(element).ok().map(|at| &self.0[at].1)
+    }
+
+    fn get_mut(&mut self, element: &Element) -> Option<&mut Node> {
+        self.place(element).ok().map(|at| &mut self.0[at].1)
+    }
+
+    /// The node of an element, which is made where there is none.
+    fn node(&mut self, element: &Element) -> &mut Node {
+        let at = self.place(element).unwrap_or_else(|at| {
+            self.0.insert(at, (element.clone(), Node::default()));
+            at
+        });
+        &mut self.0[at].1
+    }
+
+    fn remove(&mut self, element: &Element) {
+        if let Ok(at) = self.place(element) {
+            self.0.remove(at);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Element, &Node)> {
+        self.0.iter().map(|(element, node)| (element, node))
+    }
 }
 
 impl PartialEq for Set {
@@ -145,13 +180,13 @@ impl Set {
         let Some((last, above)) = path.split_last() else { return };
         let mut set = self;
         for element in above {
-            set = &mut set.nodes_mut().entry(element.clone()).or_default().below;
+            set = &mut set.nodes_mut().node(element).below;
         }
-        set.nodes_mut().entry(last.clone()).or_default().member = true;
+        set.nodes_mut().node(last).member = true;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.nodes().values().all(|node| !node.member && node.below.is_empty())
+        self.nodes().iter().all(|(_, node)| !node.member && node.below.is_empty())
     }
 
     /// Whether it has the path of this one element.
@@ -172,22 +207,17 @@ impl Set {
 
     /// Adds the paths of the other.
     pub(super) fn add(&mut self, other: &Self) {
-        if self.nodes().is_empty() {
+        if self.nodes().0.is_empty() {
             *self = other.clone();
             return;
         }
         if self.covers(other) {
             return;
         }
-        for (element, node) in other.nodes() {
-            let nodes = self.nodes_mut();
-            match nodes.get_mut(element) {
-                Some(into) => {
-                    into.member |= node.member;
-                    into.below.add(&node.below);
-                }
-                None => drop(nodes.insert(element.clone(), node.clone())),
-            }
+        for (element, node) in other.nodes().iter() {
+            let into = self.nodes_mut().node(element);
+            into.member |= node.member;
+            into.below.add(&node.below);
         }
     }
 
@@ -215,7 +245,7 @@ impl Set {
         if !self.meets(other) {
             return;
         }
-        for (element, without) in other.nodes() {
+        for (element, without) in other.nodes().iter() {
             let nodes = self.nodes_mut();
             let Some(node) = nodes.get_mut(element) else { continue };
             node.member &= !without.member;
@@ -255,8 +285,8 @@ impl Set {
     /// Each node as it is to be, without those that hold nothing.
     fn kept(&self, change: impl Fn(&Element, &Node) -> Option<Node>) -> Self {
         let nodes = self.nodes().iter().filter_map(|(element, node)| Some((element.clone(), change(element, node)?)));
-        let nodes: Nodes = nodes.filter(|(_, node)| node.member || !node.below.is_empty()).collect();
-        Self { nodes: (!nodes.is_empty()).then(|| Arc::new(nodes)) }
+        let nodes = Nodes(nodes.filter(|(_, node)| node.member || !node.below.is_empty()).collect());
+        Self { nodes: (!nodes.0.is_empty()).then(|| Arc::new(nodes)) }
     }
 
     /// Each element with its children: what `add` says of it is added as a member.
@@ -271,7 +301,7 @@ impl Set {
     pub(super) fn paths(&self) -> Vec<Vec<Element>> {
         let ends = self.nodes().iter().filter(|(_, node)| node.member).map(|(element, _)| vec![element.clone()]);
         let mut paths: Vec<Vec<Element>> = ends.collect();
-        for (element, node) in self.nodes() {
+        for (element, node) in self.nodes().iter() {
             paths.extend(node.below.paths().into_iter().map(|rest| [vec![element.clone()], rest].concat()));
         }
         paths
@@ -280,7 +310,7 @@ impl Set {
     /// As `fieldsV1`.
     pub(super) fn to_json(&self) -> Value {
         let mut object = Map::new();
-        for (element, node) in self.nodes() {
+        for (element, node) in self.nodes().iter() {
             let mut below = node.below.to_json();
             if let (true, false, Value::Object(fields)) = (node.member, node.below.is_empty(), &mut below) {
                 fields.insert(".".to_owned(), Value::Object(Map::new()));
@@ -299,7 +329,7 @@ impl Set {
             }
             let object = below.as_object()?;
             let member = object.is_empty() || object.contains_key(".");
-            set.nodes_mut().insert(Element::read(key)?, Node { member, below: Self::from_json(below)? });
+            *set.nodes_mut().node(&Element::read(key)?) = Node { member, below: Self::from_json(below)? };
         }
         Some(set)
     }
