@@ -6,10 +6,10 @@ use super::api::{Decoded, TYPES, decode};
 use super::claims::writer;
 use super::convert::converted;
 use super::managed::{Atom, Managers, Refused, Writer, told};
+use super::object::Object;
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped};
 use super::server::{Answer, Ask, Server};
-use super::store::Object;
 use super::write::{normal, typed};
 use super::{defaults, rules};
 

@@ -7,18 +7,14 @@ use super::convert::{converted, converted_copy};
 use super::defaults::entry;
 use super::kinds::Kind;
 use super::managed::{self, Atom, Form, Managers, Writer};
+use super::object::Object;
 use super::problem::Outcome;
 use super::rules;
 use super::server::Ask;
-use super::store::Object;
 use super::write::normal;
 
 /// Who changed which fields of a new object. What it has as `managedFields` is taken out.
-pub(super) fn note_manager(
-    ask: &Ask<'_>,
-    (before, had): (&Value, &Managers),
-    new: &mut Value,
-) -> Outcome<Managers> {
+pub(super) fn note_manager(ask: &Ask<'_>, (before, had): (&Value, &Managers), new: &mut Value) -> Outcome<Managers> {
     let given = take_managed_fields(new);
     let (inner, writer) = (ask.kind.inner(), writer(ask));
     let mut typed = converted(normal(inner, copy(new, &writer))?, inner, ask.kind);

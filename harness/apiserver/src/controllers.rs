@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use super::admit::number;
 use super::claims::taken_out;
 use super::kinds::{Kind, Kinds, built_in};
+use super::object::Object;
 use super::remove::{FOREGROUND, How, ORPHAN};
 use super::server::{Server, stamp};
-use super::store::{Change, Key, Object};
+use super::store::{Change, Key};
 use crate::pointer::At;
 
 impl Server {

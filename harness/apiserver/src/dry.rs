@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::convert;
 use super::kinds::Kind;
 use super::managed::Managers;
+use super::object::Object;
 use super::server::Server;
-use super::store::{Key, Object};
+use super::store::Key;
 
 impl Server {
     /// Write an object.

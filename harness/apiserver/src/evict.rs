@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::admit;
 use super::field::FieldError;
 use super::kinds::{Kind, built_in};
+use super::object::Object;
 use super::problem::{Outcome, Problem};
 use super::read::check_namespace;
 use super::remove::{How, conflicts, how_of};
 use super::select::Selector;
 use super::server::{Answer, Ask, Call, Server, whole};
-use super::store::Object;
 
 /// The first words of a refusal.
 const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";

@@ -7,9 +7,9 @@ use std::future::poll_fn;
 
 use serde_json::Value;
 
+use crate::object::ManagedFields;
 use crate::response::Watch;
 use crate::service::ApiServer;
-use crate::store::ManagedFields;
 use crate::stored::StoredError;
 use crate::watch::{Event, Order};
 

@@ -69,7 +69,7 @@
 //!               │          ├ openapi, reviews: what describes kinds, and rights
 //!    latency, clock        ├ kinds, api (the table of types), defaults, rules, admit, validate
 //!                          ├ write, remove, evict, parts, watch, select, dry
-//!                          ├ store, owned: objects, their owners, and the log of all changes
+//!                          ├ store, object, owned: objects, their owners, and the log of all changes
 //!                          └ controllers: garbage, namespaces, accounts, quotas
 //! ```
 //!
@@ -111,6 +111,7 @@ mod listen;
 mod managed;
 mod media;
 pub mod notify;
+mod object;
 mod openapi;
 mod options;
 mod owned;

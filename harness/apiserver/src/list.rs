@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::json;
 
+use super::object::Object;
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, text};
-use super::store::Object;
 
 impl Server {
     pub(super) fn list(&mut self, ask: &Ask<'_>) -> Outcome<Answer> {

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::object::Object;
 use super::remove::{FOREGROUND, ORPHAN};
-use super::store::{Key, Object};
+use super::store::Key;
 use crate::pointer::At;
 
 /// The index.

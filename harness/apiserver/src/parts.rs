@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::api::{TYPES, decode, decode_loosely};
 use super::field::FieldError;
+use super::object::Object;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, whole};
-use super::store::Object;
 use super::{admit, body, read, select, validate};
 
 impl Server {

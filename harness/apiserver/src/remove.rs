@@ -11,10 +11,10 @@ use super::api::{TYPES, decode};
 use super::field::FieldError;
 use super::kinds::{DEFINITION, Kind, Kinds};
 use super::managed::Managers;
+use super::object::Object;
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
-use super::store::Object;
 use crate::pointer::At;
 
 /// The finalizer that keeps an object until its dependents are gone.
@@ -104,7 +104,10 @@ impl Server {
                 finalizers.retain(|name| seen.insert(name.clone()));
                 body["metadata"]["finalizers"] = json!(finalizers);
             }
-            return Ok((false, self.end_namespace(&Object::new(kind, body, object.managers.clone(), object.version), now)));
+            return Ok((
+                false,
+                self.end_namespace(&Object::new(kind, body, object.managers.clone(), object.version), now),
+            ));
         }
         if kind.built_in() == DEFINITION && !object.deleting() {
             return Ok((false, self.end_definition(object, now)));

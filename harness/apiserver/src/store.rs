@@ -9,38 +9,15 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::convert;
-use super::defaults;
-use super::kinds::{AUTOSCALER, Kind, Place};
+use super::kinds::{Kind, Place};
 use super::managed::{self, Managers};
+use super::object::Object;
 use super::owned::Owned;
-
-/// An object at one version.
-#[derive(Debug)]
-pub(super) struct Object {
-    pub(super) kind: &'static Kind,
-    /// Without `kind` and `apiVersion`, which are in `kind`, and without `managedFields`.
-    pub(super) body: Value,
-    pub(super) managers: Managers,
-    pub(super) version: u64,
-    /// The body as JSON.
-    text: OnceLock<Bytes>,
-    /// The same with `managedFields`, once a client has read it so.
-    whole: OnceLock<Bytes>,
-}
-
-/// Whether a client reads `managedFields`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum ManagedFields {
-    #[default]
-    Shown,
-    LeftOut,
-}
 
 /// The key of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,8 +72,7 @@ impl Logged {
             Self::Whole(object) => Arc::clone(object),
             Self::Text { kind, version, text, managers } => {
                 let body = serde_json::from_slice(text).expect("what was written as JSON reads as JSON");
-                let (managers, text) = (managers.clone(), OnceLock::from(text.clone()));
-                Arc::new(Object { kind, body, managers, version: *version, text, whole: OnceLock::new() })
+                Object::read(kind, body, managers.clone(), *version, text.clone())
             }
         }
     }
@@ -132,118 +108,6 @@ impl Change {
 impl Key {
     pub(super) fn new(kind: &'static Kind, namespace: &str, name: &str) -> Self {
         Self { kind: kind.place(), namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-}
-
-impl Object {
-    pub(super) fn new(kind: &'static Kind, mut body: Value, managers: Managers, version: u64) -> Arc<Self> {
-        body["metadata"]["resourceVersion"] = version.to_string().into();
-        Self::of(kind, body, managers, version)
-    }
-
-    fn of(kind: &'static Kind, body: Value, managers: Managers, version: u64) -> Arc<Self> {
-        Arc::new(Self { kind, body, managers, version, text: OnceLock::new(), whole: OnceLock::new() })
-    }
-
-    /// The same object as a version of its kind, by the schema of which it is read anew; an Event or
-    /// an autoscaler in its other form.
-    pub(super) fn at(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
-        if kind.built_in() != AUTOSCALER {
-            return self.as_said(kind);
-        }
-        // It is stored as it was said, and what is read from etcd gets defaults once more.
-        let mut body = self.body.clone();
-        defaults::fill(self.kind, &mut body);
-        Self::of(self.kind, body, self.managers.clone(), self.version).as_said(kind)
-    }
-
-    /// The same, without the defaults of what is read.
-    fn as_said(self: &Arc<Self>, kind: &'static Kind) -> Arc<Self> {
-        if std::ptr::eq(kind, self.kind) {
-            return Arc::clone(self);
-        }
-        let body = match kind.custom {
-            None => convert::converted(self.body.clone(), self.kind, kind),
-            Some(custom) => {
-                let mut body = custom.decode(&self.body).map_or_else(|_| self.body.clone(), |decoded| decoded.value);
-                custom.fill(&mut body);
-                body
-            }
-        };
-        Self::of(kind, body, self.managers.clone(), self.version)
-    }
-
-    /// The body as JSON, without its type and `managedFields`.
-    pub(super) fn bare(&self) -> &Bytes {
-        // In a box, because it is kept: what is written grows by doubling.
-        self.text.get_or_init(|| Bytes::from(written(&self.body).into_boxed_slice()))
-    }
-
-    /// The body as JSON, without its type.
-    pub(super) fn untyped_text(&self, managed: ManagedFields) -> &Bytes {
-        if managed == ManagedFields::LeftOut || self.managers.is_none() {
-            return self.bare();
-        }
-        self.whole.get_or_init(|| Bytes::from(written(&self.with_managers()).into_boxed_slice()))
-    }
-
-    /// The body as JSON, with its type.
-    pub(super) fn text(&self, managed: ManagedFields) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.untyped_text(managed).len() + 64);
-        self.write(&mut text, managed);
-        text
-    }
-
-    /// Add the body with its type.
-    pub(super) fn write(&self, text: &mut Vec<u8>, managed: ManagedFields) {
-        for part in ["{\"kind\":\"", self.kind.kind, "\",\"apiVersion\":\"", &self.kind.api_version(), "\","] {
-            text.extend_from_slice(part.as_bytes());
-        }
-        text.extend_from_slice(&self.untyped_text(managed)[1..]);
-    }
-
-    /// The body with `managedFields`.
-    pub(super) fn with_managers(&self) -> Value {
-        self.add_managers(self.body.clone())
-    }
-
-    /// An object of its kind with its `managedFields`.
-    pub(super) fn add_managers(&self, mut object: Value) -> Value {
-        if let Some(managers) = &self.managers {
-            object["metadata"]["managedFields"] = managers.to_json();
-        }
-        object
-    }
-
-    /// The body with its type.
-    pub(super) fn typed_body(&self) -> Value {
-        let mut body = self.body.clone();
-        body["kind"] = self.kind.kind.into();
-        body["apiVersion"] = self.kind.api_version().into();
-        body
-    }
-
-    /// The body with its type and `managedFields`.
-    pub(super) fn typed(&self) -> Value {
-        self.add_managers(self.typed_body())
-    }
-
-    pub(super) fn key(&self) -> Key {
-        Key::new(self.kind, self.meta("namespace"), self.meta("name"))
-    }
-
-    /// A string of its metadata, empty if absent.
-    pub(super) fn meta(&self, name: &str) -> &str {
-        self.body["metadata"][name].as_str().unwrap_or_default()
-    }
-
-    /// Whether its deletion has begun.
-    pub(super) fn deleting(&self) -> bool {
-        !self.body["metadata"]["deletionTimestamp"].is_null()
-    }
-
-    pub(super) fn finalizers(&self) -> impl Iterator<Item = &str> {
-        self.body["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 }
 
@@ -319,9 +183,8 @@ impl Store {
     /// Creates or replaces an object. An equal object is not written.
     pub(super) fn put(&mut self, kind: &'static Kind, key: Key, body: Value, managers: Managers) -> Arc<Object> {
         let before = self.objects.get(&key).cloned();
-        let is_same = |before: &&Arc<Object>| {
-            managed::are_same(&before.managers, &managers) && same(&before.body, &body)
-        };
+        let is_same =
+            |before: &&Arc<Object>| managed::are_same(&before.managers, &managers) && same(&before.body, &body);
         if let Some(before) = before.as_ref().filter(is_same) {
             return Arc::clone(before);
         }
@@ -395,11 +258,6 @@ impl Store {
     }
 }
 
-/// A value as JSON. Its `Display` writes the same, sign by sign through a formatter.
-pub(super) fn written(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).expect("the keys of a JSON value are strings")
-}
-
 fn same(old: &Value, new: &Value) -> bool {
     let (Value::Object(old), Value::Object(new)) = (old, new) else { return false };
     old.len() == new.len()
@@ -451,8 +309,9 @@ mod tests {
     #[test]
     fn the_beginning_of_a_very_long_log_is_forgotten() {
         let mut store = Store::default();
-        let change =
-            |store: &mut Store, number: usize| store.put(&KINDS[2], pod("a", "").0, pod("a", &number.to_string()).1, None);
+        let change = |store: &mut Store, number: usize| {
+            store.put(&KINDS[2], pod("a", "").0, pod("a", &number.to_string()).1, None)
+        };
         (1..2 * LOGGED).for_each(|number| drop(change(&mut store, number)));
         assert_eq!((store.since(0).len(), store.forgotten()), (2 * LOGGED - 1, 0));
         change(&mut store, 2 * LOGGED);

@@ -13,10 +13,11 @@ use crate::claims::take_managed_fields;
 use crate::convert;
 use crate::custom::kinds_of;
 use crate::kinds::{DEFINITION, Kind, Kinds};
+use crate::object::Object;
 use crate::read::untyped;
 use crate::server::{Server, stamp};
 use crate::service::ApiServer;
-use crate::store::{Key, Object};
+use crate::store::Key;
 use crate::write::typed;
 
 /// Why an object cannot be stored, or a resource cannot be read.

@@ -8,11 +8,12 @@ use serde_json::json;
 
 use super::kinds::Kind;
 use super::media::{Form, Offered};
+use super::object::{ManagedFields, Object, written};
 use super::options;
 use super::problem::{Outcome, Problem};
 use super::select::Selector;
 use super::server::{Answer, Ask, Server};
-use super::store::{Change, ManagedFields, Object, written};
+use super::store::Change;
 
 /// A watch: what it selects, and how far it got.
 #[derive(Debug)]

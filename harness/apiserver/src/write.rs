@@ -11,10 +11,11 @@ use super::custom::{Custom, refuse_definition};
 use super::field::FieldError;
 use super::kinds::{AUTOSCALER, DEFINITION, Kind};
 use super::managed::{self, Managers};
+use super::object::Object;
 use super::problem::{Outcome, Problem};
 use super::read::{check_name, check_namespace, untyped, with_rollback};
 use super::server::{Answer, Ask, Server, stamp, text, whole};
-use super::store::{Key, Object};
+use super::store::Key;
 use super::{admit, defaults, rules, services, validate};
 
 /// The longest part of `generateName` that is used.

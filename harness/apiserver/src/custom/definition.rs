@@ -16,10 +16,10 @@ use super::schema::Schema;
 use crate::field::FieldError;
 use crate::kinds::{EXTENSIONS, KINDS, Kind, built_in};
 use crate::managed::{Atom, Writer};
+use crate::object::Object;
 use crate::problem::{Outcome, Problem};
 use crate::remove::How;
 use crate::server::{Server, stamp};
-use crate::store::Object;
 
 /// The finalizer of a definition whose objects are being deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";

@@ -199,9 +199,9 @@ impl<'a> Atom<'a> {
     pub(super) fn has_duplicates(self, value: &Value) -> bool {
         let this = self.settled(&[Some(value)]);
         match (this, value) {
-            (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => {
-                object.iter().any(|(name, value)| this.behind(&Element::Field(name.as_str().into())).has_duplicates(value))
-            }
+            (Self::Fields(_) | Self::Open(_) | Self::Map(_), Value::Object(object)) => object
+                .iter()
+                .any(|(name, value)| this.behind(&Element::Field(name.as_str().into())).has_duplicates(value)),
             (_, Value::Array(items)) if this.is_list() => {
                 let all = this.elements(items);
                 all.iter().any(|(element, items)| items.len() > 1 || this.behind(element).has_duplicates(items[0]))

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 mod deletion;
 
 use super::kinds::KINDS;
+use super::object::ManagedFields;
 use super::server::{Answer, Call, Server};
-use super::store::{Key, LOGGED, ManagedFields};
+use super::store::{Key, LOGGED};
 use super::{ApiServer, Controllers};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -237,7 +238,8 @@ fn a_forgotten_past_is_gone() {
     world.ask(Method::POST, PODS, &pod("b"));
     let latest = world.server.store.version();
     world.server.store.forget(latest);
-    let Answer::Watch(mut watch) = world.raw(Method::GET, &format!("{PODS}?watch=true&resourceVersion=1"), "", "") else {
+    let Answer::Watch(mut watch) = world.raw(Method::GET, &format!("{PODS}?watch=true&resourceVersion=1"), "", "")
+    else {
         panic!("no watch")
     };
     let first = watch.first.remove(0);
