@@ -1,82 +1,61 @@
 //! An object without its field managers. Half of an object's JSON is about those, this controller does not read them, and the server
 //! keeps them where a write leaves them out. They are skipped where they stand, and never become values.
 
-use std::fmt;
-
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+
+use crate::model::any::{self, OfMap};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bare(pub(crate) Value);
 
 /// Its metadata.
-struct Metadata(Value);
+pub(super) struct Metadata(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Bare {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Parts { metadata: false }).map(Self)
+        any::read(from)
+    }
+}
+
+impl OfMap for Bare {
+    fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
+        let mut all = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            let value = if name == "metadata" { fields.next_value::<Metadata>()?.0 } else { fields.next_value()? };
+            all.insert(name, value);
+        }
+        Ok(Self(all.into()))
+    }
+
+    fn of_other(value: Value) -> Self {
+        Self(value)
     }
 }
 
 impl<'de> Deserialize<'de> for Metadata {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Parts { metadata: true }).map(Self)
+        any::read(from)
     }
 }
 
-/// Reads the parts of an object, or those of its metadata.
-struct Parts {
-    metadata: bool,
-}
-
-impl<'de> Visitor<'de> for Parts {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any valid JSON value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Value, A::Error> {
+impl OfMap for Metadata {
+    fn of_map<'de, A: MapAccess<'de>>(mut fields: A) -> Result<Self, A::Error> {
         let mut all = Map::new();
-        while let Some(name) = parts.next_key::<String>()? {
-            match (self.metadata, name.as_str()) {
-                (true, "managedFields") => drop(parts.next_value::<IgnoredAny>()?),
-                (false, "metadata") => drop(all.insert(name, parts.next_value::<Metadata>()?.0)),
-                _ => drop(all.insert(name, parts.next_value()?)),
+        while let Some(name) = fields.next_key::<String>()? {
+            if name == "managedFields" {
+                fields.next_value::<IgnoredAny>()?;
+            } else {
+                all.insert(name, fields.next_value()?);
             }
         }
-        Ok(all.into())
+        Ok(Self(all.into()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Value, A::Error> {
-        Value::deserialize(SeqAccessDeserializer::new(items))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
+    fn of_other(value: Value) -> Self {
+        Self(value)
     }
 }
 

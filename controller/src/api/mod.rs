@@ -24,18 +24,19 @@ mod key;
 mod labels;
 mod nodes;
 mod owned;
+mod parted;
 mod resource;
 mod server;
 mod templates;
 mod throttle;
 
-pub(crate) use bare::Bare;
 pub(crate) use cache::Cache;
 pub(crate) use change::{Change, Changed};
 pub(crate) use consistency::Writes;
 pub(crate) use error::RequestError;
 pub(crate) use events::{Recorder, Reports, Source, write_events};
 pub(crate) use key::Key;
+pub(crate) use parted::Parted;
 pub(crate) use resource::Resource;
 pub(crate) use server::ApiServer;
 #[cfg(test)]

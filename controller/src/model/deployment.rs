@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::manifest::{Manifest, Template};
+use super::manifest::{Manifest, Template, take_template};
 use super::meta::{null_as_default, part};
 use super::{Condition, IntOrPercent, LabelSelector, Meta, ModelError};
 
@@ -96,12 +96,18 @@ pub struct DeploymentStatus {
 
 impl Deployment {
     /// Reads a Deployment.
-    pub fn read(raw: Value) -> Result<Self, ModelError> {
+    pub fn read(mut raw: Value) -> Result<Self, ModelError> {
+        let template = take_template(&mut raw);
+        Self::assemble(raw, template)
+    }
+
+    /// Reads one that came without its template.
+    pub(crate) fn assemble(raw: Value, template: Option<Template>) -> Result<Self, ModelError> {
         let meta = Meta::read(&raw, "Deployment")?;
         Ok(Self {
             spec: part(&raw, "spec", "Deployment")?,
             status: part(&raw, "status", "Deployment")?,
-            manifest: Manifest::new(raw, &meta),
+            manifest: Manifest::new(raw, template, &meta),
             meta,
         })
     }

@@ -34,17 +34,14 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Keeps an object; `meta` is what was read of it.
-    pub(super) fn new(mut raw: Value, meta: &Meta) -> Self {
+    /// Keeps an object that came without its template, and that; `meta` is what was read of it.
+    pub(super) fn new(mut raw: Value, template: Option<Template>, meta: &Meta) -> Self {
         // Not where there are none: absent, null and empty must stay what they are.
         if !meta.annotations.is_empty()
             && let Some(metadata) = raw["metadata"].as_object_mut()
         {
             metadata.remove("annotations");
         }
-        let spec = raw.get_mut("spec").and_then(Value::as_object_mut);
-        let template = spec.filter(|spec| spec.get("template").is_some_and(Value::is_object));
-        let template = template.and_then(|spec| spec.remove("template")).map(Template::new);
         Self { rest: written(&raw).into(), annotations: meta.annotations.clone(), template }
     }
 
@@ -78,6 +75,13 @@ fn written(value: &Value) -> String {
     serde_json::to_string(value).expect("the keys of a JSON value are strings")
 }
 
+/// The template of an object, which is without it afterwards; `None` if it has none.
+pub(super) fn take_template(raw: &mut Value) -> Option<Template> {
+    let spec = raw.get_mut("spec").and_then(Value::as_object_mut);
+    let spec = spec.filter(|spec| spec.get("template").is_some_and(Value::is_object));
+    spec.and_then(|spec| spec.remove("template")).map(Template::new)
+}
+
 /// A pod template.
 #[derive(Debug, Clone)]
 pub struct Template {
@@ -100,11 +104,16 @@ impl Template {
         let labels = value.pointer_mut("/metadata/labels").and_then(Value::as_object_mut);
         let labels = labels.filter(|labels| labels.get(POD_TEMPLATE_HASH).is_some_and(Value::is_string));
         let hash = match labels.and_then(|labels| labels.remove(POD_TEMPLATE_HASH)) {
-            Some(Value::String(hash)) => Some(hash.into_boxed_str()),
+            Some(Value::String(hash)) => Some(hash),
             _ => None,
         };
-        let text = TemplateText { json: written(&value).into(), meaning: OnceLock::new() };
-        Self { text: Arc::new(text), hash }
+        Self::of_text(written(&value), hash)
+    }
+
+    /// One whose text is without the hash label.
+    pub(super) fn of_text(json: String, hash: Option<String>) -> Self {
+        let text = TemplateText { json: json.into(), meaning: OnceLock::new() };
+        Self { text: Arc::new(text), hash: hash.map(String::into_boxed_str) }
     }
 
     /// The template as it came.

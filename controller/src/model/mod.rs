@@ -7,6 +7,7 @@
 //! JSON comes in; views, and JSON that lost no field, go out. Borders: no client, no async, no
 //! clock. Whatever needs "now" is told.
 
+pub(crate) mod any;
 mod condition;
 mod deployment;
 mod error;
@@ -23,6 +24,7 @@ mod seconds;
 mod selector;
 mod selector_text;
 mod template;
+mod transcode;
 
 pub use condition::Condition;
 pub(crate) use deployment::omit_zero;
@@ -39,3 +41,4 @@ pub use replica_set::{ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 pub(crate) use seconds::whole_second;
 pub use selector::{LabelSelector, Requirement};
 pub use template::{canonical, same_template, with_label, without_label};
+pub(crate) use transcode::Found;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::deployment::{omit_zero, set_or_remove};
-use super::manifest::{Manifest, Template};
+use super::manifest::{Manifest, Template, take_template};
 use super::meta::{null_as_default, part};
 use super::{Condition, LabelSelector, Meta, ModelError, names};
 
@@ -70,12 +70,18 @@ pub struct ReplicaSetStatus {
 
 impl ReplicaSet {
     /// Reads a ReplicaSet.
-    pub fn read(raw: Value) -> Result<Self, ModelError> {
+    pub fn read(mut raw: Value) -> Result<Self, ModelError> {
+        let template = take_template(&mut raw);
+        Self::assemble(raw, template)
+    }
+
+    /// Reads one that came without its template.
+    pub(crate) fn assemble(raw: Value, template: Option<Template>) -> Result<Self, ModelError> {
         let meta = Meta::read(&raw, "ReplicaSet")?;
         Ok(Self {
             spec: part(&raw, "spec", "ReplicaSet")?,
             status: part(&raw, "status", "ReplicaSet")?,
-            manifest: Manifest::new(raw, &meta),
+            manifest: Manifest::new(raw, template, &meta),
             meta,
         })
     }

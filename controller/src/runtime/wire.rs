@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
-use crate::api::{Bare, Change, Key, Resource};
+use crate::api::{Change, Key, Parted, Resource};
 use crate::model::{Deployment, ModelError, Pod, ReplicaSet, TraitedPod};
 
 /// One kind of object, as it comes over the wire.
@@ -40,27 +39,27 @@ pub(super) struct Raw<T> {
 /// What is kept as it came.
 pub(super) trait Kept: Sized {
     /// Reads one.
-    fn of(raw: Value) -> Result<Self, ModelError>;
+    fn of(parted: Parted) -> Result<Self, ModelError>;
 }
 
 impl Kept for Deployment {
-    fn of(raw: Value) -> Result<Self, ModelError> {
-        Self::read(raw)
+    fn of(Parted { raw, template }: Parted) -> Result<Self, ModelError> {
+        Self::assemble(raw, template)
     }
 }
 
 impl Kept for ReplicaSet {
-    fn of(raw: Value) -> Result<Self, ModelError> {
-        Self::read(raw)
+    fn of(Parted { raw, template }: Parted) -> Result<Self, ModelError> {
+        Self::assemble(raw, template)
     }
 }
 
 impl<'de, T: Kept> Deserialize<'de> for Raw<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let Bare(raw) = Bare::deserialize(from)?;
-        let text = |field| raw["metadata"][field].as_str().unwrap_or_default();
+        let parted = Parted::deserialize(from)?;
+        let text = |field| parted.raw["metadata"][field].as_str().unwrap_or_default();
         let (key, version) = (Key::new(text("namespace"), text("name")), text("resourceVersion").to_owned());
-        Ok(Self { key, version, object: T::of(raw).map(Arc::new) })
+        Ok(Self { key, version, object: T::of(parted).map(Arc::new) })
     }
 }
 

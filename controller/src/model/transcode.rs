@@ -1,0 +1,160 @@
+//! A pod template from JSON to the text in which it is kept, with no values in between: it is most of an object, and nothing in it is
+//! looked at but the hash label, which is kept apart.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::any::{self, OfMap};
+use super::manifest::Template;
+use super::names::POD_TEMPLATE_HASH;
+
+/// What stands where a template belongs.
+pub(crate) enum Found {
+    /// A template.
+    Template(Template),
+    /// No object, so none.
+    Other(Value),
+}
+
+impl<'de> Deserialize<'de> for Found {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        any::read(from)
+    }
+}
+
+impl OfMap for Found {
+    fn of_map<'de, A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        let (mut text, mut hash) = (Vec::new(), None);
+        Copy { text: &mut text, place: Place::Template, hash: &mut hash }.visit_map(fields)?;
+        let text = String::from_utf8(text).expect("JSON is written as UTF-8");
+        Ok(Self::Template(Template::of_text(text, hash)))
+    }
+
+    fn of_other(value: Value) -> Self {
+        Self::Other(value)
+    }
+}
+
+/// Where in a template a value stands, as far as the hash label goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Template,
+    Metadata,
+    Labels,
+    Elsewhere,
+}
+
+/// Writes what it reads.
+struct Copy<'a> {
+    text: &'a mut Vec<u8>,
+    place: Place,
+    hash: &'a mut Option<String>,
+}
+
+impl Copy<'_> {
+    fn plain(self, value: impl Serialize) {
+        serde_json::to_writer(self.text, &value).expect("a scalar is written to memory");
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Copy<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Copy<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let Self { text, place, hash } = self;
+        text.push(b'{');
+        let start = text.len();
+        while let Some(name) = fields.next_key::<String>()? {
+            let mut label = None;
+            if place == Place::Labels && name == POD_TEMPLATE_HASH {
+                match fields.next_value()? {
+                    Value::String(value) => {
+                        *hash = Some(value);
+                        continue;
+                    }
+                    other => label = Some(other),
+                }
+            }
+            if text.len() > start {
+                text.push(b',');
+            }
+            Copy { text: &mut *text, place, hash: &mut *hash }.plain(&name);
+            text.push(b':');
+            let place = match (place, name.as_str()) {
+                (Place::Template, "metadata") => Place::Metadata,
+                (Place::Metadata, "labels") => Place::Labels,
+                _ => Place::Elsewhere,
+            };
+            let copy = Copy { text: &mut *text, place, hash: &mut *hash };
+            match label {
+                Some(label) => copy.plain(label),
+                None => fields.next_value_seed(copy)?,
+            }
+        }
+        text.push(b'}');
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { text, hash, .. } = self;
+        text.push(b'[');
+        let start = text.len();
+        loop {
+            let end = text.len();
+            if end > start {
+                text.push(b',');
+            }
+            let copy = Copy { text: &mut *text, place: Place::Elsewhere, hash: &mut *hash };
+            if items.next_element_seed(copy)?.is_none() {
+                text.truncate(end);
+                text.push(b']');
+                return Ok(());
+            }
+        }
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.plain(());
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.plain(value);
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.plain(value);
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.plain(value);
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.plain(value);
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.plain(value);
+        Ok(())
+    }
+}
