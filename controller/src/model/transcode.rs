@@ -28,7 +28,7 @@ impl<'de> Deserialize<'de> for Found {
 impl OfMap for Found {
     fn of_map<'de, A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
         let (mut text, mut hash) = (Vec::new(), None);
-        Copy { text: &mut text, place: Place::Template, hash: &mut hash }.visit_map(fields)?;
+        Writer { text: &mut text, place: Place::Template, hash: &mut hash }.visit_map(fields)?;
         let text = String::from_utf8(text).expect("JSON is written as UTF-8");
         Ok(Self::Template(Template::of_text(text, hash)))
     }
@@ -48,19 +48,19 @@ enum Place {
 }
 
 /// Writes what it reads.
-struct Copy<'a> {
+struct Writer<'a> {
     text: &'a mut Vec<u8>,
     place: Place,
     hash: &'a mut Option<String>,
 }
 
-impl Copy<'_> {
+impl Writer<'_> {
     fn plain(self, value: impl Serialize) {
         serde_json::to_writer(self.text, &value).expect("a scalar is written to memory");
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Copy<'_> {
+impl<'de> DeserializeSeed<'de> for Writer<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -68,7 +68,7 @@ impl<'de> DeserializeSeed<'de> for Copy<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Copy<'_> {
+impl<'de> Visitor<'de> for Writer<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,17 +93,17 @@ impl<'de> Visitor<'de> for Copy<'_> {
             if text.len() > start {
                 text.push(b',');
             }
-            Copy { text: &mut *text, place, hash: &mut *hash }.plain(&name);
+            Writer { text: &mut *text, place, hash: &mut *hash }.plain(&name);
             text.push(b':');
             let place = match (place, name.as_str()) {
                 (Place::Template, "metadata") => Place::Metadata,
                 (Place::Metadata, "labels") => Place::Labels,
                 _ => Place::Elsewhere,
             };
-            let copy = Copy { text: &mut *text, place, hash: &mut *hash };
+            let writer = Writer { text: &mut *text, place, hash: &mut *hash };
             match label {
-                Some(label) => copy.plain(label),
-                None => fields.next_value_seed(copy)?,
+                Some(label) => writer.plain(label),
+                None => fields.next_value_seed(writer)?,
             }
         }
         text.push(b'}');
@@ -119,8 +119,8 @@ impl<'de> Visitor<'de> for Copy<'_> {
             if end > start {
                 text.push(b',');
             }
-            let copy = Copy { text: &mut *text, place: Place::Elsewhere, hash: &mut *hash };
-            if items.next_element_seed(copy)?.is_none() {
+            let writer = Writer { text: &mut *text, place: Place::Elsewhere, hash: &mut *hash };
+            if items.next_element_seed(writer)?.is_none() {
                 text.truncate(end);
                 text.push(b']');
                 return Ok(());

@@ -114,9 +114,8 @@ impl Managed {
         let apart = self.apart.iter().map(|(id, entry)| (id, entry));
         let mut rows: Vec<(&Id, &Entry)> = apart.chain(&self.entries).collect();
         let when = |entry: &Entry| entry.time.as_ref().map_or(0, |time| time.seconds);
-        rows.sort_by(|one, other| {
-            let key = |(id, entry): &(&Id, &Entry)| (id.operation.clone(), when(entry));
-            key(one).cmp(&key(other)).then_with(|| one.0.cmp(other.0))
+        rows.sort_by(|(one, its), (other, others)| {
+            (&one.operation, when(its), one).cmp(&(&other.operation, when(others), other))
         });
         rows
     }
