@@ -123,6 +123,7 @@ impl Watch {
                     return Poll::Ready(None);
                 }
                 // The last event says how far the watch got.
+                self.server.server().move_on(&mut self.order);
                 self.order.gone = true;
                 return Poll::Ready(Some(Event::Line(self.order.bookmark(false))));
             }

@@ -58,6 +58,8 @@ pub(super) struct Store {
     forgotten: u64,
     /// The log begins after this version.
     dropped: u64,
+    /// By kind: the version of the last change that the log has no longer.
+    dropped_of: BTreeMap<Place, u64>,
 }
 
 /// As many changes have whole objects: more than there are while any watch waits for its turn.
@@ -236,7 +238,9 @@ impl Store {
             let oldest = self.log.len() - LOGGED;
             self.dropped = self.log[oldest - 1].version;
             self.forget(self.dropped);
-            self.log.drain(..oldest);
+            for change in self.log.drain(..oldest) {
+                self.dropped_of.insert(change.key.kind, change.version);
+            }
             self.packed -= oldest;
         }
     }
@@ -249,6 +253,12 @@ impl Store {
     /// Whether the log has no longer all changes after a version.
     pub(super) fn lacks(&self, version: u64) -> bool {
         version < self.dropped
+    }
+
+    /// Whether the log has no longer all changes of a kind after a version. A watch of a kind that never changes stands at its beginning,
+    /// however much else is written.
+    pub(super) fn lacks_of(&self, kind: Place, version: u64) -> bool {
+        self.dropped_of.get(&kind).is_some_and(|last| version < *last)
     }
 
     /// The changes after a version that the log has, in order.

@@ -109,7 +109,7 @@ impl Server {
         if order.gone {
             return Vec::new();
         }
-        if self.store.lacks(order.version) {
+        if self.store.lacks_of(order.kind.place(), order.version) {
             return vec![Event::Line(self.too_old(order))];
         }
         let until = until.min(self.store.version());
@@ -117,6 +117,15 @@ impl Server {
         let shown = changes.filter_map(|change| order.shows(change)).collect();
         order.version = order.version.max(until);
         shown
+    }
+
+    /// Moves a watch of whose kind nothing has changed to the latest version, as a bookmark is to say.
+    pub(super) fn move_on(&self, order: &mut Order) {
+        let (kind, from) = (order.kind.place(), order.version);
+        let has_changed = self.store.since(from).iter().any(|change| change.key.kind == kind);
+        if !has_changed && !self.store.lacks_of(kind, from) {
+            order.version = self.store.version().max(from);
+        }
     }
 }
 

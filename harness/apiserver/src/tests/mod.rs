@@ -19,6 +19,7 @@ use super::store::{Key, LOGGED};
 use super::{ApiServer, Controllers};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -253,6 +254,8 @@ fn a_watch_that_falls_behind_the_log_ends_with_an_error() {
     world.ask(Method::POST, PODS, &pod("a"));
     let path = format!("{PODS}?watch=true&resourceVersion={}", world.server.store.version());
     let Answer::Watch(mut watch) = world.raw(Method::GET, &path, "", "") else { panic!("no watch") };
+    let path = format!("{MAPS}?watch=true&resourceVersion={}", world.server.store.version());
+    let Answer::Watch(mut idle) = world.raw(Method::GET, &path, "", "") else { panic!("no watch") };
     let (kind, mut body) = (&KINDS[2], pod("a"));
     for number in 0..2 * LOGGED {
         body["metadata"]["labels"] = json!({"number": number.to_string()});
@@ -263,6 +266,11 @@ fn a_watch_that_falls_behind_the_log_ends_with_an_error() {
     let seen: Vec<Value> = lines.map(|line| serde_json::from_slice(&line).unwrap()).collect();
     let shown: Vec<_> = seen.iter().map(|event| (&event["type"], &event["object"]["code"])).collect();
     assert_eq!((shown, watch.gone), (vec![(&json!("ERROR"), &json!(410))], true));
+
+    // One of a kind that did not change stands where it began, and misses nothing.
+    world.ask(Method::POST, MAPS, &json!({"metadata": {"name": "a"}}));
+    let unseen = world.server.unseen(&mut idle, u64::MAX);
+    assert_eq!((unseen.len(), idle.gone), (1, false));
 }
 
 #[test]
