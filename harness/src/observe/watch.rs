@@ -6,6 +6,8 @@
 //!
 //! A server sends no bookmarks for Events, which it does not cache: where none happens for ten minutes it has forgotten the place at which
 //! the last watch stood. So a watch that has shown nothing at all goes on from a list, if that proves that there was nothing to show.
+//!
+//! A server in this process is followed instead: the same events, without requests and text.
 
 use std::sync::Arc;
 use std::time::Duration;
